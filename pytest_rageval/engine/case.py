@@ -19,8 +19,10 @@ from pytest_rageval.metrics.scoring import (
 )
 from pytest_rageval.metrics.view import view_case
 from pytest_rageval.project.case_reader import LocatedCase
+from pytest_rageval.project.case_variables import case_variables
 from pytest_rageval.support.slots import Slots
 from pytest_rageval.target.calling import call_client
+from pytest_rageval.target.variables import new_uuid
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.record import CaseRecord, Reported
 from pytest_rageval.values.reply import AskRequest, AskResult, ErrorInfo
@@ -28,8 +30,8 @@ from pytest_rageval.values.settings import Settings
 from pytest_rageval.values.verdict import Judgement, JudgeRequest
 
 
-def ask_request(case: Case, settings: Settings) -> AskRequest:
-    """Build the request for a case under the settings of the run."""
+def ask_request(case: Case, settings: Settings, run_id: str = "") -> AskRequest:
+    """Build the request for a case under the settings of the run, with a UUID of its own."""
     return AskRequest(
         question=case.question,
         vaults=case.vaults,
@@ -39,6 +41,9 @@ def ask_request(case: Case, settings: Settings) -> AskRequest:
         vector_weight=settings.vector_weight,
         lexical_weight=settings.lexical_weight,
         params=settings.params,
+        case=case_variables(case),
+        run_id=run_id,
+        uuid=new_uuid(),
     )
 
 
@@ -56,6 +61,8 @@ class Trial:
     """Judges of the answers; None: none, or only retrieval is measured."""
     slots: Slots | None = None
     """Slots of requests in flight; None: no limit."""
+    run_id: str = ""
+    """Name of the run, for requests that carry it."""
 
 
 def measure(trial: Trial, client: object, *, clock: Callable[[], float]) -> CaseRecord:
@@ -66,7 +73,7 @@ def measure(trial: Trial, client: object, *, clock: Callable[[], float]) -> Case
 def ask(trial: Trial, client: object, *, clock: Callable[[], float]) -> AskResult:
     """Ask the target one case of a file; failures become data."""
     settings = trial.settings
-    request = ask_request(trial.located.case, settings)
+    request = ask_request(trial.located.case, settings, trial.run_id)
     rootdir = Path(settings.rootdir)
     return call_client(client, request, clock=clock, slots=trial.slots, rootdir=rootdir)
 

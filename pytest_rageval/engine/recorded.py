@@ -23,6 +23,7 @@ from pytest_rageval.judges.asking import Judges
 from pytest_rageval.metrics.scoring import any_heading
 from pytest_rageval.metrics.view import read_citations, text_citations
 from pytest_rageval.project.case_reader import CaseReader, LocatedCase
+from pytest_rageval.project.case_variables import sent_fields
 from pytest_rageval.project.field_names import ALIASES
 from pytest_rageval.support.jsonl import Line, cannot_be_read, iterate_lines, open_lines
 from pytest_rageval.support.text import clean, counted, first_of
@@ -318,7 +319,7 @@ class RecordedRun:
                 of valid lines are yielded.
             ConfigError: the judge cannot work with its settings.
         """
-        reader = CaseReader(self._cases)
+        reader = CaseReader(self._cases, sent=sent_fields(self._settings.target))
         with closing(RecordedResponses(self._responses)) as responses:
             try:
                 yield from self._score(reader, responses)

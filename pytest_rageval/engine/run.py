@@ -61,6 +61,7 @@ class Run:
         self._started = self._asking_since = self._last_added = time.monotonic()
         self._started_at = datetime.now(UTC)
         self.run_id = state.settings.run_id or new_run_id(self._started_at, secrets.token_hex(2))
+        state.run_id = self.run_id
 
     # --- what is selected
 
@@ -108,6 +109,7 @@ class Run:
             writer.close()
             raise
         self._writer, self.resumed, self.run_id = writer, found, folder.name
+        self.state.run_id = self.run_id
         self.cases.take_over(found.kept)
         self._appended = len(found.kept)
         for (nodeid, repeat), record in found.kept.items():

@@ -76,6 +76,8 @@ class RunState:
     """Remarks on the selection for the user, a sentence each."""
     labels: JudgeLabels | None = None
     """People's labels of some cases; None: there are none, or this process does not aggregate."""
+    run_id: str = ""
+    """Name of the run; empty: not known yet."""
     asked: set[str] = field(default_factory=set)
     """Targets that the cases reported so far have asked, in words: the configured one or the
     fixtures that replaced it."""

@@ -22,6 +22,7 @@ from pytest_rageval.support.http.address import (
     secret_values,
     without_query_secrets,
 )
+from pytest_rageval.target.variables import without_uuids
 from pytest_rageval.values.errors import EndpointError
 from pytest_rageval.values.settings import Settings, TargetSettings
 
@@ -72,16 +73,18 @@ class Scrubber:
         """Clean a request of vcrpy in place and return it.
 
         Only headers that describe the body and configured ones without a secret are kept; matching
-        ignores headers.
+        ignores headers. UUIDs of ours become one that is the same in every run.
         """
-        request.uri = self._text(without_query_secrets(_USERINFO.sub("", request.uri)))
+        uri = without_uuids(_USERINFO.sub("", request.uri))
+        request.uri = self._text(without_query_secrets(uri))
         request.headers = {
-            name: self._text(_header_text(value))
+            name: self._text(without_uuids(_header_text(value)))
             for name, value in request.headers.items()
             if name.lower() in self._kept
         }
         if isinstance(request.body, bytes):
-            request.body = self._body(request.body)
+            body = without_uuids(request.body.decode("latin-1")).encode("latin-1")
+            request.body = self._body(body)
         return request
 
     def response(self, response: dict[str, Any]) -> dict[str, Any]:

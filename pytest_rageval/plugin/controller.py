@@ -114,6 +114,7 @@ class Controller:
         # As text, since execnet does not send all types; another host has another rootdir.
         files = [os.path.relpath(file, self.config.rootpath) for file in self.state.files]
         node.workerinput["rageval_files"] = json.dumps(files)
+        node.workerinput["rageval_run_id"] = self.run.run_id
         node.workerinput["rageval_finished"] = json.dumps(self.run.finished_keys())
         # A case asked ahead that kills its process also loses the case that pytest runs then. The
         # replacing worker asks one by one, so that only the fatal case is lost.

@@ -222,7 +222,8 @@ class CaseItem(pytest.Function):
         if clients.judge is not None:
             second = clients.second_judge if self.judged_twice else None
             judges = Judges(cast("Judge", clients.judge), cast("Judge | None", second))
-        trial = Trial(self.located, self.file, state.settings, repeat, judges, state.slots)
+        run_id = state.run_id if state.cassettes is None else "cassette"
+        trial = Trial(self.located, self.file, state.settings, repeat, judges, state.slots, run_id)
         raised = None
         if state.breaker.open:
             record = not_attempted(trial, state.breaker.reason)

@@ -136,6 +136,7 @@ def _raw_testpaths(rootdir: Path) -> tuple[str, ...]:
 
 def _prepare(config: pytest.Config, rootdir: Path) -> State | None:
     from pytest_rageval.judges.spot_check import check_second_judge
+    from pytest_rageval.project.case_variables import sent_fields
     from pytest_rageval.project.settings import load_settings
     from pytest_rageval.support.slots import Slots
 
@@ -155,7 +156,8 @@ def _prepare(config: pytest.Config, rootdir: Path) -> State | None:
     check_second_judge(settings)
     cassettes = _cassettes(config, settings, files)
     _check_target(settings.target, os.environ if cassettes is None else cassettes.environ)
-    sets, faulty = _read_sets(sorted({*whole, *files}), rootdir)
+    sent = sent_fields(settings.target)
+    sets, faulty = _read_sets(sorted({*whole, *files}), rootdir, sent)
     notes = _leave_others(config, faulty)
     files = [file for file in files if file in sets or file in faulty]
     if not config.option.collectonly:
@@ -183,6 +185,7 @@ def _prepare(config: pytest.Config, rootdir: Path) -> State | None:
         cassettes=cassettes,
         labels=None if from_controller else _labels(rootdir, settings, sets.values()),
         finished=_finished(from_controller),
+        run_id=from_controller.get("rageval_run_id", ""),
         only=_only(from_controller, settings, sets.values(), notes),
         part=_part(settings, sets),
         notes=notes,
@@ -267,6 +270,9 @@ def _check_target(target: TargetSettings, environ: Mapping[str, str]) -> None:
 
     if target.url is not None:
         resolve_headers(target.headers, environ)
+        from pytest_rageval.target.variables import check_placeholders
+
+        check_placeholders(target)
     if target.request is not None or target.response is not None:
         from pytest_rageval.target.mapping import compile_mapping
 
@@ -295,12 +301,12 @@ def _check_results_dir(rootdir: Path, results_dir: str) -> None:
 
 
 def _read_sets(
-    files: Iterable[Path], rootdir: Path
+    files: Iterable[Path], rootdir: Path, sent: frozenset[str]
 ) -> tuple[dict[Path, LoadedSet], dict[Path, DatasetError]]:
     """Read case files; return those that could be loaded, and the faults of the others."""
     from pytest_rageval.project.case_reader import LoadedSet, read_set
 
-    found = {file: read_set(file, rootdir) for file in files}
+    found = {file: read_set(file, rootdir, sent) for file in files}
     sets = {file: loaded for file, loaded in found.items() if isinstance(loaded, LoadedSet)}
     return sets, {file: bad for file, bad in found.items() if not isinstance(bad, LoadedSet)}
 

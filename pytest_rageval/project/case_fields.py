@@ -148,7 +148,13 @@ class CaseLine(TypedDict, total=False):
         ),
     ]
     notes: Annotated[StrictStr, Field(description="Free text; changes nothing.")]
-    metadata: Annotated[dict[StrictStr, Any], Field(description="Free values; change nothing.")]
+    metadata: Annotated[
+        dict[StrictStr, Any],
+        Field(
+            description="Free values; they change nothing unless the settings send them to the "
+            "target as case.metadata."
+        ),
+    ]
 
 
 CASE_LINE: Final = TypeAdapter(CaseLine)

@@ -56,11 +56,13 @@ class LocatedCase:
     case: Case
     lineno: int
     """From 1."""
+    sent: frozenset[str] = frozenset()
+    """Fields that are part of its hash because the settings send them (``sent_fields``)."""
 
     @cached_property
     def case_hash(self) -> str:
         """``case_hash`` of the case, computed at first use."""
-        return case_hash(self.case)
+        return case_hash(self.case, self.sent)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,13 +85,15 @@ class LoadedSet:
 # --- hashes --------------------------------------------------------------------------------
 
 
-def case_hash(case: Case) -> str:
+def case_hash(case: Case, sent: Collection[str] = ()) -> str:
     """Hash the fields of a case that change asking or scoring: 16 hex digits of a SHA-256.
 
-    Notes, metadata, tags, category, difficulty, required and review are left out. A field that
-    holds its default counts as absent, so a later version that adds a field keeps today's hashes.
+    Notes, required and review are left out, and metadata, tags, category and difficulty unless
+    they are sent. A field that holds its default counts as absent, so a later version that adds a
+    field keeps today's hashes.
     """
-    return _digest(_CANONICAL.encode(_content(case, _CASE_DEFAULTS)))
+    defaults = {name: _SENT_DEFAULTS[name] for name in sorted(sent)}
+    return _digest(_CANONICAL.encode(_content(case, {**_CASE_DEFAULTS, **defaults})))
 
 
 def dataset_hash(hashes: Iterable[str]) -> str:
@@ -103,6 +107,11 @@ def _digest(text: str) -> str:
 
 _CASE_DEFAULTS: Final = {
     one.name: one.default for one in dataclasses.fields(Case) if one.name not in _NOT_HASHED
+}
+_SENT_DEFAULTS: Final[Mapping[str, Any]] = {
+    one.name: {} if one.default is dataclasses.MISSING else one.default
+    for one in dataclasses.fields(Case)
+    if one.name in _NOT_HASHED
 }
 _ANCHOR_DEFAULTS: Final = {one.name: one.default for one in dataclasses.fields(Anchor)}
 
@@ -180,10 +189,14 @@ class CaseReader:
     Args:
         path: a JSONL file in UTF-8; a BOM, CRLF and blank lines are fine.
         display: the path as shown in messages and stored; ``path`` itself by default.
+        sent: fields that are hashed because the settings send them.
     """
 
-    def __init__(self, path: Path, *, display: str | None = None) -> None:
+    def __init__(
+        self, path: Path, *, display: str | None = None, sent: frozenset[str] = frozenset()
+    ) -> None:
         self.path = path
+        self._sent = sent
         self.display = path.as_posix() if display is None else display
         self.faults: list[Fault] = []
         """Faults found so far, in any order."""
@@ -201,7 +214,7 @@ class CaseReader:
                 for line in iterate_lines(file, self.display, self.faults):
                     case = self._read(line)
                     if case is not None:
-                        yield LocatedCase(case=case, lineno=line.number)
+                        yield LocatedCase(case=case, lineno=line.number, sent=self._sent)
         except OSError as error:
             raise cannot_be_read(self.display, error) from error
 
@@ -254,29 +267,34 @@ class _Concerned:
         return ", ".join(self.shown) + more
 
 
-def load_cases(path: Path, *, display: str | None = None) -> LoadedSet:
+def load_cases(
+    path: Path, *, display: str | None = None, sent: frozenset[str] = frozenset()
+) -> LoadedSet:
     """Read a whole case file.
 
     Args:
         path: a JSONL file in UTF-8; a BOM, CRLF and blank lines are fine.
         display: the path as shown in messages and stored; ``path`` itself by default.
+        sent: fields that are hashed because the settings send them.
 
     Raises:
         DatasetError: with every fault of the file, one a line as
             ``file:line:col: field: what came, what was expected``.
     """
-    reader = CaseReader(path, display=display)
+    reader = CaseReader(path, display=display, sent=sent)
     cases = tuple(reader)
     reader.raise_faults()
     return LoadedSet(path=path, display=reader.display, cases=cases, warnings=reader.warnings)
 
 
-def read_set(path: Path, rootdir: Path) -> LoadedSet | DatasetError:
+def read_set(
+    path: Path, rootdir: Path, sent: frozenset[str] = frozenset()
+) -> LoadedSet | DatasetError:
     """Load a case file; faults are returned, not raised, because they are shown later."""
     file = path.relative_to(rootdir).as_posix() if path.is_relative_to(rootdir) else str(path)
     try:
         with without_gc():
-            return load_cases(path, display=file)
+            return load_cases(path, display=file, sent=sent)
     except DatasetError as error:
         return error
 

@@ -209,11 +209,15 @@ SETTINGS: Final[tuple[Setting, ...]] = (
     Setting("testpaths", "testpaths", "texts", "nothing",
         help="folders or files that hold cases, relative to the rootdir"),
     Setting("target.path", "target.path", "text", "subject",
-        help="path and query of the request below the base URL"),
+        help="path and query of the request below the base URL; {case.id} and other fields of "
+             "the request in braces are filled in"),
+    Setting("target.method", "target.method", "choice", "subject", choices=("POST", "GET"),
+        help="GET sends the fields of the request as query parameters (default: POST)"),
     Setting("target.vault", "target.vault", "text", "subject",
         help="folder of Markdown for the embedded reference server"),
     Setting("target.headers", "target.headers", "headers", "subject",
-        help='request headers; secrets by name, as in Authorization = "env:RAG_TOKEN"'),
+        help='request headers; secrets by name, as in Authorization = "env:RAG_TOKEN"; facts of '
+             'the case in braces, as in X-User = "{case.metadata.user}"'),
     Setting("target.request", "target.request", "mapping", "subject",
         help="JMESPath over our request body, for an API of another shape"),
     Setting("target.response", "target.response", "mapping", "subject",

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final, Literal
 
+from pytest_rageval.project.case_variables import PLACEHOLDER
 from pytest_rageval.project.option_values import read_option_text, read_option_value
 from pytest_rageval.project.options import OPTIONS, REPEATABLE, SETTINGS, Setting
 from pytest_rageval.support.http.address import ENV_VALUE, SENSITIVE_HEADER, without_query_secrets
@@ -247,7 +248,14 @@ def config_warnings(settings: Settings) -> list[str]:
 
 
 def _stored_headers(headers: Mapping[str, str]) -> dict[str, str]:
-    return {k: v if ENV_VALUE.fullmatch(v) else "(hidden)" for k, v in headers.items()}
+    """Hide values that may be secret: not those of the environment by name or of the case."""
+    return {
+        name: value
+        if ENV_VALUE.fullmatch(value)
+        or (PLACEHOLDER.search(value) and not SENSITIVE_HEADER.search(name))
+        else "(hidden)"
+        for name, value in headers.items()
+    }
 
 
 _STORED_AS: Final[Mapping[str, Callable[[Any], object]]] = {

@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Final
+from urllib.parse import urlencode
 
 import httpx
 
@@ -44,7 +45,6 @@ from pytest_rageval.target.contract import (
     parse_ask_response,
     parse_reply_bytes,
     reply_keys,
-    request_body,
     shown_keys,
 )
 from pytest_rageval.target.mapping import (
@@ -53,6 +53,13 @@ from pytest_rageval.target.mapping import (
     likely_answer,
     map_answer,
     mapping_report,
+)
+from pytest_rageval.target.variables import (
+    check_placeholders,
+    filled_headers,
+    filled_path,
+    query_parameters,
+    request_document,
 )
 from pytest_rageval.values.errors import EndpointError
 from pytest_rageval.values.reply import (
@@ -80,7 +87,7 @@ class HttpRagClient:
         slots: requests in flight; a pause between attempts holds none; None: no limit.
 
     Raises:
-        ConfigError: the URL, or a JMESPath expression, is wrong.
+        ConfigError: the URL, a placeholder or a JMESPath expression is wrong.
     """
 
     def __init__(
@@ -96,6 +103,7 @@ class HttpRagClient:
         silence_loggers()
         self._target = target
         self._address = join_url(target.url, target.path)
+        check_placeholders(target)
         self._map_request = compile_mapping(target.request, "request")
         self._map_response = compile_mapping(target.response, "response")
         self._environ = environ
@@ -145,23 +153,53 @@ class HttpRagClient:
             reply = blot_out_of_reply(parse_reply_bytes(body), secrets)
         except EndpointError:
             reply = None
-        return result, mapping_report(self._target, request_body(request), reply)
+        return result, mapping_report(self._target, request_document(request), reply)
 
     def _exchange(self, request: AskRequest) -> tuple[AskResult, bytes, tuple[str, ...]]:
         """Return the result, the body of the reply as it came, and the secrets it may echo."""
-        headers = resolve_headers(self._target.headers, self._environ)
-        secrets = (*secret_values(self._target.headers, headers), *self._address.secrets)
+        target = self._target
+        headers = resolve_headers(target.headers, self._environ)
+        secrets = (*secret_values(target.headers, headers), *self._address.secrets)
+        variables = request_document(request)
         try:
-            document = self._map_request(request_body(request))
-            content = _encoded(document)
+            document = self._map_request(variables)
+            headers = filled_headers(target.headers, headers, variables)
+            secrets = (*secret_values(target.headers, headers), *self._address.secrets)
+            sent = self._request(document, headers, secrets, variables)
         except EndpointError as error:
             return _failed(error, attempts=0, total_ms=None, secrets=secrets), b"", secrets
-        sent = Request(address=self._address, content=content, headers=headers, secrets=secrets)
         last, attempts = self._pacing.until_settled(
             lambda: self._pacing.in_slot(lambda: self._attempt(sent)),
-            retries=self._target.retries,
+            retries=target.retries,
         )
         return self._result(last, attempts, secrets, document), last.body, secrets
+
+    def _request(
+        self,
+        document: object,
+        headers: Mapping[str, str],
+        secrets: Sequence[str],
+        variables: Mapping[str, object],
+    ) -> Request:
+        address, content, target = self._address, b"", self._target
+        path = filled_path(target.path, variables)
+        if target.method == "GET":
+            # The whole query is encoded anew, so that no value can add a parameter.
+            if query := urlencode(query_parameters(document), errors="replace"):
+                path += ("&" if "?" in path else "?") + query
+        else:
+            content = _encoded(document)
+        if path != target.path:
+            # Messages name the path as configured: a filled one may hold the question.
+            base = address.url.removesuffix(target.path.lstrip("/"))
+            address = replace(address, url=base + path.lstrip("/"))
+        return Request(
+            address=address,
+            content=content,
+            method=target.method,
+            headers=headers,
+            secrets=(*secrets, *address.secrets),
+        )
 
     def close(self) -> None:
         """Close the connections; the client may be used again and then opens new ones."""

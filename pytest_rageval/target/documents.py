@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
+from pytest_rageval.project.case_variables import PLACEHOLDER
 from pytest_rageval.project.documents import LoadedDocument, scope_prefix_fault
 from pytest_rageval.support.http.address import blot_out, join_url, resolve_headers, secret_values
 from pytest_rageval.support.http.deadline import within
@@ -58,9 +59,11 @@ class DocumentsClient:
     ) -> None:
         silence_loggers()
         self._address = join_url(target.url, path)
-        self._headers = resolve_headers(target.headers, environ)
+        # A header about a case cannot be sent with the documents of all cases.
+        headers = {n: v for n, v in target.headers.items() if not PLACEHOLDER.search(v)}
+        self._headers = resolve_headers(headers, environ)
         self._secrets = (
-            *secret_values(target.headers, self._headers),
+            *secret_values(headers, self._headers),
             *self._address.secrets,
         )
         self._retries = target.retries

@@ -16,6 +16,7 @@ from typing import Any, Final, Literal
 
 from pytest_rageval.support.text import clean, counted, did_you_mean, nearest
 from pytest_rageval.target.contract import shown_keys
+from pytest_rageval.target.variables import whole_request
 from pytest_rageval.values.errors import ConfigError, EndpointError
 from pytest_rageval.values.settings import RESPONSE_TABLE, TargetSettings
 
@@ -40,15 +41,6 @@ _ANSWER_NAMES: Final = (
 """Names of fields of other APIs that hold the answer, or what holds it."""
 _FIELD: Final = re.compile(r"(?:debug\.)?([a-z_]+)[\w.\[\]]*: ")
 """Field of the contract that a fault of a reply begins with."""
-_WHOLE_REQUEST: Final[Mapping[str, object]] = {
-    "question": "-",
-    "vaults": ["-"],
-    "folders": ["-"],
-    "k": 1,
-    "folder_mode": "-",
-    "rerank_weights": {"vector": 1.0, "lexical": 1.0},
-}
-"""A request with every field that ``request_body`` can set."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,12 +113,15 @@ def mapping_report(
         body: the request before it was mapped.
         reply: the decoded reply before it was mapped; None: there is none.
     """
-    whole = {**_WHOLE_REQUEST, **body}
+    whole = whole_request(body)
     response = {name.removeprefix("debug."): text for name, text in _rows(target.response)}
     unsent = {name: text for name, text in _rows(target.request) if _is_empty(text, body)}
     return MappingReport(
         unsent=unsent,
-        never_sent=frozenset(n for n, text in unsent.items() if _is_empty(text, whole)),
+        # Another case may have the metadata that this one lacks.
+        never_sent=frozenset(
+            n for n, text in unsent.items() if "metadata" not in text and _is_empty(text, whole)
+        ),
         response=response,
         empty=frozenset(name for name, text in response.items() if _is_empty(text, reply)),
         keys=shown_keys(reply),

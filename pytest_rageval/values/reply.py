@@ -26,6 +26,13 @@ class AskRequest:
     lexical_weight: float | None = None
     params: Mapping[str, Any] = field(default_factory=dict)
     """Passed through to the API as further top-level fields."""
+    case: Mapping[str, Any] = field(default_factory=dict)
+    """Facts of the case that asks: ``id``, ``category``, ``difficulty``, ``tags``, ``language`` and
+    ``metadata``; sent only where the settings name them. Empty: no case asks."""
+    run_id: str = ""
+    """Run that it belongs to; empty: none."""
+    uuid: str = field(default="", compare=False)
+    """New for each request, also for each repeat of a case; attempts after a failure keep it."""
 
 
 @dataclass(frozen=True, kw_only=True)

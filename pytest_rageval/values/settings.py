@@ -22,6 +22,9 @@ class TargetSettings:
     url: str | None = None
     """Base URL; requests go to ``{url}/api/v1/ask?debug=true`` unless ``path`` says otherwise."""
     path: str = "/api/v1/ask?debug=true"
+    """May name fields of the request in braces: ``/threads/{uuid}/ask``."""
+    method: Literal["POST", "GET"] = "POST"
+    """``GET`` sends the fields of the request as query parameters."""
     vault: str | None = None
     """Folder of Markdown for the embedded reference server."""
     headers: Mapping[str, str] = field(default_factory=dict)

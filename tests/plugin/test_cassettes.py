@@ -106,6 +106,32 @@ def test_a_replay_without_network_gives_the_same_numbers(scratch: Project) -> No
     result.stdout.fnmatch_lines(["latency_ms.p50 (replayed) *"])
 
 
+def test_a_uuid_and_the_name_of_the_run_do_not_keep_a_cassette_from_matching(
+    scratch: Project,
+) -> None:
+    scratch.write(
+        "pyproject.toml",
+        SETTINGS
+        + """path = "/users/{case.metadata.user}/{uuid}"
+headers = { X-Run = "{run_id}" }
+[tool.rageval.target.request]
+question = "question"
+session = "uuid"
+run = "run_id"
+""",
+    )
+    scratch.cases([{**one, "metadata": {"user": "ann"}} for one in CASES])
+    fake = record(scratch)
+    sessions = {one.json["session"] for one in fake.received}
+    assert len(sessions) == 3
+    assert {one.headers["x-run"] for one in fake.received} == {"cassette"}
+    run(scratch, "replay", "--rag-url", fake.url, *REPLAY)
+    assert metrics(scratch, "replay") == metrics(scratch, "live")
+    assert metrics(scratch, "live")["errored"] == 0
+    assert len(fake.received) == 3
+    assert not any(one in text for one in sessions for text in cassettes(scratch).values())
+
+
 def test_a_second_recording_run_asks_nobody(scratch: Project) -> None:
     with fake_target(*REPLIES) as fake:
         run(scratch, "live", "--rag-url", fake.url, *RECORD)

@@ -101,7 +101,10 @@ def _unsent(mapping: MappingReport) -> Iterator[Finding]:
     shown = [f'{name} = "{text}"' for name, text in mapping.unsent.items()]
     never = [f'{n} = "{text}"' for n, text in mapping.unsent.items() if n in mapping.never_sent]
     if never:
-        fix = "a request has question, vaults, folders, k, folder_mode, rerank_weights and params"
+        fix = (
+            "a request has question, vaults, folders, k, folder_mode, rerank_weights, params, "
+            "case, language, run_id and uuid"
+        )
         yield _FOUND.warn("request", f"null for every case, so not sent: {', '.join(never)}", fix)
     elif shown:
         yield _FOUND.ok("request", f"null for this case, so not sent: {', '.join(shown)}")

@@ -22,9 +22,11 @@ from pytest_rageval.metrics.matching import (
     norm_path,
     norm_text,
 )
+from pytest_rageval.project.case_variables import case_variables
 from pytest_rageval.support.text import did_you_mean
 from pytest_rageval.target.calling import call_client
 from pytest_rageval.target.client import HttpRagClient
+from pytest_rageval.target.variables import new_uuid
 from pytest_rageval.values.case import Anchor
 from pytest_rageval.values.errors import EndpointError
 from pytest_rageval.values.record import ScoreSettings
@@ -113,7 +115,12 @@ def lost_anchors(
     looks: dict[AnchorKey, tuple[Anchor, list[AskRequest]]] = {}
     for placed in cases:
         for _, anchor in anchors_of(placed):
-            requests = [replace(one, params=settings.params) for one in probes(placed, anchor)]
+            requests = [
+                replace(
+                    one, params=settings.params, case=case_variables(placed.case), uuid=new_uuid()
+                )
+                for one in probes(placed, anchor)
+            ]
             looks.setdefault(anchor_key(anchor), (anchor, requests))
     with ThreadPoolExecutor(max_workers=settings.concurrency) as pool:
         chunks = pool.map(lambda one: _look(client, *one), looks.values())

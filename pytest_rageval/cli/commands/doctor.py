@@ -130,7 +130,7 @@ def _configured(settings: Settings, question: str) -> Iterator[Finding]:
     try:
         with open_target(once, environ=os.environ) as client:
             first, mapping = client.inspect(request)
-            second = None if first.response is None else client.ask_result(request)
+            second = None if first.response is None else client.ask_result(ask_request(case, once))
     except ConfigError as error:
         fix = missing_variable(error) or "mend [tool.rageval.target]"
         yield Findings("target").fail("settings", str(error), fix)
