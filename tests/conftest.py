@@ -2,8 +2,9 @@
 
 pytester forgets every module that a run inside it was the first to import. httpx finds its
 exceptions by class, so a second copy of httpcore would no longer be recognised; a test that
-replaces a function by its module's name would replace it in the forgotten copy; and importing our
-own packages anew for every inner run would take most of its time.
+replaces a function by its module's name would replace it in the forgotten copy; importing our own
+packages anew for every inner run would take most of its time; and a compiled module that is loaded
+a second time, such as rpds under jsonschema, may end the process with a segmentation fault.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections.abc import Iterator
 import httpcore  # noqa: F401
 import httpx  # noqa: F401
 import jinja2  # noqa: F401
+import jsonschema  # noqa: F401
 import numpy as np  # noqa: F401
 import pydantic  # noqa: F401
 import pytest
