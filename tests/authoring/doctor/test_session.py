@@ -122,7 +122,7 @@ def test_every_client_of_a_parametrized_fixture_is_checked() -> None:
 
 def test_a_client_that_raises_is_shown_with_the_place_in_the_users_code() -> None:
     conftest = CLIENT.replace("    with open", "    request.lower()\n    with open")
-    message = failures(doctor(conftest))["reachable"]
+    message = failures(doctor(conftest))["rag_client"]
     assert "AttributeError: 'AskRequest' object has no attribute 'lower'" in message
     assert "evals/conftest.py:7: in answer" in message
 

@@ -239,4 +239,5 @@ def test_a_baseline_that_is_not_there_is_said_in_the_summary_of_a_ci_step(
     thresholds("[overall]\nrecall_at_k = { max_drop = 0.05 }\n")
     gate(capsys, "r2")
     said = step.read_text(encoding="utf-8")
-    assert "\nNo baseline; make one with \\`rageval runs tag RUN main\\`.\n" in said
+    advice = '\\`rageval runs tag RUN main\\`, and baseline = "main" in thresholds.toml'
+    assert f"\nNo baseline is named: {advice}.\n" in said
