@@ -1,15 +1,33 @@
-"""Metrics of the context: the key facts that the passages in the cut hold.
+"""Metrics of the context, the passages in the cut: its length, and the key facts that it holds.
 
 Defined in docs/metrics.md#context; the facts were looked up before (``Verdicts.evidence``).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import accumulate
 from typing import Final
 
-from pytest_rageval.metrics.retrieval import chunks_missing
-from pytest_rageval.metrics.view import FAILED, CaseView, NotApplicable, Score, Scores
+from pytest_rageval.metrics.retrieval import (
+    anchor_ranking,
+    anchors_unreadable,
+    chunks_missing,
+    recall_at_k,
+    texts_missing,
+)
+from pytest_rageval.metrics.view import (
+    FAILED,
+    CaseView,
+    NotApplicable,
+    Score,
+    Scores,
+    gold_population,
+)
+from pytest_rageval.values.reply import RetrievedChunk
 
+BYTES_PER_TOKEN: Final = 4
+"""Bytes of UTF-8 text that count as a token where the target reports no counts."""
 NOT_LOOKED_UP: Final = NotApplicable("Nothing was looked up in the passages.")
 TEXTS_MISSING: Final = NotApplicable("A chunk in the cut came without its whole text.")
 
@@ -21,6 +39,58 @@ def score_context(view: CaseView) -> Scores:
         return {"fact_recall_in_context": held, "context_utilization": _blocked(view) or held}
     recall = sum(held) / len(held)
     return {"fact_recall_in_context": recall, "context_utilization": _utilization(view, held)}
+
+
+def score_tokens(view: CaseView) -> Scores:
+    """Score the length of the context, and the recall within a budget of tokens."""
+    tokens = cut_tokens(view)
+    total = float(sum(tokens)) if isinstance(tokens, tuple) else tokens
+    return {"context_tokens": total, "recall_at_tokens": _recall_at_tokens(view, tokens)}
+
+
+def tokens_reported(chunks: Sequence[RetrievedChunk]) -> bool:
+    """Whether the target reports the number of tokens of every chunk."""
+    return all(chunk.token_count is not None for chunk in chunks)
+
+
+def cut_tokens(view: CaseView) -> tuple[int, ...] | Score:
+    """Return the tokens of each chunk in the cut: all as reported, or all estimated."""
+    blocked = chunks_missing(view)
+    if blocked is not None:
+        return blocked
+    if tokens_reported(view.cut):
+        return tuple([chunk.token_count or 0 for chunk in view.cut])
+    if not view.texts_whole:
+        return NotApplicable("A chunk in the cut came without token_count and whole text.")
+    return tuple([estimate_tokens(chunk.text or "") for chunk in view.cut])
+
+
+def estimate_tokens(text: str) -> int:
+    """Return a fourth of the bytes of a text in UTF-8, rounded up.
+
+    >>> estimate_tokens("Refunds take 30 days."), estimate_tokens("")
+    (6, 0)
+    """
+    return -(-len(text.encode("utf-8", "surrogatepass")) // BYTES_PER_TOKEN)
+
+
+def within_budget(tokens: Sequence[int], budget: int) -> int:
+    """Return how many of the first chunks fit whole into a budget of tokens."""
+    return sum(total <= budget for total in accumulate(tokens))
+
+
+def _recall_at_tokens(view: CaseView, tokens: tuple[int, ...] | Score) -> Score:
+    budget = view.settings.token_budget
+    if budget is None:
+        return NotApplicable("No token_budget is set.")
+    blocked = gold_population(view.case) or anchors_unreadable(view) or chunks_missing(view)
+    blocked = blocked or texts_missing(view)
+    if blocked is not None:
+        return blocked
+    if not isinstance(tokens, tuple):
+        return tokens
+    kept = view.cut[: within_budget(tokens, budget)]
+    return recall_at_k(anchor_ranking(view.case, kept, view.k, view.settings))
 
 
 def facts_held(view: CaseView) -> tuple[bool, ...] | Score:

@@ -143,6 +143,15 @@ def _lists_and_scope() -> list[MetricInfo]:
             population="unanswerable cases whose chunks are reported",
             level="list",
         ),
+        MetricInfo(
+            key="leak_rate",
+            title="Leaks of what a user must not see",
+            direction="lower",
+            binary=True,
+            population="cases with irrelevant_supports and metadata.user or the tag acl, whose "
+            "chunks are reported",
+            level="anchor",
+        ),
         *(
             MetricInfo(
                 key=key,
@@ -172,6 +181,20 @@ def _context() -> list[MetricInfo]:
             title="Expected facts in the context",
             population="answerable cases with expected facts whose chunks come with their texts",
             level="list",
+        ),
+        MetricInfo(
+            key="context_tokens",
+            title="Tokens of the context",
+            direction="lower",
+            scale=(0.0, None),
+            population="cases whose chunks come with token counts or texts",
+            level="list",
+        ),
+        MetricInfo(
+            key="recall_at_tokens",
+            title="Recall within a budget of tokens",
+            population=f"{_RETRIEVAL} with token counts or texts, if token_budget is set",
+            level="anchor",
         ),
     ]
 
@@ -419,5 +442,7 @@ def unit_of(metric: str) -> Unit:
         return "ms"
     if metric.startswith("cost_usd"):
         return "usd"
-    counts = metric in {"newly_missed", "judge_tokens"} or metric.startswith(STAGE_PREFIX)
+    counts = metric in {"newly_missed", "judge_tokens", "context_tokens"} or metric.startswith(
+        STAGE_PREFIX
+    )
     return "count" if counts else "score"

@@ -22,6 +22,7 @@ from pytest_rageval.metrics.matching import (
     duplicate_flags,
     has_heading_anchor,
     in_scope,
+    norm_path,
     reads_snippets,
     same_document,
 )
@@ -293,6 +294,41 @@ def _negative(view: CaseView) -> Score:
     if blocked is not None:
         return blocked
     return 0.0 if view.chunks else 1.0
+
+
+def score_leaks(view: CaseView) -> Scores:
+    """Score whether a user was shown what they must not see (docs/metrics.md#leak_rate)."""
+    return {"leak_rate": _leak(view)}
+
+
+def leaked_chunks(view: CaseView) -> list[tuple[int, RetrievedChunk]]:
+    """Return every delivered chunk of ``irrelevant_supports`` with its rank, cut or not."""
+    return [(rank, chunk) for rank, chunk in enumerate(view.chunks or (), 1) if chunk.irrelevant]
+
+
+def _leak(view: CaseView) -> Score:
+    case = view.case
+    if not case.tests_permissions:
+        return NotApplicable(
+            "The case does not test permissions: it needs irrelevant_supports, and metadata.user "
+            "or the tag acl."
+        )
+    # Golds of other documents cannot win a chunk, so their headings do not matter.
+    closed = {norm_path(bad.rel_path, view.settings.path_case) for bad in case.irrelevant_supports}
+    rivals = tuple(
+        gold
+        for gold in case.gold_supports
+        if norm_path(gold.rel_path, view.settings.path_case) in closed
+    )
+    reduced = replace(view, case=replace(case, gold_supports=rivals))
+    blocked = anchors_unreadable(reduced) or chunks_missing(view)
+    if blocked is not None:
+        return blocked
+    if leaked_chunks(view):
+        return 1.0
+    if any(chunk.matched_golds is None for chunk in view.chunks or ()):
+        return NotApplicable("A chunk could not be compared with irrelevant_supports.")
+    return 0.0
 
 
 def order_before_rerank(

@@ -17,12 +17,13 @@ from pytest_rageval.metrics.answer import (
     score_citation_support,
     score_citations,
 )
-from pytest_rageval.metrics.context import score_context, unused_facts
+from pytest_rageval.metrics.context import score_context, score_tokens, unused_facts
 from pytest_rageval.metrics.embedding_scores import score_embeddings
 from pytest_rageval.metrics.judged import PASS_SHARE, score_judged
 from pytest_rageval.metrics.matching import has_heading_anchor, norm_path
 from pytest_rageval.metrics.registry import METRICS
 from pytest_rageval.metrics.retrieval import (
+    score_leaks,
     score_lists,
     score_retrieval,
     score_scope,
@@ -56,6 +57,8 @@ _FAMILIES: Final[tuple[Callable[[CaseView], Scores], ...]] = (
     score_lists,
     score_scope,
     score_embeddings,
+    score_leaks,
+    score_tokens,
     score_context,
     score_citations,
     score_citation_support,
@@ -138,6 +141,7 @@ Metrics = Mapping[str, float | None]
 
 EXPECTED: Final = {
     "specificity_accuracy": 1.0,
+    "leak_rate": 0.0,
     "recency_conflict_accuracy": 1.0,
     "abstention_accuracy": 1.0,
     "over_abstention_rate": 0.0,
@@ -229,7 +233,7 @@ def find_failure_stage(
     if view.failed:
         return None
     trapped: FailureStage | None = None
-    if metrics["specificity_accuracy"] == 0:
+    if metrics["specificity_accuracy"] == 0 or metrics["leak_rate"] == 1:
         trapped = "irrelevant_retrieved"
     if not view.case.answerable:
         return "hallucinated" if metrics["hallucination_rate_unanswerable"] == 1 else trapped
@@ -303,6 +307,7 @@ def score_settings(settings: Settings, reported: Reported | None = None) -> Scor
         headings_reported=reported.headings,
         citations_reported=reported.citations,
         citations_in_text=reported.citations_in_text,
+        token_budget=settings.token_budget,
         folder_mode=settings.folder_mode,
         retrieval_only=settings.retrieval_only,
         judge_configured=settings.judge != "none",

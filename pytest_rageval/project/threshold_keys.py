@@ -96,9 +96,13 @@ def unknown_metric(name: str, table: CheckTable, place: str = "") -> tuple[str, 
     """Return message and hint for a metric that does not exist."""
     keys = [*METRICS, *RUN_METRICS]
     known = keys if table == "overall" else filter(is_of_groups, keys)
-    hint = suggest(name, known)
-    if not hint and name.startswith(STAGE_PREFIX):
-        hint = f"the stages are {', '.join(STAGES)}"
+    if name.startswith(STAGE_PREFIX):
+        # Compared without the prefix, which makes every stage look near.
+        close = nearest(name.removeprefix(STAGE_PREFIX), STAGES)
+        stages = f"the stages are {', '.join(STAGES)}"
+        hint = f'did you mean "{STAGE_PREFIX}{close}"?' if close else stages
+    else:
+        hint = suggest(name, known)
     return f'unknown metric "{name}"{place}', hint
 
 

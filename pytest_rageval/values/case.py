@@ -61,6 +61,16 @@ class Case:
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
     @property
+    def user(self) -> object:
+        """The user on whose behalf the question is asked (``metadata.user``); None: nobody's."""
+        return self.metadata.get("user")
+
+    @property
+    def tests_permissions(self) -> bool:
+        """Whether ``irrelevant_supports`` are what the user must not see."""
+        return bool(self.irrelevant_supports) and (self.user is not None or "acl" in self.tags)
+
+    @property
     def stated_facts(self) -> tuple[str, ...]:
         """The key facts that say anything: those that are not blank."""
         return tuple(fact for fact in self.expected_key_facts if fact.strip())

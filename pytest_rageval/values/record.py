@@ -63,6 +63,8 @@ class ScoreSettings:
     citations_in_text: bool = False
     """True when any answer of the whole run cites in its text: the claims of an answer that does
     not are then without a citation."""
+    token_budget: int | None = None
+    """Tokens of the context within which ``recall_at_tokens`` counts; None: it does not apply."""
     folder_mode: FolderMode | None = None
     retrieval_only: bool = False
     judge_configured: bool = False

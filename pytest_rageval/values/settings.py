@@ -99,6 +99,7 @@ class Settings:
     retrieval_only: bool = False
     path_case: Literal["sensitive", "insensitive"] = "sensitive"
     snippets: Literal["off", "any", "all"] = "off"
+    token_budget: int | None = None
     coarse_chunks: bool = False
     store_full_text: bool = False
     no_report: bool = False

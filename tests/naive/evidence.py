@@ -34,6 +34,31 @@ def facts(row: Values, cut: list[Values] | None, dead: bool) -> Cell:
     return len([one for one in places if one]) / len(wanted)
 
 
+def leak(row: Values, irrelevant: list[bool | None] | None, dead: bool) -> Cell:
+    """1 where any returned chunk is one that the user must not see."""
+    case = row["case"]
+    named = (case.get("metadata") or {}).get("user") is not None or "acl" in case.get("tags", [])
+    if not named or not case.get("irrelevant_supports"):
+        return NA
+    if irrelevant is None:
+        return ERROR if dead else NA
+    if True in irrelevant:
+        return 1.0
+    return NA if None in irrelevant else 0.0
+
+
+def tokens(cut: list[Values] | None, dead: bool) -> list[int] | str:
+    """Tokens of each chunk of the cut, all reported or all a fourth of the bytes."""
+    if cut is None:
+        return ERROR if dead else NA
+    counts = [one.get("token_count") for one in cut]
+    if None not in counts:
+        return [int(n or 0) for n in counts]
+    if not all(map(whole, cut)):
+        return NA
+    return [(len(one["text"].encode()) + 3) // 4 for one in cut]
+
+
 def utilization(row: Values, recall: Cell, failed: bool) -> Cell:
     """Share of the facts in the context that the answer states."""
     wanted = facts_of(row["case"])

@@ -185,6 +185,8 @@ def case(rng: Random) -> Values:
         made["recency_conflict_rule"] = rng.choice(rules)
     if chance(rng, 0.15):
         made["k"] = rng.choice((1, 2, 3, 30))
+    if chance(rng, 0.4):
+        made |= rng.choice(({"metadata": {"user": "ana"}}, {"tags": ["acl"]}))
     return made
 
 

@@ -43,7 +43,13 @@ ANCHOR_LEVEL = (*UNITS, "recall_all_at_k", "group_recall_at_k", "specificity_acc
 DOCUMENT_LEVEL = tuple(f"doc_{key}" for key in UNITS)
 SCOPE = ("scope_miss_rate", "scope_selection_miss_rate", "scope_any_excluded_rate")
 RETRIEVAL = (*ANCHOR_LEVEL, *DOCUMENT_LEVEL, "negative_accuracy")
-CONTEXT = ("fact_recall_in_context", "context_utilization", *evidence.SUPPORT)
+CONTEXT = (
+    "leak_rate",
+    "context_tokens",
+    "fact_recall_in_context",
+    "context_utilization",
+    *evidence.SUPPORT,
+)
 ATTRIBUTION = ("attribution_hit_rate", "attribution_recall", "attribution_precision")
 ANSWER_SIDE = (
     *ATTRIBUTION,
@@ -127,13 +133,45 @@ def context(of: Row, row: Values) -> dict[str, Cell]:
     """Facts in the context and citations that support; what was looked up is given."""
     cut = None if of.chunks is None else rank_order(of.chunks)[: of.k]
     recall = evidence.facts(row, cut, of.dead)
-    cells: dict[str, Cell] = {"fact_recall_in_context": recall}
+    cells: dict[str, Cell] = {"fact_recall_in_context": recall, **lengths(of, cut)}
+    cells["leak_rate"] = leaks(of, row)
     if of.retrieval_only:
         return cells | dict.fromkeys(("context_utilization", *evidence.SUPPORT), NA)
     flag = of.response.get("abstained")
     abstained = (of.judge or {}).get("abstained") if flag is None else flag
     cells["context_utilization"] = evidence.utilization(row, recall, of.failed)
     return cells | evidence.support(row, cut, of.failed, abstained)
+
+
+def leaks(of: Row, row: Values) -> Cell:
+    """Whether a chunk of any rank is at an irrelevant anchor, as far as that can be known."""
+    closed = [document(of, one)[1] for one in of.junk]
+    rivals = [*of.junk, *(gold for gold in of.golds if document(of, gold)[1] in closed)]
+    if of.settings.get("headings_reported", True) is False and any(map(anchor_segments, rivals)):
+        return NA
+    if of.chunks is None:
+        return evidence.leak(row, None, of.dead)
+    return evidence.leak(
+        row,
+        [
+            judge_chunk(of.case, one, of.settings)[1] if text_suffices(of, [one]) else None
+            for one in of.chunks
+        ],
+        of.dead,
+    )
+
+
+def lengths(of: Row, cut: list[Values] | None) -> dict[str, Cell]:
+    """Tokens of the cut, and the recall of the first of its chunks that fit into the budget."""
+    tokens, budget = evidence.tokens(cut, of.dead), of.settings.get("token_budget")
+    cells: dict[str, Cell] = {"context_tokens": tokens if isinstance(tokens, str) else sum(tokens)}
+    if budget is None:
+        return cells
+    if not of.golds or cut is None or isinstance(tokens, str):
+        return cells | {"recall_at_tokens": NA}
+    first = max(n for n in range(len(cut) + 1) if sum(tokens[:n]) <= budget)
+    met = [judge_chunk(of.case, one, of.settings)[0] for one in cut[:first]]
+    return cells | {"recall_at_tokens": len(set().union(*met)) / len(of.golds)}
 
 
 def has_groups(of: Row) -> bool:
@@ -362,6 +400,7 @@ def outcome(of: Row, cells: dict[str, Cell]) -> str:
     wanted = {
         first: 1.0,
         "specificity_accuracy": 1.0,
+        "leak_rate": 0.0,
         "recency_conflict_accuracy": 1.0,
         "abstention_accuracy": 1.0,
         "over_abstention_rate": 0.0,

@@ -105,6 +105,7 @@ def make_case(dice: Random, *, case_id: str = "x", golds: bool = False) -> Case:
         difficulty=dice.choice((None, "easy", "hard")),
         tags=tuple(dice.choices(_WORDS, k=dice.randint(0, 2))),
         k=dice.choice((None, None, dice.randint(1, 9))),
+        metadata={"user": "ana"} if chance(dice, 0.4) else {},
     )
 
 
@@ -164,6 +165,7 @@ def _chunk(dice: Random) -> Payload:
         "text": dice.choice((*_TEXTS, *_TEXTS, None)),
         "score_vector": dice.choice(_NUMBERS + _NO_NUMBERS),
         "score_final": dice.choice(_NUMBERS),
+        "token_count": dice.choice((0, 2, 3, 9)),
     }
     found = {name: value for name, value in optional.items() if chance(dice, 0.9)}
     return {"rel_path": dice.choice(_PATHS), **found}
@@ -221,6 +223,7 @@ def make_settings(dice: Random) -> ScoreSettings:
         headings_reported=chance(dice, 0.9),
         citations_reported=k % 2 == 0,
         citations_in_text=k % 3 == 0,
+        token_budget=dice.choice((None, 3, 6)),
         folder_mode=dice.choice((None, "off", "on", "on_with_fallback")),
         retrieval_only=chance(dice, 0.1),
         judge_configured=chance(dice, 0.8),

@@ -141,7 +141,9 @@ def _irrelevant_words(base: CaseRecord, new: CaseRecord, named: bool) -> Iterato
 
 
 def _irrelevant(record: CaseRecord) -> dict[str, None]:
-    chunks: Sequence[RetrievedChunk] = (record.retrieved_chunks or ())[: record.k]
+    # What a user must not see leaks at any rank.
+    end = None if record.case.tests_permissions else record.k
+    chunks: Sequence[RetrievedChunk] = (record.retrieved_chunks or ())[:end]
     return dict.fromkeys(_place(c.rel_path, c.heading_path) for c in chunks if c.irrelevant)
 
 
@@ -174,6 +176,7 @@ _BY_METRIC: Final[Mapping[str, _Explainer]] = {
     "hit_at_k": _gold_words,
     "recall_at_k": _gold_words,
     "specificity_accuracy": _irrelevant_words,
+    "leak_rate": _irrelevant_words,
     "attribution_hit_rate": _citation_words,
     "recency_conflict_accuracy": _citation_words,
 }
@@ -188,6 +191,7 @@ FLIP_METRICS: Final = (
     "abstention_accuracy",
     "over_abstention_rate",
     "specificity_accuracy",
+    "leak_rate",
     "recency_conflict_accuracy",
     "attribution_hit_rate",
 )

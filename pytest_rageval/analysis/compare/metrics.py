@@ -43,6 +43,7 @@ OUTCOME_KEYS: Final = frozenset(
         "recall_all_at_k",
         "doc_hit_at_k",
         "specificity_accuracy",
+        "leak_rate",
         "recency_conflict_accuracy",
         "abstention_accuracy",
         "over_abstention_rate",

@@ -11,20 +11,25 @@ from pytest_rageval.metrics.answer import (
     score_citation_support,
     score_citations,
 )
-from pytest_rageval.metrics.context import score_context
+from pytest_rageval.metrics.context import score_context, score_tokens
 from pytest_rageval.metrics.matching import document_key
 from pytest_rageval.metrics.registry import METRICS
 from pytest_rageval.metrics.retrieval import (
     anchor_ranking,
     document_ranking,
     order_before_rerank,
+    score_leaks,
     score_lists,
     score_retrieval,
     score_scope,
 )
 from pytest_rageval.metrics.view import CaseView, Verdicts
 from pytest_rageval.report.explain.chunks import explain_chunks
-from pytest_rageval.report.explain.evidence import evidence_sentences
+from pytest_rageval.report.explain.evidence import (
+    evidence_sentences,
+    leak_sentence,
+    token_sentences,
+)
 from pytest_rageval.report.explain.figures import (
     EMBEDDING_FIGURES,
     Figure,
@@ -143,6 +148,8 @@ def _metrics(
     if case is not None:
         sentences |= _retrieval_sentences(record, case, settings)
         sentences |= evidence_sentences(case, record)
+        view = _stored_view(record, case, settings)
+        sentences |= {"leak_rate": leak_sentence(view), **token_sentences(view)}
         before = _figures_before_rerank(record, case, settings)
         if citations is not None:
             sentences |= citation_sentences(case, golds, citations)
@@ -230,6 +237,8 @@ _FAMILIES = (
     score_retrieval,
     score_lists,
     score_scope,
+    score_leaks,
+    score_tokens,
     score_context,
     score_citations,
     score_citation_support,
@@ -247,8 +256,14 @@ def computed_scores(
         case: None if it is no longer known; then only metrics without anchors are scored.
         settings: of the run; the cutoff is that of the record.
     """
-    view = CaseView(
-        case=replace(case or record.case, k=record.k),
+    view = _stored_view(record, case or record.case, settings)
+    scores = {key: score for family in _FAMILIES for key, score in family(view).items()}
+    return {key: score for key, score in scores.items() if isinstance(score, float)}
+
+
+def _stored_view(record: CaseRecord, case: Case, settings: ScoreSettings) -> CaseView:
+    return CaseView(
+        case=replace(case, k=record.k),
         settings=settings,
         response=record.response,
         failed=record.error is not None,
@@ -256,5 +271,3 @@ def computed_scores(
         citations=record.citations,
         verdicts=Verdicts(abstained=abstention_verdict(record), evidence=record.evidence),
     )
-    scores = {key: score for family in _FAMILIES for key, score in family(view).items()}
-    return {key: score for key, score in scores.items() if isinstance(score, float)}

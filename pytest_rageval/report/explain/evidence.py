@@ -1,13 +1,17 @@
-"""Metrics of key facts and citations in words, from what was looked up in the passages."""
+"""Metrics of the passages in words: key facts, citations, tokens, and what must not be seen."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from pytest_rageval.metrics.context import cut_tokens, tokens_reported, within_budget
+from pytest_rageval.metrics.retrieval import anchor_ranking, leaked_chunks
+from pytest_rageval.metrics.view import CaseView
 from pytest_rageval.report.explain.values import join, ranks
 from pytest_rageval.support.text import counted, cut
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.record import CaseRecord, CheckedClaim, CitationCheck, Evidence
+from pytest_rageval.values.reply import RetrievedChunk
 
 _SHOWN = 3
 """Facts or citations that one sentence lists."""
@@ -21,6 +25,41 @@ def evidence_sentences(case: Case, record: CaseRecord) -> dict[str, str]:
     if evidence is None:
         return {}
     return {**_facts(case.stated_facts, evidence), **_citations(evidence.claims or ())}
+
+
+def leak_sentence(view: CaseView) -> str:
+    """Name each chunk, with its document, that the user must not see and was shown."""
+    leaked = [
+        f"rank {rank}: {_place(chunk)}" for rank, chunk in leaked_chunks(view) if chunk.rel_path
+    ]
+    if not leaked:
+        return f"no chunk that {_user(view)} must not see was returned"
+    return f"{_user(view)} must not see {_listed(leaked)}"
+
+
+def token_sentences(view: CaseView) -> dict[str, str]:
+    """Explain the length of the context, and which golds a budget of tokens reaches."""
+    tokens, budget = cut_tokens(view), view.settings.token_budget
+    if not isinstance(tokens, tuple):
+        return {}
+    how = "as the target counts" if tokens_reported(view.cut) else "a fourth of their bytes"
+    text = f"{counted(sum(tokens), 'token')} in {counted(len(tokens), 'chunk')}, {how}"
+    if budget is None or not view.case.gold_supports:
+        return {"context_tokens": text}
+    n = within_budget(tokens, budget)
+    found = anchor_ranking(view.case, view.cut[:n], view.k, view.settings).found
+    golds = counted(len(view.case.gold_supports), "gold")
+    within = f"{len(found)} of {golds} in the first {counted(n, 'chunk')}: {sum(tokens[:n])} tokens"
+    return {"context_tokens": text, "recall_at_tokens": f"{within} of a budget of {budget}"}
+
+
+def _place(chunk: RetrievedChunk) -> str:
+    text = f"{chunk.rel_path}, {chunk.heading_path}" if chunk.heading_path else chunk.rel_path
+    return f"{text} (chunk {cut(chunk.chunk_id, _CHARS)})" if chunk.chunk_id else text
+
+
+def _user(view: CaseView) -> str:
+    return "the user" if view.case.user is None else f"the user {cut(str(view.case.user), _CHARS)}"
 
 
 def context_ranks(case: Case | None, record: CaseRecord) -> dict[str, tuple[int, ...]]:

@@ -46,8 +46,7 @@ STAGE_MEANING: Final[Mapping[FailureStage, str]] = MappingProxyType(
         "out_of_scope": "No gold lies in the folders that were searched.",
         "not_retrieved": "The evidence that the case needs is not in the cut.",
         "lost_in_rerank": "The evidence was in the cut before reranking, and is not after it.",
-        "irrelevant_retrieved": "Evidence that must not come up (irrelevant_supports) is in the "
-        "cut.",
+        "irrelevant_retrieved": "Evidence that must not come up (irrelevant_supports) came back.",
         "wrongly_abstained": "The evidence was there, and the answer refused all the same.",
         "not_cited": "The evidence was there, and the answer does not cite it.",
         "ungrounded": "The judge finds claims that the retrieved text does not support.",
@@ -145,7 +144,7 @@ def next_steps(
         if REQUEST_TABLE in record.error.message:
             return (_MAP_REQUEST,)
         return (_ERRORS.get(record.error.kind, "Look at the target's log for this question."),)
-    stage, steps = record.failure_stage, list(_unwanted(irrelevant))
+    stage, steps = record.failure_stage, list(_leaked(record) or _unwanted(irrelevant))
     if stage in {"not_retrieved", "lost_in_rerank"}:
         return (*_find_evidence(record, _needed(golds, groups)), *steps)
     if stage == "not_cited":
@@ -153,6 +152,18 @@ def next_steps(
     if stage == "not_used" and (unused := unused_sentence(record.stored_case, record)):
         steps.insert(0, f"In the context and not in the answer: {unused}. {_READS_LITTLE}")
     return (*_STAGES.get(stage or "", ()), *steps)
+
+
+def _leaked(record: CaseRecord) -> list[str]:
+    """Say where to mend a leak; empty: none."""
+    if record.metrics.get("leak_rate") != 1:
+        return []
+    leaked = [c for c in record.retrieved_chunks or () if c.irrelevant]
+    documents = join(list(dict.fromkeys(chunk.rel_path for chunk in leaked)))
+    return [
+        f"A user was shown {documents}, which they must not see: filter by permission in the "
+        "search itself, before anything is ranked or given to a model."
+    ]
 
 
 def _unwanted(irrelevant: Sequence[AnchorReason]) -> Iterator[str]:

@@ -107,7 +107,7 @@ def test_a_meaning_that_does_not_fit_has_lines_of_its_own() -> None:
     shown = text(miss("a", "irrelevant_retrieved"))
     assert shown[2:4] == [
         "irrelevant_retrieved 1",
-        "  Evidence that must not come up (irrelevant_supports) is in the cut.",
+        "  Evidence that must not come up (irrelevant_supports) came back.",
     ]
 
 
