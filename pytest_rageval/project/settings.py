@@ -186,6 +186,14 @@ def _build(rootdir: Path, found: _Found) -> Settings:
         # A longer limit would have no effect if the default read timeout ended the wait first.
         values["target.read_timeout_s"] = values["target.timeout_s"]
         origins["target.read_timeout_s"] = origins["target.timeout_s"]
+    response = values.get("target.response")
+    if isinstance(response, dict):
+        # Written beside the expressions over all events, these two belong to the stream.
+        for name in {"first_token", "last_event"} & response.keys():
+            values.setdefault(f"target.{name}", response[name])
+            origins.setdefault(f"target.{name}", origins["target.response"])
+        kept = {n: text for n, text in response.items() if n not in {"first_token", "last_event"}}
+        values["target.response"] = kept
     for option in sorted(OPTIONS, key=_place_in_file):
         origins.setdefault(option.name, "default")
     sections: dict[str, dict[str, Any]] = {"target": {}, "judging": {}, "": {}}

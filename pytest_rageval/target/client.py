@@ -54,6 +54,7 @@ from pytest_rageval.target.mapping import (
     map_answer,
     mapping_report,
 )
+from pytest_rageval.target.stream import StreamReader, StreamRules, is_stream, reported_part
 from pytest_rageval.target.variables import (
     check_placeholders,
     filled_headers,
@@ -106,6 +107,7 @@ class HttpRagClient:
         check_placeholders(target)
         self._map_request = compile_mapping(target.request, "request")
         self._map_response = compile_mapping(target.response, "response")
+        self._stream = StreamRules(target) if target.stream != "off" else None
         self._environ = environ
         self._clock = clock
         self._pacing = Pacing(sleep=sleep, rng=rng or random.Random(), slots=slots)
@@ -148,15 +150,15 @@ class HttpRagClient:
         Raises:
             ConfigError: an environment variable of a header is missing; nothing was sent.
         """
-        result, body, secrets = self._exchange(request)
+        result, last, secrets = self._exchange(request)
         try:
-            reply = blot_out_of_reply(parse_reply_bytes(body), secrets)
+            reply = blot_out_of_reply(self._document(last)[0], secrets)
         except EndpointError:
             reply = None
         return result, mapping_report(self._target, request_document(request), reply)
 
-    def _exchange(self, request: AskRequest) -> tuple[AskResult, bytes, tuple[str, ...]]:
-        """Return the result, the body of the reply as it came, and the secrets it may echo."""
+    def _exchange(self, request: AskRequest) -> tuple[AskResult, Attempt, tuple[str, ...]]:
+        """Return the result, the attempt that decided it, and the secrets its reply may echo."""
         target = self._target
         headers = resolve_headers(target.headers, self._environ)
         secrets = (*secret_values(target.headers, headers), *self._address.secrets)
@@ -167,12 +169,12 @@ class HttpRagClient:
             secrets = (*secret_values(target.headers, headers), *self._address.secrets)
             sent = self._request(document, headers, secrets, variables)
         except EndpointError as error:
-            return _failed(error, attempts=0, total_ms=None, secrets=secrets), b"", secrets
+            return _failed(error, attempts=0, total_ms=None, secrets=secrets), Attempt(), secrets
         last, attempts = self._pacing.until_settled(
             lambda: self._pacing.in_slot(lambda: self._attempt(sent)),
             retries=target.retries,
         )
-        return self._result(last, attempts, secrets, document), last.body, secrets
+        return self._result(last, attempts, secrets, document), last, secrets
 
     def _request(
         self,
@@ -227,11 +229,26 @@ class HttpRagClient:
                 return self._timeout("no connection", "connect_timeout_s")
             return self._timeout("nothing received or sent", "read_timeout_s")
 
+        reader = None
+        if self._stream is not None:
+            reader = StreamReader(self._stream, lambda: (ended - started) * 1000)
+            request = replace(request, on_piece=reader.feed)
         with within(self._target.timeout_s, note_time) as deadline:
             done = attempt(http, request, timeout_text)
         if done.status is None:
             note_time()
-        return replace(done, total_ms=(ended - started) * 1000)
+        done = replace(done, total_ms=(ended - started) * 1000)
+        return done if reader is None else reader.timed(done)
+
+    def _document(self, last: Attempt) -> tuple[object, str]:
+        """Return a decoded reply, and the fault of a stream that ended early; empty: none.
+
+        Raises:
+            EndpointError: the reply cannot be read.
+        """
+        if self._stream is None or not is_stream(last.content_type):
+            return parse_reply_bytes(last.body), ""
+        return StreamReader(self._stream).document(last.body, delimited=last.delimited)
 
     def _timeout(self, what: str, setting: str) -> str:
         return f"{what} within {getattr(self._target, setting):g} s ({setting})"
@@ -251,7 +268,7 @@ class HttpRagClient:
             self._address,
             headers={
                 "Content-Type": "application/json",
-                "Accept": "application/json",
+                "Accept": self._stream.accept if self._stream else "application/json",
                 "User-Agent": "pytest-rageval",
             },
             timeout=httpx.Timeout(
@@ -271,7 +288,7 @@ class HttpRagClient:
         if error.kind == "target":
             return error
         message = error.message
-        if reported := reported_error(raw):
+        if reported := reported_error(reported_part(raw)):
             message = refusal(message, reported)
         elif raw is not None and self._target.response is not None:
             found = mapping_report(self._target, {}, raw)
@@ -282,6 +299,21 @@ class HttpRagClient:
             message += f"; fields sent: {shown_keys(sent)}; map them in {REQUEST_TABLE}"
         return EndpointError(error.kind, message)
 
+    def _response(self, raw: object, cut: str, secrets: Sequence[str]) -> AskResponse:
+        """Read a decoded reply; a stream that ended early gives only the error it reports."""
+        try:
+            mapped = raw
+            if self._target.response is not None:
+                # Again, because a mapping may decode or join texts in which a secret was hidden.
+                mapped = blot_out_of_reply(self._map_response(raw), secrets)
+            response = parse_ask_response(mapped)
+        except EndpointError as error:
+            if not cut or error.kind == "target":
+                raise
+        if cut:
+            raise EndpointError("protocol", cut)
+        return response
+
     def _result(
         self, last: Attempt, attempts: int, secrets: Sequence[str], sent: object
     ) -> AskResult:
@@ -289,18 +321,17 @@ class HttpRagClient:
         try:
             if last.error is not None:
                 raise last.error
-            raw = blot_out_of_reply(parse_reply_bytes(last.body), secrets)
-            mapped = raw
-            if self._target.response is not None:
-                # Again, because a mapping may decode or join texts in which a secret was hidden.
-                mapped = blot_out_of_reply(self._map_response(raw), secrets)
-            response = parse_ask_response(mapped)
+            found, cut = self._document(last)
+            raw = blot_out_of_reply(found, secrets)
+            response = self._response(raw, cut, secrets)
         except EndpointError as error:
             error = self._explained(error, raw, sent)
             return _failed(error, attempts=attempts, total_ms=last.total_ms, secrets=secrets)
+        if last.ttft_ms is not None:
+            response = replace(response, latency={**response.latency, "ttft_ms": last.ttft_ms})
         if not response.retrieved_chunks:
             response = replace(response, reply_keys=reply_keys(raw))
-        reported = reported_error(raw) if is_empty_answer(response) else ""
+        reported = reported_error(reported_part(raw)) if is_empty_answer(response) else ""
         return answered(response, total_ms=last.total_ms, attempts=attempts, reported=reported)
 
 

@@ -366,11 +366,21 @@ def parse_reply_bytes(body: bytes) -> object:
     if not text.strip():
         raise _protocol("the reply is empty; expected a JSON object")
     try:
-        return json.loads(text, parse_constant=lambda _: None, parse_float=_finite_float)
-    except (ValueError, RecursionError) as error:  # ValueError: also integers of 4301 digits
+        return parse_json_text(text)
+    except (ValueError, RecursionError) as error:
         kind = "HTML" if text.lstrip()[:1] == "<" else "not JSON"
         where = f" (line {error.lineno})" if isinstance(error, json.JSONDecodeError) else ""
         raise _protocol(f"the reply is {kind}{where}; it begins: {clean(text, 80)}") from error
+
+
+def parse_json_text(text: str) -> object:
+    """Read JSON; NaN, infinities and floats beyond the range of floats become null.
+
+    Raises:
+        ValueError: it is not JSON, or has an integer of more than 4300 digits.
+        RecursionError: it is nested too deeply.
+    """
+    return json.loads(text, parse_constant=lambda _: None, parse_float=_finite_float)
 
 
 def parse_ask_response(payload: object) -> AskResponse:

@@ -136,7 +136,7 @@ def _rows(spec: str | Mapping[str, str] | None) -> list[tuple[str, str]]:
 
 def _is_empty(expression: str, document: object) -> bool:
     try:
-        return _compile(expression, "")(document) in (None, [])
+        return compile_expression(expression, "")(document) in (None, [])
     except EndpointError:
         return True
 
@@ -179,17 +179,29 @@ def compile_mapping(
     if spec is None:
         return lambda document: document
     if isinstance(spec, str):
-        whole = _compile(spec, where)
+        whole = compile_expression(spec, where)
         return lambda document: _without_nulls(whole(document))
     paths = {name: _field_path(name, direction, where) for name in spec}
     _refuse_overlaps(paths, where)
     compiled = {
-        path: _compile(spec[name], f"{where}.{_toml_key(name)}") for name, path in paths.items()
+        path: compile_expression(spec[name], f"{where}.{_toml_key(name)}")
+        for name, path in paths.items()
     }
     return lambda document: _assemble((path, search(document)) for path, search in compiled.items())
 
 
-def _compile(expression: object, where: str) -> MapFunction:
+def compile_expression(expression: object, where: str) -> MapFunction:
+    """Compile one JMESPath expression.
+
+    The returned function raises EndpointError (kind ``protocol``) where it cannot be applied.
+
+    Args:
+        expression: its text.
+        where: place of the expression, for messages.
+
+    Raises:
+        ConfigError: the expression is wrong.
+    """
     import jmespath
     from jmespath.exceptions import JMESPathError
 

@@ -33,6 +33,14 @@ class TargetSettings:
     """JMESPath over our request body: one expression, or one per field of the target's body."""
     response: str | Mapping[str, str] | None = None
     """JMESPath over the target's reply: one expression, or one per field of our contract."""
+    stream: Literal["off", "sse", "ndjson"] = "off"
+    """Format of a reply that comes as events: server-sent events or JSON Lines."""
+    first_token: str | None = None
+    """JMESPath over one event that is true for the first part of the answer; None: the first event
+    from which the mapping reads some answer."""
+    last_event: str | None = None
+    """JMESPath over one event that is true for the one that ends the stream; None: ``[DONE]``, the
+    answer of JSON-RPC, or the end of the body."""
     connect_timeout_s: float = 10.0
     read_timeout_s: float = 60.0
     timeout_s: float = 60.0

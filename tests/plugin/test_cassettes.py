@@ -13,8 +13,9 @@ import pytest
 import vcr.stubs.httpx_stubs  # type: ignore[import-untyped]  # noqa: F401
 
 from tests.build.hostile_judge import Asked, Canned, HostileJudge, error, rating
+from tests.build.streams import SlowStream, sse
 from tests.build.targets import FakeTarget, Reply, fake_target, json_reply
-from tests.plugin.scratch import QUIET, Project, case, comparable, outcomes
+from tests.plugin.scratch import QUIET, Project, case, checks, comparable, outcomes
 
 RECORD = ("--record-mode=once",)
 REPLAY = ("--record-mode=none", "--block-network")
@@ -438,3 +439,49 @@ def test_the_recorded_cases_of_this_repository_replay_like_a_live_run(
         runs[name] = comparable(json.loads(path.read_text(encoding="utf-8")))
     assert runs["replay"] == runs["live"]
     assert (runs["live"]["total_tests"], runs["live"]["errored"]) == (10, 0)
+
+
+def test_a_stream_is_replayed_with_the_same_numbers_and_without_its_times(
+    scratch: Project,
+) -> None:
+    scratch.cases(CASES[:1])
+    chunks = [CHUNK]
+    pieces = [(0.0, sse({"t": part}, "token")) for part in ("Seven.", " [1]")]
+    pieces.append((0.02, sse({"chunks": chunks}, "end")))
+    settings = (
+        SETTINGS
+        + """stream = "sse"
+last_event = "event == 'end'"
+[tool.rageval.target.response]
+answer = "join('', events[].data.t)"
+retrieved_chunks = "last.data.chunks"
+"""
+    )
+    scratch.write("thresholds.toml", 'version = 1\n[overall]\n"latency_ms.ttft.p95" = "<= 5000"\n')
+    with fake_target(SlowStream(pieces)) as target:
+        scratch.write(
+            "pyproject.toml", settings.replace("stream =", f'url = "{target.url}"\nstream =')
+        )
+        run(scratch, "live")
+        run(scratch, "recorded", *RECORD)
+    result = run(scratch, "replayed", *REPLAY)
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(["latency_ms.ttft.p95 * <= 5000 *skipped"])
+    assert metrics(scratch, "live") == metrics(scratch, "recorded") == metrics(scratch, "replayed")
+    times = {name: latencies(scratch, name) for name in ("live", "recorded", "replayed")}
+    assert 0 < times["live"].pop("ttft_ms") < times["live"]["total_ms"]
+    assert all(latency.keys() == {"total_ms"} for latency in times.values())
+    documents = {
+        name: json.loads((scratch.folder(name) / "gate.json").read_text("utf-8")) for name in times
+    }
+    assert [checks(d)["latency_ms.ttft.p95"] for d in documents.values()] == [
+        "pass",
+        "fail",
+        "skip",
+    ]
+
+
+def latencies(project: Project, name: str) -> dict[str, float]:
+    (line,) = (project.folder(name) / "results.jsonl").read_text("utf-8").splitlines()
+    found: dict[str, float] = json.loads(line)["latency"]
+    return found

@@ -510,3 +510,15 @@ def test_the_hash_is_the_same_for_every_secret() -> None:
     )
     assert config_hash(one) == config_hash(two)
     assert len(config_hash(one)) == 16
+
+
+def test_expressions_over_one_event_may_stand_in_the_table_of_the_response(tmp_path: Path) -> None:
+    text = (
+        '[tool.rageval.target]\nstream = "sse"\nfirst_token = "a"\n'
+        '[tool.rageval.target.response]\nanswer = "x"\nfirst_token = "b"\nlast_event = "c"\n'
+    )
+    (tmp_path / "pyproject.toml").write_text(text, encoding="utf-8")
+    found = load_settings(tmp_path, flags={}, environ={})
+    assert (found.target.first_token, found.target.last_event) == ("a", "c")
+    assert found.target.response == {"answer": "x"}
+    assert found.origins["target.last_event"] == "pyproject.toml"

@@ -73,6 +73,8 @@ def _skip_reason(check: Check, run: GateRun, selection: Selection, nothing: str)
             return "the run has no judge"
         if run.aggregate.rates.get("judge_error_rate") is None:
             return "no verdict was needed"
+    if check.metric.startswith("latency_ms.ttft.") and run.concurrency == 0:
+        return "replies were replayed, without the time of their first token"
     # These show whether the measurement worked, for any part of a set, and a dead target must not
     # pass because only a few cases were selected.
     return None if check.metric in _MEASUREMENT_WORKED else selection.missing_for(check)

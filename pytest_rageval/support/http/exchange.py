@@ -50,6 +50,9 @@ class Request:
     """Maximum body of any other reply."""
     secrets: Sequence[str] = ()
     """Texts blotted out of the reason of a failed reply, before it is cut."""
+    on_piece: Callable[[str, bytes], bool] | None = None
+    """Called with the content type and each piece of a body with a 2xx status as it is received;
+    true ends the reply there. Not called for a body that was read before, as from a cassette."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +65,10 @@ class Reply:
     """Decoded, up to the limit of its size."""
     too_large: bool = False
     """Whether the body exceeds the limit."""
+    content_type: str = ""
+    delimited: bool = True
+    """Whether HTTP marks the end of the body, so that a cut one is a fault; otherwise it ends with
+    the connection."""
     fault: httpx.HTTPError | None = None
     """Error that ended the exchange, before the reply or within its body."""
     retry_after_s: float | None = None
@@ -84,8 +91,13 @@ class Attempt:
     """May contain secrets that a server echoes."""
     status: int | None = None
     """Status of a complete reply; None: not received."""
+    content_type: str = ""
+    delimited: bool = True
+    """As of a ``Reply``."""
     retry_after_s: float | None = None
     total_ms: float = 0.0
+    ttft_ms: float | None = None
+    """Time to the first token of a stream; None: not measured."""
 
     @property
     def retryable(self) -> bool:
@@ -166,10 +178,13 @@ def send(http: httpx.Client, request: Request) -> Reply:
                 limit = MAX_BODY_BYTES if request.max_bytes is None else request.max_bytes
                 announced = head.headers.get("content-length", "")
                 too_large = announced.isdecimal() and int(announced) > limit
+            on_piece = request.on_piece if head.is_success and _is_live(head) else None
             if not too_large:
                 for piece in head.iter_bytes():  # a compressed body may still exceed the limit
                     body += piece
                     if too_large := len(body) > limit:
+                        break
+                    if on_piece is not None and on_piece(_content_type(head), piece):
                         break
     except httpx.HTTPError as error:
         fault = error
@@ -179,6 +194,8 @@ def send(http: httpx.Client, request: Request) -> Reply:
         status=head.status_code,
         body=bytes(body[:limit]),
         too_large=too_large,
+        content_type=_content_type(head),
+        delimited=not _is_live(head) or _is_delimited(head),
         fault=fault,
         retry_after_s=_retry_after(head.headers),
         location=_location(head) if head.has_redirect_location else None,
@@ -221,7 +238,27 @@ def attempt(
         limit = (request.max_bytes or MAX_BODY_BYTES) >> 20
         text = f"the reply is larger than {limit} MB"
         return Attempt(error=failure("protocol", address, text))
-    return Attempt(body=reply.body, status=reply.status)
+    return Attempt(
+        body=reply.body,
+        status=reply.status,
+        content_type=reply.content_type,
+        delimited=reply.delimited,
+    )
+
+
+def _content_type(head: httpx.Response) -> str:
+    found: str = head.headers.get("content-type", "")
+    return found
+
+
+def _is_live(head: httpx.Response) -> bool:
+    """Whether the body comes from the network; vcrpy hands on bodies that it has read."""
+    return not isinstance(getattr(head.stream, "_stream", None), httpx.ByteStream)
+
+
+def _is_delimited(head: httpx.Response) -> bool:
+    marked = "content-length" in head.headers or "transfer-encoding" in head.headers
+    return marked or head.http_version == "HTTP/2"
 
 
 def _broken(

@@ -1,0 +1,334 @@
+"""Replies that come as a stream of events: server-sent events and JSON Lines.
+
+Bytes become events by the rules of the HTML standard (html.spec.whatwg.org, 9.2.6), or by lines of
+JSON; JMESPath expressions over one event find the first token and the end.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any, Final, Protocol
+
+from pytest_rageval.support.http.exchange import Attempt
+from pytest_rageval.support.text import clean, counted
+from pytest_rageval.target.contract import parse_json_text, shown_keys
+from pytest_rageval.target.mapping import compile_expression, compile_mapping
+from pytest_rageval.values.errors import EndpointError
+from pytest_rageval.values.settings import TargetSettings
+
+Event = dict[str, Any]
+"""``{"event": name, "data": value}``, of server-sent events also ``id`` if there is one."""
+
+DONE: Final = "[DONE]"
+"""Data of the event that ends many streams; it is not listed among the events."""
+DEFAULT_LAST_EVENT: Final = f"data == '{DONE}' || data.jsonrpc && (data.result || data.error)"
+"""Ends of OpenAI's streams and of MCP's answers."""
+_ACCEPT: Final = {
+    "sse": "text/event-stream, application/json",
+    "ndjson": "application/x-ndjson, application/json",
+}
+_LINE_END: Final = re.compile(rb"\r\n|\r|\n")
+_BOM: Final = b"\xef\xbb\xbf"
+_JSON_TYPE: Final = re.compile(r"\s*application/json\s*(;|$)", re.IGNORECASE)
+_SHOWN_EVENTS: Final = 5
+
+
+class Lines:
+    """Bytes that come in pieces, as lines that end with CR, LF or CRLF."""
+
+    def __init__(self) -> None:
+        self._open: list[bytes] = []
+        self._after_cr = False
+        self._at_start = True
+
+    def feed(self, piece: bytes) -> Iterator[bytes]:
+        """Yield the lines that a piece completes, without their ends.
+
+        A line that ends with CR is complete although LF may follow in the next piece. A byte order
+        mark at the start is left out.
+        """
+        if self._after_cr:
+            piece = piece.removeprefix(b"\n")
+        if not piece:
+            return
+        self._after_cr = piece.endswith(b"\r")
+        *lines, rest = _LINE_END.split(piece)
+        if lines:
+            lines[0] = self.rest + lines[0]
+            self._open = []
+        self._open.append(rest)
+        for line in lines:
+            yield line.removeprefix(_BOM) if self._at_start else line
+            self._at_start = False
+
+    @property
+    def rest(self) -> bytes:
+        """Beginning of a line that is not complete."""
+        return b"".join(self._open)
+
+
+class EventParser(Protocol):
+    """Bytes to events; pieces may end anywhere, also within a character."""
+
+    def feed(self, piece: bytes) -> Iterator[Event]:
+        """Yield the events that a piece completes."""
+
+    def end(self) -> Iterator[Event]:
+        """Yield an event that only the end of the body completes."""
+
+
+class SseParser:
+    """Server-sent events by the rules of the standard; ``data`` is decoded where it is JSON.
+
+    An event without an empty line after it, and one without ``data``, is none.
+    """
+
+    def __init__(self) -> None:
+        self._lines = Lines()
+        self._data: list[str] = []
+        self._event = ""
+        self._id = ""
+
+    def feed(self, piece: bytes) -> Iterator[Event]:
+        """Yield the events that a piece completes."""
+        for line in self._lines.feed(piece):
+            if line:
+                self._field(line.decode("utf-8", "replace"))
+                continue
+            if self._data:
+                named = {"id": self._id} if self._id else {}
+                data = _event_data("\n".join(self._data))
+                yield {"event": self._event or "message", "data": data, **named}
+            self._data, self._event = [], ""
+
+    def end(self) -> Iterator[Event]:
+        """Yield nothing: an event that is not complete is dropped."""
+        return iter(())
+
+    def _field(self, line: str) -> None:
+        name, _, value = line.partition(":")  # a comment has an empty name
+        value = value.removeprefix(" ")
+        if name == "data":
+            self._data.append(value)
+        elif name == "event":
+            self._event = value
+        elif name == "id" and "\0" not in value:
+            self._id = value
+
+
+class LinesParser:
+    """JSON Lines: each line that is not blank is the ``data`` of an event; ``event`` is null.
+
+    ``feed`` and ``end`` raise EndpointError (``protocol``) for a line that is not JSON.
+    """
+
+    def __init__(self) -> None:
+        self._lines = Lines()
+        self._n = 0
+
+    def feed(self, piece: bytes) -> Iterator[Event]:
+        """Yield the events that a piece completes."""
+        for line in self._lines.feed(piece):
+            self._n += 1
+            if line.strip():
+                yield {"event": None, "data": _line_data(line, self._n)}
+
+    def end(self) -> Iterator[Event]:
+        """Yield the event of a last line without an end, if it is whole."""
+        rest = self._lines.rest.strip()
+        if not rest:
+            return
+        try:
+            yield {"event": None, "data": _line_data(rest.removeprefix(_BOM), self._n + 1)}
+        except EndpointError:
+            return  # cut within the line, which the missing last event shows
+
+
+class StreamReader:
+    """Reads the pieces of one body, and says when its first token came.
+
+    Args:
+        rules: of the target.
+        now: milliseconds since the request, of the last piece that was received.
+    """
+
+    def __init__(self, rules: StreamRules, now: Callable[[], float] = lambda: 0.0) -> None:
+        self._rules = rules
+        self._now = now
+        self._parser: EventParser = SseParser() if rules.kind == "sse" else LinesParser()
+        self._events: list[Event] = []
+        self._last: Event | None = None
+        self._ended = False
+        self._ttft_ms: float | None = None
+
+    def feed(self, content_type: str, piece: bytes) -> bool:
+        """Read a piece and return whether the last event came, so that reading can stop.
+
+        A body of type ``application/json`` is not a stream; a line that is not JSON is an error
+        only of ``document``.
+        """
+        if not is_stream(content_type):
+            return False
+        try:
+            return self._take(self._parser.feed(piece))
+        except EndpointError:
+            return True
+
+    def document(self, body: bytes, *, delimited: bool = True) -> tuple[dict[str, Any], str]:
+        """Return the events of a whole body, and the fault of one that ended early.
+
+        Args:
+            body: all of it.
+            delimited: whether HTTP marks its end, which else nothing but an event does.
+
+        Returns:
+            ``{"events": [...], "last": ...}``, and a text that is empty if the stream is complete.
+
+        Raises:
+            EndpointError: kind ``protocol``; a line is not JSON.
+        """
+        ended = self._take(self._parser.feed(body)) or self._take(self._parser.end())
+        last = self._last or (self._events[-1] if self._events else None)
+        whole = {"events": self._events, "last": last}
+        if ended or (self._rules.last_event is None and last is not None and delimited):
+            return whole, ""
+        return whole, f"the stream ended early: {self._missing(body)}"
+
+    def timed(self, done: Attempt) -> Attempt:
+        """Return an attempt with the time of its first token.
+
+        A connection that broke within the stream is not tried again: some of the answer was there.
+        """
+        error = done.error
+        if error is not None and error.kind == "connection" and self._events:
+            n = counted(len(self._events), "event")
+            text = f"{error.message}; the stream ended early, after {n}"
+            error = EndpointError("protocol", text)
+        return replace(done, error=error, ttft_ms=self._ttft_ms)
+
+    def _take(self, events: Iterator[Event]) -> bool:
+        for event in events:
+            self._ended = self._rules.is_last(event)
+            if event["data"] != DONE:
+                self._events.append(event)
+                if self._ended:
+                    self._last = event
+                if self._ttft_ms is None and self._rules.is_first_token(event):
+                    self._ttft_ms = self._now()
+            if self._ended:
+                return True
+        return False
+
+    def _missing(self, body: bytes) -> str:
+        if not self._events:
+            begins = clean(body[:400].decode("utf-8", "replace"), 80)
+            return f"no event came; {f'it begins: {begins}' if begins else 'it is empty'}"
+        if self._rules.last_event is None:
+            return (
+                "the connection was closed, which does not say that it is complete; name the event "
+                "that ends it: last_event in [tool.rageval.target]"
+            )
+        text = f"last_event `{self._rules.last_event}` holds for none of its "
+        names = Counter(str(event["event"]) for event in self._events if event["event"])
+        shown = ", ".join(f"{n} {name}" for name, n in names.most_common(_SHOWN_EVENTS))
+        keys = shown_keys(self._events[-1]["data"])
+        return (
+            text
+            + counted(len(self._events), "event")
+            + (f" ({clean(shown, 200)})" if shown else "")
+            + (f"; keys of the last one's data: {keys}" if keys else "")
+        )
+
+
+class StreamRules:
+    """Format of the streams of a target, with its expressions over one event.
+
+    Args:
+        target: with ``stream`` other than ``off``.
+
+    Raises:
+        ConfigError: an expression is wrong.
+    """
+
+    def __init__(self, target: TargetSettings) -> None:
+        self.kind = target.stream
+        self.last_event = target.last_event
+        spec = target.response
+        if isinstance(spec, Mapping):
+            spec = {name: text for name, text in spec.items() if name == "answer"} or None
+        self._answer = None if spec is None else compile_mapping(spec, "response")
+        where = "[tool.rageval.target]"
+        last = target.last_event or DEFAULT_LAST_EVENT
+        self._is_last = compile_expression(last, f"{where} last_event")
+        first = target.first_token
+        self._is_first = first and compile_expression(first, f"{where} first_token")
+
+    @property
+    def accept(self) -> str:
+        """Value of the header ``Accept``."""
+        return _ACCEPT[self.kind]
+
+    def is_last(self, event: Event) -> bool:
+        """Whether an event ends the stream."""
+        return _holds(self._is_last, event)
+
+    def is_first_token(self, event: Event) -> bool:
+        """Whether an event brings a part of the answer: by default, by the mapping on it alone."""
+        if self._is_first:
+            return _holds(self._is_first, event)
+        if self._answer is None:
+            return event["data"] not in (None, "", [], {})
+        mapped = _value(self._answer, {"events": [event], "last": event})
+        text = mapped.get("answer") if isinstance(mapped, Mapping) else None
+        return isinstance(text, str) and bool(text.strip())
+
+
+def is_stream(content_type: str) -> bool:
+    """Whether a reply of this type is read as a stream: any but ``application/json``."""
+    return _JSON_TYPE.match(content_type) is None
+
+
+def reported_part(reply: object) -> object:
+    """Return the part of a decoded reply that may report an error: of a stream the last event."""
+    if isinstance(reply, Mapping) and reply.keys() == {"events", "last"}:
+        last = reply["last"]
+        return last["data"] if isinstance(last, Mapping) else None
+    return reply
+
+
+def _holds(expression: Callable[[object], object], event: Event) -> bool:
+    value = _value(expression, event)
+    # Truth as in JMESPath, where 0 is true.
+    return value is not None and value is not False and value not in ("", [], {})
+
+
+def _value(expression: Callable[[object], object], document: object) -> object:
+    try:
+        return expression(document)
+    except EndpointError:  # such as of a function on a value of another type
+        return None
+
+
+def _event_data(text: str) -> object:
+    """Decode an object, list or string; a number may be a token of the answer, so it stays text."""
+    if not text.lstrip().startswith(("{", "[", '"')):
+        return text
+    try:
+        return parse_json_text(text)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _line_data(line: bytes, number: int) -> object:
+    if line.strip() == DONE.encode():
+        return DONE
+    try:
+        return parse_json_text(line.decode("utf-8"))
+    except (ValueError, RecursionError) as error:
+        begins = clean(line[:400].decode("utf-8", "replace"), 80)
+        raise EndpointError(
+            "protocol", f"line {number} of the stream is not JSON; it begins: {begins}"
+        ) from error

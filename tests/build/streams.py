@@ -1,0 +1,57 @@
+"""Bodies of streams, and servers on the loopback interface that send them slowly."""
+
+from __future__ import annotations
+
+import json
+import socket
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+
+def sse(data: object, event: str = "") -> bytes:
+    """One server-sent event."""
+    text = data if isinstance(data, str) else json.dumps(data)
+    named = f"event: {event}\n" if event else ""
+    return f"{named}data: {text}\n\n".encode()
+
+
+def line(data: object) -> bytes:
+    """One line of JSON."""
+    return json.dumps(data).encode() + b"\n"
+
+
+@dataclass
+class SlowStream:
+    """Reply of a fake target: pieces, each after its pause, noting when it was sent.
+
+    ``cut`` closes the connection without the end of the chunked body.
+    """
+
+    pieces: Sequence[tuple[float, bytes]]
+    content_type: str = "text/event-stream"
+    chunked: bool = True
+    cut: bool = False
+    started: float = 0.0
+    sent: list[float] = field(default_factory=list)
+    """Seconds from the request to each piece."""
+
+    def __call__(self, connection: socket.socket) -> None:
+        self.started = time.monotonic()
+        head = f"HTTP/1.1 200 OK\r\nContent-Type: {self.content_type}\r\nConnection: close\r\n"
+        head += "Transfer-Encoding: chunked\r\n\r\n" if self.chunked else "\r\n"
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        connection.sendall(head.encode())
+        for pause, piece in self.pieces:
+            time.sleep(pause)
+            self.sent.append(time.monotonic() - self.started)
+            framed = b"%x\r\n%s\r\n" % (len(piece), piece) if self.chunked else piece
+            connection.sendall(framed)
+        if self.chunked and not self.cut:
+            connection.sendall(b"0\r\n\r\n")
+
+
+def whole(body: bytes, content_type: str = "text/event-stream") -> bytes:
+    """A reply of known length."""
+    head = f"HTTP/1.1 200 OK\r\nContent-Type: {content_type}\r\nContent-Length: {len(body)}\r\n"
+    return f"{head}Connection: close\r\n\r\n".encode() + body

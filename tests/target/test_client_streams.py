@@ -1,0 +1,244 @@
+"""The HTTP client against targets that answer with a stream of events, over real sockets."""
+
+from __future__ import annotations
+
+import gzip
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from pytest_rageval.target.client import HttpRagClient
+from pytest_rageval.values.reply import AskRequest, AskResult
+from pytest_rageval.values.settings import TargetSettings
+from tests.build.streams import SlowStream, line, sse, whole
+from tests.build.targets import FakeTarget, Reply, fake_target, http_reply, json_reply
+
+TRUTH_MS = 30
+TOKENS = ("Every ", "14", " days.")
+END = {"documents": [{"path": "pump.md", "text": "Oil it every 14 days."}]}
+SSE: dict[str, Any] = {
+    "stream": "sse",
+    "last_event": "event == 'end'",
+    "response": {
+        "answer": "join('', events[?event=='token'].data.t)",
+        "retrieved_chunks": "last.data.documents[].{rel_path: path, text: text}",
+        "error": "events[?event=='error'] | [0].data.message",
+    },
+}
+NDJSON: dict[str, Any] = {
+    "stream": "ndjson",
+    "last_event": "data.done",
+    "first_token": "data.response",
+    "response": {
+        "answer": "join('', events[].data.response)",
+        "retrieved_chunks": "events[0].data.references[].{rel_path: file_path}",
+    },
+}
+
+
+def tokens() -> list[bytes]:
+    return [sse({"t": text}, "token") for text in TOKENS]
+
+
+def ask(*replies: Reply, **settings: Any) -> AskResult:
+    return ask_noting(*replies, **settings)[0]
+
+
+def ask_noting(*replies: Reply, **settings: Any) -> tuple[AskResult, FakeTarget]:
+    with fake_target(*replies) as target:
+        client = HttpRagClient(
+            TargetSettings(**{"url": target.url, "retries": 2, **settings}), sleep=lambda _: None
+        )
+        result = client.ask_result(AskRequest(question="How often does the pump need oil?"))
+        client.close()
+    return result, target
+
+
+def failure(*replies: Reply, **settings: Any) -> tuple[str, str]:
+    result = ask(*replies, **settings)
+    assert result.response is None
+    assert result.error is not None
+    return result.error.kind, result.error.message
+
+
+def timed(pieces: Sequence[tuple[float, bytes]], first: int, **settings: Any) -> AskResult:
+    """Ask a server whose first token is one of its pieces; its time must be that of the server.
+
+    Two of three tries may be late, for the machine may do other things.
+    """
+    off = []
+    for _ in range(3):
+        server = SlowStream(pieces)
+        result = ask(server, **settings)
+        assert result.response is not None, result.error
+        assert result.total_ms is not None
+        times = ((result.response.latency["ttft_ms"], first), (result.total_ms, -1))
+        off.append(max(abs(ms - server.sent[n] * 1000) for ms, n in times))
+        if off[-1] <= TRUTH_MS:
+            return result
+    pytest.fail(f"milliseconds off the truth: {off}")
+
+
+def test_slow_tokens_are_joined_and_the_first_one_is_timed() -> None:
+    first, *others = tokens()
+    status = sse({"state": "searching"}, "status")
+    pieces = [(0.0, status), (0.15, first), *((0.05, one) for one in [*others, sse(END, "end")])]
+    response = timed(pieces, 1, **SSE).response
+    assert response is not None
+    assert response.answer == "Every 14 days."
+    assert [chunk.rel_path for chunk in response.retrieved_chunks or ()] == ["pump.md"]
+
+
+def test_lines_of_json_are_read_as_they_come() -> None:
+    references = line({"references": [{"file_path": "pump.md"}]})
+    parts = [(0.1, line({"response": text})) for text in TOKENS]
+    response = timed([(0.0, references), *parts, (0.0, line({"done": True}))], 1, **NDJSON).response
+    assert response is not None
+    assert response.answer == "Every 14 days."
+    assert [chunk.rel_path for chunk in response.retrieved_chunks or ()] == ["pump.md"]
+
+
+@pytest.mark.slow
+def test_a_pause_of_three_seconds_before_the_first_token_is_its_time() -> None:
+    first, *others = tokens()
+    pieces = [(0.0, b": connected\n\n"), (3.0, first)]
+    pieces += [(0.0, one) for one in [*others, sse(END, "end")]]
+    response = timed(pieces, 1, **SSE).response
+    assert response is not None
+    assert response.latency["ttft_ms"] >= 3000
+
+
+@pytest.mark.parametrize(
+    ("settings", "reply", "accept"),
+    [
+        (SSE, whole(sse({"t": "a"}, "token") + sse(END, "end")), "text/event-stream"),
+        (
+            NDJSON,
+            whole(line({"response": "a", "done": True}), "text/plain"),
+            "application/x-ndjson",
+        ),
+    ],
+)
+def test_a_stream_is_asked_for_and_read_also_where_it_ends_with_the_connection(
+    settings: dict[str, Any], reply: bytes, accept: str
+) -> None:
+    closed = re.sub(rb"Content-Length: \d+\r\n", b"", reply)
+    result, target = ask_noting(closed, **settings)
+    assert result.response is not None, result.error
+    assert result.response.answer == "a"
+    assert target.received[0].headers["accept"] == f"{accept}, application/json"
+
+
+@pytest.mark.parametrize("chunked", [True, False])
+def test_a_stream_that_is_cut_is_an_error_and_not_tried_again(chunked: bool) -> None:
+    server = SlowStream([(0.0, one) for one in tokens()[:2]], chunked=chunked, cut=True)
+    result, target = ask_noting(server, **SSE)
+    assert result.response is None
+    assert result.error is not None
+    assert (result.error.kind, len(target.received)) == ("protocol", 1)
+    assert "the stream ended early" in result.error.message
+
+
+def test_a_stream_without_a_named_end_that_is_cut_is_an_error() -> None:
+    settings = SSE | {"last_event": None}
+    server = SlowStream([(0.0, one) for one in tokens()[:2]], cut=True)
+    kind, message = failure(server, **settings)
+    assert (kind, "the stream ended early, after 2 events" in message) == ("protocol", True)
+    kind, message = failure(SlowStream(server.pieces, chunked=False), **settings)
+    assert (kind, "name the event that ends it" in message) == ("protocol", True)
+
+
+def test_events_after_the_last_one_are_not_waited_for_and_not_the_answer() -> None:
+    telemetry = sse({"t": "Not the answer."}, "token")
+    pieces = [*((0.0, one) for one in tokens()), (0.0, sse(END, "end")), (5.0, telemetry)]
+    result = ask(SlowStream(pieces), **SSE)
+    assert result.response is not None, result.error
+    assert result.response.answer == "Every 14 days."
+    assert result.total_ms is not None
+    assert result.total_ms < 2000
+    at_once = ask(whole(b"".join(one for _, one in pieces)), **SSE)
+    assert at_once.response is not None
+    assert at_once.response.answer == "Every 14 days."
+
+
+def test_an_error_in_the_stream_is_one_of_the_target_also_where_the_stream_ends_with_it() -> None:
+    body = tokens()[0] + sse({"message": "rate limit"}, "error")
+    assert failure(whole(body), **SSE) == ("target", "rate limit")
+
+
+def test_an_error_that_is_not_mapped_is_named() -> None:
+    settings = SSE | {"response": {"answer": "events[?event=='token'].data.t | join('', @)"}}
+    body = tokens()[0] + sse({"error": {"message": "out of tokens"}})
+    kind, message = failure(whole(body), **settings)
+    assert kind == "protocol"
+    assert message.startswith("the reply reports an error: out of tokens (the stream ended early")
+
+
+def test_a_reply_of_type_json_is_read_as_without_a_stream() -> None:
+    settings = SSE | {"response": {"answer": "answer || join('', events[].data.t)"}}
+    headers = {"content_type": "application/json; charset=utf-8"}
+    result = ask(json_reply({"answer": "At once."}, **headers), **settings)
+    assert result.response is not None, result.error
+    assert result.response.answer == "At once."
+    assert "ttft_ms" not in result.response.latency
+
+
+def test_an_answer_of_an_mcp_server_is_read_in_both_of_its_forms() -> None:
+    answer = {"jsonrpc": "2.0", "id": 1, "result": {"content": [{"type": "text", "text": "14"}]}}
+    note = {"jsonrpc": "2.0", "method": "notifications/progress"}
+    settings = {"stream": "sse", "response": {"answer": "(last.data || @).result.content[0].text"}}
+    for reply in (
+        SlowStream([(0.0, sse(note)), (0.0, sse(answer))], chunked=False),
+        json_reply(answer, content_type="application/json"),
+    ):
+        result = ask(reply, **settings)
+        assert result.response is not None, result.error
+        assert result.response.answer == "14"
+
+
+def test_a_secret_that_tokens_spell_does_not_come_out() -> None:
+    parts = [sse({"t": part}, "token") for part in ("key s3cr", "et-key", ".")]
+    settings = SSE | {"headers": {"X-Api-Key": "s3cret-key"}}
+    result = ask(whole(b"".join([*parts, sse(END, "end")])), **settings)
+    assert result.response is not None
+    assert result.response.answer == "key ***."
+
+
+def test_a_packed_stream_is_unpacked() -> None:
+    body = gzip.compress(b"".join([*tokens(), sse(END, "end")]))
+    reply = http_reply(body, content_type="text/event-stream", content_encoding="gzip")
+    result = ask(reply, **SSE)
+    assert result.response is not None, result.error
+    assert result.response.answer == "Every 14 days."
+
+
+def test_the_limit_of_a_body_holds_for_a_stream(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pytest_rageval.support.http.exchange.MAX_BODY_BYTES", 1 << 20)
+    pieces = [(0.0, sse({"t": "x" * 300_000}, "token"))] * 8
+    kind, message = failure(SlowStream(pieces), **SSE)
+    assert (kind, "the reply is larger than 1 MB" in message) == ("protocol", True)
+
+
+@pytest.mark.parametrize(
+    ("pause", "limits", "named"),
+    [
+        (5.0, {"read_timeout_s": 0.2, "timeout_s": 3}, "nothing received or sent within 0.2 s"),
+        (0.1, {"timeout_s": 0.35}, "no complete reply within 0.35 s"),
+    ],
+)
+def test_limits_of_time_hold_during_a_stream(
+    pause: float, limits: dict[str, float], named: str
+) -> None:
+    pieces = [(0.0, tokens()[0]), *[(pause, tokens()[1])] * 10]
+    kind, message = failure(SlowStream(pieces), **SSE, **limits)
+    assert (kind, named in message) == ("timeout", True)
+
+
+def test_a_mapping_that_finds_no_answer_names_the_expression_and_the_keys() -> None:
+    settings = SSE | {"response": {"answer": "last.data.txt"}}
+    kind, message = failure(whole(sse({"text": "a"}, "end")), **settings)
+    assert kind == "protocol"
+    assert "`last.data.txt` in [tool.rageval.target.response] gave nothing" in message
+    assert "last: data, event" in message

@@ -1,0 +1,203 @@
+"""Bytes of streams as events, by the rules of the standard."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_rageval.target.stream import LinesParser, SseParser, StreamReader, StreamRules
+from pytest_rageval.values.errors import ConfigError, EndpointError
+from pytest_rageval.values.settings import TargetSettings
+from tests.build.streams import line, sse
+
+
+def events(body: bytes, parser: SseParser | LinesParser | None = None) -> list[dict[str, Any]]:
+    parser = parser or SseParser()
+    return [*parser.feed(body), *parser.end()]
+
+
+def message(data: object, event: str = "message", **named: str) -> dict[str, Any]:
+    return {"event": event, "data": data, **named}
+
+
+@pytest.mark.parametrize(
+    ("body", "found"),
+    [
+        # The examples of the standard.
+        (b"data: YHOO\ndata: +2\ndata: 10\n\n", [message("YHOO\n+2\n10")]),
+        (
+            b": test stream\n\ndata: first event\nid: 1\n\ndata:second event\nid\n\n"
+            b"data:  third event\n\n",
+            [message("first event", id="1"), message("second event"), message(" third event")],
+        ),
+        (b"data\n\ndata\ndata\n\ndata:", [message(""), message("\n")]),
+        (b"data:test\n\ndata: test\n\n", [message("test"), message("test")]),
+        # Ends of lines, a byte order mark, fields that mean nothing, names without data.
+        (b"\xef\xbb\xbfdata: a\r\n\r\ndata: b\r\rdata: c\n\n", [message(c) for c in "abc"]),
+        (b"event: add\ndata: 1 2\nretry: 7\nfoo: bar\n\n", [message("1 2", "add")]),
+        (b"event: ping\n\ndata: a\n\n", [message("a")]),
+        (b"id: 4\ndata: a\n\nid: 5\0\ndata: b\n\n", [message("a", id="4"), message("b", id="4")]),
+        (b" data: not a field\n\n", []),
+        (b"data: cut", []),
+        (b"data: cut\n", []),
+        (b"data: \xff\n\n", [message("�")]),
+        (b"", []),
+    ],
+)
+def test_server_sent_events_are_read_by_the_rules_of_the_standard(
+    body: bytes, found: list[dict[str, Any]]
+) -> None:
+    assert events(body) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "data"),
+    [
+        ('{"a": [1, 2.5, NaN]}', {"a": [1, 2.5, None]}),
+        ("[1]", [1]),
+        ('"two words"', "two words"),
+        ("42", "42"),  # a token of an answer, which join() takes
+        ("true", "true"),
+        ("{not json", "{not json"),
+        ('{"a":\ndata: 1}', {"a": 1}),
+    ],
+)
+def test_data_is_decoded_where_it_is_an_object_a_list_or_a_string(text: str, data: object) -> None:
+    assert events(f"data: {text}\n\n".encode()) == [message(data)]
+
+
+def test_lines_of_json_are_events_without_a_name() -> None:
+    body = b'\xef\xbb\xbf{"a": 1}\r\n\n7\n"x"\n[DONE]\n{"last": true}'
+    assert [e["data"] for e in events(body, LinesParser())] == [
+        {"a": 1}, 7, "x", "[DONE]", {"last": True},
+    ]  # fmt: skip
+    assert events(b'{"a": 1}\n{"b": ', LinesParser()) == [{"event": None, "data": {"a": 1}}]
+
+
+def test_a_line_that_is_not_json_is_named() -> None:
+    with pytest.raises(EndpointError, match="line 2 of the stream is not JSON; it begins: data: x"):
+        events(b"{}\ndata: x\n", LinesParser())
+
+
+def pieces(body: bytes, cuts: list[int]) -> list[bytes]:
+    places = sorted({0, len(body), *(cut % (len(body) + 1) for cut in cuts)})
+    return [body[a:b] for a, b in itertools.pairwise(places)]
+
+
+LINE = st.one_of(
+    st.sampled_from(
+        ["", "data", "data:", ": c", "id: 1", "event: e", "data: é€😀", 'data: {"a":1}']
+    ),
+    st.text("data: evntidé😀\0", max_size=12),
+)
+STREAM = st.lists(st.tuples(LINE, st.sampled_from(["\n", "\r", "\r\n"])), max_size=12)
+CUTS = st.lists(st.integers(0, 500), max_size=20)
+
+
+@given(STREAM, st.booleans(), CUTS)
+def test_any_pieces_of_server_sent_events_give_the_same_events(
+    lines: list[tuple[str, str]], marked: bool, cuts: list[int]
+) -> None:
+    text = "".join(text + end for text, end in lines)
+    body = b"\xef\xbb\xbf" * marked + text.encode()
+    parser = SseParser()
+    found = [event for piece in pieces(body, cuts) for event in parser.feed(piece)]
+    assert found == events(body) == by_the_book(text)
+
+
+@given(st.lists(st.recursive(st.text() | st.integers(), st.lists, max_leaves=4)), CUTS)
+def test_any_pieces_of_lines_of_json_give_the_same_events(
+    values: list[Any], cuts: list[int]
+) -> None:
+    body = b"".join(map(line, values))
+    parser = LinesParser()
+    found = [event["data"] for piece in pieces(body, cuts) for event in parser.feed(piece)]
+    assert found == values == [event["data"] for event in events(body, LinesParser())]
+
+
+def by_the_book(text: str) -> list[dict[str, Any]]:
+    """Events of a whole text, written after the steps of the standard (9.2.6)."""
+    found = []
+    data = event = last_id = ""
+    *lines, _ = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    for one in lines:
+        if one == "":
+            if data != "":
+                value: Any = data.removesuffix("\n")
+                if value.strip() == '{"a":1}':
+                    value = {"a": 1}
+                named = {"id": last_id} if last_id else {}
+                found.append({"event": event or "message", "data": value, **named})
+            data = event = ""
+        elif not one.startswith(":"):
+            name, _, value = one.partition(":")
+            value = value[1:] if value.startswith(" ") else value
+            if name == "event":
+                event = value
+            elif name == "data":
+                data += value + "\n"
+            elif name == "id" and "\0" not in value:
+                last_id = value
+    return found
+
+
+def rules(**target: Any) -> StreamRules:
+    return StreamRules(TargetSettings(**{"stream": "sse", **target}))
+
+
+def document(body: bytes, **target: Any) -> tuple[dict[str, Any], str]:
+    return StreamReader(rules(**target)).document(body)
+
+
+def test_the_last_event_ends_the_stream_and_what_follows_is_left_out() -> None:
+    body = sse({"text": "a"}) + sse({"n": 1}, "end") + sse({"text": "telemetry"})
+    found, fault = document(body, last_event="event == 'end'")
+    assert [event["data"] for event in found["events"]] == [{"text": "a"}, {"n": 1}]
+    assert found["last"] == message({"n": 1}, "end")
+    assert fault == ""
+
+
+@pytest.mark.parametrize("last_event", [None, "data == '[DONE]'"])
+def test_the_mark_of_the_end_is_no_event(last_event: str | None) -> None:
+    body = sse({"text": "a"}) + sse("[DONE]") + sse({"text": "b"})
+    found, fault = document(body, last_event=last_event)
+    assert found == {"events": [message({"text": "a"})], "last": message({"text": "a"})}
+    assert fault == ""
+
+
+def test_the_answer_of_an_mcp_server_ends_its_stream() -> None:
+    answer = {"jsonrpc": "2.0", "id": 1, "result": {"content": [{"type": "text", "text": "a"}]}}
+    note = {"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progress": 1}}
+    found, fault = document(sse(note) + sse(answer) + sse(note))
+    assert found["last"]["data"] == answer
+    assert fault == ""
+
+
+def test_a_stream_without_its_last_event_ended_early() -> None:
+    body = sse({"answer": "14 da"}, "token") + sse({"answer": "ys"}, "token")
+    fault = document(body, last_event="event == 'end'")[1]
+    assert fault == (
+        "the stream ended early: last_event `event == 'end'` holds for none of its 2 events "
+        "(2 token); keys of the last one's data: answer"
+    )
+
+
+def test_a_body_without_an_event_ended_early() -> None:
+    assert document(b"<html>")[1] == ("the stream ended early: no event came; it begins: <html>")
+    assert document(b"")[1] == "the stream ended early: no event came; it is empty"
+
+
+def test_a_body_that_only_the_connection_ends_needs_a_last_event() -> None:
+    fault = StreamReader(rules()).document(sse("a"), delimited=False)[1]
+    assert "name the event that ends it: last_event in [tool.rageval.target]" in fault
+    assert StreamReader(rules()).document(sse("a") + sse("[DONE]"), delimited=False)[1] == ""
+
+
+@pytest.mark.parametrize("key", ["first_token", "last_event"])
+def test_a_bad_expression_is_named_by_its_key(key: str) -> None:
+    with pytest.raises(ConfigError, match=rf"\[tool\.rageval\.target\] {key}: bad JMESPath"):
+        rules(**{key: "data.["})
