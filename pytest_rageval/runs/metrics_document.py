@@ -1,7 +1,7 @@
 """The metrics.json of a run, and its groups.json: the breakdowns, which are larger than the rest.
 
-Times are only under ``latency``, money and tokens only under ``cost``, so that every other number
-is equal between serial and parallel runs.
+Times are only under ``latency``, money and tokens spent only under ``cost``, so that every other
+number, such as the tokens of a context, is equal between serial and parallel runs.
 """
 
 from __future__ import annotations
