@@ -84,6 +84,12 @@ def _metrics(_: click.Context) -> Iterator[str]:
     yield from (*METRICS, "error_rate", "latency_ms.p50", "latency_ms.p95", "cost_usd.total")
 
 
+def _presets(_: click.Context) -> tuple[str, ...]:
+    from pytest_rageval.project.presets.preset import preset_names
+
+    return preset_names()
+
+
 def _documents(path: Path) -> Iterator[dict[str, Any]]:
     with path.open("rb") as lines:
         read = 0
@@ -117,3 +123,5 @@ complete_case_of_file: Final = _offered(_cases_of_files)
 """Offer the cases of the named case file, else of all of the project."""
 complete_metric: Final = _offered(_metrics)
 """Offer the metrics that a trend shows."""
+complete_preset: Final = _offered(_presets)
+"""Offer the names of the presets."""

@@ -45,7 +45,7 @@ from pytest_rageval.plugin.terminal import (
     write_target_faults,
 )
 from pytest_rageval.project.discovery import THRESHOLDS
-from pytest_rageval.project.settings import NO_TARGET, target_kind
+from pytest_rageval.project.settings import no_target, target_kind
 from pytest_rageval.report.markdown.summary import append_step_summary
 from pytest_rageval.runs.index import put_into_index
 from pytest_rageval.runs.list import prune_hint
@@ -143,7 +143,7 @@ class Controller:
             return
         if not self.config.option.collectonly and target_kind(self.state.settings) == "none":
             if any(map(asks_configured_target, items)):
-                raise pytest.UsageError(NO_TARGET)
+                raise pytest.UsageError(no_target(self.state.settings))
         self.run.expect({item.nodeid: item.located for item in items})
 
     @pytest.hookimpl(optionalhook=True)

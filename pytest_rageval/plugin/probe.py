@@ -30,7 +30,7 @@ from pytest_rageval.plugin.client_fixtures import (
 from pytest_rageval.plugin.hooks import STATE
 from pytest_rageval.plugin.items import CaseItem
 from pytest_rageval.plugin.private import fixture_info
-from pytest_rageval.project.settings import NO_TARGET, target_kind
+from pytest_rageval.project.settings import no_target, target_kind
 from pytest_rageval.target.calling import call_client
 from pytest_rageval.target.client import HttpRagClient
 from pytest_rageval.values.case import Case
@@ -86,7 +86,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if isinstance(item, CaseItem) and wanted.get(item.path) == item.located.case.id
     ]
     if target_kind(state.settings) == "none" and any(map(asks_configured_target, kept)):
-        _report([_FOUND.fail("none", NO_TARGET, "or write a fixture rag_client in conftest.py")])
+        _report(
+            [
+                _FOUND.fail(
+                    "none",
+                    no_target(state.settings),
+                    "or write a fixture rag_client in conftest.py",
+                )
+            ]
+        )
         kept = [item for item in kept if not asks_configured_target(item)]
     for item in kept:
         info = fixture_info(item)

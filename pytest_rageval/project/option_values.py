@@ -254,6 +254,24 @@ def _mapping(option: Setting, value: object) -> str | dict[str, str]:
     raise fault(value, "a JMESPath expression or a table of them")
 
 
+def _preset(option: Setting, value: object) -> str:
+    from pytest_rageval.project.presets.preset import load_preset
+
+    return load_preset(_text(option, value)).name
+
+
+def _vars(option: Setting, value: object) -> dict[str, Any]:
+    if not isinstance(value, Mapping):
+        raise fault(value, 'a table such as { workspace = "docs" }')
+    for name, item in value.items():
+        known = isinstance(item, str | int | float) or (
+            isinstance(item, list) and all(isinstance(text, str) for text in item)
+        )
+        if not known:
+            raise ValueError(f"{name}: got {shown(item)}, expected a text, number or list of texts")
+    return dict(value)
+
+
 _READERS: Final[Mapping[Kind, Callable[[Setting, object], Any]]] = {
     "text": _text,
     "url": _url,
@@ -269,4 +287,6 @@ _READERS: Final[Mapping[Kind, Callable[[Setting, object], Any]]] = {
     "params": _params,
     "headers": _headers,
     "mapping": _mapping,
+    "preset": _preset,
+    "vars": _vars,
 }

@@ -13,11 +13,12 @@ from typing import Any, Final, Literal
 
 Kind = Literal[
     "text", "url", "run_id", "shard", "integer", "number", "boolean", "choice", "judge",
-    "texts", "gates", "params", "headers", "mapping", "derived",
+    "texts", "gates", "params", "headers", "mapping", "preset", "vars", "derived",
 ]  # fmt: skip
 """Format of a value. ``shard`` is a text such as ``2/3``, ``texts`` a list of strings,
 ``params`` a table of JSON values, ``headers`` a table of strings, ``mapping`` one JMESPath
-expression or a table of them. A ``derived`` setting cannot be set."""
+expression or a table of them, ``preset`` the name of one, ``vars`` a table of its values. A
+``derived`` setting cannot be set."""
 
 REPEATABLE: Final = frozenset({"params", "gates"})
 """Kinds whose flag may be given several times; their variable holds one value per line."""
@@ -211,6 +212,11 @@ SETTINGS: Final[tuple[Setting, ...]] = (
     # --- pyproject.toml alone
     Setting("testpaths", "testpaths", "texts", "nothing",
         help="folders or files that hold cases, relative to the rootdir"),
+    # The settings that a preset stands for are compared, and not its name.
+    Setting("target.preset", "target.preset", "preset", "nothing",
+        help="settings of a known system (docs/target.md#presets)"),
+    Setting("target.vars", "target.vars", "vars", "nothing",
+        help='values that the preset needs, as in { workspace = "docs" }'),
     Setting("target.path", "target.path", "text", "subject",
         help="path and query of the request below the base URL; {case.id} and other fields of "
              "the request in braces are filled in"),

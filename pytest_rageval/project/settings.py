@@ -80,9 +80,24 @@ def load_settings(
             _take_text(found, option, environ[option.env], source=option.env, env=True)
         if option.flag and flags.get(option.dest) not in (None, []):
             _take_text(found, option, flags[option.dest], source=option.flag, env=False)
+    if name := found.values.get("target.preset"):
+        _take_preset(found, name)
     if found.faults:
         raise ConfigError("\n".join(found.faults))
     return _build(rootdir, found)
+
+
+def no_target(settings: Settings) -> str:
+    """Return the text of the usage error when nothing can be asked."""
+    if settings.target.preset is None:
+        return NO_TARGET
+    from pytest_rageval.project.presets.preset import load_preset
+
+    preset = load_preset(settings.target.preset)
+    return (
+        f"rageval: preset {preset.name!r} needs the address of your server: --rag-url, or in "
+        f'[tool.rageval.target] url = "{preset.address}"'
+    )
 
 
 def target_kind(settings: Settings) -> Literal["url", "vault", "none"]:
@@ -130,6 +145,31 @@ def _take_pyproject(found: _Found, table: Mapping[str, Any]) -> None:
                 found.put(option, read_option_value(option, value), _PYPROJECT)
             except ValueError as error:
                 found.faults.append(f"{where}: {error}")
+
+
+def _take_preset(found: _Found, name: str) -> None:
+    """Add the settings of a preset to those that were found, which go before them."""
+    from pytest_rageval.project.presets.preset import load_preset
+    from pytest_rageval.project.presets.resolve import resolve
+
+    where = f"{_PYPROJECT}: [tool.rageval.target]"
+    if "target.vault" in found.values:
+        found.faults.append(f"{where} preset, vault: the embedded server has no preset; keep one")
+    by_key = {option.key: option for option in OPTIONS if option.key}
+    by_name = {option.name: option for option in OPTIONS}
+    own = {by_name[name].key: value for name, value in found.values.items()}
+    values, faults = resolve(load_preset(name), found.values.get("target.vars", {}), own)
+    found.faults += [f"{where} {fault}" for fault in faults]
+    for key, value in values.items():
+        option = by_key[key]
+        origin = f"preset {name}"
+        if option.name in found.values:
+            merged = isinstance(found.values[option.name], dict) and isinstance(value, dict)
+            origin = f"{origin}, {_PYPROJECT}" if merged else found.origins[option.name]
+        try:
+            found.put(option, read_option_value(option, value), origin)
+        except ValueError as error:
+            found.faults.append(f"{where} {option.field}, by preset {name!r}: {error}")
 
 
 def _pyproject_items(
@@ -247,12 +287,28 @@ def config_warnings(settings: Settings) -> list[str]:
         for key, value in settings.params.items()
         if _is_secret_param(key, value)
     ]
+    warnings += [f"[tool.rageval.target] {fault}" for fault in _vars_faults(settings.target)]
     if without_query_secrets(settings.target.path) != settings.target.path:
         warnings.append(
             "[tool.rageval.target] path: a key stands in its query; send it in headers, "
             'as in X-Api-Key = "env:RAG_TOKEN"'
         )
     return warnings
+
+
+def _vars_faults(target: TargetSettings) -> list[str]:
+    """Return one sentence for each of the ``vars`` that is ignored or seems to be a secret."""
+    if not target.vars:
+        return []
+    from pytest_rageval.project.presets.preset import load_preset
+    from pytest_rageval.project.presets.resolve import unneeded
+
+    preset = None if target.preset is None else load_preset(target.preset)
+    secret = [name for name, value in target.vars.items() if _is_secret_param(name, value)]
+    return [
+        *unneeded(preset, target.vars),
+        *(f"vars {name}: looks like a secret; send it in headers" for name in secret),
+    ]
 
 
 def _stored_headers(headers: Mapping[str, str]) -> dict[str, str]:
@@ -268,6 +324,7 @@ def _stored_headers(headers: Mapping[str, str]) -> dict[str, str]:
 
 _STORED_AS: Final[Mapping[str, Callable[[Any], object]]] = {
     "params": _without_secrets,
+    "target.vars": _without_secrets,
     "target.headers": _stored_headers,
     "target.path": without_query_secrets,
     # The address of a database may hold a password, and does not change verdicts.

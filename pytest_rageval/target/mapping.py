@@ -56,6 +56,8 @@ class MappingReport:
     expression for the whole reply has an empty name."""
     empty: frozenset[str] = frozenset()
     """Fields of ``response`` whose expression gave null or an empty list."""
+    optional: frozenset[str] = frozenset()
+    """Fields of ``response`` that the system behind the preset may leave out."""
     keys: str = ""
     """Names in the reply as it came, top level and one below; empty: it is not a JSON object."""
 
@@ -66,10 +68,10 @@ class MappingReport:
     def nothing(self, field: str) -> str:
         """Name the expression that gave nothing for a field, and the keys of the reply.
 
-        Empty: the field is not mapped, or its expression gave something.
+        Empty: the field is not mapped or optional, or its expression gave something.
         """
         name = self.name_of(field)
-        if name is None or name not in self.empty:
+        if name is None or name not in self.empty or name in self.optional:
             return ""
         return f"`{self.response[name]}` in {RESPONSE_TABLE} gave nothing; {self._keys}"
 
@@ -124,8 +126,20 @@ def mapping_report(
         ),
         response=response,
         empty=frozenset(name for name, text in response.items() if _is_empty(text, reply)),
+        optional=_optional(target, response),
         keys=shown_keys(reply),
     )
+
+
+def _optional(target: TargetSettings, response: Mapping[str, str]) -> frozenset[str]:
+    """Return the fields that a system may leave out, as far as its preset maps them."""
+    if target.preset is None:
+        return frozenset()
+    from pytest_rageval.project.presets.preset import load_preset
+
+    preset = load_preset(target.preset)
+    table = preset.settings["target.response"]
+    return frozenset(name for name in preset.optional if response.get(name) == table.get(name))
 
 
 def _rows(spec: str | Mapping[str, str] | None) -> list[tuple[str, str]]:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_rageval.project.settings import NO_TARGET, target_kind
+from pytest_rageval.project.settings import no_target, target_kind
 from pytest_rageval.support.http.address import join_url
 from pytest_rageval.support.process import import_whole
 from pytest_rageval.support.slots import Slots
@@ -80,7 +80,7 @@ def open_target(
             url = served_at or stack.enter_context(serve_vault(settings))
             target = replace(target, url=url)
         elif target_kind(settings) == "none":
-            raise ConfigError(NO_TARGET)
+            raise ConfigError(no_target(settings))
         client = HttpRagClient(target, environ=environ, sleep=sleep or time.sleep, slots=slots)
         stack.callback(client.close)
         yield client

@@ -25,6 +25,10 @@ class TargetSettings:
     """May name fields of the request in braces: ``/threads/{uuid}/ask``."""
     method: Literal["POST", "GET"] = "POST"
     """``GET`` sends the fields of the request as query parameters."""
+    preset: str | None = None
+    """Name of a known system, whose settings these are where the project has none of its own."""
+    vars: Mapping[str, Any] = field(default_factory=dict)
+    """Values for the preset, as the project wrote them."""
     vault: str | None = None
     """Folder of Markdown for the embedded reference server."""
     headers: Mapping[str, str] = field(default_factory=dict)

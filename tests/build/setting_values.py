@@ -24,6 +24,8 @@ _BY_KIND: Mapping[str, Any] = {
     "params": {"tenant": "a", "top": 3},
     "headers": {"Authorization": "env:TOKEN"},
     "mapping": {"q": "question"},
+    "preset": "dify",
+    "vars": {"user": "ann"},
     "derived": "elsewhere",
 }
 

@@ -109,6 +109,7 @@ def test_bash_completes_commands_options_runs_and_cases(
         (["explain", "none", "c-002"], []),
         (["runs", "trend", "recall_at"], ["recall_at_k"]),
         (["runs", "trend", "cost"], ["cost_usd.total"]),
+        (["init", "--preset", "rag"], ["ragflow"]),
     ],
 )
 def test_runs_cases_and_metrics_are_offered(

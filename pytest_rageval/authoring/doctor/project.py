@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from pytest_rageval.authoring.doctor.findings import Finding, Findings
 from pytest_rageval.project.discovery import THRESHOLDS, iter_case_files
 from pytest_rageval.project.settings import config_warnings
-from pytest_rageval.support.text import counted
+from pytest_rageval.support.text import counted, shown
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.errors import ConfigError, DatasetError
 from pytest_rageval.values.settings import Settings
@@ -36,9 +36,31 @@ def check_settings(settings: Settings) -> Finding:
     warnings = config_warnings(settings)
     if warnings:
         fix = 'keep secrets in environment variables, and name them as in "env:RAG_TOKEN"'
+        if "ignored" in warnings[0]:
+            fix = "take it away, or write the name as the preset does"
         return _FOUND.warn("settings", warnings[0], fix)
-    origins = {origin for origin in settings.origins.values() if origin != "default"}
+    named = ", ".join(settings.origins.values()).split(", ")
+    origins = {origin for origin in named if origin != "default"}
     return _FOUND.ok("settings", f"from {', '.join(sorted(origins)) or 'defaults alone'}")
+
+
+def check_preset(settings: Settings) -> Iterator[Finding]:
+    """Report the preset of the target with its variables, and what it cannot know."""
+    from pytest_rageval.project.presets.preset import load_preset
+
+    target = settings.target
+    if target.preset is None:
+        return
+    preset = load_preset(target.preset)
+    values = [
+        f"{name} = {shown(target.vars.get(name, variable.default))}"
+        + (" (default)" if name not in target.vars else "")
+        for name, variable in preset.variables.items()
+    ]
+    used = f", vars {', '.join(values)}" if values else ""
+    yield _FOUND.ok("preset", f"{preset.name} ({preset.title}){used}")
+    if preset.lost:
+        yield _FOUND.ok("preset", f"it cannot know: {'; '.join(preset.lost)}")
 
 
 def read_case_files(settings: Settings) -> list[LoadedSet | DatasetError]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any, Final
 
+from pytest_rageval.project.presets.preset import Preset, vars_line
 from pytest_rageval.support.files import write_new_file
 from pytest_rageval.values.errors import RagEvalError
 
@@ -49,6 +50,8 @@ _OWN_CASES_TEMPLATES: Final = {
     PYPROJECT: "pyproject-own-cases.txt",
 }
 """Templates for users with their own cases, which do not use the vault."""
+_OWN_QUESTION: Final = "own-question.jsonl"
+"""Template of the cases for users with a system of their own and no cases."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +78,9 @@ class Scaffold:
     """Required step before the cases can run, as an imperative; empty: none."""
 
 
-def plan_scaffold(templates: Mapping[str, bytes], existing: Mapping[str, bytes]) -> Scaffold:
+def plan_scaffold(
+    templates: Mapping[str, bytes], existing: Mapping[str, bytes], preset: Preset | None = None
+) -> Scaffold:
     """Decide which files a project needs.
 
     Args:
@@ -83,7 +88,10 @@ def plan_scaffold(templates: Mapping[str, bytes], existing: Mapping[str, bytes])
             ``vault/NAME.md``.
         existing: content of the project's planned files, of pytest's settings files and of its
             conftest files, by path.
+        preset: of the user's system; None: none was named.
     """
+    if preset is not None:
+        return _plan_preset(templates, existing, preset)
     sources = dict(_TEMPLATES)
     own_cases = CASES in existing and existing[CASES] != templates[_TEMPLATES[CASES]]
     vault = {f"evals/{name}": name for name in sorted(templates) if name.startswith("vault/")}
@@ -97,7 +105,7 @@ def plan_scaffold(templates: Mapping[str, bytes], existing: Mapping[str, bytes])
     if not own_target and not client:
         sources |= vault
     target = None if client else _TARGET_URL if own_target else _TARGET_VAULT
-    pyproject, faults = _pyproject_addition(existing, target)
+    pyproject, faults = _pyproject_addition(existing, [] if target is None else [target])
     content = {path: templates[name] for path, name in sources.items()}
     first = _first(existing, pyproject, faults, own_target=own_target and not client)
     notes = faults
@@ -112,6 +120,46 @@ def plan_scaffold(templates: Mapping[str, bytes], existing: Mapping[str, bytes])
         notes=notes,
         first=first,
     )
+
+
+def _plan_preset(
+    templates: Mapping[str, bytes], existing: Mapping[str, bytes], preset: Preset
+) -> Scaffold:
+    """Decide which files a project needs whose target is a known system."""
+    lines = preset_lines(preset)
+    table, _, _ = templates[_OWN_CASES_TEMPLATES[PYPROJECT]].partition(_TARGET_TABLE)
+    sources = _TEMPLATES | {CASES: _OWN_QUESTION, THRESHOLDS: _OWN_CASES_TEMPLATES[THRESHOLDS]}
+    content = {path: templates[name] for path, name in sources.items()}
+    content[PYPROJECT] = table + "\n".join(["", *lines, ""]).encode()
+    additions, faults = _pyproject_addition(existing, lines[1:])
+    first = f"add the lines above to {PYPROJECT}" if additions else f"fill in {PYPROJECT}"
+    if preset.environment:
+        first += f", set {' and '.join(preset.environment)}"
+    if CASES not in existing:
+        first += f", put your questions into {CASES}"
+    return Scaffold(
+        files=content,
+        additions=(*additions, *_gitignore_addition(templates, existing)),
+        notes=faults,
+        first=f"mend {PYPROJECT}" if faults else first,
+    )
+
+
+def preset_lines(preset: Preset) -> list[str]:
+    """Return the settings of a project that uses a preset, with comments on what to fill in."""
+    lines = ["[tool.rageval.target]", f"# {preset.title}: {preset.docs}"]
+    lines += [f"# {sentence}" for sentence in preset.lost]
+    lines.append(f'preset = "{preset.name}"')
+    if preset.address:
+        lines.append(f'url = "{preset.address}"')
+    for one in preset.variables.values():
+        value = "required" if one.required else "optional" if one.default is None else None
+        lines.append(f"# {one.name}: {one.description} ({value or f'default {one.default!r}'})")
+    if preset.required:
+        lines.append(vars_line({one.name: one.example for one in preset.required}))
+    if preset.environment:
+        lines.append(f"# Secrets: export {'=... '.join(preset.environment)}=...")
+    return lines
 
 
 def _first(
@@ -132,7 +180,7 @@ def _first(
 
 
 def _pyproject_addition(
-    existing: Mapping[str, bytes], target_line: str | None
+    existing: Mapping[str, bytes], target_lines: Sequence[str]
 ) -> tuple[tuple[Addition, ...], tuple[str, ...]]:
     if PYPROJECT not in existing:
         return (), ()
@@ -145,9 +193,9 @@ def _pyproject_addition(
         # Without it, older versions of pytest would choose another root folder.
         lines += ["[tool.pytest.ini_options]", 'minversion = "8.0"']
     target = _table(_table(document, "tool"), "rageval").get("target")
-    needed = target is None and target_line is not None
-    if target is None and target_line is not None:
-        lines += [*([""] if lines else []), "[tool.rageval.target]", target_line]
+    needed = target is None and bool(target_lines)
+    if needed:
+        lines += [*([""] if lines else []), "[tool.rageval.target]", *target_lines]
     if not lines:
         return (), ()
     return (Addition(path=PYPROJECT, lines=tuple(lines), needed=needed),), ()
@@ -201,15 +249,19 @@ def _walk(folder: Traversable, prefix: str) -> Iterator[tuple[str, bytes]]:
             yield f"{prefix}{entry.name}", entry.read_bytes()
 
 
-def read_project(folder: Path) -> Scaffold:
+def read_project(folder: Path, preset: Preset | None = None) -> Scaffold:
     """Return the files that the project in a folder needs; the folder need not exist.
+
+    Args:
+        folder: of the project.
+        preset: of the user's system; None: none was named.
 
     Raises:
         ScaffoldError: the path is a file, or a file in the folder cannot be read.
     """
     templates = read_templates()
     names = [*plan_scaffold(templates, {}).files, *PYTEST_FILES, *CONFTESTS]
-    return plan_scaffold(templates, dict(_existing(folder, names)))
+    return plan_scaffold(templates, dict(_existing(folder, names)), preset)
 
 
 def _existing(folder: Path, names: list[str]) -> Iterator[tuple[str, bytes]]:

@@ -96,6 +96,7 @@ def _findings(
         return
     sets = project.read_case_files(settings)
     yield project.check_settings(settings)
+    yield from project.check_preset(settings)
     yield from project.check_case_files(settings, sets)
     yield project.check_thresholds(settings, sets)
     yield project.check_results_folder(settings)
@@ -111,11 +112,15 @@ def _configured(settings: Settings, question: str) -> Iterator[Finding]:
     from pytest_rageval.authoring.doctor.findings import Findings, missing_variable
     from pytest_rageval.authoring.doctor.target import Asked, check_replies
     from pytest_rageval.engine.case import ask_request
-    from pytest_rageval.project.settings import target_kind
+    from pytest_rageval.project.settings import no_target, target_kind
     from pytest_rageval.target.opening import open_target
     from pytest_rageval.values.case import Case
     from pytest_rageval.values.errors import ConfigError
 
+    if target_kind(settings) == "none" and settings.target.preset is not None:
+        fix = "the address of your server"
+        yield Findings("target").fail("none", no_target(settings), fix)
+        return
     if target_kind(settings) == "none":
         yield Findings("target").warn(
             "none",

@@ -6,24 +6,36 @@ import os
 import shlex
 from collections import Counter
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
+from pytest_rageval.cli.completion import complete_preset
 from pytest_rageval.support.text import clean
+
+if TYPE_CHECKING:
+    from pytest_rageval.project.presets.preset import Preset
 
 
 @click.command("init")
 @click.argument("folder", metavar="[DIR]", default=".", type=click.Path(path_type=Path))
-def command(folder: Path) -> None:
+@click.option(
+    "--preset",
+    metavar="NAME",
+    shell_complete=complete_preset,
+    help="Known system to ask, such as dify, instead of the notes; an unknown name lists all.",
+)
+def command(folder: Path, preset: str | None) -> None:
     """Create a project that works offline: cases, notes, limits and a CI job.
 
     DIR is the folder to write to, by default the current one; it is created if missing. Existing
     files are never overwritten: they are listed as kept, and lines to add to them are printed.
-    Notes are left out if you already have cases. The last line is the command to run next.
+    Notes are left out if you already have cases, or name the preset of your system. The last line
+    is the command to run next.
     """
     from pytest_rageval.authoring.scaffold.plan import read_project, write_scaffold
 
-    scaffold = read_project(folder)
+    scaffold = read_project(folder, None if preset is None else _known(preset))
     done: Counter[bool] = Counter()
     for path, created in write_scaffold(folder, scaffold):
         done[created] += 1
@@ -37,6 +49,15 @@ def command(folder: Path) -> None:
         click.echo(f"\nAdd to {addition.path} ({why}):\n\n{lines}")
     first = f" {scaffold.first}, then" if scaffold.first else ""
     click.echo(f"\nNext:{first}\n{_next_command(folder)}")
+
+
+def _known(preset: str) -> Preset:
+    from pytest_rageval.project.presets.preset import load_preset
+
+    try:
+        return load_preset(preset)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--preset") from error
 
 
 def _notes(folder: Path, notes: tuple[str, ...]) -> list[str]:

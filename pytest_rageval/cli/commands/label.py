@@ -150,7 +150,7 @@ def _has_generated(path: Path) -> bool:
 def _label(wanted: _Wanted, rag_url: str | None) -> ExitCode:
     from pytest_rageval.cli.judge_options import project_settings
     from pytest_rageval.project.case_edit import load_editable
-    from pytest_rageval.project.settings import target_kind
+    from pytest_rageval.project.settings import no_target, target_kind
     from pytest_rageval.target.client import HttpRagClient
     from pytest_rageval.target.opening import open_target
 
@@ -162,7 +162,8 @@ def _label(wanted: _Wanted, rag_url: str | None) -> ExitCode:
     if not (wanted.plain or wanted.web):
         _require_terminal()
     if target_kind(settings) == "none":
-        raise CommandError(_NO_TARGET)
+        unset = settings.target.preset is None
+        raise CommandError(_NO_TARGET if unset else no_target(settings))
     with open_target(settings, environ=os.environ) as client:
         assert isinstance(client, HttpRagClient)
         asked = _Asked(client, settings, wanted.k)

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from pytest_rageval.authoring.scaffold.plan import Addition, Scaffold, plan_scaffold, read_templates
-from pytest_rageval.project.settings import load_settings
+from pytest_rageval.project.presets.preset import load_preset, preset_names
+from pytest_rageval.project.settings import config_warnings, load_settings
 
 TEMPLATES = read_templates()
 PYTEST_TABLE = b"[tool.pytest.ini_options]\n"
@@ -40,10 +41,11 @@ def test_an_empty_folder_needs_every_file_and_no_addition() -> None:
     assert (scaffold.additions, scaffold.notes) == ((), ())
 
 
-def test_every_template_is_used_by_one_of_the_two_plans() -> None:
+def test_every_template_is_used_by_one_of_the_plans() -> None:
     own = plan_scaffold(TEMPLATES, {"evals/eval_set.jsonl": b""})
-    used = {*plan().files.values(), *own.files.values()}
-    assert used == set(TEMPLATES.values())
+    known = plan_scaffold(TEMPLATES, {}, load_preset("dify"))
+    used = {*plan().files.values(), *own.files.values(), *known.files.values()}
+    assert used >= set(TEMPLATES.values())
 
 
 def test_no_template_holds_a_path_of_a_machine() -> None:
@@ -199,3 +201,29 @@ def test_missing_lines_of_a_gitignore_are_listed() -> None:
         "evals/results/*/results.jsonl",
         ".report.json",
     )
+
+
+@pytest.mark.parametrize("name", preset_names())
+def test_the_settings_of_a_preset_are_written_ready_to_fill_in(name: str, tmp_path: Path) -> None:
+    preset = load_preset(name)
+    scaffold = plan_scaffold(TEMPLATES, {}, preset)
+    assert not any(path.startswith("evals/vault/") for path in scaffold.files)
+    assert b"What is this about?" in scaffold.files["evals/eval_set.jsonl"]
+    text = content(scaffold, "pyproject.toml")
+    assert all(f"# {one}: " in text for one in preset.variables)
+    assert all(f"export {one}=..." in text for one in preset.environment)
+    (tmp_path / "pyproject.toml").write_text(text, encoding="utf-8")
+    settings = load_settings(tmp_path, flags={}, environ={})
+    assert settings.target.preset == name
+    assert settings.target.url
+    assert config_warnings(settings) == []
+    assert all(one in scaffold.first for one in preset.environment)
+
+
+def test_a_project_with_files_gets_the_lines_of_a_preset_to_add() -> None:
+    existing = {"pyproject.toml": PYTEST_TABLE, "evals/eval_set.jsonl": b"{}\n"}
+    scaffold = plan_scaffold(TEMPLATES, existing, load_preset("ragflow"))
+    (addition,) = scaffold.additions
+    assert addition.lines[0] == "[tool.rageval.target]"
+    assert 'preset = "ragflow"' in addition.lines
+    assert scaffold.first == "add the lines above to pyproject.toml, set RAGFLOW_API_KEY"

@@ -138,3 +138,29 @@ def test_origins_as_json_hold_no_secret(project: Path, capsys: Output) -> None:
         "value": "http://x",
         "origin": "pyproject.toml",
     }
+
+
+RAGFLOW = '[tool.rageval.target]\npreset = "ragflow"\nvars = { chat_id = "chat-7", usr = 1 }\n'
+
+
+def test_a_preset_is_shown_with_its_variables_and_what_it_cannot_know(
+    project: Path, capsys: Output
+) -> None:
+    (project / "pyproject.toml").write_text(RAGFLOW, encoding="utf-8")
+    assert cli.run(["doctor"]) == ExitCode.NO
+    out = capsys.readouterr().out
+    assert "project preset: ragflow (RAGFlow chat assistants), vars chat_id = 'chat-7'\n" in out
+    assert "project preset: it cannot know: pages are not read" in out
+    assert "warn  project settings: [tool.rageval.target] vars usr: ignored, because" in out
+    assert "fix: take it away, or write the name as the preset does" in out
+    assert "FAIL  target none: rageval: preset 'ragflow' needs the address of your server" in out
+
+
+def test_the_address_of_a_preset_is_asked_for_without_cases_too(
+    project: Path, capsys: Output
+) -> None:
+    (project / "pyproject.toml").write_text(RAGFLOW, encoding="utf-8")
+    (project / "evals/eval_set.jsonl").unlink()
+    assert cli.run(["doctor"]) == ExitCode.NO
+    out = capsys.readouterr().out
+    assert "FAIL  target none: rageval: preset 'ragflow' needs the address of your server" in out

@@ -11,6 +11,7 @@ import pytest
 
 from pytest_rageval.cli import main as cli
 from pytest_rageval.cli.output import ExitCode
+from pytest_rageval.project.presets.preset import preset_names
 from pytest_rageval.runs.store import resolve_run
 from tests.build.root_rights import without_root_rights
 
@@ -136,3 +137,19 @@ def test_a_folder_that_cannot_be_written_is_one_line(tmp_path: Path, capsys: Out
     assert out == ""
     assert len(err.splitlines()) == 1
     assert "cannot be written: Permission denied; name a folder that you may write to" in err
+
+
+def test_a_preset_that_is_not_known_lists_those_that_are(capsys: Output) -> None:
+    assert cli.run(["init", "--preset", "difi"]) == ExitCode.USAGE
+    err = capsys.readouterr().err
+    assert "unknown preset 'difi', did you mean \"dify\"? There are " in err
+    assert all(name in err for name in preset_names())
+
+
+def test_a_preset_writes_its_settings_and_no_notes(capsys: Output, tmp_path: Path) -> None:
+    lines, err = init("--preset", "dify", str(tmp_path), capsys=capsys)
+    assert (err, lines[5]) == ("", "5 created, 0 kept as they are")
+    assert lines[-2].startswith("Next: fill in pyproject.toml, set DIFY_API_KEY, put your question")
+    assert 'preset = "dify"' in (tmp_path / "pyproject.toml").read_text(encoding="utf-8")
+    again, _ = init("--preset", "dify", str(tmp_path), capsys=capsys)
+    assert again[5] == "0 created, 5 kept as they are"

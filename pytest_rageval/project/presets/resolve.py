@@ -1,0 +1,162 @@
+"""A preset and the values of a project as one set of settings. Pure.
+
+``{vars.NAME}`` stands for a value: percent-encoded in a path, as text in an address and in headers,
+and in a JMESPath expression as a literal, so without quotes. A field of a mapping, or a header,
+that is nothing but an optional variable without a value is left out.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+from urllib.parse import quote
+
+from pytest_rageval.project.case_variables import PLACEHOLDER
+from pytest_rageval.project.presets.preset import Preset, vars_line
+from pytest_rageval.support.text import did_you_mean, nearest
+
+_PLACE: Final = re.compile(r"\{vars\.([A-Za-z_]\w*)\}")
+_NULL: Final = "`null`"
+_TABLES: Final = ("target.request", "target.response")
+_HEADERS: Final = "target.headers"
+
+
+def resolve(
+    preset: Preset, given: Mapping[str, Any], own: Mapping[str, Any]
+) -> tuple[dict[str, Any], list[str]]:
+    """Return the settings of a preset, and every fault.
+
+    Args:
+        preset: the settings, with places for variables.
+        given: ``vars`` of the project.
+        own: values of the project by key such as ``target.path``, which go before those of the
+            preset. Fields of a mapping and headers are taken one by one.
+
+    Returns:
+        Values by key: all of the preset, and those of the project that have places.
+    """
+    values, faults = _variables(preset, given)
+    merged = {key: merge(key, value, own.get(key)) for key, value in preset.settings.items()}
+    merged |= {key: value for key, value in own.items() if key not in merged and _has_place(value)}
+    unknown = {name for value in merged.values() for name in _names(value)} - values.keys()
+    faults += [
+        f"{{vars.{name}}}: preset {preset.name!r} has no such variable; it has "
+        f"{', '.join(values) or 'none'}{did_you_mean(name, values)}"
+        for name in sorted(unknown)
+    ]
+    if faults:
+        return {}, faults
+    filled = {key: _fill(key, value, values) for key, value in merged.items()}
+    return {key: value for key, value in filled.items() if value not in ("", {})}, []
+
+
+def unneeded(preset: Preset | None, given: Mapping[str, Any]) -> list[str]:
+    """Return one sentence for each of the ``vars`` of a project that is ignored."""
+    if preset is None:
+        return [f"vars {name}: ignored, because no preset is set" for name in given]
+    known = preset.variables
+    return [
+        f"vars {name}: ignored, because preset {preset.name!r} has no such variable"
+        f"{did_you_mean(name, known)}"
+        for name in given
+        if name not in known
+    ]
+
+
+def merge(key: str, preset: Any, own: Any) -> Any:
+    """Return the value of a setting from that of a preset and that of the project (None: none)."""
+    if own is None:
+        return preset
+    if not isinstance(own, Mapping) or not isinstance(preset, Mapping):
+        return own
+    if key == _HEADERS:
+        names = {name.lower() for name in own}
+        return {**{n: v for n, v in preset.items() if n.lower() not in names}, **own}
+    kept = {name: text for name, text in preset.items() if not any(_overlap(name, o) for o in own)}
+    # An empty expression takes a field of the preset away.
+    return kept | {name: text for name, text in own.items() if text.strip()}
+
+
+def _overlap(one: str, other: str) -> bool:
+    """Whether of two fields one is the other or lies within it."""
+    a, b = (f"{name.removeprefix('debug.')}." for name in (one, other))
+    return a.startswith(b) or b.startswith(a)
+
+
+def _variables(preset: Preset, given: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """Return the value of every variable, None for one without, and the faults."""
+    values: dict[str, Any] = {}
+    faults: list[str] = []
+    for name, variable in preset.variables.items():
+        values[name] = variable.default
+        if name in given:
+            try:
+                values[name] = variable.read(given[name])
+            except ValueError as error:
+                faults.append(f"vars {error}, such as {vars_line({name: variable.example})}")
+    missing = [one for one in preset.required if one.name not in given]
+    if missing:
+        names = ", ".join(f"{one.name} ({one.description})" for one in missing)
+        known = {name: given[name] for name in given if name in preset.variables}
+        line = vars_line({**known, **{one.name: one.example for one in missing}})
+        close = {one.name: nearest(one.name, given.keys() - values.keys()) for one in missing}
+        hint = "".join(f"; {near!r} is not {name!r}" for name, near in close.items() if near)
+        faults.append(f"vars: preset {preset.name!r} needs {names}; write {line}{hint}")
+    return values, faults
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        yield from (text for text in value.values() if isinstance(text, str))
+
+
+def _names(value: Any) -> Iterator[str]:
+    return (name for text in _texts(value) for name in _PLACE.findall(text))
+
+
+def _has_place(value: Any) -> bool:
+    return next(_names(value), None) is not None
+
+
+def _fill(key: str, value: Any, values: Mapping[str, Any]) -> Any:
+    writers = {"target.path": _encoded, _HEADERS: _in_header}
+    write = _literal if key in _TABLES else writers.get(key, _text)
+
+    def filled(text: str) -> str:
+        return _PLACE.sub(lambda place: write(values[place[1]]), text)
+
+    if isinstance(value, str):
+        return filled(value)
+    if not isinstance(value, Mapping):
+        return value
+    whole = {name: filled(text) for name, text in value.items()}
+    return {name: text for name, text in whole.items() if not _left_out(key, value[name], text)}
+
+
+def _left_out(key: str, place: str, text: str) -> bool:
+    """Whether a field or a header is nothing but a variable that has no value."""
+    return bool(_PLACE.search(place)) and (text == _NULL or (key == _HEADERS and not text.strip()))
+
+
+def _literal(value: Any) -> str:
+    text = json.dumps(value).replace("`", "\\`")
+    return f"`{text}`"
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, list):
+        return ",".join(map(_text, value))
+    return "" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _in_header(value: Any) -> str:
+    # Else a request would fill in what the value has in braces.
+    return PLACEHOLDER.sub(lambda place: f"{{{place[0]}}}", _text(value))
+
+
+def _encoded(value: Any) -> str:
+    return quote(_text(value), safe="")

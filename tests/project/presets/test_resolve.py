@@ -1,0 +1,217 @@
+"""A preset, its variables and the settings of a project."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_rageval.project.settings import (
+    config_hash,
+    config_warnings,
+    load_settings,
+    no_target,
+    settings_document,
+)
+from pytest_rageval.target.mapping import compile_mapping
+from pytest_rageval.values.errors import ConfigError
+from pytest_rageval.values.settings import Settings
+
+
+def load(folder: Path, text: str, **flags: object) -> Settings:
+    (folder / "pyproject.toml").write_text(f"[tool.rageval.target]\n{text}\n", encoding="utf-8")
+    return load_settings(folder, flags=flags, environ={})
+
+
+def fault(folder: Path, text: str) -> str:
+    with pytest.raises(ConfigError) as raised:
+        load(folder, text)
+    return str(raised.value)
+
+
+RAGFLOW = 'preset = "ragflow"\nvars = { chat_id = "c-1" }\nurl = "http://127.0.0.1:1"\n'
+
+
+def sent(settings: Settings, **request: Any) -> Any:
+    return compile_mapping(settings.target.request, "request")(request)
+
+
+def test_one_line_sets_url_path_headers_and_mappings(tmp_path: Path) -> None:
+    target = load(tmp_path, 'preset = "dify"').target
+    assert (target.url, target.path) == ("https://api.dify.ai", "/v1/chat-messages")
+    assert target.headers == {"Authorization": "Bearer env:DIFY_API_KEY"}
+    assert isinstance(target.response, dict)
+    assert target.response["answer"] == "answer"
+
+
+def test_the_source_of_each_setting_is_named(tmp_path: Path) -> None:
+    text = 'preset = "dify"\nresponse.answer = "text"\npath = "/mine"'
+    origins = load(tmp_path, text).origins
+    assert origins["target.preset"] == "pyproject.toml"
+    assert origins["target.url"] == "preset dify"
+    assert origins["target.response"] == "preset dify, pyproject.toml"
+    assert origins["target.path"] == "pyproject.toml"
+
+
+def test_an_address_of_a_flag_goes_before_that_of_a_preset(tmp_path: Path) -> None:
+    settings = load(tmp_path, 'preset = "dify"', rageval_rag_url="http://127.0.0.1:9")
+    assert settings.target.url == "http://127.0.0.1:9"
+
+
+def test_settings_of_a_project_go_before_those_of_a_preset_key_by_key(tmp_path: Path) -> None:
+    text = """
+preset = "dify"
+path = "/mine"
+headers = { authorization = "Basic env:MINE", X-Team = "shop" }
+response.answer = "text"
+response."debug.retrieved_chunks" = "found"
+request."inputs.city" = "`Bonn`"
+"""
+    target = load(tmp_path, text).target
+    assert target.path == "/mine"
+    assert target.headers == {"authorization": "Basic env:MINE", "X-Team": "shop"}
+    assert isinstance(target.response, dict)
+    assert target.response["answer"] == "text"
+    assert target.response["debug.retrieved_chunks"] == "found"
+    assert "retrieved_chunks" not in target.response
+    assert target.response["session"] == "conversation_id"
+    assert isinstance(target.request, dict)
+    assert "inputs" not in target.request
+
+
+def test_one_expression_for_all_takes_the_place_of_a_table(tmp_path: Path) -> None:
+    text = 'preset = "dify"\nresponse = "{answer: text}"'
+    assert load(tmp_path, text).target.response == "{answer: text}"
+
+
+def test_an_empty_expression_takes_a_field_away(tmp_path: Path) -> None:
+    response = load(tmp_path, 'preset = "dify"\nresponse.session = ""').target.response
+    assert isinstance(response, dict)
+    assert "session" not in response
+
+
+def test_a_variable_is_a_literal_whatever_its_text(tmp_path: Path) -> None:
+    hostile = "a`b'c\"d\\e\\`{x} \u00fc"
+    (tmp_path / "pyproject.toml").write_text(
+        f"[tool.rageval.target]\npreset = 'ragflow'\nvars = {{ chat_id = {json.dumps(hostile)} }}"
+    )
+    settings = load_settings(tmp_path, flags={}, environ={})
+    assert sent(settings, question="q")["chat_id"] == hostile
+
+
+def test_a_variable_in_a_path_is_encoded(tmp_path: Path) -> None:
+    text = (
+        'preset = "azure-on-your-data"\n'
+        'vars = { deployment = "a/b?c", search_endpoint = "https://s", index = "i" }'
+    )
+    path = load(tmp_path, text).target.path
+    assert path == "/openai/deployments/a%2Fb%3Fc/chat/completions?api-version=2024-10-21"
+
+
+def test_a_default_is_used_and_can_be_changed(tmp_path: Path) -> None:
+    assert sent(load(tmp_path, 'preset = "dify"'), question="q")["user"] == "rageval"
+    text = 'preset = "dify"\nvars = { user = "ann" }'
+    assert sent(load(tmp_path, text), question="q")["user"] == "ann"
+
+
+def test_a_text_may_stand_for_a_list_and_a_number_for_its_text(tmp_path: Path) -> None:
+    text = 'preset = "openai-responses"\nvars = { model = 4, vector_store_ids = "vs_9" }'
+    body = sent(load(tmp_path, text), question="q", k=3)
+    assert body["model"] == "4"
+    assert body["tools"][0]["vector_store_ids"] == ["vs_9"]
+
+
+def test_variables_may_be_used_in_settings_of_the_project(tmp_path: Path) -> None:
+    text = 'preset = "dify"\nrequest.inputs = "{team: {vars.user}}"\nheaders.X-User = "{vars.user}"'
+    settings = load(tmp_path, text)
+    assert sent(settings, question="q")["inputs"] == {"team": "rageval"}
+    assert settings.target.headers["X-User"] == "rageval"
+
+
+def test_a_missing_variable_is_a_usage_error_that_says_what_to_write(tmp_path: Path) -> None:
+    assert fault(tmp_path, 'preset = "ragflow"') == (
+        "pyproject.toml: [tool.rageval.target] vars: preset 'ragflow' needs chat_id (id of the "
+        "chat assistant, as in its address); write "
+        'vars = { chat_id = "2ca4b22e878011ef88fe0242ac120005" }'
+    )
+
+
+def test_a_misspelt_variable_is_shown_with_the_missing_one(tmp_path: Path) -> None:
+    found = fault(tmp_path, 'preset = "openai-responses"\nvars = { model = "m", vector_ids = "v" }')
+    assert 'write vars = { model = "m", vector_store_ids = ["vs_123"] }' in found
+    assert found.endswith("; 'vector_ids' is not 'vector_store_ids'")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('preset = "difi"', "unknown preset 'difi', did you mean \"dify\"? There are"),
+        ('preset = "Dify"', 'did you mean "dify"?'),
+        ('preset = "zzz"', "unknown preset 'zzz'. There are "),
+        ("preset = 7", "preset: got 7, expected a string"),
+        ('preset = "dify"\nvault = "notes"', "the embedded server has no preset; keep one"),
+        ('preset = "dify"\nvars = 7', "vars: got 7, expected a table"),
+        ('preset = "dify"\nvars = { user = { a = 1 } }', "vars: user: got {'a': 1}, expected a te"),
+        ('preset = "dify"\nvars = { user = [] }', "vars user: got [], expected name of the end us"),
+        ('preset = "dify"\nvars = { user = "" }', "vars user: got '', expected name of the end u"),
+        ('preset = "dify"\npath = "/{vars.usr}"', "{vars.usr}: preset 'dify' has no such variable"),
+    ],
+)
+def test_what_is_wrong_is_a_usage_error(tmp_path: Path, text: str, expected: str) -> None:
+    assert expected in fault(tmp_path, text)
+
+
+def test_all_faults_come_at_once(tmp_path: Path) -> None:
+    found = fault(tmp_path, 'preset = "ragflow"\nvault = "x"\nretries = "many"')
+    assert [part in found for part in ("chat_id", "embedded server", "retries")] == [True] * 3
+
+
+def test_an_unneeded_variable_is_ignored_with_a_note(tmp_path: Path) -> None:
+    settings = load(tmp_path, 'preset = "dify"\nvars = { usr = "ann" }')
+    assert config_warnings(settings) == [
+        "[tool.rageval.target] vars usr: ignored, because preset 'dify' has no such variable, "
+        "did you mean 'user'?"
+    ]
+    alone = load(tmp_path, 'url = "http://127.0.0.1:1"\nvars = { usr = "ann" }')
+    assert config_warnings(alone) == [
+        "[tool.rageval.target] vars usr: ignored, because no preset is set"
+    ]
+
+
+def test_a_secret_among_the_variables_is_named_and_not_stored(tmp_path: Path) -> None:
+    settings = load(tmp_path, 'preset = "dify"\nvars = { api_key = "app-123456" }')
+    assert "vars api_key: looks like a secret" in config_warnings(settings)[1]
+    assert "app-123456" not in json.dumps(settings_document(settings))
+
+
+def test_the_stored_settings_are_the_resolved_ones_with_the_name(tmp_path: Path) -> None:
+    stored = settings_document(load(tmp_path, RAGFLOW))["target"]
+    assert stored["preset"] == "ragflow"
+    assert stored["vars"] == {"chat_id": "c-1"}
+    assert stored["path"] == "/api/v1/chat/completions"
+    assert stored["request"]["chat_id"] == '`"c-1"`'
+    assert stored["headers"] == {"Authorization": "Bearer env:RAGFLOW_API_KEY"}
+
+
+def test_the_hash_follows_the_resolved_settings_and_not_the_name(tmp_path: Path) -> None:
+    by_preset = load(tmp_path, RAGFLOW)
+    other_chat = load(tmp_path, RAGFLOW.replace("c-1", "c-2"))
+    assert config_hash(by_preset) != config_hash(other_chat)
+    stored = settings_document(by_preset)["target"]
+    written = "\n".join(
+        f"{name}.{json.dumps(key)} = {json.dumps(value)}"
+        for name in ("headers", "request", "response")
+        for key, value in stored[name].items()
+    )
+    by_hand = load(tmp_path, f'url = "{stored["url"]}"\npath = "{stored["path"]}"\n{written}')
+    assert config_hash(by_hand) == config_hash(by_preset)
+
+
+def test_a_preset_without_an_address_asks_for_it(tmp_path: Path) -> None:
+    settings = load(tmp_path, 'preset = "ragflow"\nvars = { chat_id = "c-1" }')
+    assert no_target(settings) == (
+        "rageval: preset 'ragflow' needs the address of your server: --rag-url, or in "
+        '[tool.rageval.target] url = "http://127.0.0.1:9380"'
+    )
