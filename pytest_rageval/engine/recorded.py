@@ -20,8 +20,8 @@ from typing_extensions import TypedDict
 
 from pytest_rageval.engine.case import Trial, not_attempted, record_of
 from pytest_rageval.judges.asking import Judges
-from pytest_rageval.metrics.scoring import any_heading
-from pytest_rageval.metrics.view import read_citations, text_citations
+from pytest_rageval.metrics.scoring import any_heading, score_settings
+from pytest_rageval.metrics.view import read_citations, read_markers, text_citations
 from pytest_rageval.project.case_reader import CaseReader, LocatedCase
 from pytest_rageval.project.case_variables import sent_fields
 from pytest_rageval.project.field_names import ALIASES
@@ -36,7 +36,7 @@ from pytest_rageval.values.errors import (
     TargetErrorKind,
     faults_error,
 )
-from pytest_rageval.values.record import CaseRecord, Reported
+from pytest_rageval.values.record import CaseRecord, Reported, ScoreSettings
 from pytest_rageval.values.reply import AskResponse, AskResult, ErrorInfo
 from pytest_rageval.values.settings import Settings
 from pytest_rageval.values.verdict import Judge
@@ -91,13 +91,16 @@ class RecordedResponses:
         """Close the file."""
         self._file.close()
 
-    def reported(self, case_ids: Container[str], *, in_text: bool = False) -> Reported:
+    def reported(
+        self, case_ids: Container[str], scoring: ScoreSettings, *, in_text: bool = False
+    ) -> Reported:
         """Return the parts of replies that the responses of these cases report at all.
 
         Nearly always the first lines decide. Faults of lines are left to ``first``.
 
         Args:
             case_ids: cases of the set; responses of others do not count.
+            scoring: with the forms of citations.
             in_text: whether it matters that any answer cites in its text.
         """
         self._file.seek(0)
@@ -106,6 +109,7 @@ class RecordedResponses:
             response = _response_of(line.text, case_ids)
             if response is not None:
                 chunks = response.retrieved_chunks
+                response = read_markers(response, chunks, scoring)
                 headings = headings or any_heading(chunks or ()) or (False if chunks else headings)
                 cited = cited or read_citations(response, chunks) is not None
                 if in_text and not cited_in_text:
@@ -328,7 +332,8 @@ class RecordedRun:
 
     def _score(self, reader: CaseReader, responses: RecordedResponses) -> Iterator[CaseRecord]:
         known = _case_ids(self._cases)
-        reported = responses.reported(known, in_text=self._judge is not None)
+        scoring = score_settings(self._settings)
+        reported = responses.reported(known, scoring, in_text=self._judge is not None)
         n = unanswered = 0
         for located in reader:
             n += 1

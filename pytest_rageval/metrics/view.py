@@ -14,11 +14,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from types import MappingProxyType
 from typing import Final
 
+from pytest_rageval.metrics.citation_markers import with_markers_read
 from pytest_rageval.metrics.matching import (
     PathCase,
     Segments,
@@ -84,7 +85,7 @@ class CaseView:
     case: Case
     settings: ScoreSettings
     response: AskResponse | None
-    """Response of the target; None: it failed to give one."""
+    """Response of the target, its citation markers in our own form; None: it failed to give one."""
     failed: bool
     """Whether the target failed or its answer was empty; the chunks and folders of an empty answer
     still count for retrieval and scope."""
@@ -152,6 +153,7 @@ def view_case(
     if response is not None:
         if response.retrieved_chunks is not None:
             chunks = decide_chunks(case, response.retrieved_chunks, settings)
+        response = read_markers(response, chunks, settings)
         citations = read_citations(response, chunks, settings.path_case)
         if citations is None and settings.citations_reported:
             citations = ()
@@ -163,6 +165,16 @@ def view_case(
         chunks=chunks,
         citations=citations,
     )
+
+
+def read_markers(
+    response: AskResponse, chunks: Sequence[RetrievedChunk] | None, settings: ScoreSettings
+) -> AskResponse:
+    """Return a response whose answer has the configured citation markers in our own form."""
+    if settings.markers is None:
+        return response
+    answer = with_markers_read(response, chunks, settings.markers, settings.path_case)
+    return response if answer == response.answer else replace(response, answer=answer)
 
 
 def gold_population(case: Case) -> NotApplicable | None:

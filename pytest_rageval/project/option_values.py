@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from pytest_rageval.project.options import Kind, Setting
-from pytest_rageval.support.text import shown
+from pytest_rageval.support.text import did_you_mean, shown
 from pytest_rageval.values.json_documents import number as finite
 
 REQUEST_FIELDS: Final = ("question", "vaults", "folders", "k", "folder_mode", "rerank_weights")
@@ -272,6 +272,26 @@ def _vars(option: Setting, value: object) -> dict[str, Any]:
     return dict(value)
 
 
+def _markers(option: Setting, value: object) -> tuple[str, ...]:
+    from pytest_rageval.metrics.citation_markers import PRESETS
+
+    names = _texts(option, [value] if isinstance(value, str) else value)
+    for name in names:
+        if name not in PRESETS:
+            hint = did_you_mean(name, PRESETS, before="; ")
+            raise ValueError(f"got {shown(name)}, expected some of {', '.join(PRESETS)}{hint}")
+    return names
+
+
+def _marker(option: Setting, value: object) -> str:
+    from pytest_rageval.metrics.citation_markers import check_pattern
+
+    if not isinstance(value, str) or not value:
+        raise fault(value, "a regular expression")
+    check_pattern(value)
+    return value
+
+
 _READERS: Final[Mapping[Kind, Callable[[Setting, object], Any]]] = {
     "text": _text,
     "url": _url,
@@ -289,4 +309,6 @@ _READERS: Final[Mapping[Kind, Callable[[Setting, object], Any]]] = {
     "mapping": _mapping,
     "preset": _preset,
     "vars": _vars,
+    "markers": _markers,
+    "marker": _marker,
 }

@@ -13,12 +13,14 @@ from typing import Any, Final, Literal
 
 Kind = Literal[
     "text", "url", "run_id", "shard", "integer", "number", "boolean", "choice", "judge",
-    "texts", "gates", "params", "headers", "mapping", "preset", "vars", "derived",
+    "texts", "gates", "params", "headers", "mapping", "preset", "vars", "markers", "marker",
+    "derived",
 ]  # fmt: skip
 """Format of a value. ``shard`` is a text such as ``2/3``, ``texts`` a list of strings,
 ``params`` a table of JSON values, ``headers`` a table of strings, ``mapping`` one JMESPath
-expression or a table of them, ``preset`` the name of one, ``vars`` a table of its values. A
-``derived`` setting cannot be set."""
+expression or a table of them, ``preset`` the name of one, ``vars`` a table of its values,
+``markers`` names of forms of citations, ``marker`` a regular expression of one. A ``derived``
+setting cannot be set."""
 
 REPEATABLE: Final = frozenset({"params", "gates"})
 """Kinds whose flag may be given several times; their variable holds one value per line."""
@@ -133,6 +135,16 @@ SETTINGS: Final[tuple[Setting, ...]] = (
         help="whether a chunk must also contain the gold's snippets"),
     Setting("coarse_chunks", "matching.coarse_chunks", "boolean", "everything", rescoring=True,
         help="whether a chunk of a parent section matches when it holds all snippets of the gold"),
+    Setting("citation_presets", "citations.presets", "markers", "answers", rescoring=True,
+        help="forms of citations besides [1] and [File: a.md, Section: B]: doc, id, openai, "
+             "footnote, source, path, cite"),
+    Setting("citation_pattern", "citations.pattern", "marker", "answers", rescoring=True,
+        help="regular expression of one more form, with a group n or path"),
+    Setting("citation_first", "citations.first", "integer", "answers", minimum=0, rescoring=True,
+        help="number of the first passage in these forms, 0 or 1"),
+    Setting("citation_counts", "citations.counts", "choice", "answers",
+        choices=("chunks", "references"), rescoring=True,
+        help="list that the numbers in these forms count"),
     Setting("folder_mode", "folder_mode", "choice", "everything", flag="--rag-folder-mode",
         choices=("off", "on", "on_with_fallback"), alias="payload.folder_mode", rescoring=True,
         help="folder selection asked of the API (default: not sent)"),

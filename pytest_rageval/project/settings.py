@@ -37,7 +37,7 @@ rageval: no target to ask. Reach one in one of three ways:
 """Text of the usage error when nothing can be asked."""
 
 _PYPROJECT = "pyproject.toml"
-_TABLES = ("testpaths", "target", "judge", "matching", "documents", "versions")
+_TABLES = ("testpaths", "target", "judge", "matching", "citations", "documents", "versions")
 """First parts of the keys without a flag, in the order in which ``config.json`` lists origins."""
 _KEY_ALIASES = {"judge.model": "judge"}
 """``judge = "offline"`` and a table ``[tool.rageval.judge]`` cannot be in one file."""
@@ -336,7 +336,8 @@ _STORED_AS: Final[Mapping[str, Callable[[Any], object]]] = {
 def settings_document(settings: Settings) -> dict[str, Any]:
     """Return the settings as JSON values without a secret, for ``config.json``.
 
-    Header values stay only where they name a variable (``env:NAME``); parameters, and fields of
+    Header values stay only where they name a variable (``env:NAME``) or, in a header whose name is
+    not that of a secret, a fact of the case in braces; parameters, and fields of
     the path's query, whose name looks like a secret lose their value.
     """
     document: dict[str, Any] = {}

@@ -46,6 +46,23 @@ JUDGED_ON: Final[tuple[Aspect, ...]] = ("retrieval", "answer")
 abstention."""
 
 
+Counted = Literal["chunks", "references"]
+"""List that the number of a citation counts."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CitationMarkers:
+    """Forms of citations in an answer besides those that are always read."""
+
+    presets: tuple[str, ...] = ()
+    pattern: str | None = None
+    """Regular expression with a group ``n`` or ``path``; it is tried before the presets."""
+    first: int | None = None
+    """Number of the first passage; None: that of the preset, 1 for the pattern."""
+    counts: Counted | None = None
+    """None: that of the preset, the chunks for the pattern."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoreSettings:
     """Settings of scoring besides the case and the response; invariants of a run."""
@@ -65,6 +82,8 @@ class ScoreSettings:
     not are then without a citation."""
     token_budget: int | None = None
     """Tokens of the context within which ``recall_at_tokens`` counts; None: it does not apply."""
+    markers: CitationMarkers | None = None
+    """Further forms of citations; None: none."""
     folder_mode: FolderMode | None = None
     retrieval_only: bool = False
     judge_configured: bool = False

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 from pytest_rageval.values.case import FolderMode
-from pytest_rageval.values.record import JUDGED_ON, Aspect
+from pytest_rageval.values.record import JUDGED_ON, Aspect, CitationMarkers, Counted
 
 REQUEST_TABLE: Final = "[tool.rageval.target.request]"
 RESPONSE_TABLE: Final = "[tool.rageval.target.response]"
@@ -113,6 +113,14 @@ class Settings:
     snippets: Literal["off", "any", "all"] = "off"
     token_budget: int | None = None
     coarse_chunks: bool = False
+    citation_presets: tuple[str, ...] = ()
+    """Names of forms of citations that are read besides the usual ones."""
+    citation_pattern: str | None = None
+    """Regular expression of a form of the project's own."""
+    citation_first: int | None = None
+    """Number of the first passage in all these forms; None: each form's own."""
+    citation_counts: Counted | None = None
+    """List that their numbers count; None: each form's own."""
     store_full_text: bool = False
     no_report: bool = False
     """Do not write ``report.html`` at the end of a run."""
@@ -149,6 +157,18 @@ class Settings:
     """Aspects that the outcome of a case depends on, from thresholds.toml."""
     origins: Mapping[str, str] = field(default_factory=dict)
     """Source of each value: flag, environment variable, pyproject.toml or default."""
+
+    @property
+    def citation_markers(self) -> CitationMarkers | None:
+        """Forms of citations besides the usual ones; None: none."""
+        if not self.citation_presets and self.citation_pattern is None:
+            return None
+        return CitationMarkers(
+            presets=self.citation_presets,
+            pattern=self.citation_pattern,
+            first=self.citation_first,
+            counts=self.citation_counts,
+        )
 
 
 TAGS: Final = "tags"

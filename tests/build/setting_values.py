@@ -26,6 +26,8 @@ _BY_KIND: Mapping[str, Any] = {
     "mapping": {"q": "question"},
     "preset": "dify",
     "vars": {"user": "ann"},
+    "markers": ("doc", "path"),
+    "marker": r"\[(?P<n>\d+)\]",
     "derived": "elsewhere",
 }
 

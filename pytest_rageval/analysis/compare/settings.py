@@ -7,6 +7,7 @@ of ``project.options``.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
@@ -20,7 +21,8 @@ from pytest_rageval.values.json_documents import items, part, word
 from pytest_rageval.values.settings import Settings
 
 _MISSING: Final = object()
-_DEFAULTS: Final[Mapping[str, Any]] = asdict(Settings(rootdir="."))
+_DEFAULTS: Final[Mapping[str, Any]] = json.loads(json.dumps(asdict(Settings(rootdir="."))))
+"""With lists for tuples, as a ``config.json`` has them."""
 _INVARIANTS: Final = tuple(
     # Parameters are compared one by one, and verdicts name their judge.
     one

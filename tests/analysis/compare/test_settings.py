@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from copy import deepcopy
 from dataclasses import replace
 from typing import Any
 
@@ -104,6 +105,17 @@ def test_what_every_number_depends_on_leaves_nothing(
     assert (invariant.name, invariant.base, invariant.new) == (name, before, value)
     assert unaffected_keys(found, JUDGED) == frozenset()
     assert name in found.sentence()
+
+
+def test_a_run_stored_before_a_setting_existed_had_its_default() -> None:
+    one = stored(BASE)
+    older = deepcopy(one)
+    for name in ("citation_presets", "citation_pattern", "citation_first", "citation_counts"):
+        del older["settings"][name]
+    del older["settings"]["target"]["method"]
+    found = compare_configs(older, one)
+    assert (found.invariants, found.config) == ((), ())
+    assert setting_differences(older, one) == []
 
 
 def test_another_version_of_the_metric_definitions_leaves_nothing() -> None:

@@ -1,0 +1,308 @@
+"""Citation markers of other systems, rewritten into those that the package reads everywhere.
+
+``[doc1]`` becomes ``[1]``, and ``[a.md]`` becomes ``[File: a.md]`` (docs/metrics.md#citations). The
+answer of a record stays as delivered; scores and judges see the rewritten one. Pure.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from re import _constants as op  # type: ignore[attr-defined]
+from re import _parser as parser  # type: ignore[attr-defined]
+from typing import Any, Final
+
+from pytest_rageval.metrics.matching import PathCase, norm_path
+from pytest_rageval.values.record import CitationMarkers, Counted
+from pytest_rageval.values.reply import AskResponse, Citation, RetrievedChunk
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Marker:
+    """One form of a citation."""
+
+    pattern: str
+    """Begins with a fixed character. Its groups: ``n``, all of whose numbers count; ``path`` and
+    ``section``; ``text``, which the marker surrounds and which is kept before it."""
+    first: int = 1
+    """Number of the first passage."""
+    counts: Counted = "chunks"
+    """List that the numbers count."""
+    only_known: bool = False
+    """Whether a path must be that of a retrieved chunk or a reference."""
+
+
+_LIST: Final = (
+    r"\d{1,3}(?:\s?(?:[,;&]|and)\s?(?:(?:sources?|documents?|passages?)\s)?#?\d{1,3}){0,9}"
+)
+_SOURCE: Final = rf"(?i:\s?(?:sources?|documents?|passages?)\s?:?\s?#?(?P<n>{_LIST})\s?)"
+_NAME: Final = r"(?!\s?(?i:File)\s?:)[^\[\]()|\n]{1,200}\.[A-Za-z]\w{0,7}"
+
+PRESETS: Final[Mapping[str, tuple[Marker, ...]]] = {
+    "doc": (Marker(pattern=r"\[(?i:doc)\s?(?P<n>\d{1,3})\]"),),
+    "id": (
+        Marker(pattern=r"\[(?i:ID)\s?:\s?(?P<n>\d{1,3})\]", first=0),
+        Marker(pattern=r"\#\#(?P<n>\d{1,3})\$\$", first=0),
+    ),
+    "openai": (
+        Marker(pattern=r"【(?:\d{1,4}:)?(?P<n>\d{1,3})†(?P<path>[^【】\n]{1,200})】", first=0),
+    ),
+    "footnote": (Marker(pattern=r"\[\^(?P<n>\d{1,3})\](?!:)"),),
+    "source": (Marker(pattern=rf"\[{_SOURCE}\]"), Marker(pattern=rf"\({_SOURCE}\)")),
+    "path": (
+        Marker(pattern=rf"\[(?P<path>{_NAME})\](?:\([^()\s]{{1,500}}\))?"),
+        Marker(pattern=rf"\((?P<path>{_NAME})\)", only_known=True),
+    ),
+    "cite": (
+        Marker(
+            pattern=r"<cite\s+index\s?=\s?[\"']?(?P<n>\d{1,3})[^<>]{0,100}>(?P<text>[^<>]{0,800})"
+            r"</cite\s?>",
+            first=0,
+        ),
+        Marker(
+            pattern=r"<cite\s+(?:id|source|doc|ref)\s?=\s?[\"']?(?P<n>\d{1,3})[\"']?\s?"
+            r"(?:/>|>(?P<text>[^<>]{0,800})</cite\s?>)"
+        ),
+        Marker(pattern=rf"<cite>\s?\[?(?P<n>{_LIST})\]?\s?</cite\s?>"),
+        Marker(pattern=r"<cite>(?P<path>[^<>\n]{1,300})</cite\s?>"),
+    ),
+    "file": (),
+}
+"""Forms by name. ``file`` is ``File: a.md, Section: B`` and ``[1]``, which are always read."""
+
+_WINDOW: Final = 1200
+"""Length of the longest marker; what an own pattern repeats without a limit ends earlier."""
+_OWN_WINDOW: Final = 300
+_MOST_STARTS: Final = 2000
+"""Places of an answer at which a pattern is tried."""
+_MOST_WAYS: Final = 100_000
+"""Ways in which an own pattern may match one text: two repeats without a limit."""
+_PATH_LIKE: Final = re.compile(r"/|\S\.[A-Za-z]\w{0,7}$")
+_PATHS: Final = re.compile(r"\s?[,;]\s+")
+_UNSAFE: Final = re.compile(r"[\[\]\n]|[,;]\s*(?:File|Section)\s*:", re.IGNORECASE)
+_GROUPS: Final = frozenset({"n", "path", "section", "text"})
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    regex: re.Pattern[str]
+    starts: str
+    window: int
+    marker: Marker
+
+
+def check_pattern(pattern: str) -> None:
+    """Check a pattern of the user, which must not take long on any answer.
+
+    Raises:
+        ValueError: it is not a regular expression, does not begin with a fixed character, has no
+            group ``n`` or ``path``, or may match one text in too many ways.
+    """
+    try:
+        compiled = re.compile(pattern)
+        tree = parser.parse(pattern)
+    except (re.error, RecursionError, OverflowError) as error:
+        raise ValueError(f"not a regular expression: {error}") from None
+    names = set(compiled.groupindex)
+    if not names & {"n", "path"} or names - _GROUPS:
+        found = ", ".join(sorted(names)) or "none"
+        raise ValueError(
+            "expected a group (?P<n>...) for a number or (?P<path>...), and besides them only "
+            f"section and text; its groups: {found}"
+        )
+    if not _starts(tree):
+        raise ValueError(r"expected a pattern that begins with a fixed character such as \[ or <")
+    if _ways(tree) > _MOST_WAYS:
+        raise ValueError(
+            "it repeats without a limit more than twice, or within another repeat, which may take "
+            "very long; write limits such as {1,20}"
+        )
+
+
+def with_markers_read(
+    response: AskResponse,
+    chunks: Sequence[RetrievedChunk] | None,
+    markers: CitationMarkers,
+    path_case: PathCase = "sensitive",
+) -> str:
+    """Return the answer with the configured markers in the package's own form.
+
+    A number beyond the list that it counts becomes ``[0]``, which names nothing. A path that is not
+    like one and that nothing known has stays as it is.
+
+    Args:
+        response: response of the target.
+        chunks: its chunks in rank order; None: not reported, so numbers of chunks mean nothing.
+        markers: presets and pattern.
+        path_case: comparison of paths.
+    """
+    readers = _readers(markers)
+    starts = "".join(sorted({char for reader in readers for char in reader.starts}))
+    if not starts:
+        return response.answer
+    answer, done = response.answer, 0
+    sources = _Sources(chunks, response.references or (), path_case)
+    pieces: list[str] = []
+    for n, place in enumerate(re.finditer(f"[{re.escape(starts)}]", answer)):
+        at = place.start()
+        if n >= _MOST_STARTS:
+            break
+        if at < done:
+            continue
+        for reader in readers:
+            found = answer[at] in reader.starts and reader.regex.match(
+                answer, at, min(len(answer), at + reader.window)
+            )
+            if found and (written := sources.rewritten(found, reader.marker)) is not None:
+                pieces += [answer[done:at], written]
+                done = found.end()
+                break
+    return "".join([*pieces, answer[done:]])
+
+
+@cache
+def _readers(markers: CitationMarkers) -> tuple[_Reader, ...]:
+    forms = [(form, _WINDOW) for name in markers.presets for form in PRESETS.get(name, ())]
+    if markers.pattern is not None:
+        forms.insert(0, (Marker(pattern=markers.pattern), _OWN_WINDOW))
+    found = []
+    for form, window in forms:
+        marker = Marker(
+            pattern=form.pattern,
+            first=form.first if markers.first is None else markers.first,
+            counts=markers.counts or form.counts,
+            only_known=form.only_known,
+        )
+        regex = re.compile(form.pattern)
+        found.append(_Reader(regex, _starts(parser.parse(form.pattern)), window, marker))
+    return tuple(found)
+
+
+class _Sources:
+    """Chunks and references of one response, which markers name."""
+
+    def __init__(
+        self,
+        chunks: Sequence[RetrievedChunk] | None,
+        references: Sequence[Citation],
+        path_case: PathCase,
+    ) -> None:
+        self._n_chunks = None if chunks is None else len(chunks)
+        self._references = references
+        self._path_case = path_case
+        self._paths: dict[str, str] = {}
+        names: dict[str, set[str]] = {}
+        known = [*(one.rel_path for one in chunks or ()), *(one.rel_path for one in references)]
+        for rel_path in known:
+            if rel_path is not None:
+                path = norm_path(rel_path, path_case)
+                self._paths.setdefault(path, rel_path)
+                names.setdefault(path.rpartition("/")[2], set()).add(path)
+        self._names = {name: next(iter(all_)) for name, all_ in names.items() if len(all_) == 1}
+
+    def rewritten(self, found: re.Match[str], marker: Marker) -> str | None:
+        """Return a marker in our own form; None: it is not a citation."""
+        groups = found.groupdict()
+        own = None
+        if groups.get("path"):
+            # Beside a number a path decides only if it is known: "source" is the name of none.
+            only_known = marker.only_known or bool(groups.get("n"))
+            own = self._named(groups["path"], groups.get("section"), only_known=only_known)
+        if own is None and groups.get("n"):
+            own = "".join(self._numbered(re.findall(r"\d+", groups["n"]), marker))
+        if own is None:
+            return None
+        text = groups.get("text") or ""
+        return f"{text} {own}" if text else own
+
+    def _named(self, written: str, section: str | None, *, only_known: bool) -> str | None:
+        whole = self._known(written)
+        paths = [whole] if whole is not None else []
+        for part in () if paths else _PATHS.split(written.strip()):
+            path = self._known(part) or ("" if only_known else _like_a_path(part))
+            paths.append(path)
+        if not all(paths) or _UNSAFE.search(written) or any(map(_UNSAFE.search, paths)):
+            return None
+        heading = f", Section: {section}" if section and not _UNSAFE.search(section) else ""
+        return "".join(f"[File: {path}{heading}]" for path in paths)
+
+    def _known(self, written: str) -> str | None:
+        """Return the path of a chunk or reference that is written in full or by its last part."""
+        path = norm_path(written.strip(), self._path_case)
+        if path not in self._paths and "/" not in path:
+            path = self._names.get(path, path)
+        return self._paths.get(path)
+
+    def _numbered(self, numbers: Sequence[str], marker: Marker) -> Iterator[str]:
+        for number in numbers:
+            at = int(number) - marker.first
+            if marker.counts == "references":
+                one = self._references[at] if 0 <= at < len(self._references) else None
+                yield _reference(one)
+            else:
+                within = self._n_chunks is not None and 0 <= at < min(self._n_chunks, 999)
+                yield f"[{at + 1 if within else 0}]"
+
+
+def _reference(one: Citation | None) -> str:
+    if one is None or one.rel_path is None:
+        return "[0]"
+    heading = f", Section: {one.heading_path}" if one.heading_path else ""
+    # The reference itself counts anyway, so one that cannot be written is left out of the text.
+    return (
+        ""
+        if _UNSAFE.search(one.rel_path + (one.heading_path or ""))
+        else (f"[File: {one.rel_path}{heading}]")
+    )
+
+
+def _like_a_path(written: str) -> str:
+    written = written.strip()
+    return written if _PATH_LIKE.search(written) else ""
+
+
+# --- how long a pattern may take -------------------------------------------------------------
+
+
+def _starts(tree: Any) -> str:
+    """Return the characters that a match begins with; empty: they are not fixed."""
+    for code, value in tree:
+        if code is op.LITERAL:
+            return "".join({chr(value), chr(value).lower(), chr(value).upper()})
+        if code is op.SUBPATTERN:
+            return _starts(value[3])
+        if code is op.IN and all(kind is op.LITERAL for kind, _ in value):
+            return "".join(chr(one) for _, one in value)
+        if code is op.BRANCH:
+            found = [_starts(branch) for branch in value[1]]
+            return "".join(found) if all(found) else ""
+        if code not in {op.AT, op.ASSERT, op.ASSERT_NOT}:
+            return ""
+    return ""
+
+
+def _ways(tree: Any) -> int:
+    """Return at most how many ways a pattern may match one text of ``_OWN_WINDOW`` characters."""
+    ways = 1
+    for code, value in tree:
+        if code in {op.MAX_REPEAT, op.MIN_REPEAT, op.POSSESSIVE_REPEAT}:
+            low, high, inner = value
+            high, inside = min(int(high), _OWN_WINDOW), _ways(inner)
+            if inside > 1 and high > 20:
+                return _MOST_WAYS + 1
+            ways *= sum(inside**n for n in range(min(low, high), high + 1))
+        elif code is op.SUBPATTERN:
+            ways *= _ways(value[3])
+        elif code is op.ATOMIC_GROUP:
+            ways *= _ways(value)
+        elif code is op.BRANCH:
+            ways *= sum(_ways(branch) for branch in value[1])
+        elif code in {op.ASSERT, op.ASSERT_NOT}:
+            ways *= _ways(value[1])
+        elif code not in {op.LITERAL, op.NOT_LITERAL, op.ANY, op.IN, op.AT, op.CATEGORY}:
+            return _MOST_WAYS + 1  # a reference to a group, or what a later version adds
+        if ways > _MOST_WAYS:
+            return ways
+    return ways

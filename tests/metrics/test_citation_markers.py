@@ -1,0 +1,196 @@
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pytest_rageval.judges.offline.claims import split_claims
+from pytest_rageval.metrics.citation_markers import PRESETS, check_pattern, with_markers_read
+from pytest_rageval.metrics.scoring import score_settings
+from pytest_rageval.metrics.view import view_case
+from pytest_rageval.values.record import CitationMarkers, ScoreSettings
+from pytest_rageval.values.reply import AskResponse, Citation, RetrievedChunk
+from pytest_rageval.values.settings import Settings
+from tests.build.scores import case
+
+CHUNKS = tuple(RetrievedChunk(rel_path=f"docs/{name}.md", text=name) for name in "abc")
+REFERENCES = (
+    Citation(rel_path="x/r1.pdf"),
+    Citation(rel_path="x/r2.pdf", heading_path="# Part"),
+    Citation(rel_path="odd[1].pdf"),
+)
+
+
+def read(
+    answer: str,
+    *presets: str,
+    chunks: tuple[RetrievedChunk, ...] | None = CHUNKS,
+    references: tuple[Citation, ...] = (),
+    **options: Any,
+) -> str:
+    response = AskResponse(answer=answer, references=references)
+    return with_markers_read(response, chunks, CitationMarkers(presets=presets, **options))
+
+
+@pytest.mark.parametrize(
+    ("preset", "answer", "as_ours"),
+    [
+        ("doc", "Monthly [doc1][doc3].", "Monthly [1][3]."),
+        ("doc", "Monthly [doc4] [Doc0].", "Monthly [0] [0]."),
+        ("id", "Monthly [ID:0] [ID: 2].", "Monthly [1] [3]."),
+        ("id", "Monthly ##1$$.", "Monthly [2]."),
+        ("openai", "Monthly【4:0†source】.", "Monthly[1]."),
+        ("openai", "Monthly【4:9†b.md】【1†source】.", "Monthly[File: docs/b.md][2]."),
+        ("footnote", "Monthly[^1].\n\n[^1]: The manual", "Monthly[1].\n\n[^1]: The manual"),
+        ("source", "Monthly [Source 1] (Sources 1, 2).", "Monthly [1] [1][2]."),
+        ("source", "[Document 2 and Source #3] [source of truth]", "[2][3] [source of truth]"),
+        (
+            "path",
+            "Monthly [a.md] [docs/b.md; c.md].",
+            "Monthly [File: docs/a.md] [File: docs/b.md][File: docs/c.md].",
+        ),
+        (
+            "path",
+            "Monthly [z.md] (see c.md) (c.md) (z.md) [3.5] [e.g.] [TODO]",
+            "Monthly [File: z.md] (see c.md) [File: docs/c.md] (z.md) [3.5] [e.g.] [TODO]",
+        ),
+        (
+            "path",
+            "[a.md](https://w/a) [File: a.md] [a.md, Section: B]",
+            "[File: docs/a.md] [File: a.md] [a.md, Section: B]",
+        ),
+        ("cite", "Monthly <cite>1</cite> <cite>[2, 3]</cite>.", "Monthly [1] [2][3]."),
+        ("cite", '<cite index="0-1,0-2">Monthly.</cite> Then', "Monthly. [1] Then"),
+        ("cite", '<cite id="2">Monthly</cite> <cite id=3/>', "Monthly [2] [3]"),
+        ("cite", "<cite>b.md</cite> <cite>Title</cite>", "[File: docs/b.md] <cite>Title</cite>"),
+        (
+            "file",
+            "[1] [File: a.md] File: a.md, Section: B",
+            "[1] [File: a.md] File: a.md, Section: B",
+        ),
+    ],
+)
+def test_presets_read_the_forms_of_other_systems(preset: str, answer: str, as_ours: str) -> None:
+    assert read(answer, preset) == as_ours
+
+
+def test_a_name_of_two_documents_is_neither() -> None:
+    chunks = (RetrievedChunk(rel_path="x/a.md"), RetrievedChunk(rel_path="y/a.md"))
+    assert read("[a.md] (a.md)", "path", chunks=chunks) == "[File: a.md] (a.md)"
+
+
+def test_numbers_may_count_the_references() -> None:
+    answer = "One [doc1]. Two [doc2]. Odd [doc3]. Lost [doc4]."
+    assert read(answer, "doc", references=REFERENCES, counts="references") == (
+        "One [File: x/r1.pdf]. Two [File: x/r2.pdf, Section: # Part]. Odd . Lost [0]."
+    )
+
+
+def test_a_pattern_of_the_project_comes_first_and_may_count_from_zero() -> None:
+    assert read("See [0] and [1, 2].", pattern=r"\[(?P<n>\d[\d, ]*)\]", first=0) == (
+        "See [1] and [2][3]."
+    )
+    pattern = r"\((?P<path>[^()§]{1,90}) § (?P<section>[^()]{1,90})\)"
+    assert read("(docs/a.md § Oil) [doc1]", "doc", pattern=pattern) == (
+        "[File: docs/a.md, Section: Oil] [1]"
+    )
+
+
+def test_a_path_cannot_write_another_citation() -> None:
+    pattern = r"<(?P<path>[^<>]{1,90})>"
+    for path in ("a.md] [File: b.md", "a.md; File: b.md", "a/\nb.md", "x.md, Section: y"):
+        assert read(f"<{path}>", pattern=pattern) == f"<{path}>"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "fault"),
+    [
+        (r"\[(?P<n>\d+", "not a regular expression: missing )"),
+        (r"\[\d+\]", "its groups: none"),
+        (r"\[(?P<n>\d)(?P<page>\d)\]", "its groups: n, page"),
+        (r"(?P<n>\d+)\]", "begins with a fixed character"),
+        (r".*\[(?P<n>\d+)\]", "begins with a fixed character"),
+        (r"\[(?P<n>(\d+)+)\]", "repeats without a limit"),
+        (r"\[(?P<n>(?:\d|\d\d)*)\]", "repeats without a limit"),
+        (r"\[(?P<path>.*) (?P<section>.*) (.*)\]", "repeats without a limit"),
+        (r"\[(?P<n>\d)\1*\]", "repeats without a limit"),
+    ],
+)
+def test_a_pattern_that_cannot_be_used_is_refused(pattern: str, fault: str) -> None:
+    with pytest.raises(ValueError, match=fault.replace("(", r"\(").replace(")", r"\)")):
+        check_pattern(pattern)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        r"\[doc(?P<n>\d+)\]",
+        r"(?:\[|<)(?P<n>\d+)",
+        r"(?i:ref)(?P<n>\d+)",
+        r"\[(?P<path>.+?)\|(.+?)\]",
+    ],
+)
+def test_a_pattern_with_at_most_two_repeats_is_fine(pattern: str) -> None:
+    check_pattern(pattern)
+
+
+HOSTILE = [
+    "[",
+    "[a",
+    "[a.b",
+    "[Source 1, ",
+    "【1:",
+    "<cite index=1",
+    "<cite id='",
+    "[^",
+    "[, ",
+    "##1",
+]
+
+
+@pytest.mark.parametrize("name", [*PRESETS, "pattern"])
+def test_no_answer_takes_long(name: str) -> None:
+    own: dict[str, Any] = (
+        {"pattern": r"\[(?P<path>.*), (?P<section>.*)\]"} if name == "pattern" else {}
+    )
+    for piece in HOSTILE:
+        started = time.process_time()
+        read(piece * 20_000, *([] if own else [name]), **own)
+        read(piece + "x" * 50_000, *([] if own else [name]), **own)
+        assert time.process_time() - started < 5
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.lists(
+        st.sampled_from(["[", "]", "doc1", "1", "a.md", "<cite>", "</cite>", "(", ")", "^", "x "])
+    )
+)
+def test_any_answer_can_be_read_twice_with_the_same_result(parts: list[str]) -> None:
+    once = read("".join(parts), *PRESETS)
+    assert read(once, *PRESETS) == once
+
+
+# --- scores and judges ---------------------------------------------------------------------
+
+
+def test_without_markers_an_answer_is_read_as_always() -> None:
+    response = AskResponse(answer="Monthly [doc1] [a.md] [^2].", retrieved_chunks=CHUNKS)
+    view = view_case(case(), response, ScoreSettings())
+    assert view.response is response
+    assert view.citations is None
+    assert score_settings(Settings(rootdir=".")).markers is None
+
+
+def test_scores_and_judges_see_the_markers_and_the_response_keeps_them() -> None:
+    response = AskResponse(answer="Oil it monthly [doc2].", retrieved_chunks=CHUNKS)
+    scoring = score_settings(Settings(rootdir=".", citation_presets=("doc",)))
+    view = view_case(case(), response, scoring)
+    assert [one.rel_path for one in view.citations or ()] == ["docs/b.md"]
+    assert response.answer == "Oil it monthly [doc2]."
+    assert view.response is not None
+    [claim] = split_claims(view.response.answer)
+    assert (claim.text, claim.numbers) == ("Oil it monthly.", (2,))
