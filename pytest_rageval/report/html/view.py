@@ -29,6 +29,7 @@ from pytest_rageval.report.html.figures import (
 )
 from pytest_rageval.report.html.values import (
     CaseKey,
+    CasesView,
     ChangeView,
     CompareView,
     FlipView,
@@ -92,12 +93,7 @@ def view_report(
         options: extent of the page.
     """
     chosen = options or ReportOptions()
-    paired: dict[CaseKey, CaseRecord] = {}
-    flips: dict[tuple[str, str], str] = {}
-    if baseline is not None:
-        paired = paired_records(baseline, run.records)
-        flips = {(flip.file, flip.case_id): flip.direction for flip in baseline.comparison.flips}
-    cases = view_cases(run, chosen, baseline=paired, flips=flips)
+    cases = _cases(run, chosen, baseline)
     by_id: dict[str, str] = {}
     for (_, case_id, _), anchor in cases.anchors.items():
         by_id.setdefault(case_id, anchor)
@@ -138,6 +134,15 @@ def view_report(
         outcomes=tuple(o for o in _OUTCOMES if any(row.outcome == o for row in cases.rows)),
         redacted=chosen.redact,
     )
+
+
+def _cases(run: StoredRun, options: ReportOptions, baseline: RunComparison | None) -> CasesView:
+    paired: dict[CaseKey, CaseRecord] = {}
+    flips: dict[tuple[str, str], str] = {}
+    if baseline is not None:
+        paired = paired_records(baseline, run.records)
+        flips = {(flip.file, flip.case_id): flip.direction for flip in baseline.comparison.flips}
+    return view_cases(run, options, baseline=paired, flips=flips)
 
 
 def _facts(run: StoredRun) -> Iterator[tuple[str, str]]:
