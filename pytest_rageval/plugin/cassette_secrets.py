@@ -19,6 +19,7 @@ from pytest_rageval.support.http.address import (
     SENSITIVE_HEADER,
     blot_out,
     join_url,
+    learned_secrets,
     secret_values,
     without_query_secrets,
 )
@@ -106,7 +107,15 @@ class Scrubber:
             response["body"]["string"] = self._body(raw, parts_of_keys=failed)
         return response
 
+    def _learn(self) -> None:
+        """Take over the secrets that headers of the project's code brought since the last call."""
+        new = [value for value in learned_secrets() if value not in self._secrets]
+        forms = [form for value in new for form in _forms(value)]
+        self._secrets = (*self._secrets, *forms)
+        self._escaped = (*self._escaped, *map(_escaped, forms))
+
     def _text(self, text: str) -> str:
+        self._learn()
         text = blot_out(text, self._secrets)
         if "\\" in text:
             for escaped in self._escaped:

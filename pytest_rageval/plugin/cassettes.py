@@ -90,8 +90,13 @@ class Cassettes:
                     started = self.served_at or stack.enter_context(serve_vault(self._settings))
                     served_at = started
                     self._embedded_url = served_at
+            settings = self._settings
+            if self.replaying and settings.target.auth is not None:
+                from pytest_rageval.target.auth import NO_HEADERS
+
+                settings = replace(settings, target=replace(settings.target, auth=NO_HEADERS))
             opened = open_target(
-                self._settings, environ=self.environ, served_at=served_at, **self._pauses()
+                settings, environ=self.environ, served_at=served_at, **self._pauses()
             )
             yield stack.enter_context(opened)
 
@@ -161,7 +166,10 @@ class Cassettes:
             found: dict[str, Any] = merged(**options)
             # Ours come last, so that filters of the user cannot restore a secret.
             found["before_record_request"] = _chain(
-                found["before_record_request"], self._at_fixed_host, self._scrubber.request
+                found["before_record_request"],
+                _unless_of_auth,
+                self._at_fixed_host,
+                self._scrubber.request,
             )
             found["before_record_response"] = _chain(
                 found["before_record_response"], self._scrubber.response
@@ -250,6 +258,13 @@ class _Persister:
         target = Path(path)
         target.parent.mkdir(parents=True, exist_ok=True)
         write_file(target, text.encode())
+
+
+def _unless_of_auth(request: Any) -> Any:
+    """Leave out what the project's code sends to get its headers: such requests hold secrets."""
+    from pytest_rageval.target.auth import RUNNING
+
+    return None if RUNNING.is_set() else request
 
 
 def _chain(*functions: Any) -> Any:

@@ -124,7 +124,7 @@ class Controller:
         only = self.state.only
         node.workerinput["rageval_only"] = json.dumps(None if only is None else sorted(only))
         here = node.gateway.spec.popen  # another host has another loopback interface
-        if here and settings.target.url is None and settings.target.vault is not None:
+        if here and target_kind(settings) == "vault":
             if self._target is None:
                 from pytest_rageval.target.opening import serve_vault
 

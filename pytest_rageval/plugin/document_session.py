@@ -7,7 +7,6 @@ fixture takes them from the fixture ``rageval_documents`` instead, in every proc
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -29,6 +28,7 @@ from pytest_rageval.project.documents import (
     read_document_set,
 )
 from pytest_rageval.project.settings import target_kind
+from pytest_rageval.support.named_code import importable
 from pytest_rageval.support.process import interrupted_by_sigterm
 from pytest_rageval.support.text import clean
 from pytest_rageval.values.errors import ConfigError, DatasetError, EndpointError, RagEvalError
@@ -85,23 +85,10 @@ def loaded(state: State, sets: Iterable[DocumentSet]) -> Iterator[LoadedDocument
         ConfigError: the loader of the project fails.
         DatasetError: a file of a text cannot be read.
     """
-    with _importable(state.settings.rootdir):
+    with importable(state.settings.rootdir):
         loader = find_loader(state.settings.documents_loader)
         for one in sets:
             yield from load_documents(one, loader)
-
-
-@contextmanager
-def _importable(rootdir: str) -> Iterator[None]:
-    # The loader is a module of the project, which is importable only by ``python -m pytest``.
-    added = rootdir not in sys.path
-    if added:
-        sys.path.insert(0, rootdir)
-    try:
-        yield
-    finally:
-        if added and rootdir in sys.path:
-            sys.path.remove(rootdir)
 
 
 class DocumentSession:
@@ -157,7 +144,7 @@ class DocumentSession:
         if cassettes is not None and cassettes.replaying:
             return ()
         if is_xdist_controller(self._config):  # it knows no items; workers look at theirs
-            return self._sets if target_kind(self._state.settings) != "none" else ()
+            return self._sets if self._takes_documents else ()
         wanted: dict[Path, DocumentSet] = {}
         for item in session.items:
             if not isinstance(item, CaseItem) or item.nothing_to_do:
@@ -176,7 +163,13 @@ class DocumentSession:
     def _lacks_documents(self, item: CaseItem) -> bool:
         if self._set_of(item) is None or "rag_client" not in item.fixturenames:
             return False
-        return not asks_configured_target(item) and FIXTURE not in item.fixturenames
+        asks_ours = asks_configured_target(item)
+        return not (self._takes_documents if asks_ours else FIXTURE in item.fixturenames)
+
+    @property
+    def _takes_documents(self) -> bool:
+        """Whether the configured target is asked over HTTP."""
+        return target_kind(self._state.settings) in {"url", "vault"}
 
     def _served(self, stack: ExitStack) -> Settings:
         """Return the settings with the URL of the target; start it if it is embedded."""
@@ -206,7 +199,8 @@ class DocumentSession:
         try:
             # All texts first: a run that cannot load them must not change the target.
             texts = [(one, list(loaded(self._state, [one]))) for one in sets]
-            client = DocumentsClient(settings.target, self._path(settings), environ=os.environ)
+            with importable(settings.rootdir):
+                client = DocumentsClient(settings.target, self._path(settings), environ=os.environ)
             self._client = client
             for one, documents in texts:
                 self._put_one(client, one, documents)
@@ -270,8 +264,13 @@ def _as_usage_error(opened: Any) -> Iterator[Any]:
 
 
 def _no_way(item: CaseItem) -> str:
+    lacks = f"{item.path.name}: the case {item.located.case.id!r} brings documents, and"
+    if asks_configured_target(item):
+        return (
+            f"{lacks} [tool.rageval.target] client does not take them: write a rag_client fixture "
+            f"with the argument {FIXTURE}, the documents of the session with rel_path and text"
+        )
     return (
-        f"{item.path.name}: the case {item.located.case.id!r} brings documents, and its rag_client "
-        f"fixture does not take them: add the argument {FIXTURE}, the documents of the session "
-        "with rel_path and text"
+        f"{lacks} its rag_client fixture does not take them: add the argument {FIXTURE}, the "
+        "documents of the session with rel_path and text"
     )

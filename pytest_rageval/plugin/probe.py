@@ -18,10 +18,9 @@ import pytest
 
 from pytest_rageval.authoring.doctor.findings import Finding, Findings, missing_variable
 from pytest_rageval.authoring.doctor.session import VARIABLE
-from pytest_rageval.authoring.doctor.target import Asked, check_golds, check_replies
+from pytest_rageval.authoring.doctor.target import ask_case, check_golds, check_replies
 from pytest_rageval.authoring.linting.findings import PlacedCase
 from pytest_rageval.authoring.linting.index import lost_anchors
-from pytest_rageval.engine.case import ask_request
 from pytest_rageval.plugin.client_fixtures import (
     asked_one_by_one,
     asked_target,
@@ -31,11 +30,8 @@ from pytest_rageval.plugin.hooks import STATE
 from pytest_rageval.plugin.items import CaseItem
 from pytest_rageval.plugin.private import fixture_info
 from pytest_rageval.project.settings import no_target, target_kind
-from pytest_rageval.target.calling import call_client
-from pytest_rageval.target.client import HttpRagClient
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.errors import ConfigError, EndpointError
-from pytest_rageval.values.reply import AskResult
 
 if TYPE_CHECKING:
     from pytest_rageval.values.settings import Settings
@@ -147,8 +143,8 @@ def _checks(item: CaseItem) -> Iterator[Finding]:
         case = Case(id="question", question=question)
     yield _FOUND.ok("asked", f"{target}, by case {case.id} of {item.file}")
     try:
-        first, asked = _ask(client, case, settings)
-        second = None if first.response is None else _ask(client, case, settings)[0]
+        first, asked = ask_case(client, case, settings)
+        second = None if first.response is None else ask_case(client, case, settings)[0]
     except ConfigError as error:
         fix = missing_variable(error) or "mend what it names"
         yield _FOUND.fail("settings", str(error), fix)
@@ -159,15 +155,6 @@ def _checks(item: CaseItem) -> Iterator[Finding]:
         if asked_one_by_one(item):
             settings = replace(settings, concurrency=1)
         yield from _golds(client, placed, settings)
-
-
-def _ask(client: object, case: Case, settings: Settings) -> tuple[AskResult, Asked]:
-    request = ask_request(case, settings)
-    k = request.k or settings.k
-    if isinstance(client, HttpRagClient):
-        result, mapping = client.inspect(request)
-        return result, Asked(case, k, mapping)
-    return call_client(client, request, rootdir=Path(settings.rootdir)), Asked(case, k)
 
 
 def _golds(client: object, placed: PlacedCase, settings: Settings) -> Iterator[Finding]:

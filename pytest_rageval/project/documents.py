@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from pytest_rageval.support.json_text import parse
 from pytest_rageval.support.jsonl import cannot_be_read, iterate_lines, open_lines
+from pytest_rageval.support.named_code import find_named
 from pytest_rageval.support.text import shown
 from pytest_rageval.values.errors import ConfigError, DatasetError, Fault, faults_error
 
@@ -281,19 +282,12 @@ def find_loader(setting: str | None) -> Loader | None:
     Raises:
         ConfigError: there is none.
     """
-    import importlib
-
     if setting is None:
         return None
     where = "[tool.rageval.documents] loader"
-    module, colon, name = setting.partition(":")
-    if not colon or not module or not name:
-        raise ConfigError(f"{where}: got {setting!r}, expected module:function")
     try:
-        found: Any = importlib.import_module(module)
-        for part in name.split("."):
-            found = getattr(found, part)
-    except (ImportError, AttributeError) as error:
+        found = find_named(setting, where)
+    except ImportError as error:
         raise ConfigError(f"{where}: {setting!r} cannot be imported: {error}") from error
     if not callable(found):
         raise ConfigError(f"{where}: {setting!r} is not a function")

@@ -236,6 +236,10 @@ SETTINGS: Final[tuple[Setting, ...]] = (
         help="GET sends the fields of the request as query parameters (default: POST)"),
     Setting("target.vault", "target.vault", "text", "subject",
         help="folder of Markdown for the embedded reference server"),
+    Setting("target.client", "target.client", "text", "subject",
+        help="module:name of a client in Python, or of a function that makes one"),
+    Setting("target.auth", "target.auth", "text", "subject",
+        help="module:name of a function that returns request headers, such as a fresh token"),
     Setting("target.headers", "target.headers", "headers", "subject",
         help='request headers; secrets by name, as in Authorization = "env:RAG_TOKEN"; facts of '
              'the case in braces, as in X-User = "{case.metadata.user}"'),

@@ -29,6 +29,7 @@ rageval: no target to ask. Reach one in one of three ways:
   1. a fixture in conftest.py that returns anything with ask(request) -> response:
        @pytest.fixture(scope="session")
        def rag_client(): return MyEngine()
+     (or by name, for every command: [tool.rageval.target] client = "package.module:name")
   2. the address of a RAG API:
        pytest --rag-url http://127.0.0.1:8000      (or [tool.rageval.target] url)
   3. a folder of Markdown, served by the embedded reference server:
@@ -82,6 +83,10 @@ def load_settings(
             _take_text(found, option, flags[option.dest], source=option.flag, env=False)
     if name := found.values.get("target.preset"):
         _take_preset(found, name)
+    if found.origins.get("target.client") == found.origins.get("target.url") == _PYPROJECT:
+        found.faults.append(
+            f"{_PYPROJECT}: [tool.rageval.target]: url and client: keep one of them"
+        )
     if found.faults:
         raise ConfigError("\n".join(found.faults))
     return _build(rootdir, found)
@@ -100,10 +105,15 @@ def no_target(settings: Settings) -> str:
     )
 
 
-def target_kind(settings: Settings) -> Literal["url", "vault", "none"]:
-    """Return the kind of target used unless a ``rag_client`` fixture is overridden."""
+def target_kind(settings: Settings) -> Literal["url", "client", "vault", "none"]:
+    """Return the kind of target used unless a ``rag_client`` fixture is overridden.
+
+    The address goes first, because a flag may name one for a project with another target.
+    """
     if settings.target.url is not None:
         return "url"
+    if settings.target.client is not None:
+        return "client"
     return "none" if settings.target.vault is None else "vault"
 
 

@@ -68,7 +68,7 @@ def call_client(
         ConfigError: the fixture returned something that cannot be asked, or the client reports
             wrong settings.
     """
-    ask = _ask_function(client)
+    ask = check_client(client)
     takes_none = slots is not None and not getattr(client, "takes_slots", False)
     # The duration and reason of waits in a user's client are unknown.
     with (
@@ -141,7 +141,12 @@ def refusal(fault: str, reported: str) -> str:
     return f"the reply reports an error: {reported} ({fault})" if reported else fault
 
 
-def _ask_function(client: object) -> Callable[[AskRequest], object]:
+def check_client(client: object, where: str = "rag_client") -> Callable[[AskRequest], object]:
+    """Return the function that asks a client.
+
+    Raises:
+        ConfigError: it has none; begins with ``where``.
+    """
     for name in ("ask_result", "ask"):
         method = getattr(client, name, None)
         if callable(method):
@@ -150,7 +155,7 @@ def _ask_function(client: object) -> Callable[[AskRequest], object]:
     if callable(client) and not isinstance(client, type):
         return client
     raise ConfigError(
-        f"rag_client: expected an object with ask(request) or a function, got {_named(client)}"
+        f"{where}: expected an object with ask(request) or a function, got {_named(client)}"
     )
 
 

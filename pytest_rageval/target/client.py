@@ -40,6 +40,7 @@ from pytest_rageval.support.http.reason import reported_error
 from pytest_rageval.support.http.retry import Pacing, Sleep
 from pytest_rageval.support.slots import Slots
 from pytest_rageval.support.text import clean
+from pytest_rageval.target.auth import HeaderSource
 from pytest_rageval.target.calling import answered, refusal
 from pytest_rageval.target.contract import (
     parse_ask_response,
@@ -108,6 +109,7 @@ class HttpRagClient:
         self._map_request = compile_mapping(target.request, "request")
         self._map_response = compile_mapping(target.response, "response")
         self._stream = StreamRules(target) if target.stream != "off" else None
+        self._auth = HeaderSource(target.auth, clock=clock) if target.auth is not None else None
         self._environ = environ
         self._clock = clock
         self._pacing = Pacing(sleep=sleep, rng=rng or random.Random(), slots=slots)
@@ -174,6 +176,8 @@ class HttpRagClient:
             lambda: self._pacing.in_slot(lambda: self._attempt(sent)),
             retries=target.retries,
         )
+        if self._auth is not None:
+            secrets = (*secrets, *self._auth.secrets)
         return self._result(last, attempts, secrets, document), last, secrets
 
     def _request(
@@ -209,6 +213,11 @@ class HttpRagClient:
             http.close()
 
     def _attempt(self, request: Request) -> Attempt:
+        if self._auth is not None:
+            return self._auth.attempt(request, self._leased)
+        return self._leased(request)
+
+    def _leased(self, request: Request) -> Attempt:
         # Leased before the clock starts, because the first client takes a while to build.
         with self._clients.lease() as http:
             return self._timed(http, request)

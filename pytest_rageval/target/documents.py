@@ -25,6 +25,7 @@ from pytest_rageval.support.http.exchange import (
 )
 from pytest_rageval.support.http.retry import Pacing, Sleep
 from pytest_rageval.support.text import clean
+from pytest_rageval.target.auth import HeaderSource
 from pytest_rageval.values.errors import ConfigError, EndpointError
 from pytest_rageval.values.settings import TargetSettings
 
@@ -66,6 +67,7 @@ class DocumentsClient:
             *secret_values(headers, self._headers),
             *self._address.secrets,
         )
+        self._auth = HeaderSource(target.auth) if target.auth is not None else None
         self._retries = target.retries
         self._pacing = Pacing(sleep=sleep)
         self.has_put = False
@@ -105,9 +107,10 @@ class DocumentsClient:
             method=method,
             headers=self._headers,
         )
+        auth = self._auth
         with open_client(self._address, headers={"Content-Type": "application/json"}) as http:
 
-            def once() -> Attempt:
+            def sent(request: Request) -> Attempt:
                 with within(TIMEOUT_S):
                     return attempt(
                         http,
@@ -116,9 +119,13 @@ class DocumentsClient:
                         lambda reply: _status_text(method, reply),
                     )
 
+            def once() -> Attempt:
+                return sent(request) if auth is None else auth.attempt(request, sent)
+
             last, attempts = self._pacing.until_settled(once, retries=self._retries)
         if last.error is not None:
-            message = blot_out(last.error.message, self._secrets)
+            secrets = (*self._secrets, *(() if auth is None else auth.secrets))
+            message = blot_out(last.error.message, secrets)
             raise EndpointError(last.error.kind, message, attempts=attempts)
 
 

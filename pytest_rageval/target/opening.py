@@ -7,17 +7,14 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pytest_rageval.project.settings import no_target, target_kind
 from pytest_rageval.support.http.address import join_url
+from pytest_rageval.support.named_code import importable
 from pytest_rageval.support.process import import_whole
 from pytest_rageval.support.slots import Slots
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.settings import Settings
-
-if TYPE_CHECKING:
-    from pytest_rageval.target.client import HttpRagClient
 
 INDEX_CACHE = "cache/reference"
 """Below the first test path; a git-ignored folder."""
@@ -32,6 +29,8 @@ def configured_target(settings: Settings) -> str:
     kind, target = target_kind(settings), settings.target
     if kind == "url":
         return join_url(target.url, target.path).shown
+    if kind == "client":
+        return f"client {target.client}"
     return f"embedded server over {target.vault}" if kind == "vault" else ""
 
 
@@ -59,8 +58,10 @@ def open_target(
     served_at: str | None = None,
     sleep: Callable[[float], object] | None = None,
     slots: Slots | None = None,
-) -> Iterator[HttpRagClient]:
-    """Yield a client for the target and close it afterwards.
+) -> Iterator[object]:
+    """Yield a client for the target, to be asked by ``call_client``, and close it afterwards.
+
+    The modules of the project can be imported while it is open. What its code raises comes through.
 
     Args:
         settings: the run's settings.
@@ -72,15 +73,21 @@ def open_target(
     Raises:
         ConfigError: the settings name no target, or the vault is not a folder.
     """
-    from pytest_rageval.target.client import HttpRagClient
-
     with ExitStack() as stack:
         target = settings.target
+        stack.enter_context(importable(settings.rootdir))
+        if target_kind(settings) == "client":
+            from pytest_rageval.target.named_client import open_named_client
+
+            yield stack.enter_context(open_named_client(target.client or ""))
+            return
         if target_kind(settings) == "vault":
             url = served_at or stack.enter_context(serve_vault(settings))
             target = replace(target, url=url)
         elif target_kind(settings) == "none":
             raise ConfigError(no_target(settings))
+        from pytest_rageval.target.client import HttpRagClient
+
         client = HttpRagClient(target, environ=environ, sleep=sleep or time.sleep, slots=slots)
         stack.callback(client.close)
         yield client

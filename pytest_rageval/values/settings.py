@@ -37,6 +37,10 @@ class TargetSettings:
     """JMESPath over our request body: one expression, or one per field of the target's body."""
     response: str | Mapping[str, str] | None = None
     """JMESPath over the target's reply: one expression, or one per field of our contract."""
+    client: str | None = None
+    """``module:name`` of a client in Python, or of a factory of one."""
+    auth: str | None = None
+    """``module:name`` of a function that returns further headers."""
     stream: Literal["off", "sse", "ndjson"] = "off"
     """Format of a reply that comes as events: server-sent events or JSON Lines."""
     first_token: str | None = None

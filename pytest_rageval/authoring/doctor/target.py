@@ -1,21 +1,26 @@
-"""Checks of a target by two replies to one question (docs/target.md). Pure."""
+"""Checks of a target by two replies to one question (docs/target.md)."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 from pytest_rageval.authoring.doctor.findings import Finding, Findings
 from pytest_rageval.authoring.linting.findings import LintFinding
+from pytest_rageval.engine.case import ask_request
 from pytest_rageval.metrics.matching import citation_in_chunk, norm_path
 from pytest_rageval.support.text import counted
 from pytest_rageval.support.tracebacks import places
+from pytest_rageval.target.calling import call_client, raised_error
+from pytest_rageval.target.client import HttpRagClient
 from pytest_rageval.target.mapping import MappingReport
 from pytest_rageval.values.case import Case
+from pytest_rageval.values.errors import RagEvalError
 from pytest_rageval.values.reply import AskResponse, AskResult, ErrorInfo, RetrievedChunk
-from pytest_rageval.values.settings import REQUEST_TABLE, RESPONSE_TABLE
+from pytest_rageval.values.settings import REQUEST_TABLE, RESPONSE_TABLE, Settings
 
 _FOUND: Final = Findings("target")
 _UNREACHABLE: Final = frozenset({"connection", "timeout", "not_attempted"})
@@ -53,6 +58,26 @@ class Asked:
     def nothing(self, field: str) -> str:
         """Name the expression that gave nothing for a field; empty: none."""
         return "" if self.mapping is None else self.mapping.nothing(field)
+
+
+def ask_case(client: object, case: Case, settings: Settings) -> tuple[AskResult, Asked]:
+    """Ask a client the question of a case once; exceptions of the project's code are data.
+
+    Raises:
+        ConfigError: the settings of the target are wrong.
+    """
+    request, rootdir = ask_request(case, settings), Path(settings.rootdir)
+    k = request.k or settings.k
+    if not isinstance(client, HttpRagClient):
+        return call_client(client, request, rootdir=rootdir), Asked(case, k)
+    try:
+        result, mapping = client.inspect(request)
+    except RagEvalError:
+        raise
+    except Exception as error:  # of the function of [tool.rageval.target] auth
+        result = AskResult(response=None, error=raised_error(error, rootdir), total_ms=None)
+        return result, Asked(case, k)
+    return result, Asked(case, k, mapping)
 
 
 def check_replies(first: AskResult, second: AskResult | None, asked: Asked) -> Iterator[Finding]:

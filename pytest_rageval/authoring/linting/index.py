@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from dataclasses import replace
 from typing import Final
 
@@ -25,7 +24,6 @@ from pytest_rageval.metrics.matching import (
 from pytest_rageval.project.case_variables import case_variables
 from pytest_rageval.support.text import did_you_mean
 from pytest_rageval.target.calling import call_client
-from pytest_rageval.target.client import HttpRagClient
 from pytest_rageval.target.variables import new_uuid
 from pytest_rageval.values.case import Anchor
 from pytest_rageval.values.errors import EndpointError
@@ -84,19 +82,6 @@ def lost_anchor(
         hint = did_you_mean(anchor.rel_path, others, cutoff=NEAR)
         message = f"{anchor.rel_path!r} was not retrieved by its own words{hint}"
     return finding(placed, "warning", "not-in-index", message, field=f"{field}.rel_path")
-
-
-def find_lost_anchors(
-    cases: Sequence[PlacedCase], settings: Settings, *, environ: Mapping[str, str]
-) -> Iterator[LintFinding]:
-    """Yield a finding for each anchor that its requests do not retrieve.
-
-    Raises:
-        EndpointError: the target failed, or reports no chunks.
-        ConfigError: its settings are wrong.
-    """
-    with closing(HttpRagClient(settings.target, environ=environ)) as client:
-        yield from lost_anchors(client, cases, settings)
 
 
 def lost_anchors(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -34,12 +33,16 @@ if TYPE_CHECKING:
     metavar="URL",
     help="Base URL of a RAG API in whose index anchors are looked up, by queries.",
 )
+@click.option(
+    "--target", is_flag=True, help="Look anchors up in the target of the settings, by queries."
+)
 @click.option("--strict", is_flag=True, help="Exit with 1 on warnings, too.")
 @json_option
 def command(
     files: tuple[Path, ...],
     vault: Path | None,
     rageval_rag_url: str | None,
+    target: bool,
     strict: bool,
     as_json: bool,
 ) -> ExitCode:
@@ -49,9 +52,9 @@ def command(
 
     Every fault of every file is printed as file:line:col: field: what came, what was expected.
     Files without faults are then checked for duplicate questions, within a file and between files,
-    unbalanced categories and, with --vault or --rag-url, anchors that no longer exist. Exit codes:
-    0 no errors, 1 an error was found (--strict: or a warning), 2 a file cannot be read as cases, 4
-    the target does not answer.
+    unbalanced categories and, with --vault, --rag-url or --target, anchors that no longer exist.
+    Exit codes: 0 no errors, 1 an error was found (--strict: or a warning), 2 a file cannot be read
+    as cases, 4 the target does not answer.
     """
     documents = []
     placed: dict[str, list[PlacedCase]] = {}
@@ -59,7 +62,8 @@ def command(
         document, cases = _load(path)
         documents.append(document)
         placed.setdefault(document["file"], cases)  # a file may be named twice
-    found = _lint(placed, [document["file"] for document in documents], vault, rageval_rag_url)
+    files_read = [document["file"] for document in documents]
+    found = _lint(placed, files_read, vault, rageval_rag_url, target=target)
     code = _exit_code(documents, found, strict=strict)
     if as_json:
         lint = [{**asdict(one), "text": str(one)} for one in found]
@@ -158,6 +162,8 @@ def _lint(
     files: list[str],
     vault: Path | None,
     rag_url: str | None,
+    *,
+    target: bool,
 ) -> list[LintFinding]:
     from pytest_rageval.authoring.linting.balance import find_imbalance
     from pytest_rageval.authoring.linting.duplicates import find_duplicates
@@ -169,7 +175,7 @@ def _lint(
         found += find_imbalance(cases)
     if vault is not None:
         found += _in_vault(placed, vault)
-    if rag_url is not None:
+    if target or rag_url is not None:
         found += _in_index(placed, rag_url)
     return in_order(found, files)
 
@@ -186,12 +192,14 @@ def _in_vault(placed: list[PlacedCase], vault: Path) -> Iterator[LintFinding]:
         yield from index.check(one)
 
 
-def _in_index(placed: list[PlacedCase], rag_url: str) -> list[LintFinding]:
-    from pytest_rageval.authoring.linting.index import find_lost_anchors
+def _in_index(placed: list[PlacedCase], rag_url: str | None) -> list[LintFinding]:
+    from pytest_rageval.authoring.linting.index import lost_anchors
     from pytest_rageval.cli.judge_options import project_settings
+    from pytest_rageval.cli.target import opened_target
 
     settings = project_settings({"rageval_rag_url": rag_url})
     try:
-        return list(find_lost_anchors(placed, settings, environ=os.environ))
+        with opened_target(settings) as client:
+            return list(lost_anchors(client, placed, settings))
     except EndpointError as error:
         raise UnreachableError(f"{error}") from error

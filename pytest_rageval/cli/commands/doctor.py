@@ -11,6 +11,7 @@ import click
 
 from pytest_rageval.cli.judge_options import judge_options, project_settings
 from pytest_rageval.cli.output import ExitCode, json_option, print_json, print_result
+from pytest_rageval.cli.target import opened_target
 from pytest_rageval.support.text import clean
 
 if TYPE_CHECKING:
@@ -110,10 +111,8 @@ def _findings(
 def _configured(settings: Settings, question: str) -> Iterator[Finding]:
     """Check the configured target where no case exists for which pytest could build a client."""
     from pytest_rageval.authoring.doctor.findings import Findings, missing_variable
-    from pytest_rageval.authoring.doctor.target import Asked, check_replies
-    from pytest_rageval.engine.case import ask_request
+    from pytest_rageval.authoring.doctor.target import ask_case, check_replies
     from pytest_rageval.project.settings import no_target, target_kind
-    from pytest_rageval.target.opening import open_target
     from pytest_rageval.values.case import Case
     from pytest_rageval.values.errors import ConfigError
 
@@ -131,16 +130,15 @@ def _configured(settings: Settings, question: str) -> Iterator[Finding]:
     # No retries: they would hide the failures that this check looks for.
     once = replace(settings, target=replace(settings.target, retries=0))
     case = Case(id="-", question=question)
-    request = ask_request(case, once)
     try:
-        with open_target(once, environ=os.environ) as client:
-            first, mapping = client.inspect(request)
-            second = None if first.response is None else client.ask_result(ask_request(case, once))
+        with opened_target(once) as client:
+            first, asked = ask_case(client, case, once)
+            second = None if first.response is None else ask_case(client, case, once)[0]
     except ConfigError as error:
         fix = missing_variable(error) or "mend [tool.rageval.target]"
         yield Findings("target").fail("settings", str(error), fix)
         return
-    yield from check_replies(first, second, Asked(case, request.k or settings.k, mapping))
+    yield from check_replies(first, second, asked)
 
 
 def _show_config(flags: dict[str, object], as_json: bool) -> ExitCode:

@@ -21,6 +21,7 @@ from pytest_rageval.cli.output import (
     json_option,
     print_result,
 )
+from pytest_rageval.cli.target import opened_target, raised_text
 from pytest_rageval.support.text import clean, did_you_mean
 from pytest_rageval.values.errors import DatasetError
 
@@ -151,8 +152,6 @@ def _label(wanted: _Wanted, rag_url: str | None) -> ExitCode:
     from pytest_rageval.cli.judge_options import project_settings
     from pytest_rageval.project.case_edit import load_editable
     from pytest_rageval.project.settings import no_target, target_kind
-    from pytest_rageval.target.client import HttpRagClient
-    from pytest_rageval.target.opening import open_target
 
     settings = project_settings({"rageval_rag_url": rag_url})
     loaded = load_editable(wanted.file, display=_display(wanted.file, settings))
@@ -164,8 +163,7 @@ def _label(wanted: _Wanted, rag_url: str | None) -> ExitCode:
     if target_kind(settings) == "none":
         unset = settings.target.preset is None
         raise CommandError(_NO_TARGET if unset else no_target(settings))
-    with open_target(settings, environ=os.environ) as client:
-        assert isinstance(client, HttpRagClient)
+    with opened_target(settings) as client:
         asked = _Asked(client, settings, wanted.k)
         session = _session(wanted, loaded, cases, asked, settings)
         if session is None:
@@ -192,21 +190,24 @@ class _Asked:
 
     def __call__(self, case: Case) -> AskResult:
         from pytest_rageval.engine.case import ask_request
+        from pytest_rageval.target.calling import call_client
 
         known = self._first.pop(case.id, None)
         if known is not None:
             return known
         request = replace(ask_request(case, self._settings), k=self._k)
-        result: AskResult = self._client.ask_result(request)
-        return result
+        return call_client(self._client, request, rootdir=Path(self._settings.rootdir))
 
     def try_first(self, case: Case) -> None:
         """Ask for the first case before anything is shown.
 
         Raises:
             UnreachableError: the target does not answer.
+            CommandError: the client of the project raised.
         """
         result = self(case)
+        if result.error is not None and result.error.kind == "raised":
+            raise CommandError(raised_text(result.error))
         if result.error is not None and result.error.kind in _LOST:
             raise UnreachableError(clean(result.error.message, 300))
         self._first[case.id] = result

@@ -17,7 +17,7 @@ ENV_VALUE: Final = re.compile(
     r"(?P<prefix>(?:.*\s)?)env:(?P<name>[A-Za-z_][A-Za-z0-9_]*)", re.DOTALL
 )
 """``env:NAME``, alone or after a word as in ``Bearer env:NAME``."""
-_HEADER_NAME: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
+HEADER_NAME: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 SENSITIVE_HEADER: Final = re.compile(r"auth|key|token|secret|cookie|password", re.IGNORECASE)
 """Names of headers with secret values."""
 _QUERY_SECRET: Final = re.compile(
@@ -47,6 +47,8 @@ One without quotes has a digit and a letter, unlike most names of variables and 
 _WORD: Final = re.compile(r"""[^\s"']+""")
 _MIN_SECRET_CHARS: Final = 4
 """Minimum length to blot out; shorter values would garble messages."""
+_learned: Final[dict[str, None]] = {}
+"""Secrets that came up in this process."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -149,19 +151,37 @@ def secret_values(spec: Mapping[str, str], resolved: Mapping[str, str]) -> tuple
         for name, value in resolved.items()
         if ENV_VALUE.fullmatch(spec[name]) or SENSITIVE_HEADER.search(name)
     ]
-    return (*secret, *(value.rsplit(maxsplit=1)[-1] for value in secret if value))
+    return token_values(secret)
+
+
+def token_values(secret: Iterable[str]) -> tuple[str, ...]:
+    """Return values of headers, and the token after a word like Bearer of each."""
+    values = tuple(secret)
+    return (*values, *(value.rsplit(maxsplit=1)[-1] for value in values if value.strip()))
 
 
 def environment_secrets(environ: Mapping[str, str]) -> tuple[str, ...]:
     """List the values of environment variables whose names say that they are secret.
 
-    Paths and short values, such as ``1`` or ``true``, are not listed.
+    Paths and short values, such as ``1`` or ``true``, are not listed. Secrets that this process
+    learned are.
     """
-    return tuple(
+    found = (
         value
         for name, value in environ.items()
         if _ENVIRONMENT_SECRET.search(name) and len(value) >= 8 and value[0] not in "/~."
     )
+    return (*found, *learned_secrets())
+
+
+def learn_secrets(values: Iterable[str]) -> None:
+    """Note secrets that code of the user returned, which no setting and no variable holds."""
+    _learned.update(dict.fromkeys(v for v in values if len(v) >= _MIN_SECRET_CHARS))
+
+
+def learned_secrets() -> tuple[str, ...]:
+    """Return the secrets noted in this process, oldest first."""
+    return tuple(_learned)
 
 
 def blot_out_written(text: str, secrets: Iterable[str]) -> str:
@@ -201,7 +221,7 @@ def _credentials(parts: SplitResult) -> tuple[str, str] | None:
 
 def _resolve(name: str, value: str, environ: Mapping[str, str]) -> str:
     where = f"[tool.rageval.target] headers.{name}"
-    if not _HEADER_NAME.fullmatch(name):
+    if not HEADER_NAME.fullmatch(name):
         raise ConfigError(f"[tool.rageval.target] headers: {name!r} is not a header name")
     source = "its value"
     if match := ENV_VALUE.fullmatch(value):

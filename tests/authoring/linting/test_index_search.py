@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from pytest_rageval.authoring.linting.findings import LintFinding, PlacedCase
-from pytest_rageval.authoring.linting.index import find_lost_anchors
+from pytest_rageval.authoring.linting.index import lost_anchors
 from pytest_rageval.server.config import ReferenceConfig
 from pytest_rageval.server.server import start_in_thread
+from pytest_rageval.target.opening import open_target
 from pytest_rageval.values.errors import EndpointError
 from pytest_rageval.values.settings import Settings, TargetSettings
 from tests.authoring.linting.builders import anchor, placed
@@ -31,7 +32,9 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 def look(url: str, *cases: PlacedCase) -> list[LintFinding]:
     target = TargetSettings(url=url, retries=0)
-    return list(find_lost_anchors(cases, Settings(rootdir=".", target=target), environ={}))
+    settings = Settings(rootdir=".", target=target)
+    with open_target(settings, environ={}) as client:
+        return list(lost_anchors(client, cases, settings))
 
 
 def test_anchors_of_the_index_are_found(url: str) -> None:

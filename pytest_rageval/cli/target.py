@@ -1,0 +1,42 @@
+"""The configured target, opened for a command."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pytest_rageval.values.errors import ConfigError, RagEvalError
+
+if TYPE_CHECKING:
+    from pytest_rageval.values.reply import ErrorInfo
+    from pytest_rageval.values.settings import Settings
+
+
+@contextmanager
+def opened_target(settings: Settings) -> Iterator[object]:
+    """Yield a client for the target of the settings, and close it afterwards.
+
+    Raises:
+        ConfigError: the settings are wrong, or code that they name raised; then with its place.
+    """
+    from pytest_rageval.target.calling import raised_error
+    from pytest_rageval.target.opening import open_target
+
+    with ExitStack() as stack:
+        try:
+            client = stack.enter_context(open_target(settings, environ=os.environ))
+        except RagEvalError:
+            raise
+        except Exception as error:
+            key = "client" if settings.target.url is None else "auth"
+            text = raised_text(raised_error(error, Path(settings.rootdir)))
+            raise ConfigError(f"[tool.rageval.target] {key}: {text}") from error
+        yield client
+
+
+def raised_text(error: ErrorInfo) -> str:
+    """Return an exception of the project's code, followed by the lines of its place."""
+    return "\n".join(filter(None, (error.message, error.traceback)))

@@ -1,0 +1,143 @@
+"""Headers that a function of the project returns, such as a token that expires in an hour."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from pytest_rageval.support.http.address import (
+    HEADER_NAME,
+    SENSITIVE_HEADER,
+    learn_secrets,
+    token_values,
+)
+from pytest_rageval.support.http.exchange import Attempt, Request
+from pytest_rageval.support.named_code import find_named
+from pytest_rageval.support.threads import session_loop
+from pytest_rageval.values.errors import ConfigError
+from pytest_rageval.values.json_documents import number
+
+_WHERE: Final = "[tool.rageval.target] auth"
+_TOKEN: Final = re.compile(r"(?=.*\d)(?=.*[A-Za-z])\S{12,}")
+"""Value that is secret whatever its header is called."""
+RUNNING: Final = threading.Event()
+"""Set while such a function runs: the requests that it sends itself hold secrets."""
+
+
+NO_HEADERS: Final = f"{__name__}:no_headers"
+"""Function for a replay, which sends nothing and still asks again after a recorded 401."""
+
+
+def no_headers() -> dict[str, str]:
+    """Return no headers."""
+    return {}
+
+
+class HeaderSource:
+    """Headers of a function, kept until they expire; for use by several threads.
+
+    Args:
+        setting: the function as ``module:name``, sync or async. It returns headers, or headers and
+            the number of seconds for which they are valid.
+        clock: monotonic seconds.
+
+    Raises:
+        ConfigError: the function does not exist; what its module raises comes through.
+    """
+
+    def __init__(self, setting: str, *, clock: Callable[[], float] = time.monotonic) -> None:
+        found = find_named(setting, _WHERE)
+        if not callable(found):
+            raise ConfigError(f"{_WHERE}: {setting!r} is not a function")
+        self._function: Callable[[], object] = found
+        self._setting = setting
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._headers: Mapping[str, str] | None = None
+        self._until: float | None = None
+        self._secrets: set[str] = set()
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """Secret values of all headers so far."""
+        return tuple(self._secrets)
+
+    def attempt(self, request: Request, once: Callable[[Request], Attempt]) -> Attempt:
+        """Make an attempt with the headers; if it gets status 401, one more with new ones.
+
+        Raises:
+            Exception: of the function.
+            ConfigError: the function returned no headers that can be sent.
+        """
+        sent = self._current()
+        done = once(self._with(request, sent))
+        if done.status == 401:
+            with self._lock:
+                if self._headers is sent:  # another thread may have renewed them meanwhile
+                    self._headers = None
+            done = once(self._with(request, self._current()))
+        return done
+
+    def _with(self, request: Request, headers: Mapping[str, str]) -> Request:
+        given = {name.lower() for name in headers}
+        kept = {n: v for n, v in (request.headers or {}).items() if n.lower() not in given}
+        secrets = (*request.secrets, *self.secrets)
+        return replace(request, headers={**kept, **headers}, secrets=secrets)
+
+    def _current(self) -> Mapping[str, str]:
+        with self._lock:
+            expired = self._until is not None and self._clock() >= self._until
+            if self._headers is None or expired:
+                self._headers = None
+                asked_at = self._clock()
+                headers, seconds = self._checked(self._called())
+                self._until = None if seconds is None else asked_at + seconds
+                self._headers = headers
+            return self._headers
+
+    def _called(self) -> object:
+        RUNNING.set()
+        try:
+            found = self._function()
+            return session_loop().run(found) if inspect.isawaitable(found) else found
+        finally:
+            RUNNING.clear()
+
+    def _checked(self, found: object) -> tuple[Mapping[str, str], float | None]:
+        seconds: Any = None
+        headers = found
+        if isinstance(found, tuple) and len(found) == 2:
+            headers, seconds = found
+            if number(seconds) is None:
+                raise ConfigError(
+                    f"{_WHERE}: {self._setting} returned {type(seconds).__name__} for the seconds "
+                    "after its headers, expected a number"
+                )
+        if not isinstance(headers, Mapping):
+            raise ConfigError(
+                f"{_WHERE}: {self._setting} returned {type(headers).__name__}, expected a mapping "
+                "of headers, or (headers, seconds)"
+            )
+        for name, value in headers.items():
+            text = isinstance(value, str) and value.isascii() and value.isprintable()
+            if not isinstance(name, str) or not HEADER_NAME.fullmatch(name) or not text:
+                raise ConfigError(
+                    f"{_WHERE}: {self._setting} returned {name!r}, which cannot be sent"
+                )
+        self._note({str(name): str(value) for name, value in headers.items()})
+        return dict(headers), seconds
+
+    def _note(self, headers: Mapping[str, str]) -> None:
+        found = {
+            text
+            for name, value in headers.items()
+            for text in token_values([value])
+            if SENSITIVE_HEADER.search(name) or _TOKEN.fullmatch(text)
+        }
+        self._secrets |= found
+        learn_secrets(found)
