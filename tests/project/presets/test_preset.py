@@ -12,6 +12,7 @@ import pytest
 from pytest_rageval.engine.case import ask_request
 from pytest_rageval.project.presets.preset import load_preset, preset_names
 from pytest_rageval.project.settings import load_settings
+from pytest_rageval.target.calling import call_client
 from pytest_rageval.target.mapping import compile_mapping
 from pytest_rageval.target.opening import open_target
 from pytest_rageval.values.case import Case
@@ -28,7 +29,7 @@ def ask(case: SystemCase, folder: Path) -> AskResult:
         settings = load_settings(folder, flags={"rageval_rag_url": server.url}, environ={})
         request = ask_request(Case(id="c-1", question=case.question), settings)
         with open_target(settings, environ=case.environ) as client:
-            result = client.ask_result(request)
+            result = call_client(client, request)
         assert [case.refused(one) for one in server.received] == [""]
     return result
 
