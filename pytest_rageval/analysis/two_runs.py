@@ -11,8 +11,10 @@ from pytest_rageval.analysis.compare.metrics import (
     compare_records,
 )
 from pytest_rageval.analysis.compare.pairs import pair_cases
+from pytest_rageval.analysis.compare.rules import rules_difference
 from pytest_rageval.analysis.compare.settings import (
     Comparability,
+    Invariant,
     compare_configs,
     judge_dependent_keys,
     no_common_cases,
@@ -160,6 +162,11 @@ def compare_runs(
 
 def _comparability(base: StoredRun, new: StoredRun) -> Comparability:
     found = compare_configs(base.config, new.config)
+    rules = rules_difference(base.records, new.records)
+    if isinstance(rules, Invariant):
+        found = replace(found, invariants=(*found.invariants, rules))
+    elif rules is not None:
+        found = replace(found, config=(*found.config, rules))
     pairing = pair_cases(base.records, new.records)
     if pairing.pairs or pairing.count("k_changed"):
         return found

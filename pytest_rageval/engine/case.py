@@ -119,7 +119,7 @@ def record_of(trial: Trial, result: AskResult, *, reported: Reported | None = No
     case = located.case
     if reported is None:
         chunks = response.retrieved_chunks if response is not None else None
-        reported = seems_reported(chunks, None)
+        reported = seems_reported(case, chunks, None, settings.matching_mode)
     scoring = score_settings(settings, reported)
     view = view_case(case, response, scoring, error=result.error)
     judged = None

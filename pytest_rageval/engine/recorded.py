@@ -20,7 +20,8 @@ from typing_extensions import TypedDict
 
 from pytest_rageval.engine.case import Trial, not_attempted, record_of
 from pytest_rageval.judges.asking import Judges
-from pytest_rageval.metrics.scoring import any_heading, score_settings
+from pytest_rageval.metrics.deciding import ReportedParts
+from pytest_rageval.metrics.scoring import score_settings
 from pytest_rageval.metrics.view import read_citations, read_markers, text_citations
 from pytest_rageval.project.case_reader import CaseReader, LocatedCase
 from pytest_rageval.project.case_variables import sent_fields
@@ -92,7 +93,12 @@ class RecordedResponses:
         self._file.close()
 
     def reported(
-        self, case_ids: Container[str], scoring: ScoreSettings, *, in_text: bool = False
+        self,
+        case_ids: Container[str],
+        scoring: ScoreSettings,
+        *,
+        in_text: bool = False,
+        paged: bool = False,
     ) -> Reported:
         """Return the parts of replies that the responses of these cases report at all.
 
@@ -102,23 +108,24 @@ class RecordedResponses:
             case_ids: cases of the set; responses of others do not count.
             scoring: with the forms of citations.
             in_text: whether it matters that any answer cites in its text.
+            paged: whether any case may name pages; else only headings, or texts and pages in
+                their place, are looked for.
         """
         self._file.seek(0)
-        headings, cited, cited_in_text = None, False, False
+        parts, cited, cited_in_text = ReportedParts(), False, False
         for line in iterate_lines(self._file, self._display, []):
             response = _response_of(line.text, case_ids)
             if response is not None:
                 chunks = response.retrieved_chunks
                 response = read_markers(response, chunks, scoring)
-                headings = headings or any_heading(chunks or ()) or (False if chunks else headings)
+                parts.add(chunks or ())
                 cited = cited or read_citations(response, chunks) is not None
                 if in_text and not cited_in_text:
                     cited_in_text = any(text_citations(response.answer, chunks))
-            if headings and cited and (cited_in_text or not in_text):
+            found = parts.headings and (not paged or (parts.texts and parts.pages))
+            if found and cited and (cited_in_text or not in_text):
                 break
-        return Reported(
-            headings=headings is not False, citations=cited, citations_in_text=cited_in_text
-        )
+        return replace(parts.found(), citations=cited, citations_in_text=cited_in_text)
 
     def first(self, case_id: str) -> tuple[bool, object]:
         """Return whether a first response of a case is recorded, and the response."""
@@ -331,9 +338,10 @@ class RecordedRun:
                 raise cannot_be_read(self._responses.as_posix(), error) from error
 
     def _score(self, reader: CaseReader, responses: RecordedResponses) -> Iterator[CaseRecord]:
-        known = _case_ids(self._cases)
+        known, paged = _case_ids(self._cases)
         scoring = score_settings(self._settings)
-        reported = responses.reported(known, scoring, in_text=self._judge is not None)
+        in_text = self._judge is not None
+        reported = responses.reported(known, scoring, in_text=in_text, paged=paged)
         n = unanswered = 0
         for located in reader:
             n += 1
@@ -371,16 +379,21 @@ class RecordedRun:
         return record_of(trial, result, reported=reported)
 
 
-def _case_ids(path: Path) -> set[str]:
-    """Collect the ids of a case file; its faults are reported when its cases are read."""
+def _case_ids(path: Path) -> tuple[set[str], bool]:
+    """Collect the ids of a case file, and whether any case may name pages.
+
+    Faults of the file are reported when its cases are read.
+    """
     found: set[str] = set()
+    paged = False
     with open_lines(path, path.as_posix()) as file:
         for line in iterate_lines(file, path.as_posix(), []):
             try:
                 found.add(_case_id(line.text))
+                paged = paged or '"pages"' in line.text
             except (ValueError, RecursionError, LookupError, TypeError):
                 continue
-    return found
+    return found, paged
 
 
 def _case_id(text: str) -> str:

@@ -15,7 +15,7 @@ from hashlib import sha256
 from typing import Final, Literal
 from urllib.parse import unquote
 
-from pytest_rageval.values.case import Anchor, Case
+from pytest_rageval.values.case import Anchor
 from pytest_rageval.values.record import ScoreSettings
 from pytest_rageval.values.reply import Citation, RetrievedChunk
 
@@ -24,7 +24,8 @@ Segments = tuple[str, ...]
 DocumentKey = tuple[str | None, str]
 """Vault (None: not reported) and normalised path of a document."""
 
-_INVISIBLE: Final = str.maketrans("", "", "\u200b\ufeff\u00ad")
+INVISIBLE: Final = str.maketrans("", "", "\u200b\ufeff\u00ad")
+"""Table for ``str.translate`` that removes characters without a width."""
 # A ">" with blank or string end on both sides, or glued to an ATX marker ("Setup>## Usage").
 _SEPARATOR: Final = re.compile(r"(?<!\S)>(?!\S)|>(?=#{1,6} )")
 _ATX: Final = re.compile(r"#{1,6} (.*)")
@@ -32,7 +33,7 @@ _ATX_CLOSER: Final = re.compile(r" #+$")
 _EVERYTHING: Final = frozenset({"", "*"})
 
 
-def _fold(text: str) -> str:
+def fold(text: str) -> str:
     """Canonical caseless form, Unicode D145, composed."""
     return unicodedata.normalize("NFC", unicodedata.normalize("NFD", text).casefold())
 
@@ -64,7 +65,7 @@ def norm_path(path: str, path_case: PathCase = "sensitive") -> str:
         else:
             kept.append(segment)
     joined = "/".join(kept)
-    return _fold(joined) if path_case == "insensitive" else joined
+    return fold(joined) if path_case == "insensitive" else joined
 
 
 def norm_text(text: str) -> str:
@@ -72,7 +73,7 @@ def norm_text(text: str) -> str:
 
     Quotes, dashes and compatibility characters stay as they are: a snippet is a quotation.
     """
-    return " ".join(_fold(text.translate(_INVISIBLE)).split())
+    return " ".join(fold(text.translate(INVISIBLE)).split())
 
 
 @lru_cache(maxsize=8192)
@@ -147,7 +148,7 @@ def _holds_snippets(anchor: Anchor, text: str | None, *, every: bool) -> bool:
 
 
 def matches_anchor(anchor: Anchor, chunk: RetrievedChunk, settings: ScoreSettings) -> bool:
-    """Return whether a chunk is at an anchor (docs/metrics.md#matching).
+    """Return whether a chunk is at an anchor by its headings (docs/metrics.md#matching).
 
     Args:
         anchor: gold or irrelevant support.
@@ -165,67 +166,6 @@ def matches_anchor(anchor: Anchor, chunk: RetrievedChunk, settings: ScoreSetting
         return _holds_snippets(anchor, chunk.text, every=settings.snippets == "all")
     coarser = settings.coarse_chunks and bool(anchor.snippets) and starts_with(wanted, found)
     return coarser and _holds_snippets(anchor, chunk.text, every=True)
-
-
-def _anchors(case: Case) -> tuple[Anchor, ...]:
-    return case.gold_supports + case.irrelevant_supports
-
-
-def has_heading_anchor(case: Case) -> bool:
-    """Return whether any gold or irrelevant support of a case names a heading."""
-    return any(anchor_segments(anchor) for anchor in _anchors(case))
-
-
-def reads_snippets(case: Case, settings: ScoreSettings) -> bool:
-    """Return whether matching this case depends on the texts of chunks."""
-    in_use = settings.snippets != "off" or settings.coarse_chunks
-    return in_use and any(anchor.snippets for anchor in _anchors(case))
-
-
-class _Decider:
-    """Comparison of chunks with the anchors of one case, which are normalised once."""
-
-    def __init__(self, case: Case, settings: ScoreSettings) -> None:
-        self._settings = settings
-        self._path_case = settings.path_case
-        self._reads_snippets = reads_snippets(case, settings)
-        self._golds = case.gold_supports
-        self._irrelevant = case.irrelevant_supports
-        # Most chunks are from documents without an anchor.
-        self._paths = {norm_path(a.rel_path, settings.path_case) for a in _anchors(case)}
-
-    def decide(self, chunk: RetrievedChunk) -> RetrievedChunk:
-        if self._reads_snippets and (chunk.text is None or chunk.text_truncated):
-            return chunk
-        if norm_path(chunk.rel_path, self._path_case) not in self._paths:
-            return chunk.decided((), irrelevant=False)
-        golds = tuple([i for i, gold in enumerate(self._golds) if self._matches(gold, chunk)])
-        irrelevant = self._is_irrelevant(chunk, golds)
-        return chunk.decided(() if irrelevant else golds, irrelevant=irrelevant)
-
-    def _matches(self, anchor: Anchor, chunk: RetrievedChunk) -> bool:
-        return matches_anchor(anchor, chunk, self._settings)
-
-    def _is_irrelevant(self, chunk: RetrievedChunk, golds: Sequence[int]) -> bool:
-        # The more specific anchor wins; on a tie the irrelevant one.
-        bad = [anchor for anchor in self._irrelevant if self._matches(anchor, chunk)]
-        if not bad:
-            return False
-        deepest_bad = max(len(anchor_segments(anchor)) for anchor in bad)
-        deepest_gold = max((len(anchor_segments(self._golds[i])) for i in golds), default=-1)
-        return deepest_bad >= deepest_gold
-
-
-def decide_chunks(
-    case: Case, chunks: Sequence[RetrievedChunk], settings: ScoreSettings
-) -> tuple[RetrievedChunk, ...]:
-    """Return the chunks in rank order, with ``matched_golds`` and ``irrelevant`` filled in.
-
-    If snippets are read and a chunk has no full text, an earlier decision, made with the text, is
-    kept; without one both fields stay None: it cannot be decided.
-    """
-    decider = _Decider(case, settings)
-    return tuple([decider.decide(chunk) for chunk in order_chunks(chunks)])
 
 
 def text_hash(text: str) -> str:

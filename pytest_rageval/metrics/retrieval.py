@@ -15,15 +15,14 @@ from functools import lru_cache
 from math import log2
 from typing import Final
 
+from pytest_rageval.metrics.deciding import reads_snippets, unreadable_anchor
 from pytest_rageval.metrics.matching import (
     DocumentKey,
     document_key,
     document_keys,
     duplicate_flags,
-    has_heading_anchor,
     in_scope,
     norm_path,
-    reads_snippets,
     same_document,
 )
 from pytest_rageval.metrics.view import (
@@ -211,18 +210,19 @@ def document_ranking(
 
 def anchors_unreadable(view: CaseView) -> NotApplicable | None:
     """Return the reason why anchors of this case cannot be decided in this run, if any."""
-    if not view.settings.headings_reported and has_heading_anchor(view.case):
-        return NotApplicable("No chunk of the run reports a heading, and the case names one.")
-    return None
+    reason = unreadable_anchor(view.case, view.settings)
+    return None if reason is None else NotApplicable(reason)
 
 
 def texts_missing(view: CaseView) -> NotApplicable | None:
-    """Return the reason why snippets cannot be searched in the cut, if a text is missing."""
-    if reads_snippets(view.case, view.settings) and any(
-        chunk.matched_golds is None for chunk in view.cut
-    ):
+    """Return the reason why a chunk in the cut cannot be decided, if a text or page is missing."""
+    if None not in [chunk.matched_golds for chunk in view.cut]:
+        return None
+    if reads_snippets(view.case, view.settings):
         return NotApplicable("Snippets are read, and a chunk in the cut has no full text.")
-    return None
+    return NotApplicable(
+        "A chunk in the cut has no heading, full text or page to compare with an anchor."
+    )
 
 
 def chunks_missing(view: CaseView) -> Score | None:

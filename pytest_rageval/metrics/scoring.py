@@ -18,9 +18,10 @@ from pytest_rageval.metrics.answer import (
     score_citations,
 )
 from pytest_rageval.metrics.context import score_context, score_tokens, unused_facts
+from pytest_rageval.metrics.deciding import ReportedParts, relevant_facts, unreadable_anchor
 from pytest_rageval.metrics.embedding_scores import score_embeddings
 from pytest_rageval.metrics.judged import PASS_SHARE, score_judged
-from pytest_rageval.metrics.matching import has_heading_anchor, norm_path
+from pytest_rageval.metrics.matching import norm_path
 from pytest_rageval.metrics.registry import METRICS
 from pytest_rageval.metrics.retrieval import (
     score_leaks,
@@ -38,7 +39,7 @@ from pytest_rageval.metrics.view import (
     Verdicts,
     view_case,
 )
-from pytest_rageval.values.case import Case
+from pytest_rageval.values.case import Case, MatchingMode
 from pytest_rageval.values.record import (
     ANSWER_STAGES,
     Aspect,
@@ -302,9 +303,12 @@ def score_settings(settings: Settings, reported: Reported | None = None) -> Scor
     return ScoreSettings(
         k=settings.k,
         path_case=settings.path_case,
+        matching_mode=settings.matching_mode,
         snippets=settings.snippets,
         coarse_chunks=settings.coarse_chunks,
         headings_reported=reported.headings,
+        texts_reported=reported.texts,
+        pages_reported=reported.pages,
         citations_reported=reported.citations,
         citations_in_text=reported.citations_in_text,
         token_budget=settings.token_budget,
@@ -316,25 +320,14 @@ def score_settings(settings: Settings, reported: Reported | None = None) -> Scor
     )
 
 
-def any_heading(chunks: Iterable[RetrievedChunk]) -> bool | None:
-    """Return whether any chunk has a heading; None without chunks."""
-    found = None
-    for chunk in chunks:
-        if chunk.heading_path is not None:
-            return True
-        found = False
-    return found
-
-
 def reported_by(records: Iterable[CaseRecord]) -> Reported:
     """Return the parts of replies that the target of a run reports."""
-    records = list(records)
-    chunks = (chunk for record in records for chunk in record.retrieved_chunks or ())
-    return Reported(
-        headings=any_heading(chunks) is not False,
-        citations=any(record.citations is not None for record in records),
-        citations_in_text=any(cites_in_text(record) for record in records),
-    )
+    parts, cited, in_text = ReportedParts(), False, False
+    for record in records:
+        parts.add(record.retrieved_chunks or ())
+        cited = cited or record.citations is not None
+        in_text = in_text or cites_in_text(record)
+    return replace(parts.found(), citations=cited, citations_in_text=in_text)
 
 
 def cites_in_text(record: CaseRecord) -> bool:
@@ -344,14 +337,22 @@ def cites_in_text(record: CaseRecord) -> bool:
 
 
 def seems_reported(
-    chunks: Sequence[RetrievedChunk] | None, citations: Sequence[Citation] | None
+    case: Case,
+    chunks: Sequence[RetrievedChunk] | None,
+    citations: Sequence[Citation] | None,
+    mode: MatchingMode,
 ) -> Reported:
     """Guess from one response during the run which parts of replies its target reports.
 
-    ``settle`` corrects the guess at the end.
+    ``settle`` corrects the guess at the end. Parts that the case does not need count as reported.
     """
-    headings = any_heading(chunks or ()) is not False
-    return Reported(headings=headings, citations=citations is not None)
+    headings = not chunks or any(chunk.heading_path is not None for chunk in chunks)
+    facts = Reported(headings=headings, citations=citations is not None)
+    if relevant_facts(case, replace(facts, texts=False, pages=False), mode) == facts:
+        return facts
+    parts = ReportedParts()
+    parts.add(chunks or ())
+    return relevant_facts(case, replace(parts.found(), citations=facts.citations), mode)
 
 
 def settle(
@@ -365,9 +366,9 @@ def settle(
     """Score a record again if the guess about its target differs from the facts of the whole run.
 
     This includes failed cases, whose metrics become errors or not applicable. Only metrics of
-    anchors and ``similarity_margin``, which then lacks relevant chunks, depend on headings, and
-    only ``CITED_METRICS`` and ``SUPPORT_METRICS`` on citations; the others are kept, since a record
-    may not contain their vectors or verdicts any more.
+    anchors and ``similarity_margin``, which then lacks relevant chunks, depend on headings, texts
+    and pages, and only ``CITED_METRICS`` and ``SUPPORT_METRICS`` on citations; the others are kept,
+    since a record may not contain their vectors or verdicts any more.
 
     Args:
         record: the record as first scored.
@@ -377,9 +378,10 @@ def settle(
         settled_before: whether the record may have been settled for a part of the run, which
             matters only where it has nothing to guess from: no chunks, or no citations.
     """
-    in_text = cites_in_text(record)
-    guess = seems_reported(record.retrieved_chunks, record.citations)
+    in_text, mode = cites_in_text(record), settings.matching_mode
+    guess = seems_reported(case, record.retrieved_chunks, record.citations, mode)
     guess = replace(guess, citations_in_text=in_text)
+    reported = relevant_facts(case, reported, mode)
     if record.response is None:
         guess = replace(reported, headings=guess.headings)
     seen = record.retrieved_chunks and record.citations is not None and in_text
@@ -392,10 +394,9 @@ def settle(
         for key, info in METRICS.items()
         if info.level != "anchor" and key in record.metrics and key not in changed
     }
-    if not reported.headings and has_heading_anchor(case):
-        known.pop("similarity_margin", None)
-
     scoring = score_settings(settings, reported)
+    if unreadable_anchor(case, scoring) is not None:
+        known.pop("similarity_margin", None)
     view = view_case(case, response_of(record), scoring, error=record.error)
     abstained = (record.abstention or {}).get("abstained")
     verdicts = Verdicts(

@@ -20,10 +20,10 @@ from types import MappingProxyType
 from typing import Final
 
 from pytest_rageval.metrics.citation_markers import with_markers_read
+from pytest_rageval.metrics.deciding import decide_chunks
 from pytest_rageval.metrics.matching import (
     PathCase,
     Segments,
-    decide_chunks,
     norm_heading,
     norm_path,
 )

@@ -61,6 +61,11 @@ class AnchorLine(TypedDict, total=False):
     snippets: Annotated[
         list[NotBlank], Field(description="Sentences that the section holds word for word.")
     ]
+    pages: Annotated[
+        list[Count],
+        Field(description="Pages of the document, from 1, for chunks without heading and text."),
+        "a list of page numbers from 1",
+    ]
     grade: Annotated[Count, Field(description="Relevance grade, used by nDCG.")]
     vault: Annotated[
         StrictStr | None, Field(description="Compared only where the target reports a vault.")
@@ -191,7 +196,8 @@ CASE_WARNINGS: Final = {
 """Kind of a warning and its text; the ids of the cases follow."""
 
 _DOTS: Final = frozenset({".", ".."})
-_Identity = tuple[str, tuple[str, ...], frozenset[str], str | None]
+_NO_PAGES: Final = frozenset[int]()
+_Identity = tuple[str, tuple[str, ...], frozenset[str], frozenset[int], str | None]
 
 
 def find_faults(line: CaseLine) -> Iterator[tuple[Loc, str]]:
@@ -231,7 +237,8 @@ def _equal_anchors(
     for index, anchor in enumerate(golds):
         same = first.setdefault(_identity(anchor), index)
         if same != index:
-            message = f"the same path, heading and snippets as [{same}], expected another anchor"
+            parts = "heading, snippets and pages" if anchor.get("pages") else "heading and snippets"
+            message = f"the same path, {parts} as [{same}], expected another anchor"
             yield ("gold_supports", index), message
     for index, anchor in enumerate(irrelevant):
         gold = first.get(_identity(anchor))
@@ -245,6 +252,7 @@ def _identity(anchor: AnchorLine) -> _Identity:
         norm_path(anchor["rel_path"]),
         tuple(norm_heading(anchor.get("heading_path")) or ()),
         frozenset(map(norm_text, anchor.get("snippets", ()))),
+        frozenset(anchor["pages"]) if "pages" in anchor else _NO_PAGES,
         anchor.get("vault"),
     )
 
@@ -266,6 +274,8 @@ def _holds(outer: Anchor, inner: Anchor) -> bool:
     if norm_path(outer.rel_path) != norm_path(inner.rel_path):
         return False
     if outer.vault is not None and inner.vault is not None and outer.vault != inner.vault:
+        return False
+    if outer.pages and not set(inner.pages) <= set(outer.pages):
         return False
     prefix = tuple(norm_heading(outer.heading_path) or ())
     return tuple(norm_heading(inner.heading_path) or ())[: len(prefix)] == prefix

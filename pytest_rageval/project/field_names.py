@@ -40,6 +40,7 @@ ANCHOR_COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
     "rel_path": ("rel_path", "path", "source_file", "file", "document", "source"),
     "heading_path": ("heading_path", "heading", "section"),
     "snippet": ("snippet", "snippets", "quote"),
+    "pages": ("pages", "page", "page_number", "page_numbers"),
 }
 """Columns of a table that together define one gold."""
 

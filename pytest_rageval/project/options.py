@@ -130,6 +130,10 @@ SETTINGS: Final[tuple[Setting, ...]] = (
     Setting("path_case", "matching.path_case", "choice", "everything",
         choices=("sensitive", "insensitive"), rescoring=True,
         help="whether paths of golds and chunks must agree in case"),
+    # Which rules decided is compared itself, so that a run of an older version stays comparable.
+    Setting("matching_mode", "matching.mode", "choice", "subject", choices=("auto", "heading"),
+        rescoring=True,
+        help="what decides whether a chunk is at an anchor: headings alone, or what both allow"),
     Setting("snippets", "matching.snippets", "choice", "everything", choices=("off", "any", "all"),
         rescoring=True,
         help="whether a chunk must also contain the gold's snippets"),

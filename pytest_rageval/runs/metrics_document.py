@@ -144,6 +144,7 @@ def metrics_document(
         "errored": aggregate.errored,
         "unchecked": aggregate.unchecked,
         "stages": dict(aggregate.stages),
+        "matching": dict(aggregate.matching),
         **numbers,
         "warnings": [*aggregate.warnings, *_left_out_warnings(aggregate)],
     }

@@ -113,6 +113,8 @@ def settled(run: StoredRun, record: CaseRecord, case: Case | None) -> CaseRecord
         scoring = run.scoring
         facts = Reported(
             headings=scoring.headings_reported,
+            texts=scoring.texts_reported,
+            pages=scoring.pages_reported,
             citations=scoring.citations_reported,
             citations_in_text=scoring.citations_in_text,
         )

@@ -63,6 +63,8 @@ _LINE: Final = (
 _WHERE_REPORTED: Final = ("usage", "session", "searches", "reply_keys")
 """Fields of a response that a line holds only if the target reports them."""
 _BARE: Final = AskResponse(answer="")
+_SPARSE: Final = frozenset({"pages", "matched_by"})
+"""Fields of anchors and chunks that a line holds only where they are set: most have none."""
 
 _OWN: Final = frozenset({item.name for item in fields(CaseRecord)} - {"case_stored", *PARTS})
 
@@ -127,7 +129,11 @@ def to_plain(value: Any) -> Any:
         return [to_plain(item) for item in value]
     names = _field_names(kind)
     if names is not None:
-        return {name: to_plain(getattr(value, name)) for name in names}
+        plain = {name: to_plain(getattr(value, name)) for name in names}
+        for name in _sparse_names(kind):
+            if item := getattr(value, name):
+                plain[name] = to_plain(item)
+        return plain
     if isinstance(value, Mapping):
         return {key: to_plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
@@ -137,7 +143,14 @@ def to_plain(value: Any) -> Any:
 
 @cache
 def _field_names(kind: type) -> tuple[str, ...] | None:
-    return tuple(item.name for item in fields(kind)) if is_dataclass(kind) else None
+    if not is_dataclass(kind):
+        return None
+    return tuple(item.name for item in fields(kind) if item.name not in _SPARSE)
+
+
+@cache
+def _sparse_names(kind: type) -> tuple[str, ...]:
+    return tuple(item.name for item in fields(kind) if item.name in _SPARSE)
 
 
 def record_from_json(document: Mapping[str, Any]) -> CaseRecord:

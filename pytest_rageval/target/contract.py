@@ -3,7 +3,7 @@
 Reading is strict where a score depends on a field and lenient where none does:
 
 - strict (``protocol`` error that names the field): ``answer``, ``abstained``, every reference, of
-  a chunk its path, heading, vault, id, text and ranks, and the folders that were searched;
+  a chunk its path, heading, vault, id, text, pages and ranks, and the folders that were searched;
 - lenient (an invalid value counts as absent): scores, line numbers, token counts,
   latency, reasons, models, usage, session, searches and indexing coverage.
 
@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import isfinite
 from typing import TYPE_CHECKING, Annotated, Any, Final, Required, TypeGuard
 
@@ -31,6 +31,7 @@ from pydantic import (
     ValidationError,
     with_config,
 )
+from pydantic_core import PydanticCustomError
 from typing_extensions import TypedDict
 
 from pytest_rageval.metrics.matching import order_chunks
@@ -61,6 +62,9 @@ _WRAPPERS: Final = frozenset({"data", "debug", "output", "response", "result", "
 _NAMES_KEPT: Final = 20
 _ERROR_CHARS: Final = 400
 _UNNAMED: Final = "the reply reports an error without a message"
+_PAGE_RANGE: Final = re.compile(r"(\d{1,7})(?:\s*[-\u2013]\s*(\d{1,7}))?")
+_PAGES: Final = re.compile(rf"\s*{_PAGE_RANGE.pattern}(?:\s*,\s*{_PAGE_RANGE.pattern})*\s*")
+_LONGEST_RANGE: Final = 10_000
 _DECIMAL = re.compile(r"\s*[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?\s*", re.ASCII)
 
 
@@ -134,6 +138,34 @@ def _identifier(value: object) -> str:
     if not _is_integer(value):
         raise ValueError("expected a string")
     return str(value)
+
+
+def _page_numbers(value: object, first: int = 1) -> tuple[int, ...] | None:
+    """Read pages: a number, numbers in a text such as ``12-14, 20``, or a list of both.
+
+    Args:
+        value: as it came; a text of another form, such as ``iv``, counts as absent.
+        first: number of the first page of a document.
+
+    Returns:
+        Distinct page numbers from 1, ascending; None: there are none.
+    """
+    values: Sequence[object] = value if isinstance(value, list | tuple) else [value]
+    found: set[int] = set()
+    for one in values:
+        if isinstance(one, str):
+            ranges = _PAGE_RANGE.finditer(one) if _PAGES.fullmatch(one) else iter(())
+            for match in ranges:
+                low, high = int(match[1]), int(match[2] or match[1])
+                found.update(range(low, min(high, low + _LONGEST_RANGE) + 1))
+        elif (number := _integer_or_none(one)) is not None:
+            found.add(number)
+        elif one is not None:
+            raise PydanticCustomError("page", "a page number")
+    if any(number < first for number in found):
+        hint = "" if first == 0 else "; one that counts from 0 belongs into page_index"
+        raise PydanticCustomError("page", f"page numbers from {first}{hint}")
+    return tuple([number + 1 - first for number in sorted(found)]) or None
 
 
 def _latency(value: object) -> dict[str, float]:
@@ -289,6 +321,11 @@ class ReplyChunk(TypedDict, total=False):
     vault: _Text | None
     start_line: _Integer
     end_line: _Integer
+    page: Annotated[tuple[int, ...] | None, PlainValidator(_page_numbers)]
+    pages: Annotated[tuple[int, ...] | None, PlainValidator(_page_numbers)]
+    page_index: Annotated[
+        tuple[int, ...] | None, PlainValidator(lambda value: _page_numbers(value, 0))
+    ]
     score_vector: _Number
     score_lexical: _Number
     score_final: _Number
@@ -336,6 +373,7 @@ class ReplyBody(TypedDict, total=False):
     debug: ReplyDebug | None
 
 
+_PAGE_FIELDS: Final = frozenset({"page", "pages", "page_index"})
 _REPLY: Final = TypeAdapter(ReplyBody)
 _FIELDS: Final = frozenset().union(
     *(
@@ -453,7 +491,7 @@ def ask_response(reply: ReplyBody) -> AskResponse:
         abstain_reason=reply.get("abstain_reason"),
         retrieved_chunks=None
         if chunks is None
-        else order_chunks([RetrievedChunk.of(chunk) for chunk in chunks]),
+        else order_chunks([_chunk(chunk) for chunk in chunks]),
         query_embedding=debug.get("query_embedding"),
         folder_selection=None if folders is None else FolderSelection(**folders),
         latency=debug.get("latency", {}),
@@ -463,6 +501,15 @@ def ask_response(reply: ReplyBody) -> AskResponse:
         session=debug.get("session"),
         searches=None if searches is None else tuple(searches),
     )
+
+
+def _chunk(chunk: ReplyChunk) -> RetrievedChunk:
+    if not ("page" in chunk or "pages" in chunk or "page_index" in chunk):  # nearly always
+        return RetrievedChunk.of(chunk)
+    fields = {name: value for name, value in chunk.items() if name not in _PAGE_FIELDS}
+    known = (chunk.get("page"), chunk.get("pages"), chunk.get("page_index"))
+    pages = sorted({number for numbers in known for number in numbers or ()})
+    return RetrievedChunk.of({**fields, "pages": tuple(pages) or None})
 
 
 def _read(payload: object) -> AskResponse:

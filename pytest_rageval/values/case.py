@@ -10,6 +10,8 @@ FolderMode = Literal["off", "on", "on_with_fallback"]
 RecencyRule = Literal["cite_newer", "acknowledge_both", "cite_both"]
 Difficulty = Literal["easy", "medium", "hard"]
 Review = Literal["reviewed", "generated"]
+MatchingMode = Literal["auto", "heading"]
+"""Setting that names the rules by which chunks are compared with anchors."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,7 +23,10 @@ class Anchor:
     heading_path: str = ""
     """``# Title > ## Section``; empty means the whole document."""
     snippets: tuple[str, ...] = ()
-    """Sentences that the section holds word for word; used only under the ``snippets`` setting."""
+    """Sentences that the section holds word for word. They decide about chunks without a heading;
+    about others only under the ``snippets`` setting."""
+    pages: tuple[int, ...] = ()
+    """Pages of the document, from 1; they decide about chunks with neither heading nor text."""
     grade: int = 1
     """Relevance grade, an integer of at least 1, used by nDCG."""
     vault: str | None = None

@@ -158,6 +158,9 @@ class Aggregate:
     correctness_by_reference: Mapping[str, MetricSummary] = field(default_factory=dict)
     """``correctness`` of the cases with a ``reference`` and of those with ``no_reference``; empty:
     not both occur."""
+    matching: Mapping[str, int] = field(default_factory=dict)
+    """Number of chunks within the cuts that a rule compared with anchors, by rule, and
+    ``undecided``."""
     warnings: tuple[str, ...] = ()
     target_warnings: tuple[str, ...] = ()
     """Warnings of the target about its index; they may quote documents."""

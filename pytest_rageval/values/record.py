@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeVar, get_args
 
-from pytest_rageval.values.case import Case, FolderMode
+from pytest_rageval.values.case import Case, FolderMode, MatchingMode
 from pytest_rageval.values.reply import (
     AskResponse,
     Citation,
@@ -70,10 +70,15 @@ class ScoreSettings:
     k: int = 5
     """The run's cutoff, at least 1; a case's own ``k`` overrides it."""
     path_case: Literal["sensitive", "insensitive"] = "sensitive"
+    matching_mode: MatchingMode = "auto"
     snippets: Literal["off", "any", "all"] = "off"
     coarse_chunks: bool = False
     headings_reported: bool = True
     """False when no chunk of the whole run reports a heading."""
+    texts_reported: bool = True
+    """False when no chunk of the whole run has its whole text."""
+    pages_reported: bool = True
+    """False when no chunk of the whole run reports pages."""
     citations_reported: bool = False
     """True when any answer of the whole run cites or any reply has references: an answer without
     citations then cites nothing."""
@@ -97,6 +102,10 @@ class Reported:
 
     headings: bool = True
     """Whether any retrieved chunk has a heading; also True without chunks."""
+    texts: bool = True
+    """Whether any retrieved chunk has its whole text; also True without chunks."""
+    pages: bool = True
+    """Whether any retrieved chunk has pages; also True without chunks."""
     citations: bool = False
     """Whether any answer cites or any reply has references."""
     citations_in_text: bool = False

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Self
+from typing import Any, Final, Literal, Self, get_args
 
 from pytest_rageval.values.case import FolderMode
 from pytest_rageval.values.errors import TargetErrorKind
 
 USAGE: Final = ("input_tokens", "output_tokens", "cost_usd")
 """Names of the amounts that one answer used."""
+MatchRule = Literal["heading", "snippet", "pages", "document"]
+"""Rule that compares a chunk with an anchor (docs/metrics.md#matching)."""
+MATCH_RULES: Final[tuple[MatchRule, ...]] = get_args(MatchRule)
+"""Every rule, the one that is tried first in front."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +54,8 @@ class RetrievedChunk:
     vault: str | None = None
     start_line: int | None = None
     end_line: int | None = None
+    pages: tuple[int, ...] | None = None
+    """Pages of the document that the passage is on, from 1; None: not reported."""
     score_vector: float | None = None
     score_lexical: float | None = None
     score_final: float | None = None
@@ -66,7 +72,10 @@ class RetrievedChunk:
     """Vector of the passage, where the target reports it; never stored."""
     matched_golds: tuple[int, ...] | None = None
     """Indices of the golds this chunk matches, decided with its full text available; None
-    before scoring."""
+    before scoring, and where it cannot be decided."""
+    matched_by: tuple[MatchRule, ...] | None = None
+    """Rules by which it was compared with the anchors of its document; empty: no anchor is in its
+    document. None: as for ``matched_golds``, and in records of older versions."""
     irrelevant: bool | None = None
     """Whether an ``irrelevant_supports`` anchor wins this chunk; None before scoring."""
 
@@ -77,13 +86,20 @@ class RetrievedChunk:
         chunk.__dict__.update(checked)
         return chunk
 
-    def decided(self, matched_golds: tuple[int, ...], *, irrelevant: bool) -> Self:
+    def decided(
+        self,
+        matched_golds: tuple[int, ...] | None,
+        *,
+        irrelevant: bool | None,
+        rules: tuple[MatchRule, ...] | None = (),
+    ) -> Self:
         """Return a copy with the result of comparing it with the anchors of a case."""
         chunk = object.__new__(type(self))
         fields = chunk.__dict__
         fields.update(self.__dict__)
         fields["matched_golds"] = matched_golds
         fields["irrelevant"] = irrelevant
+        fields["matched_by"] = rules
         return chunk
 
 

@@ -12,8 +12,9 @@ from pytest_rageval.values.record import CaseRecord, ScoreSettings
 from pytest_rageval.values.settings import Settings
 
 _NOT_COMPARED: Final = "times are not compared: concurrency"
-ASSUMED: Final = Settings(rootdir=".", judge="none")
-"""Settings assumed of a run that does not store them: it names no judge."""
+ASSUMED: Final = Settings(rootdir=".", judge="none", matching_mode="heading")
+"""Settings assumed of a run that does not store them: it names no judge, and headings decided
+before there was a mode of matching."""
 
 
 def concurrency_of(config: Mapping[str, Any]) -> int | None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
-from pytest_rageval.values.case import FolderMode
+from pytest_rageval.values.case import FolderMode, MatchingMode
 from pytest_rageval.values.record import JUDGED_ON, Aspect, CitationMarkers, Counted
 
 REQUEST_TABLE: Final = "[tool.rageval.target.request]"
@@ -114,6 +114,7 @@ class Settings:
     judging: JudgeSettings = field(default_factory=JudgeSettings)
     retrieval_only: bool = False
     path_case: Literal["sensitive", "insensitive"] = "sensitive"
+    matching_mode: MatchingMode = "auto"
     snippets: Literal["off", "any", "all"] = "off"
     token_budget: int | None = None
     coarse_chunks: bool = False

@@ -16,13 +16,14 @@ from pytest_rageval.judges.asking import Judges, judge_case
 from pytest_rageval.judges.evidence import with_evidence
 from pytest_rageval.judges.offline.judge import OfflineJudge
 from pytest_rageval.metrics.matching import matches_anchor
+from pytest_rageval.metrics.quotes import holds_quote
 from pytest_rageval.metrics.registry import METRICS, RUN_METRICS, STAGE_PREFIX, MetricInfo
 from pytest_rageval.metrics.view import Verdicts, view_case
 from pytest_rageval.project.case_reader import parse_case
 from pytest_rageval.target.contract import parse_ask_response
 from pytest_rageval.values.case import Anchor
 from pytest_rageval.values.record import ScoreSettings
-from pytest_rageval.values.reply import ErrorInfo, RetrievedChunk
+from pytest_rageval.values.reply import MATCH_RULES, ErrorInfo, RetrievedChunk
 from tests.build.scores import rerank_delta, score_reply
 from tests.docs.examples import (
     DOCS,
@@ -268,13 +269,29 @@ def test_the_command_of_the_page_prints_what_it_says(
 
 def test_the_table_of_matches_is_true() -> None:
     rows = re.findall(
-        r"^\| (`[^|]+`|\(none\)) \| `([^|]+)` \| (yes|no) \|$", _section("Matching").text, re.M
+        r"^\| (`[^|]+`|\(none\)) \| `([^|]+)` \| (yes|no) \|$",
+        _section("Matching").text.split("**By headings**")[1],
+        re.M,
     )
     assert {matches for *_, matches in rows} == {"yes", "no"}
     for gold, chunk, matches in rows:
         anchor = Anchor(rel_path="a.md", heading_path="" if gold == "(none)" else gold.strip("`"))
         found = RetrievedChunk(rel_path="a.md", heading_path=chunk)
         assert matches_anchor(anchor, found, ScoreSettings()) == (matches == "yes"), (gold, chunk)
+
+
+def test_the_table_of_snippets_is_true() -> None:
+    page = _section("Matching").text.split("**A text holds a snippet**")[1].split("**Pages**")[0]
+    rows = re.findall(r"^\| `(.+?)` \| (`.+`.*) \| (yes|no) \|$", page, re.M)
+    assert len(rows) > 5
+    for snippet, cell, held in rows:
+        text = "\n".join(re.findall(r"`([^`]+)`", cell)).replace("\\|", "|")
+        assert holds_quote(snippet, text) == (held == "yes"), snippet
+
+
+def test_the_table_of_rules_names_every_rule_in_its_order() -> None:
+    page = _section("Matching").text.split("**A text holds a snippet**")[0]
+    assert tuple(re.findall(r"^\| `(\w+)` \|", page, re.M)) == MATCH_RULES
 
 
 def test_the_table_of_failure_stages_has_every_stage_in_order() -> None:

@@ -23,7 +23,14 @@ FILES = {
     for block in section.blocks
     if (match := re.match(r"# (\S+\.py)\n", block.text))
 }
-FOUND_BY_SCORING = {"matched_golds", "irrelevant", "text_truncated", "text_hash", "reply_keys"}
+FOUND_BY_SCORING = {
+    "matched_by",
+    "matched_golds",
+    "irrelevant",
+    "text_truncated",
+    "text_hash",
+    "reply_keys",
+}
 
 
 def rows(section: str) -> list[str]:

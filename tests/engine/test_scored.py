@@ -236,3 +236,133 @@ def test_the_page_of_a_great_many_records_is_left_to_be_asked_for(
     assert cli.run(["score", *files, "--save", "one"]) == ExitCode.YES
     assert "rageval report does so" in capsys.readouterr().out
     assert not Path("evals/results/one/report.html").exists()
+
+
+# --- without headings ------------------------------------------------------------------------
+
+
+def without_heading(path: str, **parts: Any) -> dict[str, Any]:
+    return {"rel_path": path, **parts}
+
+
+SERVED: dict[str, list[dict[str, Any]]] = {
+    "headings": RESPONSES,
+    "texts": [
+        {"id": "found", "response": response(without_heading("a.md", text="**a secret** snippet"))},
+        {"id": "lost", "response": response(without_heading("b.md", text="other"))},
+        {"id": "none", "response": response(abstained=True)},
+    ],
+    "paths": [
+        {"id": "found", "response": response(without_heading("a.md"))},
+        {"id": "lost", "response": response(without_heading("b.md"))},
+        {"id": "none", "response": response(abstained=True)},
+    ],
+}
+
+
+def save(name: str, *arguments: str) -> dict[str, Any]:
+    write_lines(f"{name}.jsonl", *SERVED[name])
+    run = ["score", "c.jsonl", f"{name}.jsonl", "--save", name, *arguments]
+    assert cli.run(run) == ExitCode.YES
+    return read_json(Path(f"evals/results/{name}/metrics.json"))
+
+
+@pytest.mark.usefixtures("files")
+def test_a_run_without_headings_finds_evidence_by_its_snippets_and_says_so() -> None:
+    metrics = save("texts")
+    assert metrics["matching"] == {"snippet": 1}
+    assert metrics["aggregate_metrics"]["recall_at_k_avg"] == 0.5
+    folder = Path("evals/results/texts")
+    assert "Chunks compared with evidence by snippet 1." in (folder / "summary.md").read_text(
+        encoding="utf-8"
+    )
+    assert "snippet 1" in (folder / "report.html").read_text(encoding="utf-8")
+    [chunk] = json.loads((folder / "results.jsonl").read_text(encoding="utf-8").splitlines()[0])[
+        "retrieved_chunks"
+    ]
+    assert (chunk["matched_golds"], chunk["matched_by"]) == ([0], ["snippet"])
+    assert "pages" not in chunk
+    [found, *_] = read_records(folder)
+    assert [one.matched_by for one in found.retrieved_chunks or ()] == [("snippet",)]
+
+
+@pytest.mark.usefixtures("files")
+def test_a_run_of_paths_alone_scores_documents_and_names_what_is_missing() -> None:
+    metrics = save("paths")
+    statistics = metrics["statistics"]
+    # "lost" names a whole document, for which a path is enough.
+    assert (statistics["recall_at_k"]["n"], statistics["recall_at_k"]["mean"]) == (1, 0)
+    assert statistics["doc_recall_at_k"]["mean"] == 0.5
+    [found, *_] = read_records(Path("evals/results/paths"))
+    reason = "No chunk of the run reports a heading or its whole text, which an anchor of the case"
+    assert reason in found.not_applicable["recall_at_k"]
+    assert metrics["matching"] == {"undecided": 1}
+
+
+@pytest.mark.usefixtures("files")
+def test_headings_alone_need_no_mention() -> None:
+    assert save("headings")["matching"] == {"heading": 1}
+    assert "compared" not in Path("evals/results/headings/summary.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.usefixtures("files")
+def test_runs_that_other_rules_decided_are_not_comparable(capsys: Output) -> None:
+    for name in SERVED:
+        save(name)
+    capsys.readouterr()
+    assert cli.run(["compare", "headings", "texts"]) != ExitCode.YES
+    assert "matching.rules" in capsys.readouterr().out
+    assert cli.run(["compare", "texts", "texts"]) == ExitCode.YES
+
+
+@pytest.mark.usefixtures("files")
+def test_a_run_of_an_older_version_stays_comparable_where_headings_decided(capsys: Output) -> None:
+    save("headings")
+    age(Path("evals/results/headings"))
+    write_lines("again.jsonl", *RESPONSES)
+    assert cli.run(["score", "c.jsonl", "again.jsonl", "--save", "again"]) == ExitCode.YES
+    capsys.readouterr()
+    assert cli.run(["compare", "headings", "again"]) == ExitCode.YES
+    output = capsys.readouterr().out
+    assert "not comparable" not in output
+    assert "matching.rules" not in output
+    save("texts")
+    capsys.readouterr()
+    assert cli.run(["compare", "headings", "texts"]) != ExitCode.YES
+    assert "matching.rules" in capsys.readouterr().out
+
+
+def age(folder: Path) -> None:
+    """Remove from a run what versions before the rules did not store."""
+    config = read_json(folder / "config.json")
+    del config["settings"]["matching_mode"]
+    (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    lines = [
+        json.loads(line)
+        for line in (folder / "results.jsonl").read_text(encoding="utf-8").splitlines()
+    ]
+    for line in lines:
+        for one in line["retrieved_chunks"] or ():
+            one.pop("matched_by", None)
+    write_lines(folder / "results.jsonl", *lines)
+
+
+@pytest.mark.usefixtures("files")
+def test_the_mode_of_headings_is_as_before() -> None:
+    Path("pyproject.toml").write_text(
+        '[tool.rageval.matching]\nmode = "heading"\n', encoding="utf-8"
+    )
+    metrics = save("texts")
+    assert metrics["statistics"]["recall_at_k"]["n"] == 1  # the whole document of "lost"
+    [found, *_] = read_records(Path("evals/results/texts"))
+    assert found.not_applicable["recall_at_k"] == (
+        "No chunk of the run reports a heading, and the case names one."
+    )
+
+
+@pytest.mark.usefixtures("files")
+def test_explain_names_the_rule_of_a_chunk(capsys: Output) -> None:
+    save("texts")
+    capsys.readouterr()
+    assert cli.run(["explain", "texts", "found"]) == ExitCode.YES
+    assert "holds a snippet of gold [0] (no heading reported)" in capsys.readouterr().out

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pytest_rageval.metrics.deciding import decide_chunks
 from pytest_rageval.metrics.matching import (
     citation_in_chunk,
     citation_points_into,
-    decide_chunks,
     duplicate_flags,
     in_scope,
     matches_anchor,

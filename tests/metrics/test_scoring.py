@@ -74,10 +74,17 @@ def test_chunks_come_back_in_rank_order_and_decided() -> None:
     of = case("a.md", irrelevant_supports=(gold("c.md"),))
     assert view(of, response(retrieved_chunks=listed), k=1).chunks == (
         RetrievedChunk(
-            rel_path="a.md", heading_path="# S", rank=1, matched_golds=(0,), irrelevant=False
+            rel_path="a.md",
+            heading_path="# S",
+            rank=1,
+            matched_golds=(0,),
+            matched_by=("heading",),
+            irrelevant=False,
         ),
-        RetrievedChunk(rel_path="b.md", rank=2, matched_golds=(), irrelevant=False),
-        RetrievedChunk(rel_path="c.md", rank=3, matched_golds=(), irrelevant=True),
+        RetrievedChunk(rel_path="b.md", rank=2, matched_golds=(), matched_by=(), irrelevant=False),
+        RetrievedChunk(
+            rel_path="c.md", rank=3, matched_golds=(), matched_by=("document",), irrelevant=True
+        ),
     )
 
 

@@ -171,7 +171,7 @@ def test_a_silent_answer_cites_nothing_once_any_answer_of_the_run_cites() -> Non
     silent = asked(case(GOLD), response("a.md", answer="So it is."))
     assert silent.metrics["attribution_hit_rate"] is None
     facts = reported_by([silent, cites])
-    assert facts == Reported(headings=False, citations=True)
+    assert facts == Reported(headings=False, texts=False, pages=False, citations=True)
     found = settle(silent, silent.case, SETTINGS, facts)
     assert (found.metrics["attribution_hit_rate"], found.metrics["attribution_recall"]) == (0, 0)
     assert found.failure_stage == "not_cited"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tests.naive import matching, runs, scoring
+from tests.naive import matching, rules, runs, scoring
 from tests.naive.matching import Values
 
 OPERATIONS: dict[str, Callable[[Values], Values]] = {
@@ -12,6 +12,8 @@ OPERATIONS: dict[str, Callable[[Values], Values]] = {
     "match": lambda row: {
         "match": matching.matches(row["anchor"], row["chunk"], row.get("settings") or {})
     },
+    "rule": rules.rule,
+    "quote": lambda row: {"held": rules.holds(row["quote"], row["text"])},
     "score": scoring.score,
     "rerank_delta": scoring.rerank_delta,
     "aggregate": runs.aggregate,

@@ -128,7 +128,74 @@ def settings(rng: Random) -> Values:
         made["snippets"] = rng.choice(("off", "any", "all"))
     if chance(rng, 0.4):
         made["coarse_chunks"] = chance(rng, 0.7)
+    if chance(rng, 0.3):
+        made["matching_mode"] = rng.choice(("auto", "heading"))
+    for fact in ("texts_reported", "pages_reported"):
+        if chance(rng, 0.1):
+            made[fact] = False
     return made
+
+
+QUOTED = (
+    *("set the model", "first step", "second step of it", "use redis for the cache", "5.00 euros"),
+    *(
+        "hyphenation",
+        "well-known",
+        "caf\u00e9 stra\u00dfe",
+        "\u7d22\u5f15\u306e\u8a2d\u5b9a",
+        "snake_case",
+        "C#",
+    ),
+)
+MARKED = (
+    *("{}", "{}", "**{}**", "_{}_", "`{}`", "[{}](a.md)", "[{}][1]", "![{}](x.png)", "[[a|{}]]"),
+    *("| {} |", "- {}", "1. {}", "> {}", "## {}", "<b>{}</b>", "{}[^1]", "<!-- x -->{}", "({})"),
+)
+GLUE = (" ", " ", "\n", "\n\n", "\n- ", "\n2. ", "\n> ", " | ", "\n|---|---|\n", ", ", "\r\n")
+
+
+def marked_text(rng: Random, most: int) -> str:
+    """Words with Markdown, broken at any place."""
+    parts = [rng.choice(MARKED).format(rng.choice(QUOTED)) for _ in range(rng.randint(1, most))]
+    text = parts[0]
+    for part in parts[1:]:
+        text += rng.choice(GLUE) + part
+    if chance(rng, 0.3):
+        at = rng.randint(0, len(text))
+        text = text[:at] + rng.choice(("-\n", "\u00ad\n", "\n", "*", "-", "\u200b")) + text[at:]
+    return text
+
+
+def quote(rng: Random) -> Values:
+    """Input of ``quote``: a quotation, and a text with all, a part or nothing of it."""
+    wanted = marked_text(rng, 3)
+    kind = rng.choice(("within", "head", "tail", "inside", "other"))
+    at = rng.randint(0, len(wanted))
+    before, after = marked_text(rng, 2) + rng.choice(GLUE), rng.choice(GLUE) + marked_text(rng, 2)
+    texts = {
+        "within": before + wanted + after,
+        "head": before + wanted[:at],
+        "tail": wanted[at:] + after,
+        "inside": wanted[at : at + rng.randint(0, 30)],
+        "other": before + after,
+    }
+    return {"quote": wanted, "text": texts[kind]}
+
+
+def rule(rng: Random) -> Values:
+    """Input of ``rule``."""
+    row = match(rng)
+    for side in ("anchor", "chunk"):
+        if chance(rng, 0.4):
+            row[side]["pages"] = rng.sample((1, 2, 3), rng.randint(1, 2))
+    if chance(rng, 0.3):
+        row["chunk"]["heading_path"] = None
+    if chance(rng, 0.3):
+        row["anchor"]["heading_path"] = ""
+    if chance(rng, 0.1):
+        row["chunk"]["text_truncated"] = True
+    row["settings"] = {**settings(rng), "headings_reported": chance(rng, 0.5)}
+    return row
 
 
 def anchor(rng: Random) -> Values:
@@ -138,6 +205,8 @@ def anchor(rng: Random) -> Values:
         made["heading_path"] = rng.choice((*SECTIONS, *SECTIONS, *SAME_SECTION))
     if chance(rng, 0.25):
         made["snippets"] = rng.sample(SNIPPETS, rng.randint(1, 2))
+    if chance(rng, 0.15):
+        made["pages"] = rng.sample((1, 2, 3), rng.randint(1, 2))
     if chance(rng, 0.3):
         made["grade"] = rng.randint(1, 4)
     return made
@@ -147,7 +216,7 @@ def identity(one: Values) -> tuple[object, ...]:
     """Return the parts that two anchors share if they are equal at load."""
     segments = tuple(anchor_segments(one))
     snippets = tuple(sorted(map(norm_text, one.get("snippets") or [])))
-    return norm_path(one["rel_path"]), segments, snippets
+    return norm_path(one["rel_path"]), segments, snippets, tuple(sorted(one.get("pages") or []))
 
 
 def distinct_anchors(rng: Random, most: int, taken: set[tuple[object, ...]]) -> list[Values]:
@@ -198,6 +267,8 @@ def chunk(rng: Random, anchors: list[Values]) -> Values:
         made["heading_path"] = near.get("heading_path", "") + rng.choice(("", "", " > ## Sub"))
     elif chance(rng, 0.9):
         made["heading_path"] = rng.choice((*SECTIONS, *SAME_SECTION, None))
+    if chance(rng, 0.15):
+        made["pages"] = rng.sample((1, 2, 3), rng.randint(1, 2))
     return made
 
 
@@ -555,6 +626,8 @@ def embedding_query(rng: Random) -> Values:
 
 GENERATORS: dict[str, Callable[[Random], Values]] = {
     "norm_heading": heading,
+    "rule": rule,
+    "quote": quote,
     "match": match,
     "score": score,
     "rerank_delta": rerank_delta,

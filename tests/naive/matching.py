@@ -77,21 +77,3 @@ def matches(anchor: Values, chunk: Values, settings: Values) -> bool:
         return any(held) if rule == "any" else all(held)
     coarser = len(got) < len(wanted) and wanted[: len(got)] == got
     return bool(settings.get("coarse_chunks") and coarser and snippets and all(held))
-
-
-def judge_chunk(case: Values, chunk: Values, settings: Values) -> tuple[set[int], bool]:
-    """Indices of the golds a chunk matches, and whether it is irrelevant."""
-    golds = [
-        index
-        for index, gold in enumerate(case.get("gold_supports") or [])
-        if matches(gold, chunk, settings)
-    ]
-    junk = [
-        len(anchor_segments(anchor))
-        for anchor in case.get("irrelevant_supports") or []
-        if matches(anchor, chunk, settings)
-    ]
-    depths = [len(anchor_segments(case["gold_supports"][index])) for index in golds]
-    if junk and max(junk) >= max(depths, default=-1):
-        return set(), True
-    return set(golds), False

@@ -17,11 +17,10 @@ from tests.naive import evidence
 from tests.naive.citations import cited, in_context, points_into
 from tests.naive.matching import (
     Values,
-    anchor_segments,
     chunk_segments,
-    judge_chunk,
     same_document,
 )
+from tests.naive.rules import comparable, decide, missing_text
 
 NA = "not_applicable"
 ERROR = "error"
@@ -116,9 +115,8 @@ def retrieval(of: Row) -> dict[str, Cell]:
         "specificity_accuracy": bool(of.junk),
         "negative_accuracy": not of.answerable,
     }
-    if of.settings.get("headings_reported", True) is False:
-        if any(anchor_segments(anchor) for anchor in [*of.golds, *of.junk]):
-            populations |= dict.fromkeys(ANCHOR_LEVEL, False)
+    if not all(comparable(anchor, of.settings) for anchor in [*of.golds, *of.junk]):
+        populations |= dict.fromkeys(ANCHOR_LEVEL, False)
     cells: dict[str, Cell] = dict.fromkeys(populations, NA)
     inside = [key for key, holds in populations.items() if holds]
     if of.chunks is None:
@@ -147,14 +145,14 @@ def leaks(of: Row, row: Values) -> Cell:
     """Whether a chunk of any rank is at an irrelevant anchor, as far as that can be known."""
     closed = [document(of, one)[1] for one in of.junk]
     rivals = [*of.junk, *(gold for gold in of.golds if document(of, gold)[1] in closed)]
-    if of.settings.get("headings_reported", True) is False and any(map(anchor_segments, rivals)):
+    if not all(comparable(rival, of.settings) for rival in rivals):
         return NA
     if of.chunks is None:
         return evidence.leak(row, None, of.dead)
     return evidence.leak(
         row,
         [
-            judge_chunk(of.case, one, of.settings)[1] if text_suffices(of, [one]) else None
+            (decide(of.case, one, of.settings) or (set(), False))[1] if decidable(of, one) else None
             for one in of.chunks
         ],
         of.dead,
@@ -167,10 +165,12 @@ def lengths(of: Row, cut: list[Values] | None) -> dict[str, Cell]:
     cells: dict[str, Cell] = {"context_tokens": tokens if isinstance(tokens, str) else sum(tokens)}
     if budget is None:
         return cells
-    if not of.golds or cut is None or isinstance(tokens, str):
+    known = all(comparable(anchor, of.settings) for anchor in [*of.golds, *of.junk])
+    known = known and all(decidable(of, chunk) for chunk in cut or [])
+    if not of.golds or cut is None or isinstance(tokens, str) or not known:
         return cells | {"recall_at_tokens": NA}
     first = max(n for n in range(len(cut) + 1) if sum(tokens[:n]) <= budget)
-    met = [judge_chunk(of.case, one, of.settings)[0] for one in cut[:first]]
+    met = [(decide(of.case, one, of.settings) or (set(), False))[0] for one in cut[:first]]
     return cells | {"recall_at_tokens": len(set().union(*met)) / len(of.golds)}
 
 
@@ -183,24 +183,23 @@ def retrieval_of(of: Row, ranked: list[Values]) -> dict[str, Cell]:
     """Values of one order of the chunks, whatever the population."""
     cut = ranked[: of.k]
     values: dict[str, Cell] = {"negative_accuracy": float(not ranked)}
-    if not text_suffices(of, cut):
+    if not all(decidable(of, chunk) for chunk in cut):
         values |= dict.fromkeys(ANCHOR_LEVEL, NA)
     else:
         values |= anchor_level(of, cut)
     return values | document_level(of, cut)
 
 
-def text_suffices(of: Row, cut: list[Values]) -> bool:
-    """False where snippets are read and a chunk of the cut lacks its whole text."""
-    read = of.settings.get("snippets", "off") != "off" or of.settings.get("coarse_chunks")
-    if not read or not any(anchor.get("snippets") for anchor in [*of.golds, *of.junk]):
-        return True
-    return not any(chunk.get("text") is None or chunk.get("text_truncated") for chunk in cut)
+def decidable(of: Row, chunk: Values) -> bool:
+    """False where a text or a page is missing without which a chunk cannot be compared."""
+    if missing_text(of.case, chunk, of.settings):
+        return False
+    return decide(of.case, chunk, of.settings) is not None
 
 
 def anchor_level(of: Row, cut: list[Values]) -> dict[str, Cell]:
     """Metrics whose unit is the gold."""
-    judged = [judge_chunk(of.case, chunk, of.settings) for chunk in cut]
+    judged = [decide(of.case, chunk, of.settings) or (set(), False) for chunk in cut]
     found = [matched for matched, _ in judged]
     copies = duplicates(of, cut)
     reached: set[int] = set().union(*found)

@@ -14,13 +14,22 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from pytest_rageval.analysis.embeddings import compute_silhouette
+from pytest_rageval.metrics.deciding import matches_by, rule_for
 from pytest_rageval.metrics.judged import (
     claim_support,
     composite,
     compute_disagreement,
     valid_score,
 )
-from pytest_rageval.metrics.matching import matches_anchor, norm_heading, norm_path, norm_text
+from pytest_rageval.metrics.matching import (
+    document_key,
+    matches_anchor,
+    norm_heading,
+    norm_path,
+    norm_text,
+    same_document,
+)
+from pytest_rageval.metrics.quotes import holds_quote
 from pytest_rageval.metrics.registry import METRICS
 from pytest_rageval.metrics.similarity import compute_query_similarity
 from pytest_rageval.metrics.view import Verdicts
@@ -67,12 +76,28 @@ def _settings(row: Values) -> ScoreSettings:
 
 def _anchor(values: Values) -> Anchor:
     given = {name: value for name, value in values.items() if value is not None}
-    return Anchor(**given | {"snippets": tuple(given.get("snippets", ()))})
+    lists = {name: tuple(given.get(name, ())) for name in ("snippets", "pages")}
+    return Anchor(**given | lists)
 
 
 def _match(row: Values) -> Values:
     chunk = RetrievedChunk(**row["chunk"])
     return {"match": matches_anchor(_anchor(row["anchor"]), chunk, _settings(row))}
+
+
+def _rule(row: Values) -> Values:
+    given = row["chunk"]
+    pages = tuple(given["pages"]) if given.get("pages") else None
+    chunk, anchor = RetrievedChunk(**{**given, "pages": pages}), _anchor(row["anchor"])
+    settings = _settings(row)
+    case = settings.path_case
+    if not same_document(document_key(anchor, case), document_key(chunk, case)):
+        return {"rule": None, "match": False}
+    rule = rule_for(anchor, chunk, settings)
+    return {
+        "rule": rule,
+        "match": None if rule is None else matches_by(rule, anchor, chunk, settings),
+    }
 
 
 def _response(row: Values) -> AskResponse | None:
@@ -152,6 +177,8 @@ _OPERATIONS: dict[str, Callable[[Values], Values]] = {
     "norm_text": lambda row: {"text": norm_text(row["text"])},
     "norm_heading": _norm_heading,
     "match": _match,
+    "rule": _rule,
+    "quote": lambda row: {"held": holds_quote(row["quote"], row["text"])},
     "score": _score,
     "rerank_delta": _rerank_delta,
     "judge_score": lambda row: {"value": valid_score(row["score"], tuple(row["scale"]))},

@@ -31,7 +31,14 @@ FULL: Mapping[str, Any] = {
     "expected_key_facts": ["one", "two"],
     "expected_answer": "Both.",
     "gold_supports": [
-        {"rel_path": "a.md", "heading_path": "# A", "snippets": ["x"], "grade": 2, "vault": "v"},
+        {
+            "rel_path": "a.md",
+            "heading_path": "# A",
+            "snippets": ["x"],
+            "pages": [2, 3],
+            "grade": 2,
+            "vault": "v",
+        },
         {"rel_path": "b.md"},
     ],
     "irrelevant_supports": [{"rel_path": "c.md"}],
@@ -81,7 +88,9 @@ def faults_in(**fields: Any) -> list[tuple[str, str]]:
 
 
 def test_every_field_arrives_in_the_case() -> None:
-    anchor = Anchor(rel_path="a.md", heading_path="# A", snippets=("x",), grade=2, vault="v")
+    anchor = Anchor(
+        rel_path="a.md", heading_path="# A", snippets=("x",), pages=(2, 3), grade=2, vault="v"
+    )
     assert parse_case(FULL) == Case(
         id="multi/hop_1.a-b",
         question="Which?",
@@ -274,6 +283,31 @@ def test_an_id_may_hold_what_a_node_id_can(case_id: str) -> None:
             "1.5, expected an integer of at least 1",
         ),
         (
+            {"gold_supports": [{"rel_path": "a", "pages": 12}]},
+            "gold_supports[0].pages",
+            "12, expected a list of page numbers from 1",
+        ),
+        (
+            {"gold_supports": [{"rel_path": "a", "pages": [1, 0]}]},
+            "gold_supports[0].pages[1]",
+            "0, expected an integer of at least 1",
+        ),
+        (
+            {"gold_supports": [{"rel_path": "a", "page": [1]}]},
+            "gold_supports[0].page",
+            "did you mean 'pages'?",
+        ),
+        (
+            {
+                "gold_supports": [
+                    {"rel_path": "a", "pages": [1, 2]},
+                    {"rel_path": "./a", "pages": [2, 1]},
+                ]
+            },
+            "gold_supports[1]",
+            "the same path, heading, snippets and pages as [0]",
+        ),
+        (
             {"gold_supports": [{"rel_path": "a"}, {"rel_path": "./a", "grade": 2}]},
             "gold_supports[1]",
             "the same path, heading and snippets as [0]",
@@ -339,7 +373,9 @@ def test_groups_are_not_blamed_for_golds_that_could_not_be_read() -> None:
 
 
 @pytest.mark.parametrize(
-    "other", [{"heading_path": "# B"}, {"snippets": ["y"]}, {"vault": "w"}], ids=str
+    "other",
+    [{"heading_path": "# B"}, {"snippets": ["y"]}, {"pages": [2]}, {"vault": "w"}],
+    ids=str,
 )
 def test_anchors_apart_in_one_respect_are_two_anchors(other: dict[str, Any]) -> None:
     anchor = {"rel_path": "a.md", "heading_path": "# A", "snippets": ["x"], "vault": "v"}
@@ -477,7 +513,9 @@ def test_ten_thousand_cases_load_quickly(tmp_path: Path) -> None:
 def test_the_hash_of_a_case_is_stable_across_versions() -> None:
     """Fixed values: stored runs are paired by them."""
     assert case_hash(Case(id="a", question="q")) == "9fc434b21ec624f8"
-    assert case_hash(parse_case(FULL)) == "1ead91db9e1a193a"
+    golds = [{k: v for k, v in gold.items() if k != "pages"} for gold in FULL["gold_supports"]]
+    assert case_hash(parse_case({**FULL, "gold_supports": golds})) == "1ead91db9e1a193a"
+    assert case_hash(parse_case(FULL)) == "64b53f7977c4301c"
 
 
 @pytest.mark.parametrize(
@@ -525,7 +563,7 @@ def test_answerable_changes_the_hash() -> None:
     assert case_hash(dataclasses.replace(answerable, answerable=False)) != case_hash(answerable)
 
 
-@pytest.mark.parametrize("field", ["heading_path", "snippets", "grade", "vault"])
+@pytest.mark.parametrize("field", ["heading_path", "snippets", "pages", "grade", "vault"])
 def test_every_part_of_an_anchor_changes_the_hash(field: str) -> None:
     golds = [dict(FULL["gold_supports"][0]), FULL["gold_supports"][1]]
     del golds[0][field]

@@ -7,6 +7,7 @@ paths, so that what the chunks report is put to the test too.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -177,6 +178,123 @@ def has_text(gold: Anchor, vault: Path) -> bool:
     places = [where for names, where in sections(vault / gold.rel_path) if names == wanted]
     inside = [lines[number - 1].strip() for where in places for number in where]
     return any(line and not line.startswith("#") for line in inside)
+
+
+# --- without headings ------------------------------------------------------------------------
+
+BARE = ScoreSettings(headings_reported=False, texts_reported=False, pages_reported=False)
+SERVED = {
+    "texts": replace(BARE, texts_reported=True),
+    "paths": BARE,
+    "pages": replace(BARE, pages_reported=True),
+}
+"""Parts that a target reports besides paths, and the facts of its run."""
+_LINES_OF_A_PAGE = 30
+
+
+def serve(chunk: Chunk, part: str) -> RetrievedChunk:
+    """Report a chunk with one part of it; pages are blocks of lines, as in a printed note."""
+    pages = range(chunk.start_line // _LINES_OF_A_PAGE, chunk.end_line // _LINES_OF_A_PAGE + 1)
+    return RetrievedChunk(
+        rel_path=chunk.rel_path,
+        chunk_id=chunk.chunk_id,
+        text=chunk.text if part == "texts" else None,
+        pages=tuple(page + 1 for page in pages) if part == "pages" else None,
+    )
+
+
+def paged(gold: Anchor, vault: Path) -> Anchor:
+    """Return an anchor with the pages of its section."""
+    wanted = norm_heading(gold.heading_path)
+    lines = [
+        n for names, where in sections(vault / gold.rel_path) if names == wanted for n in where
+    ]
+    return replace(gold, pages=tuple(sorted({n // _LINES_OF_A_PAGE + 1 for n in lines})))
+
+
+def knowable(case: Case, part: str) -> bool:
+    """Tell whether a part suffices to find all evidence of a case."""
+    anchors = (*case.gold_supports, *case.irrelevant_supports)
+    needed = [anchor for anchor in anchors if anchor.heading_path or anchor.pages]
+    if part == "texts":
+        return all(anchor.snippets for anchor in needed)
+    return not needed or (part == "pages" and all(anchor.pages for anchor in needed))
+
+
+def wrongly_known(
+    cases: Sequence[Case], vault: Path, part: str, size: int, overlap: int
+) -> dict[str, object]:
+    """Cases that a perfect retriever is not scored 1, or not declined with a reason."""
+    found: dict[str, object] = {}
+    for case in cases:
+        if part == "pages":
+            golds = tuple(paged(gold, vault) for gold in case.gold_supports)
+            case = replace(case, gold_supports=golds, irrelevant_supports=())
+        chosen = dict.fromkeys(
+            chunk
+            for gold in case.gold_supports
+            for chunk in chunks_of(vault / gold.rel_path, gold.rel_path, size, overlap)
+            if lies_at(chunk, gold, vault)
+        )
+        chunks = tuple(serve(chunk, part) for chunk in chosen)
+        response = AskResponse(answer="text", retrieved_chunks=chunks)
+        scores = score_reply(case, response, replace(SERVED[part], k=max(1, len(chunks))))
+        recall, reason = scores.metrics["recall_at_k"], scores.not_applicable.get("recall_at_k", "")
+        right = recall == 1 if knowable(case, part) else "No chunk of the run reports" in reason
+        if not right or scores.metrics["doc_recall_at_k"] != 1:
+            found[case.id] = recall, reason
+    return found
+
+
+@pytest.mark.parametrize("part", list(SERVED))
+@pytest.mark.parametrize(("size", "overlap"), SIZES)
+def test_a_perfect_retriever_without_headings_is_perfect_where_that_can_be_known(
+    size: int, overlap: int, part: str
+) -> None:
+    assert wrongly_known(example_cases(), EVALS / "vault", part, size, overlap) == {}
+
+
+def test_enough_examples_can_be_known_without_headings() -> None:
+    for part, least in (("texts", 70), ("paths", 0)):
+        assert sum(knowable(case, part) for case in example_cases()) >= least
+
+
+def test_windows_of_characters_that_cut_anywhere_keep_a_perfect_retriever_perfect() -> None:
+    cases = [case for case in example_cases() if knowable(case, "texts")]
+    for case in cases:
+        longest = max(len(s) for gold in case.gold_supports for s in gold.snippets)
+        for size in (longest + 1, 2 * longest, 1000):
+            texts = {
+                gold.rel_path: (EVALS / "vault" / gold.rel_path).read_text(encoding="utf-8")
+                for gold in case.gold_supports
+            }
+            chunks = tuple(
+                RetrievedChunk(rel_path=path, text=text[at : at + size])
+                for path, text in texts.items()
+                for at in range(0, len(text), size)
+            )
+            settings = replace(SERVED["texts"], k=len(chunks))
+            bare = replace(case, irrelevant_supports=())
+            reply = AskResponse(answer="text", retrieved_chunks=chunks)
+            assert score_reply(bare, reply, settings).metrics["recall_at_k"] == 1, (case.id, size)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", list(SERVED))
+@pytest.mark.parametrize(("size", "overlap"), [(40, 15), (120, 0), (400, 50)])
+def test_real_notes_without_headings_are_scored_where_that_can_be_known(
+    size: int, overlap: int, part: str
+) -> None:
+    folder = shared_path("data", "rag")
+    cases = [located.case for located in load_cases(folder / "eval_set.jsonl").cases]
+    whole = [
+        case
+        for case in cases
+        if case.gold_supports
+        and all(has_text(gold, folder / "vault") for gold in case.gold_supports)
+    ]
+    assert sum(knowable(case, "texts") for case in whole) > 80
+    assert wrongly_known(whole, folder / "vault", part, size, overlap) == {}
 
 
 @pytest.mark.slow

@@ -93,7 +93,7 @@ def test_a_run_without_settings_says_what_is_assumed(config: object) -> None:
     run = opened([record("a", SECTION)], config)
     (note,) = run.notes
     assert "no readable config.json" in note
-    assert run.settings == Settings(rootdir=".", judge="none")
+    assert run.settings == Settings(rootdir=".", judge="none", matching_mode="heading")
     assert not run.scoring.judge_configured
 
 

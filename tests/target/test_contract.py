@@ -498,3 +498,55 @@ def test_an_answer_is_empty_when_blank_and_not_abstained(
     answer: str, abstained: bool | None, empty: bool
 ) -> None:
     assert is_empty_answer(AskResponse(answer=answer, abstained=abstained)) is empty
+
+
+# --- pages -----------------------------------------------------------------------------------
+
+
+def pages_of(**fields: Any) -> Any:
+    chunk = {"rel_path": "a.pdf", **fields}
+    reply = parse_ask_response({"answer": "a", "debug": {"retrieved_chunks": [chunk]}})
+    [found] = reply.retrieved_chunks or ()
+    assert not {"page", "page_index"} & found.__dict__.keys()
+    return found.pages
+
+
+@pytest.mark.parametrize(
+    ("fields", "pages"),
+    [
+        ({}, None),
+        ({"page": 12}, (12,)),
+        ({"page": "12"}, (12,)),
+        ({"page": 12.0}, (12,)),
+        ({"page": None, "pages": None}, None),
+        ({"pages": [13, 12, 13, None]}, (12, 13)),
+        ({"pages": []}, None),
+        ({"pages": [None]}, None),
+        ({"pages": "12-14, 20"}, (12, 13, 14, 20)),
+        ({"pages": "14-12"}, None),
+        ({"pages": ["1\u20132", 5]}, (1, 2, 5)),
+        ({"page": "iv"}, None),
+        ({"page_index": 0}, (1,)),
+        ({"page_index": [0, 4]}, (1, 5)),
+        ({"page": 3, "pages": [4]}, (3, 4)),
+    ],
+)
+def test_pages_are_numbers_from_one(fields: dict[str, Any], pages: Any) -> None:
+    assert pages_of(**fields) == pages
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"page": 0}, "page: expected page numbers from 1; one that counts from 0 belongs into"),
+        ({"pages": [1, 0]}, "pages: expected page numbers from 1"),
+        ({"page_index": -1}, "page_index: expected page numbers from 0, got -1"),
+        ({"page": 1.5}, "page: expected a page number, got 1.5"),
+        ({"page": True}, "page: expected a page number, got true"),
+        ({"pages": [{"from": 1}]}, "pages: expected a page number"),
+    ],
+)
+def test_a_page_that_would_be_one_off_is_an_error(fields: dict[str, Any], message: str) -> None:
+    with pytest.raises(EndpointError) as caught:
+        pages_of(**fields)
+    assert f"debug.retrieved_chunks[0].{message}" in str(caught.value)

@@ -80,4 +80,6 @@ def test_a_decided_chunk_is_a_copy() -> None:
     decided = chunk.decided((0, 2), irrelevant=False)
     assert (decided.matched_golds, decided.irrelevant) == ((0, 2), False)
     assert (chunk.matched_golds, chunk.irrelevant) == (None, None)
-    assert dataclasses.replace(decided, matched_golds=None, irrelevant=None) == chunk
+    assert (
+        dataclasses.replace(decided, matched_golds=None, irrelevant=None, matched_by=None) == chunk
+    )

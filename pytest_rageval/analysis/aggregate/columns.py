@@ -7,7 +7,7 @@ aggregated without its texts in memory.
 from __future__ import annotations
 
 from array import array
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -32,6 +32,7 @@ from pytest_rageval.analysis.aggregate.operational import (
 from pytest_rageval.analysis.stats.distributions import cluster_sums
 from pytest_rageval.analysis.stats.intervals import fmean
 from pytest_rageval.metrics.cross_lingual import Documents, NoDocuments, retrieved_documents
+from pytest_rageval.metrics.deciding import count_rules
 from pytest_rageval.metrics.matching import DocumentKey, PathCase
 from pytest_rageval.metrics.registry import METRICS, MetricInfo
 from pytest_rageval.values.case import Case
@@ -135,6 +136,7 @@ class RecordColumns:
         self.verdicts_failed = 0
         self.verdicts_needed = 0
         self.uncounted: set[tuple[str, str]] = set()
+        self.rules = Counter[str]()
 
     def __len__(self) -> int:
         return len(self.names)
@@ -172,6 +174,7 @@ class RecordColumns:
         if record.indexing_coverage is not None:
             self.coverage_codes[row] = self._coverage_code(record.indexing_coverage)
         self.documents.add(retrieved_documents(record, self._path_case))
+        count_rules(record, self.rules)
         if record.case.translation_of is not None:
             self.translations[row] = record.case.translation_of
 

@@ -27,6 +27,7 @@ from pytest_rageval.analysis.aggregate.summaries import (
     summarise_rerank,
     summarise_translations,
 )
+from pytest_rageval.metrics.deciding import UNDECIDED
 from pytest_rageval.metrics.indexing import indexing_summary
 from pytest_rageval.metrics.matching import PathCase
 from pytest_rageval.metrics.registry import METRICS, MetricInfo
@@ -39,7 +40,7 @@ from pytest_rageval.values.numbers import (
     UsageSummary,
 )
 from pytest_rageval.values.record import CaseRecord
-from pytest_rageval.values.reply import USAGE
+from pytest_rageval.values.reply import MATCH_RULES, USAGE
 
 
 def aggregate(
@@ -120,6 +121,9 @@ def aggregate_columns(
         abstention=count_abstentions(table, groups["answerable"]),
         rerank=summarise_rerank(table, confidence),
         repeats=repeats,
+        matching={
+            name: columns.rules[name] for name in (*MATCH_RULES, UNDECIDED) if columns.rules[name]
+        },
         cross_lingual=summarise_translations(table),
         correctness_by_reference=_by_reference(table, confidence),
         warnings=_warnings(table, outcomes["unchecked"], coverages),

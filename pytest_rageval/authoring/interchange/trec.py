@@ -315,7 +315,7 @@ def _leave_the_rest(case: Case, ledger: Ledger) -> None:
     if not case.answerable:
         ledger.leave("answerable: false", "a topic without judgements; TREC cannot say more")
     for anchor in case.gold_supports:
-        for name in ("snippets", "vault"):
+        for name in ("snippets", "pages", "vault"):
             if getattr(anchor, name):
                 ledger.leave(f"gold_supports[].{name}", "no column holds it")
     for name in case_line(case):

@@ -20,7 +20,7 @@ Gold = Mapping[str, Any]
 """One of ``gold_supports`` as in the line."""
 
 _HALF_CHARACTER: Final = re.compile("[\ud800-\udfff]")
-_KNOWN: Final = ("rel_path", "heading_path", "snippets", "grade", "vault")
+_KNOWN: Final = ("rel_path", "heading_path", "snippets", "pages", "grade", "vault")
 
 
 def anchor_of(gold: Gold | Anchor) -> Anchor:
@@ -28,8 +28,9 @@ def anchor_of(gold: Gold | Anchor) -> Anchor:
     if isinstance(gold, Anchor):
         return gold
     known = {key: gold[key] for key in _KNOWN if key in gold}
-    if "snippets" in known:
-        known["snippets"] = tuple(known["snippets"])
+    for key in ("snippets", "pages"):
+        if key in known:
+            known[key] = tuple(known[key])
     return Anchor(**known)
 
 
@@ -44,13 +45,16 @@ def matches(gold: Gold | Anchor, chunk: RetrievedChunk, settings: ScoreSettings)
         settings: only ``path_case`` is used; snippets are always compared here, to distinguish two
             chunks of one section.
     """
+    anchor = anchor_of(gold)
+    if anchor.pages and chunk.pages and set(anchor.pages).isdisjoint(chunk.pages):
+        return False
     known = chunk.text is not None and not chunk.text_truncated
     strict = ScoreSettings(
         path_case=settings.path_case,
         snippets="all" if known else "off",
         coarse_chunks=known and settings.coarse_chunks,
     )
-    return matches_anchor(anchor_of(gold), chunk, strict)
+    return matches_anchor(anchor, chunk, strict)
 
 
 def unusable(chunk: RetrievedChunk) -> str | None:
@@ -70,6 +74,8 @@ def gold_for(chunk: RetrievedChunk, snippets: Sequence[str] = ()) -> dict[str, A
         gold["heading_path"] = chunk.heading_path
     if snippets:
         gold["snippets"] = list(snippets)
+    if chunk.pages:
+        gold["pages"] = list(chunk.pages)
     if chunk.vault is not None:
         gold["vault"] = chunk.vault
     return gold
@@ -77,7 +83,9 @@ def gold_for(chunk: RetrievedChunk, snippets: Sequence[str] = ()) -> dict[str, A
 
 def same_section(gold: Gold, chunk: RetrievedChunk, settings: ScoreSettings) -> bool:
     """Whether a gold names exactly the section of a chunk, ignoring snippets."""
-    own = anchor_of(gold_for(chunk))
+    own, pages = anchor_of(gold_for(chunk)), set(gold.get("pages", ()))
+    if own.pages and pages and pages != set(own.pages):
+        return False
     section = RetrievedChunk(
         rel_path=gold["rel_path"],
         heading_path=gold.get("heading_path", ""),
@@ -92,8 +100,8 @@ def equal(one: Gold, other: Gold) -> bool:
     """Whether two golds are equal, which a case file must not contain."""
     a, b = anchor_of(one), anchor_of(other)
     return (
-        (norm_path(a.rel_path), anchor_segments(a), a.vault)
-        == (norm_path(b.rel_path), anchor_segments(b), b.vault)
+        (norm_path(a.rel_path), anchor_segments(a), set(a.pages), a.vault)
+        == (norm_path(b.rel_path), anchor_segments(b), set(b.pages), b.vault)
     ) and set(map(norm_text, a.snippets)) == set(map(norm_text, b.snippets))
 
 

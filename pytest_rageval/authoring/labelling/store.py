@@ -161,6 +161,8 @@ def _parse_gold(gold: Any) -> Gold:
         and isinstance(gold.get("vault"), str | None)
         and isinstance(gold.get("snippets", []), list)
         and all(isinstance(snippet, str) for snippet in gold.get("snippets", []))
+        and isinstance(gold.get("pages", []), list)
+        and all(type(page) is int for page in gold.get("pages", []))
     )
     if not sound:
         raise ValueError(f"gold_supports: {gold!r:.60}, expected a list of anchors")

@@ -10,6 +10,7 @@ from functools import lru_cache
 from itertools import takewhile
 from typing import Final
 
+from pytest_rageval.metrics.deciding import has_whole_text, matches_by, reads_snippets, rule_for
 from pytest_rageval.metrics.matching import (
     Segments,
     anchor_segments,
@@ -26,9 +27,11 @@ from pytest_rageval.report.explain.values import ChunkReason, Role, Rule, indice
 from pytest_rageval.support.text import counted
 from pytest_rageval.values.case import Anchor, Case
 from pytest_rageval.values.record import CaseRecord, ScoreSettings
-from pytest_rageval.values.reply import RetrievedChunk
+from pytest_rageval.values.reply import MatchRule, RetrievedChunk
 
-LIES_THERE: Final = frozenset({"whole_document", "same_section", "below_section", "coarse_chunk"})
+LIES_THERE: Final = frozenset(
+    {"whole_document", "same_section", "below_section", "coarse_chunk", "quoted", "same_page"}
+)
 """Rules by which a chunk matches an anchor."""
 _CLOSENESS: Final[tuple[Rule, ...]] = (
     "other_document",
@@ -37,12 +40,16 @@ _CLOSENESS: Final[tuple[Rule, ...]] = (
     "path_case",
     "other_vault",
     "no_heading",
+    "undecided",
+    "other_page",
     "other_section",
     "above_section",
     "no_snippet",
     "coarse_chunk",
     "below_section",
     "same_section",
+    "same_page",
+    "quoted",
     "whole_document",
 )
 _NUMBER: Final = re.compile(r"\d+")
@@ -84,6 +91,9 @@ def relate(anchor: Anchor, name: str, chunk: RetrievedChunk, settings: ScoreSett
     case = settings.path_case
     if not same_document(document_key(anchor, case), document_key(chunk, case)):
         return _other_document(anchor, name, chunk, settings)
+    rule = _deciding_rule(anchor, chunk, settings)
+    if rule != "heading":
+        return _without_heading(anchor, name, chunk, rule, settings)
     wanted, found = anchor_segments(anchor), norm_heading(chunk.heading_path) or ()
     if starts_with(found, wanted):
         read = settings.snippets != "off" and bool(anchor.snippets)
@@ -93,8 +103,51 @@ def relate(anchor: Anchor, name: str, chunk: RetrievedChunk, settings: ScoreSett
     return _other_section(anchor, name, chunk, settings)
 
 
+def _deciding_rule(
+    anchor: Anchor, chunk: RetrievedChunk, settings: ScoreSettings
+) -> MatchRule | None:
+    rule = rule_for(anchor, chunk, settings)
+    # The text that decided may have been cut for storage.
+    read = "snippet" in (chunk.matched_by or ()) and bool(anchor.snippets)
+    return "snippet" if read and rule != "heading" else rule
+
+
+def _without_heading(
+    anchor: Anchor,
+    name: str,
+    chunk: RetrievedChunk,
+    rule: MatchRule | None,
+    settings: ScoreSettings,
+) -> Relation:
+    """Return the relation of a chunk of the anchor's document by another rule than headings."""
+    matches = rule is not None and matches_by(rule, anchor, chunk, settings)
+    why = "no heading reported" if chunk.heading_path is None else "the anchor names no heading"
+    if rule == "snippet":
+        if not has_whole_text(chunk) or matches:  # only the stored decision on a cut text is exact
+            which = "all snippets" if settings.snippets == "all" else "a snippet"
+            return Relation(rule="quoted", text=f"holds {which} of {name} ({why})")
+        text = f"document of {name}; its text lacks the snippets ({why})"
+        return Relation(rule="no_snippet", text=text)
+    if rule == "pages":
+        own = ", ".join(map(str, chunk.pages or ()))
+        if matches:
+            return Relation(rule="same_page", text=f"on page {own}, as {name} ({why})")
+        wanted = ", ".join(map(str, anchor.pages))
+        text = f"document of {name}; page {own}, not {wanted} ({why})"
+        return Relation(rule="other_page", text=text)
+    if rule == "document":
+        return Relation(rule="whole_document", text=f"{name} is the whole document")
+    text = f"document of {name}; no heading, full text or page to compare it by"
+    return Relation(rule="undecided", text=text)
+
+
 def same_place(anchor: Anchor, chunk: RetrievedChunk, settings: ScoreSettings) -> bool:
-    """Whether a chunk matches an anchor by document and headings."""
+    """Whether a chunk matches an anchor, by headings without regard to snippets."""
+    rule = rule_for(anchor, chunk, settings)
+    if rule != "heading":
+        case = settings.path_case
+        same = same_document(document_key(anchor, case), document_key(chunk, case))
+        return same and rule is not None and matches_by(rule, anchor, chunk, settings)
     return matches_anchor(anchor, chunk, replace(settings, snippets="off", coarse_chunks=False))
 
 
@@ -275,6 +328,8 @@ def _rule(
 ) -> _Ruling:
     if chunk.matched_golds is None:
         text = "undecided: snippets are read, and its full text was not reported"
+        if case is not None and not reads_snippets(case, settings):
+            text = "undecided: it has no heading, full text or page to compare with an anchor"
         return _Ruling(role="undecided", rule="undecided", text=text)
     if case is None:
         return _unknown_case(chunk)
@@ -348,6 +403,9 @@ def _other(
     nearest = max(range(len(relations)), key=lambda i: (*relations[i].closeness, -i))
     relation = relations[nearest]
     if relation.lies_there:
+        if relation.rule == "quoted":
+            text = f"document of gold [{nearest}]; its full text lacks the snippets"
+            return _Ruling(role="other", rule="no_snippet", text=text)
         if same_place(case.gold_supports[nearest], chunk, settings):
             text = f"in gold [{nearest}]'s section, but its full text lacks the snippets"
             return _Ruling(role="other", rule="no_snippet", text=text)

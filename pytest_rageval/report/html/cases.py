@@ -283,6 +283,10 @@ def _chunks(record: CaseRecord) -> tuple[ChunkView, ...] | None:
 
 
 def _chunk_facts(chunk: RetrievedChunk, rank: int) -> Iterator[str]:
+    if chunk.pages:
+        yield f"page{'s' * (len(chunk.pages) > 1)} {', '.join(map(str, chunk.pages))}"
+    if chunk.matched_by and chunk.matched_by != ("heading",):
+        yield f"compared by {', '.join(chunk.matched_by)}"
     if chunk.start_line is not None:
         yield f"lines {chunk.start_line}-{chunk.end_line or chunk.start_line}"
     if chunk.score_final is not None:

@@ -38,6 +38,7 @@ from pytest_rageval.report.html.values import (
     Trend,
     TrendRow,
 )
+from pytest_rageval.report.matching import rules_text
 from pytest_rageval.report.target_faults import chunk_sentences
 from pytest_rageval.report.text.comparison import verdict_word
 from pytest_rageval.report.text.summary import HEADLINE, change_text
@@ -152,6 +153,8 @@ def _facts(run: StoredRun) -> Iterator[tuple[str, str]]:
             yield name, found
     if value(run.config, "git", "dirty") is True:
         yield "Git tree", "had uncommitted changes"
+    if rules := rules_text(part(run.metrics, "matching")):
+        yield "Evidence by", rules
     asked = [name for name in items(run.config, "asked") if isinstance(name, str)]
     if asked:
         yield "Asked", ", ".join(asked)

@@ -16,6 +16,7 @@ from typing import Final
 from pytest_rageval.analysis.aggregate.target_faults import group_errors
 from pytest_rageval.analysis.trust.reliability import reliability_lines, worst_disagreements
 from pytest_rageval.metrics.registry import METRICS, unit_of
+from pytest_rageval.report.matching import rules_text
 from pytest_rageval.report.text.lines import detectable_size
 from pytest_rageval.report.text.summary import (
     GROUP_COLUMNS,
@@ -54,6 +55,8 @@ def _lines(view: SummaryView) -> Iterator[str]:
     )
     if aggregate.stages:
         yield from ("", f"Failure stages: {', '.join(stage_counts(aggregate))}.")
+    if rules := rules_text(aggregate.matching):
+        yield from ("", f"Chunks compared with evidence by {rules}.")
     yield from _target_faults(view)
     yield from baseline_line(view.gate)
     yield from check_table(view.gate)

@@ -21,6 +21,7 @@ from pytest_rageval.analysis.trust.reliability import (
 from pytest_rageval.metrics.registry import METRICS, unit_of
 from pytest_rageval.metrics.scoring import below_pass_line
 from pytest_rageval.report.explain.verdict import missing_facts, unsupported_claims
+from pytest_rageval.report.matching import rules_text
 from pytest_rageval.report.text.lines import (
     VERDICTS,
     Line,
@@ -131,6 +132,8 @@ def render_summary(view: SummaryView, *, width: int = 80, verbosity: int = 0) ->
         cut_short = [*wrapped("note", view.gave_up, width, "yellow")] if view.gave_up else []
         return [*cut_short, *_gate_lines(view, width), *_command_lines("go on", view.resume, width)]
     lines: list[Line] = [*_run_lines(view, width), *_stage_lines(view, width)]
+    if rules := rules_text(view.aggregate.matching):
+        lines += wrapped("evidence", f"chunks compared by {rules}", width)
     lines += _metric_table(view, width, verbosity)
     lines += _group_table("category", view.aggregate.by_category, view, width)
     if verbosity > 0:

@@ -20,7 +20,8 @@ from pytest_rageval.authoring.generation.generate import (
 from pytest_rageval.authoring.linting.anchors import AnchorIndex
 from pytest_rageval.authoring.linting.findings import PlacedCase
 from pytest_rageval.authoring.notes import Note, parse_note, read_notes
-from pytest_rageval.metrics.matching import decide_chunks, norm_text
+from pytest_rageval.metrics.deciding import decide_chunks
+from pytest_rageval.metrics.matching import norm_text
 from pytest_rageval.project.case_reader import load_cases, parse_case
 from pytest_rageval.server.config import ReferenceConfig
 from pytest_rageval.server.server import start_in_thread

@@ -14,7 +14,7 @@ import pytest
 from pytest_rageval.authoring.labelling.store import labels_path
 from pytest_rageval.cli import main as cli
 from pytest_rageval.cli.output import ExitCode
-from pytest_rageval.metrics.matching import decide_chunks
+from pytest_rageval.metrics.deciding import decide_chunks
 from pytest_rageval.project.case_reader import load_cases
 from pytest_rageval.server.config import ReferenceConfig
 from pytest_rageval.server.server import ServerHandle, start_in_thread

@@ -1,0 +1,275 @@
+"""Decisions on retrieved chunks: the anchors of a case that each matches, and by which rule.
+
+In mode ``heading`` headings decide. In mode ``auto`` the first rule decides that chunk and anchor
+allow: heading, snippet, pages, document (docs/metrics.md#matching). Pure.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Final
+
+from pytest_rageval.metrics.matching import (
+    anchor_segments,
+    document_key,
+    matches_anchor,
+    norm_path,
+    order_chunks,
+    same_document,
+)
+from pytest_rageval.values.case import Anchor, Case, MatchingMode
+from pytest_rageval.values.record import CaseRecord, Reported, ScoreSettings
+from pytest_rageval.values.reply import MATCH_RULES, MatchRule, RetrievedChunk
+
+UNDECIDED: Final = "undecided"
+"""Name, beside the rules, of chunks that no rule can compare with an anchor of the case."""
+_BY_HEADING: Final[tuple[MatchRule, ...]] = ("heading",)
+
+
+def anchors_of(case: Case) -> tuple[Anchor, ...]:
+    """Return the gold and the irrelevant supports of a case."""
+    return case.gold_supports + case.irrelevant_supports
+
+
+def has_heading_anchor(case: Case) -> bool:
+    """Return whether any gold or irrelevant support of a case names a heading."""
+    return any(anchor_segments(anchor) for anchor in anchors_of(case))
+
+
+def reads_snippets(case: Case, settings: ScoreSettings) -> bool:
+    """Return whether the rule of headings, too, depends on the texts of chunks."""
+    in_use = settings.snippets != "off" or settings.coarse_chunks
+    return in_use and any(anchor.snippets for anchor in anchors_of(case))
+
+
+def has_whole_text(chunk: RetrievedChunk) -> bool:
+    """Return whether a chunk has its text, and not only the beginning."""
+    return chunk.text is not None and not chunk.text_truncated
+
+
+class ReportedParts:
+    """Collects which parts the chunks of a run have at all; without chunks all of them count."""
+
+    def __init__(self) -> None:
+        self._any = self.headings = self.texts = self.pages = False
+
+    def add(self, chunks: Iterable[RetrievedChunk]) -> None:
+        """Take the chunks of one reply."""
+        for chunk in chunks:
+            self._any = True
+            self.headings = self.headings or chunk.heading_path is not None
+            self.texts = self.texts or has_whole_text(chunk)
+            self.pages = self.pages or bool(chunk.pages)
+
+    def found(self) -> Reported:
+        """Return the facts, without those about citations."""
+        none = not self._any
+        return Reported(
+            headings=self.headings or none,
+            texts=self.texts or none,
+            pages=self.pages or none,
+        )
+
+
+def rule_for(anchor: Anchor, chunk: RetrievedChunk, settings: ScoreSettings) -> MatchRule | None:
+    """Return the rule that compares a chunk with an anchor of its document; None: none can.
+
+    Args:
+        anchor: gold or irrelevant support.
+        chunk: of its document, with its whole text if that is known.
+        settings: ``matching_mode`` and ``headings_reported`` are used.
+    """
+    if settings.matching_mode == "heading":
+        return "heading"
+    section = bool(anchor_segments(anchor))
+    if chunk.heading_path is not None and (section or not anchor.pages):
+        return "heading"
+    if anchor.snippets and has_whole_text(chunk):
+        return "snippet"
+    if anchor.pages and chunk.pages:
+        return "pages"
+    if not section and not anchor.pages:
+        return "document"
+    # Where others have a heading, a chunk without one is text before the first.
+    return "heading" if section and settings.headings_reported else None
+
+
+def matches_by(
+    rule: MatchRule, anchor: Anchor, chunk: RetrievedChunk, settings: ScoreSettings
+) -> bool:
+    """Return whether a chunk matches an anchor of its document by a rule."""
+    match rule:
+        case "heading":
+            return matches_anchor(anchor, chunk, settings)
+        case "snippet":
+            # Its patterns take long to compile, and only chunks without headings need them.
+            from pytest_rageval.metrics.quotes import holds_quote
+
+            found = (holds_quote(snippet, chunk.text or "") for snippet in anchor.snippets)
+            return all(found) if settings.snippets == "all" else any(found)
+        case "pages":
+            return not set(anchor.pages).isdisjoint(chunk.pages or ())
+        case "document":
+            return True
+
+
+def precision_of(rule: MatchRule, anchor: Anchor) -> tuple[int, bool]:
+    """Return a number that is larger for a more specific match with an anchor."""
+    return len(anchor_segments(anchor)), rule in {"snippet", "pages"}
+
+
+class _Decider:
+    """Comparison of chunks with the anchors of one case, which are normalised once."""
+
+    def __init__(self, case: Case, settings: ScoreSettings) -> None:
+        self._settings = settings
+        self._path_case = settings.path_case
+        self._golds = case.gold_supports
+        self._irrelevant = case.irrelevant_supports
+        anchors = anchors_of(case)
+        # Most chunks are from documents without an anchor.
+        self._paths = {norm_path(a.rel_path, settings.path_case) for a in anchors}
+        self._reads_snippets = reads_snippets(case, settings)
+        heading_mode = settings.matching_mode == "heading"
+        # A chunk with a heading has one rule for all anchors, unless one names pages alone.
+        self._headings_suffice = heading_mode or not names_pages(case)
+        self._null_is_heading = heading_mode
+        self._texts_needed: list[tuple[int, ...]] = []
+        if not heading_mode and not settings.headings_reported:
+            # As with headings, a missing text is missing whatever the document of its chunk.
+            self._texts_needed = [
+                anchor.pages
+                for anchor in anchors
+                if anchor.snippets and (anchor_segments(anchor) or anchor.pages)
+            ]
+
+    def decide(self, chunk: RetrievedChunk) -> RetrievedChunk:
+        if (chunk.text is None or chunk.text_truncated) and self._lacks_text(chunk):
+            return chunk
+        if norm_path(chunk.rel_path, self._path_case) not in self._paths:
+            return chunk.decided((), irrelevant=False)
+        by_heading = chunk.heading_path is not None or self._null_is_heading
+        if by_heading and self._headings_suffice:
+            return self._by_headings(chunk)
+        return self._by_rules(chunk)
+
+    def _lacks_text(self, chunk: RetrievedChunk) -> bool:
+        """Return whether a chunk without a text needs it, or was decided when it had one."""
+        if self._reads_snippets or "snippet" in (chunk.matched_by or ()):
+            return True
+        unread = self._texts_needed and chunk.heading_path is None
+        return bool(unread) and any(not (chunk.pages and pages) for pages in self._texts_needed)
+
+    def _by_headings(self, chunk: RetrievedChunk) -> RetrievedChunk:
+        golds = tuple([i for i, gold in enumerate(self._golds) if self._at(gold, chunk)])
+        bad = [anchor for anchor in self._irrelevant if self._at(anchor, chunk)]
+        irrelevant = False
+        if bad:
+            # The more specific anchor wins; on a tie the irrelevant one.
+            deepest_bad = max(len(anchor_segments(anchor)) for anchor in bad)
+            deepest_gold = max((len(anchor_segments(self._golds[i])) for i in golds), default=-1)
+            irrelevant = deepest_bad >= deepest_gold
+        return chunk.decided(() if irrelevant else golds, irrelevant=irrelevant, rules=_BY_HEADING)
+
+    def _at(self, anchor: Anchor, chunk: RetrievedChunk) -> bool:
+        return matches_anchor(anchor, chunk, self._settings)
+
+    def _by_rules(self, chunk: RetrievedChunk) -> RetrievedChunk:
+        used: set[MatchRule] = set()
+        golds, best_gold, best_bad = [], (-1, False), (-1, False)
+        key = document_key(chunk, self._path_case)
+        n_golds = len(self._golds)
+        for index, anchor in enumerate((*self._golds, *self._irrelevant)):
+            if not same_document(document_key(anchor, self._path_case), key):
+                continue
+            rule = rule_for(anchor, chunk, self._settings)
+            if rule is None:
+                return chunk.decided(None, irrelevant=None, rules=None)
+            used.add(rule)
+            if not matches_by(rule, anchor, chunk, self._settings):
+                continue
+            precision = precision_of(rule, anchor)
+            if index < n_golds:
+                golds.append(index)
+                best_gold = max(best_gold, precision)
+            else:
+                best_bad = max(best_bad, precision)
+        irrelevant = best_bad[0] >= 0 and best_bad >= best_gold
+        rules = tuple([rule for rule in MATCH_RULES if rule in used])
+        return chunk.decided(() if irrelevant else tuple(golds), irrelevant=irrelevant, rules=rules)
+
+
+def decide_chunks(
+    case: Case, chunks: Sequence[RetrievedChunk], settings: ScoreSettings
+) -> tuple[RetrievedChunk, ...]:
+    """Return the chunks in rank order, with ``matched_golds``, ``irrelevant`` and ``matched_by``.
+
+    If a text is needed and a chunk has none, or only the beginning, an earlier decision, made with
+    the text, is kept; without one the fields stay None: it cannot be decided.
+    """
+    decider = _Decider(case, settings)
+    return tuple([decider.decide(chunk) for chunk in order_chunks(chunks)])
+
+
+def unreadable_anchor(case: Case, settings: ScoreSettings) -> str | None:
+    """Return the reason why an anchor of a case cannot be compared in a run; None: all can.
+
+    It depends on the parts that the run reports, never on which chunks came back.
+    """
+    auto = settings.matching_mode == "auto"
+    if settings.headings_reported and not (auto and names_pages(case)):
+        return None
+    for anchor in anchors_of(case):
+        section = bool(anchor_segments(anchor))
+        needs = {"a heading": settings.headings_reported} if section else {}
+        if auto and anchor.snippets and (section or anchor.pages):
+            needs["its whole text"] = settings.texts_reported
+        if auto and anchor.pages:
+            needs["its pages"] = settings.pages_reported
+        if any(needs.values()) or not needs:
+            continue
+        if list(needs) == ["a heading"]:
+            return "No chunk of the run reports a heading, and the case names one."
+        *most, last = needs
+        lacking = f"{', '.join(most)} or {last}" if most else last
+        return f"No chunk of the run reports {lacking}, which an anchor of the case needs."
+    return None
+
+
+def names_pages(case: Case) -> bool:
+    """Return whether any gold or irrelevant support of a case names pages."""
+    for anchor in anchors_of(case):  # for every case of a run, so not with any()
+        if anchor.pages:
+            return True
+    return False
+
+
+def relevant_facts(case: Case, reported: Reported, mode: MatchingMode) -> Reported:
+    """Return the facts of a run with texts and pages reported where a case does not need them."""
+    paged, by_headings = names_pages(case), mode == "heading"
+    if by_headings or (reported.headings and not paged):
+        return replace(reported, texts=True, pages=True)
+    quoted = any(anchor.snippets for anchor in anchors_of(case))
+    return replace(reported, texts=reported.texts or not quoted, pages=reported.pages or not paged)
+
+
+def count_rules(record: CaseRecord, counts: Counter[str] | None = None) -> Counter[str]:
+    """Count the chunks in the cut of a record by the rules that compared them with anchors.
+
+    Chunks of documents without an anchor are left out; ``undecided`` counts those that no rule can
+    compare. Records of older versions, which name no rule, were decided by headings.
+
+    Args:
+        record: decided.
+        counts: of other records, to add to; None: begin.
+    """
+    counts = Counter() if counts is None else counts
+    for chunk in (record.retrieved_chunks or ())[: record.k]:
+        if chunk.matched_by:
+            for rule in chunk.matched_by:
+                counts[rule] += 1
+        elif chunk.matched_by is None:
+            counts[UNDECIDED if chunk.matched_golds is None else "heading"] += 1
+    return counts

@@ -1,0 +1,24 @@
+"""The rules of matching in words."""
+
+from __future__ import annotations
+
+import pytest
+
+from pytest_rageval.report.matching import rules_text
+
+
+@pytest.mark.parametrize(
+    ("matching", "text"),
+    [
+        ({}, ""),
+        ({"heading": 12}, ""),
+        ({"heading": 12, "snippet": 0}, ""),
+        ({"snippet": 40, "heading": 812, "undecided": 2}, "heading 812, snippet 40, undecided 2"),
+        ({"document": 3}, "document 3"),
+        ({"heading": "many", "other": 4}, ""),
+    ],
+)
+def test_rules_are_named_unless_headings_decided_alone(
+    matching: dict[str, object], text: str
+) -> None:
+    assert rules_text(matching) == text
