@@ -258,6 +258,13 @@ def _answer() -> list[MetricInfo]:
             True,
             f"{_CITED}, with a recency_conflict_rule and at least two golds",
         ),
+        (
+            "answer_rules_pass_rate",
+            "Answers that keep every rule",
+            "higher",
+            True,
+            "cases with answer_rules",
+        ),
         ("abstention_accuracy", "Abstention accuracy", "higher", True, "unanswerable cases"),
         (
             "hallucination_rate_unanswerable",

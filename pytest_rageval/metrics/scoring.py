@@ -30,6 +30,7 @@ from pytest_rageval.metrics.retrieval import (
     score_scope,
     scores_before_rerank,
 )
+from pytest_rageval.metrics.rules import score_rules
 from pytest_rageval.metrics.view import (
     FAILED,
     CaseView,
@@ -63,6 +64,7 @@ _FAMILIES: Final[tuple[Callable[[CaseView], Scores], ...]] = (
     score_context,
     score_citations,
     score_citation_support,
+    score_rules,
     score_abstention,
     score_judged,
 )
@@ -147,7 +149,12 @@ EXPECTED: Final = {
     "abstention_accuracy": 1.0,
     "over_abstention_rate": 0.0,
 }
-ANSWER_KEYS: Final = ("attribution_hit_rate", "groundedness", "correctness")
+ANSWER_KEYS: Final = (
+    "attribution_hit_rate",
+    "answer_rules_pass_rate",
+    "groundedness",
+    "correctness",
+)
 """Metrics behind the stages of a flawed answer."""
 _EMPTY_INDEX_COUNTS: Final = ("docs_processed", "chunks_embedded")
 
@@ -237,7 +244,9 @@ def find_failure_stage(
     if metrics["specificity_accuracy"] == 0 or metrics["leak_rate"] == 1:
         trapped = "irrelevant_retrieved"
     if not view.case.answerable:
-        return "hallucinated" if metrics["hallucination_rate_unanswerable"] == 1 else trapped
+        if metrics["hallucination_rate_unanswerable"] == 1:
+            return "hallucinated"
+        return trapped or _broken_rule(metrics)
     return _lost_evidence(view, metrics, before_rerank) or trapped or _bad_answer(view, metrics)
 
 
@@ -277,7 +286,11 @@ def _bad_answer(view: CaseView, metrics: Metrics) -> FailureStage | None:
         return "incorrect"
     if below_pass_line("correctness", metrics):
         return "not_used" if unused_facts(view) else "incorrect"
-    return None
+    return _broken_rule(metrics)
+
+
+def _broken_rule(metrics: Metrics) -> FailureStage | None:
+    return "incorrect" if metrics["answer_rules_pass_rate"] == 0 else None
 
 
 def _conflict_uncited(metrics: Metrics) -> bool:

@@ -68,7 +68,7 @@ _FLAW_KEYS: Final[dict[str, tuple[str, ...]]] = {
     "not_cited": ("attribution_hit_rate",),
     "ungrounded": ("groundedness",),
     "not_used": ("correctness", "context_utilization"),
-    "incorrect": ("correctness",),
+    "incorrect": ("correctness", "answer_rules_pass_rate"),
 }
 """Metrics behind each stage of a flawed answer."""
 

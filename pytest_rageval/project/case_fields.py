@@ -16,7 +16,16 @@ from pydantic import ConfigDict, Field, StrictBool, StrictInt, StrictStr, TypeAd
 from typing_extensions import TypedDict
 
 from pytest_rageval.metrics.matching import norm_heading, norm_path, norm_text
-from pytest_rageval.values.case import Anchor, Case, Difficulty, RecencyRule, Review
+from pytest_rageval.support.patterns import PatternError, compile_pattern
+from pytest_rageval.values.case import (
+    RULE_KINDS,
+    Anchor,
+    AnswerRule,
+    Case,
+    Difficulty,
+    RecencyRule,
+    Review,
+)
 
 if TYPE_CHECKING:
     from pytest_rageval.support.json_text import Loc
@@ -72,6 +81,29 @@ class AnchorLine(TypedDict, total=False):
     ]
 
 
+@with_config(ConfigDict(extra="forbid", title="Answer rule"))
+class RuleLine(TypedDict, total=False):
+    """A rule on the text of the answer: one of contains, not_contains and matches."""
+
+    contains: Annotated[NotBlank, Field(description="Text that the answer must hold.")]
+    not_contains: Annotated[NotBlank, Field(description="Text that the answer must not hold.")]
+    matches: Annotated[
+        NotBlank,
+        Field(
+            description="Regular expression that occurs in the answer, without look-around and "
+            "back-references."
+        ),
+    ]
+    ignore_case: Annotated[
+        StrictBool | None, Field(description="By default yes, but no for matches.")
+    ]
+    ignore_whitespace: Annotated[
+        StrictBool | None,
+        Field(description="A run of whitespace is a blank; by default yes, but no for matches."),
+    ]
+
+
+ARule = Annotated[RuleLine, 'a rule such as {"contains": "30 days"}']
 AnAnchor = Annotated[AnchorLine, 'an anchor such as {"rel_path": "a.md", "heading_path": "# A"}']
 Group = Annotated[
     list[Index],
@@ -105,6 +137,11 @@ class CaseLine(TypedDict, total=False):
     ]
     expected_answer: Annotated[
         StrictStr | None, Field(description="Reference answer for the judge.")
+    ]
+    answer_rules: Annotated[
+        list[ARule],
+        Field(description="Rules on the text of the answer, which keeps all of them."),
+        "a list of rules",
     ]
     gold_supports: Annotated[
         list[AnAnchor],
@@ -175,10 +212,14 @@ def case_json_schema() -> dict[str, Any]:
     schema = CASE_LINE.json_schema()
     _add_defaults(schema["properties"], Case)
     _add_defaults(schema["$defs"]["AnchorLine"]["properties"], Anchor)
+    _add_defaults(schema["$defs"]["RuleLine"]["properties"], AnswerRule)
+    for kind in RULE_KINDS:
+        del schema["$defs"]["RuleLine"]["properties"][kind]["default"]
+    schema["$defs"]["RuleLine"]["oneOf"] = [{"required": [kind]} for kind in RULE_KINDS]
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
 
 
-def _add_defaults(properties: dict[str, Any], kind: type[Case | Anchor]) -> None:
+def _add_defaults(properties: dict[str, Any], kind: type[Case | Anchor | AnswerRule]) -> None:
     for one in fields(kind):
         if one.default is not MISSING:
             default = list(one.default) if isinstance(one.default, tuple) else one.default
@@ -211,6 +252,7 @@ def find_faults(line: CaseLine) -> Iterator[tuple[Loc, str]]:
         yield ("gold_supports",), message
     yield from _path_faults("gold_supports", golds)
     yield from _path_faults("irrelevant_supports", irrelevant)
+    yield from _answer_rule_faults(line.get("answer_rules", []))
     yield from _group_faults(line.get("required_support_groups") or [], len(golds))
     if len(golds) + len(irrelevant) > 1:
         yield from _equal_anchors(golds, irrelevant)
@@ -220,6 +262,20 @@ def _path_faults(kind: str, anchors: Sequence[AnchorLine]) -> Iterator[tuple[Loc
     for index, anchor in enumerate(anchors):
         if not norm_path(anchor["rel_path"]):
             yield (kind, index, "rel_path"), f"{anchor['rel_path']!r}, expected a file's path"
+
+
+def _answer_rule_faults(rules: Sequence[RuleLine]) -> Iterator[tuple[Loc, str]]:
+    for index, rule in enumerate(rules):
+        kinds = [kind for kind in RULE_KINDS if kind in rule]
+        if len(kinds) != 1:
+            came = " and ".join(kinds) or "no rule"
+            yield ("answer_rules", index), f"{came}, expected one of {', '.join(RULE_KINDS)}"
+        elif "matches" in rule:
+            try:
+                compile_pattern(rule["matches"], ignore_case=bool(rule.get("ignore_case")))
+            except PatternError as error:
+                place = ("answer_rules", index, "matches")
+                yield place, f"{error} (no look-around, no back-references)"
 
 
 def _group_faults(groups: Sequence[Sequence[int]], n_golds: int) -> Iterator[tuple[Loc, str]]:

@@ -36,7 +36,7 @@ from pytest_rageval.support.jsonl import (
     repeated_id,
 )
 from pytest_rageval.support.text import clean
-from pytest_rageval.values.case import Anchor, Case
+from pytest_rageval.values.case import Anchor, AnswerRule, Case
 from pytest_rageval.values.errors import DatasetError, Fault, faults_error
 
 _CANONICAL: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
@@ -113,10 +113,13 @@ _SENT_DEFAULTS: Final[Mapping[str, Any]] = {
     for one in dataclasses.fields(Case)
     if one.name in _NOT_HASHED
 }
-_ANCHOR_DEFAULTS: Final = {one.name: one.default for one in dataclasses.fields(Anchor)}
+_PART_DEFAULTS: Final[Mapping[type, Mapping[str, Any]]] = {
+    part: {one.name: one.default for one in dataclasses.fields(part)}
+    for part in (Anchor, AnswerRule)
+}
 
 
-def _content(value: Case | Anchor, defaults: Mapping[str, Any]) -> dict[str, Any]:
+def _content(value: Case | Anchor | AnswerRule, defaults: Mapping[str, Any]) -> dict[str, Any]:
     content = {}
     for name, default in defaults.items():
         item = getattr(value, name)
@@ -124,7 +127,7 @@ def _content(value: Case | Anchor, defaults: Mapping[str, Any]) -> dict[str, Any
             continue
         if isinstance(item, tuple):
             item = [
-                _content(part, _ANCHOR_DEFAULTS) if isinstance(part, Anchor) else part
+                _content(part, _PART_DEFAULTS[type(part)]) if type(part) in _PART_DEFAULTS else part
                 for part in item
             ]
         content[name] = item
@@ -169,6 +172,8 @@ def _case(line: CaseLine) -> Case:
     given = cast(dict[str, Any], line)
     for name in _ANCHORS & given.keys():
         given[name] = tuple([Anchor(**_tuples(anchor)) for anchor in given[name]])
+    if "answer_rules" in given:
+        given["answer_rules"] = tuple([AnswerRule(**rule) for rule in given["answer_rules"]])
     return Case(**_tuples(given))
 
 

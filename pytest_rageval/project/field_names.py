@@ -13,6 +13,7 @@ ALIASES: Final[Mapping[str, tuple[str, ...]]] = {
         "expected_output", "ideal", "expected",
     ),
     "expected_key_facts": ("expected_key_facts", "key_facts", "facts", "must_contain"),
+    "answer_rules": ("answer_rules",),
     "gold_supports": (
         "gold_supports", "expected_references", "gold", "golds", "references", "sources",
         "relevant_documents", "expected_sources",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Final, Literal, get_args
 
 FolderMode = Literal["off", "on", "on_with_fallback"]
 RecencyRule = Literal["cite_newer", "acknowledge_both", "cite_both"]
@@ -33,6 +33,46 @@ class Anchor:
     """Compared only where the target reports a vault."""
 
 
+RuleKind = Literal["contains", "not_contains", "matches"]
+RULE_KINDS: Final[tuple[RuleKind, ...]] = get_args(RuleKind)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerRule:
+    """A rule on the text of an answer; exactly one of the first three is set."""
+
+    contains: str | None = None
+    not_contains: str | None = None
+    matches: str | None = None
+    """A regular expression in the syntax of the Rust crate ``regex``."""
+    ignore_case: bool | None = None
+    """None: yes for texts, no for a pattern; likewise ``ignore_whitespace``."""
+    ignore_whitespace: bool | None = None
+    """Whether a run of whitespace counts as one blank."""
+
+    @property
+    def kind(self) -> RuleKind:
+        """The field that is set."""
+        return next((kind for kind in RULE_KINDS if getattr(self, kind) is not None), "contains")
+
+    @property
+    def text(self) -> str:
+        """The text or pattern of the rule."""
+        text: str | None = getattr(self, self.kind)
+        return text or ""
+
+    @property
+    def ignores_case(self) -> bool:
+        """``ignore_case``, or its default."""
+        return self.kind != "matches" if self.ignore_case is None else self.ignore_case
+
+    @property
+    def ignores_whitespace(self) -> bool:
+        """``ignore_whitespace``, or its default."""
+        given = self.ignore_whitespace
+        return self.kind != "matches" if given is None else given
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
     """One question with its expected answer and evidence (one line of a case file)."""
@@ -42,6 +82,7 @@ class Case:
     answerable: bool = True
     expected_key_facts: tuple[str, ...] = ()
     expected_answer: str | None = None
+    answer_rules: tuple[AnswerRule, ...] = ()
     gold_supports: tuple[Anchor, ...] = ()
     irrelevant_supports: tuple[Anchor, ...] = ()
     required_support_groups: tuple[tuple[int, ...], ...] | None = None

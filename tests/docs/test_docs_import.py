@@ -11,7 +11,7 @@ from typing import Any
 import click
 import pytest
 
-from pytest_rageval.authoring.interchange.promptfoo import _ANSWERS, _FACTS, _QUESTION
+from pytest_rageval.authoring.interchange.promptfoo import _ANSWERS, _QUESTION, _RULES
 from pytest_rageval.authoring.interchange.registry import FORMATS
 from pytest_rageval.cli import main as cli
 from pytest_rageval.project.case_reader import load_cases
@@ -96,7 +96,7 @@ def test_names_that_are_said_to_be_known_are() -> None:
     known = {name for names in ALIASES.values() for name in names}
     assert {"query", "answer", "ground_truth", "expected_references", "type"} <= known
     assert {"question", "query", "input", "prompt"} <= set(_QUESTION)
-    assert {"contains", "icontains"} <= _FACTS
+    assert {"contains", "icontains", "not-contains", "regex"} <= _RULES.keys()
     assert {"equals", "similar", "factuality", "context-recall"} <= set(_ANSWERS)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 Values = dict[str, Any]
@@ -45,6 +46,28 @@ def leak(row: Values, irrelevant: list[bool | None] | None, dead: bool) -> Cell:
     if True in irrelevant:
         return 1.0
     return NA if None in irrelevant else 0.0
+
+
+def rules(case: Values, answer: str, failed: bool) -> Cell:
+    """Whether an answer keeps every rule, by Python's own engine."""
+    if not case.get("answer_rules"):
+        return NA
+    return ERROR if failed else float(all(kept(rule, answer) for rule in case["answer_rules"]))
+
+
+def kept(rule: Values, answer: str) -> bool:
+    """Apply one rule."""
+    pattern = rule.get("matches")
+    fold = rule.get("ignore_case", pattern is None)
+    blanks = rule.get("ignore_whitespace", pattern is None)
+    text, wanted = answer, str(rule.get("contains", rule.get("not_contains")))
+    if blanks:
+        text, wanted = re.sub(r"\s+", " ", text), re.sub(r"\s+", " ", wanted)
+    if pattern is not None:
+        return re.search(pattern, text, re.IGNORECASE if fold else 0) is not None
+    if fold:
+        text, wanted = text.casefold(), wanted.casefold()
+    return (wanted in text) is ("contains" in rule)
 
 
 def tokens(cut: list[Values] | None, dead: bool) -> list[int] | str:

@@ -254,6 +254,11 @@ def case(rng: Random) -> Values:
         made["recency_conflict_rule"] = rng.choice(rules)
     if chance(rng, 0.15):
         made["k"] = rng.choice((1, 2, 3, 30))
+    if chance(rng, 0.3):
+        made["answer_rules"] = [
+            rng.choice(({"contains": "IT IS"}, {"not_contains": "File"}, {"matches": r"\d|so\."}))
+            for _ in range(rng.randint(1, 2))
+        ]
     if chance(rng, 0.4):
         made |= rng.choice(({"metadata": {"user": "ana"}}, {"tags": ["acl"]}))
     return made

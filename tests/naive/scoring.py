@@ -44,6 +44,7 @@ SCOPE = ("scope_miss_rate", "scope_selection_miss_rate", "scope_any_excluded_rat
 RETRIEVAL = (*ANCHOR_LEVEL, *DOCUMENT_LEVEL, "negative_accuracy")
 CONTEXT = (
     "leak_rate",
+    "answer_rules_pass_rate",
     "context_tokens",
     "fact_recall_in_context",
     "context_utilization",
@@ -134,7 +135,10 @@ def context(of: Row, row: Values) -> dict[str, Cell]:
     cells: dict[str, Cell] = {"fact_recall_in_context": recall, **lengths(of, cut)}
     cells["leak_rate"] = leaks(of, row)
     if of.retrieval_only:
-        return cells | dict.fromkeys(("context_utilization", *evidence.SUPPORT), NA)
+        keys = ("context_utilization", "answer_rules_pass_rate", *evidence.SUPPORT)
+        return cells | dict.fromkeys(keys, NA)
+    answer = of.response.get("answer") or ""
+    cells["answer_rules_pass_rate"] = evidence.rules(of.case, answer, of.failed)
     flag = of.response.get("abstained")
     abstained = (of.judge or {}).get("abstained") if flag is None else flag
     cells["context_utilization"] = evidence.utilization(row, recall, of.failed)
@@ -409,6 +413,8 @@ def outcome(of: Row, cells: dict[str, Cell]) -> str:
     numbers = {key: cell for key, cell in cells.items() if not isinstance(cell, str)}
     if any(numbers.get(key, want) != want for key, want in wanted.items()):
         return "missed"
+    if numbers.get("answer_rules_pass_rate") == 0:
+        return "flawed"
     lowest = {"attribution_hit_rate": 1.0, "groundedness": 4.0, "correctness": 4.0}
     if of.answerable and any(numbers.get(key, low) < low for key, low in lowest.items()):
         return "flawed"

@@ -247,6 +247,28 @@ def test_an_id_may_hold_what_a_node_id_can(case_id: str) -> None:
         ({"category": ""}, "category", "expected a name without spaces"),
         ({"difficulty": "hrad"}, "difficulty", "hard or null, did you mean 'hard'?"),
         (
+            {"answer_rules": [{"contains": "a"}, {"contains": "b", "matches": "c"}]},
+            "answer_rules[1]",
+            "contains and matches, expected one of contains, not_contains, matches",
+        ),
+        (
+            {"answer_rules": [{"ignore_case": True}]},
+            "answer_rules[0]",
+            "no rule, expected one of contains, not_contains, matches",
+        ),
+        (
+            {"answer_rules": [{"matches": "(?=a)"}]},
+            "answer_rules[0].matches",
+            "not a pattern: look-around, including look-ahead and look-behind, is not supported "
+            "(no look-around, no back-references)",
+        ),
+        (
+            {"answer_rules": [{"matches": "(a{1,100}){1,100}"}]},
+            "answer_rules[0].matches",
+            "its counts multiply to 10,000, expected at most 200, so that a search takes no time "
+            "(no look-around, no back-references)",
+        ),
+        (
             {"recency_conflict_rule": "cite_new"},
             "recency_conflict_rule",
             "cite_both or null, did you mean 'cite_newer'?",
@@ -556,6 +578,27 @@ def test_what_changes_neither_asking_nor_scoring_keeps_the_hash(change: dict[str
 )
 def test_what_changes_asking_or_scoring_changes_the_hash(change: dict[str, Any]) -> None:
     assert case_hash(parse_case({**FULL, **change})) != case_hash(parse_case(FULL))
+
+
+def test_every_part_of_a_rule_changes_the_hash_and_no_rule_keeps_it() -> None:
+    rules: list[dict[str, Any]] = [
+        {"contains": "a"},
+        {"not_contains": "a"},
+        {"matches": "a"},
+        {"contains": "a", "ignore_case": True},
+        {"contains": "a", "ignore_whitespace": True},
+    ]
+    hashes = [case_hash(parse_case({**FULL, "answer_rules": [rule]})) for rule in rules]
+    assert len({*hashes, case_hash(parse_case(FULL))}) == len(rules) + 1
+    assert case_hash(parse_case({**FULL, "answer_rules": []})) == case_hash(parse_case(FULL))
+
+
+def test_a_faulty_rule_names_file_line_and_field(tmp_path: Path) -> None:
+    good = {"id": "a", "question": "q"}
+    bad = {"id": "b", "question": "q", "answer_rules": [{"contains": "x"}, {"matches": "("}]}
+    (fault,) = faults_of(write(tmp_path, good, bad))
+    assert str(fault).startswith("evals/cases.jsonl:2:")
+    assert "answer_rules[1].matches: not a pattern: unclosed group" in str(fault)
 
 
 def test_answerable_changes_the_hash() -> None:

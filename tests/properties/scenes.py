@@ -20,7 +20,7 @@ from pytest_rageval.metrics.matching import norm_heading, norm_path
 from pytest_rageval.metrics.registry import METRICS
 from pytest_rageval.metrics.view import Verdicts
 from pytest_rageval.project.case_reader import LocatedCase
-from pytest_rageval.values.case import Anchor, Case, RecencyRule
+from pytest_rageval.values.case import Anchor, AnswerRule, Case, RecencyRule
 from pytest_rageval.values.record import (
     CaseRecord,
     CheckedClaim,
@@ -105,6 +105,7 @@ def make_case(dice: Random, *, case_id: str = "x", golds: bool = False) -> Case:
         difficulty=dice.choice((None, "easy", "hard")),
         tags=tuple(dice.choices(_WORDS, k=dice.randint(0, 2))),
         k=dice.choice((None, None, dice.randint(1, 9))),
+        answer_rules=dice.choice(((), (AnswerRule(contains="e"),), (AnswerRule(matches="[A-Z]"),))),
         metadata={"user": "ana"} if chance(dice, 0.4) else {},
     )
 

@@ -2,9 +2,9 @@
 
 Tests have ``vars`` and ``assert`` and come in YAML, JSON, JSON Lines or CSV (``__expected``).
 
-Assertions are carried over if a case can express them: required text becomes a key fact, similarity
-to a text becomes the expected answer. Code, models of other vendors and thresholds of single tests
-are listed and left out; nothing in the file is executed.
+Assertions are carried over if a case can express them: required and forbidden texts and patterns
+become ``answer_rules``, similarity to a text becomes the expected answer. Code, models of other
+vendors and thresholds of single tests are listed and left out; nothing in the file is executed.
 """
 
 from __future__ import annotations
@@ -29,11 +29,25 @@ from pytest_rageval.authoring.interchange.values import (
     SourceFile,
     fault,
 )
+from pytest_rageval.support.patterns import PatternError, compile_pattern
 from pytest_rageval.support.text import shown
+from pytest_rageval.values.case import RuleKind
 
 _ROOM: Final = "promptfoo"
 _QUESTION: Final = ("question", "query", "input", "user_input", "prompt", "message", "text")
-_FACTS: Final = frozenset({"contains", "icontains", "contains-all", "icontains-all"})
+_RULES: Final[Mapping[str, tuple[RuleKind, bool]]] = {
+    "contains": ("contains", False),
+    "contains-all": ("contains", False),
+    "icontains": ("contains", True),
+    "icontains-all": ("contains", True),
+    "not-contains": ("not_contains", False),
+    "not-icontains": ("not_contains", True),
+    "not-contains-any": ("not_contains", False),
+    "not-icontains-any": ("not_contains", True),
+    "regex": ("matches", False),
+}
+"""Kind of a rule, and whether it ignores case, by type of an assertion on the text."""
+_PLAIN_RULES: Final = ("contains", "contains-all", "icontains", "icontains-all")
 _ANSWERS: Final = (
     "equals", "factuality", "model-graded-factuality", "similar", "context-recall", "levenshtein",
     "rouge-n", "bleu", "meteor",
@@ -58,7 +72,7 @@ _TYPES: Final = (
     "trajectory:tool-used", "webhook", "word-count",
 )  # fmt: skip
 """Types of assertions besides those of which a case holds something."""
-_KNOWN: Final = sorted({*_FACTS, *_ANSWERS, *_RUBRICS, *_TYPES, "is-refusal"}, key=len)[::-1]
+_KNOWN: Final = sorted({*_PLAIN_RULES, *_ANSWERS, *_RUBRICS, *_TYPES, "is-refusal"}, key=len)[::-1]
 _STRING: Final = re.compile(
     rf"(?P<type>(?:not-)?(?:{'|'.join(_KNOWN)}))(?:\([\d.]+\))?(?::(?P<value>.*))?", re.DOTALL
 )
@@ -235,10 +249,8 @@ class _Reader:
         plain = [text for text in texts if isinstance(text, str) and text.strip()]
         if any(text.startswith("file://") for text in plain):
             self._ledger.leave(name, "its value stands in a file")
-        elif kind in _FACTS and plain:
-            facts = line.setdefault("expected_key_facts", [])
-            facts += [text for text in plain if text not in facts]
-            self._ledger.carry(name)
+        elif kind in _RULES and plain:
+            self._take_rules(kind, plain, line)
         elif measure in _ANSWERS and plain and "expected_answer" not in line:
             line["expected_answer"] = plain[0]
             self._ledger.carry(name)
@@ -251,6 +263,27 @@ class _Reader:
             self._ledger.keep(name)
         else:
             self._ledger.leave(name, "a case cannot say it")
+
+    def _take_rules(self, kind: str, texts: Iterable[str], line: dict[str, Any]) -> None:
+        rules = line.setdefault("answer_rules", [])
+        field, ignores = _RULES[kind]
+        for text in texts:
+            rule: dict[str, Any] = {field: text}
+            if field == "matches":
+                try:
+                    compile_pattern(text)
+                except PatternError as error:
+                    self._ledger.leave(f"assert {kind}", f"a case cannot hold its pattern: {error}")
+                    continue
+            else:
+                # promptfoo compares texts as they are written.
+                rule["ignore_whitespace"] = False
+                rule |= {} if ignores else {"ignore_case": False}
+            if rule not in rules:
+                rules.append(rule)
+            self._ledger.carry(f"assert {kind}")
+        if not rules:
+            del line["answer_rules"]
 
 
 # --- reading files ---------------------------------------------------------------------------

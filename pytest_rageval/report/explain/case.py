@@ -23,11 +23,13 @@ from pytest_rageval.metrics.retrieval import (
     score_retrieval,
     score_scope,
 )
+from pytest_rageval.metrics.rules import score_rules
 from pytest_rageval.metrics.view import CaseView, Verdicts
 from pytest_rageval.report.explain.chunks import explain_chunks
 from pytest_rageval.report.explain.evidence import (
     evidence_sentences,
     leak_sentence,
+    rules_sentence,
     token_sentences,
 )
 from pytest_rageval.report.explain.figures import (
@@ -150,6 +152,7 @@ def _metrics(
         sentences |= evidence_sentences(case, record)
         view = _stored_view(record, case, settings)
         sentences |= {"leak_rate": leak_sentence(view), **token_sentences(view)}
+        sentences["answer_rules_pass_rate"] = rules_sentence(case, record)
         before = _figures_before_rerank(record, case, settings)
         if citations is not None:
             sentences |= citation_sentences(case, golds, citations)
@@ -242,6 +245,7 @@ _FAMILIES = (
     score_context,
     score_citations,
     score_citation_support,
+    score_rules,
     score_abstention,
 )
 

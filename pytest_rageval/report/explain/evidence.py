@@ -1,4 +1,4 @@
-"""Metrics of the passages in words: key facts, citations, tokens, and what must not be seen."""
+"""Metrics of the texts of a case in words: facts, citations, tokens, leaks, and rules."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from pytest_rageval.metrics.context import cut_tokens, tokens_reported, within_budget
 from pytest_rageval.metrics.retrieval import anchor_ranking, leaked_chunks
+from pytest_rageval.metrics.rules import RuleCheck, check_rule
 from pytest_rageval.metrics.view import CaseView
 from pytest_rageval.report.explain.values import join, ranks
 from pytest_rageval.support.text import counted, cut
@@ -25,6 +26,22 @@ def evidence_sentences(case: Case, record: CaseRecord) -> dict[str, str]:
     if evidence is None:
         return {}
     return {**_facts(case.stated_facts, evidence), **_citations(evidence.claims or ())}
+
+
+def rules_sentence(case: Case, record: CaseRecord) -> str:
+    """Name each rule of the case that the answer breaks, and where; else how many it keeps."""
+    checks = [check_rule(rule, record.answer or "") for rule in case.answer_rules]
+    broken = [_broken(number, check) for number, check in enumerate(checks, 1) if not check.kept]
+    kept = f"{len(checks) - len(broken)} of {counted(len(checks), 'rule')} kept"
+    return f"{kept}; {_listed(broken)}" if broken else kept
+
+
+def _broken(number: int, check: RuleCheck) -> str:
+    rule = check.rule
+    if rule.kind == "not_contains":
+        return f'rule {number}: {_quoted(rule.text)} is in "{check.found}"'
+    what = f"the pattern {rule.text}" if rule.kind == "matches" else _quoted(rule.text)
+    return f"rule {number}: {cut(what, _CHARS)} is not in the answer"
 
 
 def leak_sentence(view: CaseView) -> str:

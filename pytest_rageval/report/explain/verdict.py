@@ -91,6 +91,7 @@ _STAGES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         ),
     }
 )
+_BROKEN_RULE: Final = "The answer breaks a rule of answer_rules; below, its metric names which."
 _READS_LITTLE: Final = (
     "Retrieval did its part: look at the prompt, and at how much of the context the model reads."
 )
@@ -151,6 +152,8 @@ def next_steps(
         return (*_uncited(golds), *steps)
     if stage == "not_used" and (unused := unused_sentence(record.stored_case, record)):
         steps.insert(0, f"In the context and not in the answer: {unused}. {_READS_LITTLE}")
+    if stage == "incorrect" and record.metrics.get("answer_rules_pass_rate") == 0:
+        steps.insert(0, _BROKEN_RULE)
     return (*_STAGES.get(stage or "", ()), *steps)
 
 

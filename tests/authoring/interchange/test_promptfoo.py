@@ -12,7 +12,7 @@ def test_a_config_becomes_cases() -> None:
     found = read_samples("promptfoo", "promptfooconfig.yaml")
     roses, may, march, cup, peas = cases_of(found)
     assert roses.question == "When are roses pruned?"
-    assert roses.expected_key_facts == ("late winter", "prune", "winter")
+    assert [rule.contains for rule in roses.answer_rules] == ["late winter", "prune", "winter"]
     assert (roses.category, roses.difficulty, roses.notes) == ("care_of_flowers", "easy", "roses")
     assert roses.metadata["promptfoo"] == {
         "category": "care of flowers",
@@ -23,7 +23,7 @@ def test_a_config_becomes_cases() -> None:
     assert (may.question, march.question) == ("What is sown in May?", "What is sown in March?")
     assert may.expected_answer == march.expected_answer == "Beans or peas."
     assert (cup.question, cup.answerable) == ("Who won the cup?", False)
-    assert peas.expected_key_facts == ("dry",)
+    assert [rule.contains for rule in peas.answer_rules] == ["dry"]
     assert (peas.expected_answer, peas.notes) == ("In a dry place.", "peas")
 
 
@@ -67,15 +67,18 @@ def test_the_variable_of_the_question_can_be_named() -> None:
 
 
 @pytest.mark.parametrize(
-    ("cell", "facts", "answer"),
+    ("cell", "rules", "answer"),
     [
         ("Paris", (), "Paris"),
-        ("contains:Paris", ("Paris",), None),
-        ("contains-all: a, b", ("a", "b"), None),
+        ("contains:Paris", ("contains Paris",), None),
+        ("contains-all: a, b", ("contains a", "contains b"), None),
+        ("icontains: a", ("contains a, any case",), None),
         ("similar(0.8): about Paris", (), "about Paris"),
         ("note: this is text", (), "note: this is text"),
         ("javascript:output.length", (), None),
-        ("not-contains:x", (), None),
+        ("not-contains:x", ("not_contains x",), None),
+        ("not-icontains-any: x, y", ("not_contains x, any case", "not_contains y, any case"), None),
+        ("contains-any: x, y", (), None),
         ("is-json", (), None),
         ("is-valid-openai-tools-call", (), None),
         ("not-is-json", (), None),
@@ -84,16 +87,22 @@ def test_the_variable_of_the_question_can_be_named() -> None:
         ("contains-xml: <a>", (), None),
         ("latency(500)", (), None),
         ("contains", (), None),
-        ("regex:^a", (), None),
+        ("regex:^a", ("matches ^a",), None),
+        ("regex:(?=a)", (), None),
+        ("not-regex:^a", (), None),
         ("similar:cosine(0.7): about Paris", (), "about Paris"),
         ("is it json?", (), "is it json?"),
         ("well-known", (), "well-known"),
     ],
 )
-def test_assertions_of_a_table_are_read(cell: str, facts: tuple[str, ...], answer: str) -> None:
+def test_assertions_of_a_table_are_read(cell: str, rules: tuple[str, ...], answer: str) -> None:
     table = f'question,__expected\nWhere?,"{cell}"\n'
     (case,) = cases_of(read_texts("promptfoo", {"t.csv": table}))
-    assert (case.expected_key_facts, case.expected_answer) == (facts, answer)
+    assert (case.expected_key_facts, case.expected_answer) == ((), answer)
+    assert not any(rule.ignores_whitespace for rule in case.answer_rules)
+    assert rules == tuple(
+        f"{rule.kind} {rule.text}{', any case' * rule.ignores_case}" for rule in case.answer_rules
+    )
 
 
 def test_an_assertion_of_a_table_that_no_case_holds_is_named() -> None:
