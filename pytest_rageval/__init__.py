@@ -25,6 +25,7 @@ __all__ = [
     "Search",
     "Verdict",
     "__version__",
+    "adapters",
 ]
 
 _MODULES: Final = {
@@ -39,6 +40,7 @@ _MODULES: Final = {
 
 
 if TYPE_CHECKING:
+    from pytest_rageval import adapters as adapters
     from pytest_rageval.values.case import Case as Case
     from pytest_rageval.values.record import CaseRecord as CaseRecord
     from pytest_rageval.values.reply import AskRequest as AskRequest
@@ -57,6 +59,8 @@ else:  # A type checker that sees this function takes every name for a public on
     def __getattr__(name: str) -> Any:
         import importlib
 
+        if name == "adapters":
+            return importlib.import_module(f"{__name__}.adapters")
         for module, names in _MODULES.items():
             if name in names:
                 return getattr(importlib.import_module(f"{__name__}.values.{module}"), name)

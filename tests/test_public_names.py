@@ -25,6 +25,7 @@ NAMES = [
     "Search",
     "Verdict",
     "__version__",
+    "adapters",
 ]
 
 

@@ -15,6 +15,7 @@ from pytest_rageval.authoring.scaffold.plan import read_templates
 from pytest_rageval.project.presets.preset import load_preset, preset_names
 from tests.build.presets import SystemCase, stand_in, system_case
 from tests.docs.examples import DOCS, link_targets, read_document, sections
+from tests.docs.test_docs_recipes_frameworks import APPS
 
 RECIPES = DOCS / "recipes"
 _EXPORT = re.compile(r"^export (\w+)=\S+\n", re.MULTILINE)
@@ -92,5 +93,5 @@ def test_a_recipe_names_what_the_preset_needs_and_is_linked(preset: str) -> None
             assert (RECIPES / target.partition("#")[0]).exists(), target
 
 
-def test_there_is_no_recipe_without_a_preset() -> None:
-    assert {page.stem for page in RECIPES.glob("*.md")} == set(preset_names())
+def test_there_is_no_recipe_without_a_preset_or_a_framework() -> None:
+    assert {page.stem for page in RECIPES.glob("*.md")} == {*preset_names(), *APPS}

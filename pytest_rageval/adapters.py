@@ -1,0 +1,175 @@
+"""Documents of other frameworks as retrieved chunks, for clients of your own.
+
+The objects are known by their attributes, so that no framework is imported.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from math import isfinite
+from os import PathLike, fspath
+from pathlib import PurePosixPath
+from typing import Any, Final
+
+from pytest_rageval.values.reply import RetrievedChunk
+
+PATHS: Final = (
+    "rel_path", "source", "file_path", "path", "file_name", "filename", "document_name", "url",
+)  # fmt: skip
+"""Fields of metadata that name the document; the first that is set counts."""
+_TEXTS: Final = ("text", "page_content", "content", "chunk")
+_IDS: Final = ("chunk_id", "id", "_id")
+_SCORES: Final = ("score", "relevance_score", "similarity")
+_PAGES: Final = ("page_label", "page_number", "page")
+"""The label first: the ``page`` of LangChain's PDF loaders counts from 0."""
+_HEADER: Final = re.compile(r"[Hh]eader[ _]([1-6])")
+_OWN_HEADING: Final = re.compile(r"#{1,6} +(.*?)(?: +#+)? *(?:\n|$)")
+_KNOWN: Final = (
+    "a document of LangChain or Haystack, a node of LlamaIndex, a dict, or a pair of one and its "
+    "score"
+)
+
+
+def from_documents(
+    documents: Iterable[object],
+    *,
+    path: str | Callable[[Mapping[str, Any]], str] | None = None,
+    root: str | PathLike[str] | None = None,
+) -> tuple[RetrievedChunk, ...]:
+    """Return documents as retrieved chunks, in the same order and ranked from 1.
+
+    Args:
+        documents: documents of LangChain (``page_content``, ``metadata``) or Haystack (``content``,
+            ``meta``), nodes of LlamaIndex with or without a score, dicts with such keys, pairs of
+            one of these and its score, and chunks, which stay as they are.
+        path: field of the metadata that names the document, or a function of the metadata; None:
+            the first of ``PATHS`` that is set.
+        root: folder that paths are relative to; None: paths stay as they are.
+
+    Raises:
+        TypeError: an object is none of these; names its place and type.
+        ValueError: the metadata of an object names no document.
+    """
+    chunks = []
+    for n, document in enumerate(documents):
+        if isinstance(document, RetrievedChunk):
+            chunks.append(document)
+            continue
+        read = _read(document, n)
+        read["rel_path"] = _path(read.pop("metadata"), path, root, n)
+        chunks.append(RetrievedChunk.of({**read, "rank": n + 1}))
+    return tuple(chunks)
+
+
+def _read(document: object, n: int) -> dict[str, Any]:
+    """Return the fields of a chunk, with the metadata in place of its path."""
+    given: Any = document
+    score: object = None
+    metadata: object
+    chunk_id: object
+    if isinstance(given, tuple) and len(given) == 2:
+        given, score = given
+    if isinstance(given, Mapping):
+        nested = given.get("metadata") or given.get("meta") or {}
+        metadata = {**given, **nested} if isinstance(nested, Mapping) else dict(given)
+        text, chunk_id = _first(given, _TEXTS), None
+    elif hasattr(given, "node"):  # LlamaIndex, with a score
+        score = given.score if score is None else score
+        metadata, text, chunk_id = _of_node(given.node)
+    elif hasattr(given, "page_content"):
+        metadata, text = given.metadata, given.page_content
+        chunk_id = getattr(given, "id", None)
+    elif hasattr(given, "get_content") and hasattr(given, "metadata"):
+        metadata, text, chunk_id = _of_node(given)
+    elif hasattr(given, "content") and hasattr(given, "meta"):
+        metadata, text, chunk_id = given.meta, given.content, getattr(given, "id", None)
+        score = getattr(given, "score", None) if score is None else score
+    else:
+        kind = type(given).__name__
+        raise TypeError(f"documents[{n}]: expected {_KNOWN}, got a value of type {kind}")
+    metadata = metadata if isinstance(metadata, Mapping) else {}
+    identifier = _first(metadata, _IDS) if chunk_id is None else chunk_id
+    found = {
+        "metadata": metadata,
+        "text": None if text is None else str(text),
+        "chunk_id": None if identifier is None else str(identifier),
+        "heading_path": _heading(metadata, str(text or "")),
+        "score_final": _number(_first(metadata, _SCORES) if score is None else score),
+        "pages": _pages(metadata),
+    }
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _of_node(node: Any) -> tuple[object, object, object]:
+    return node.metadata, node.get_content(), getattr(node, "node_id", None)
+
+
+def _path(
+    metadata: Mapping[str, Any],
+    path: str | Callable[[Mapping[str, Any]], str] | None,
+    root: str | PathLike[str] | None,
+    n: int,
+) -> str:
+    if callable(path):
+        found: object = path(metadata)
+    else:
+        found = _first(metadata, PATHS if path is None else (path,))
+    if isinstance(found, PathLike):
+        found = fspath(found)
+    if not isinstance(found, str) or not found.strip():
+        wanted = path if isinstance(path, str) else ", ".join(PATHS)
+        names = ", ".join(sorted(map(str, metadata))[:20]) or "none"
+        raise ValueError(
+            f"documents[{n}]: no path of the document in its metadata (its keys: {names}; looked "
+            f"for: {wanted}); name the field, as in from_documents(documents, path='doc')"
+        )
+    if root is None:
+        return found
+    below = PurePosixPath(found.replace("\\", "/"))
+    folder = PurePosixPath(fspath(root).replace("\\", "/"))
+    return below.relative_to(folder).as_posix() if below.is_relative_to(folder) else found
+
+
+def _heading(metadata: Mapping[str, Any], text: str) -> str | None:
+    """Return the heading path that a Markdown splitter of one of the frameworks noted."""
+    if isinstance(given := metadata.get("heading_path"), str):
+        return given
+    numbered = {
+        int(match[1]): value
+        for key, value in metadata.items()
+        if isinstance(value, str) and (match := _HEADER.fullmatch(str(key)))
+    }
+    if numbered:  # LangChain
+        return " > ".join(f"{'#' * level} {title}" for level, title in sorted(numbered.items()))
+    parents = metadata.get("parent_headers")
+    if isinstance(metadata.get("header"), str):  # Haystack
+        titles = [*(parents if isinstance(parents, list) else ()), metadata["header"]]
+        return " > ".join(map(str, titles))
+    if isinstance(above := metadata.get("header_path"), str):  # LlamaIndex, without the own heading
+        own = _OWN_HEADING.match(text)
+        titles = [title for title in above.split("/") if title] + ([own[1]] if own else [])
+        return " > ".join(titles) or None
+    return None
+
+
+def _pages(metadata: Mapping[str, Any]) -> tuple[int, ...] | None:
+    for name in _PAGES:
+        value = metadata.get(name)
+        if isinstance(value, str) and value.isascii() and value.isdecimal():
+            value = int(value)
+        if isinstance(value, int) and not isinstance(value, bool):
+            return (value,)
+    return None
+
+
+def _first(metadata: Mapping[str, Any], names: Iterable[str]) -> Any:
+    return next((metadata[n] for n in names if metadata.get(n) not in (None, "")), None)
+
+
+def _number(value: object) -> float | None:
+    try:
+        number = float(value)  # type: ignore[arg-type]  # also numbers of NumPy
+    except (TypeError, ValueError):
+        return None
+    return number if isfinite(number) else None

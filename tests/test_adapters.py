@@ -1,0 +1,189 @@
+"""Documents of frameworks as retrieved chunks: stand-ins, and the objects of installed ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from pytest_rageval import AskRequest, AskResponse, RetrievedChunk
+from pytest_rageval.adapters import from_documents
+from pytest_rageval.target.calling import call_client
+
+MARKDOWN = "# Pumps\n\nAll of them.\n\n## Oil\n\nEvery 14 days.\n"
+
+
+@dataclass
+class LangChainDocument:
+    page_content: str
+    metadata: dict[str, Any] = field(default_factory=dict)
+    id: str | None = None
+
+
+@dataclass
+class LlamaIndexNode:
+    text: str
+    metadata: dict[str, Any]
+    node_id: str = "n1"
+
+    def get_content(self) -> str:
+        return self.text
+
+
+@dataclass
+class NodeWithScore:
+    node: LlamaIndexNode
+    score: float | None = None
+
+
+@dataclass
+class HaystackDocument:
+    content: str | None
+    meta: dict[str, Any]
+    score: float | None = None
+    id: str = "h1"
+
+
+def one(document: object, **options: Any) -> RetrievedChunk:
+    (chunk,) = from_documents([document], **options)
+    return chunk
+
+
+def test_a_document_of_langchain_brings_path_headings_and_text() -> None:
+    metadata = {"source": "a.md", "Header 2": "Oil", "Header 1": "Pumps"}
+    assert one(LangChainDocument("Every 14 days.", metadata, "c7")) == RetrievedChunk(
+        rel_path="a.md",
+        heading_path="# Pumps > ## Oil",
+        text="Every 14 days.",
+        chunk_id="c7",
+        rank=1,
+    )
+
+
+def test_a_pair_of_a_search_brings_its_score() -> None:
+    assert one((LangChainDocument("t", {"source": "a.md"}), 0.25)).score_final == 0.25
+
+
+def test_a_node_of_llamaindex_brings_its_score_and_the_headings_above_its_own() -> None:
+    metadata = {"file_path": "/data/docs/a.md", "file_name": "a.md", "header_path": "/Pumps/"}
+    node = LlamaIndexNode("## Oil\n\nEvery 14 days.", metadata)
+    chunk = one(NodeWithScore(node, 0.5), root="/data/docs")
+    assert (chunk.rel_path, chunk.heading_path) == ("a.md", "Pumps > Oil")
+    assert (chunk.score_final, chunk.chunk_id, chunk.text) == (0.5, "n1", node.text)
+    assert one(node).score_final is None
+
+
+def test_a_document_of_haystack_brings_its_score_and_its_headings() -> None:
+    meta = {"file_path": "a.md", "header": "Oil", "parent_headers": ["Pumps"]}
+    chunk = one(HaystackDocument("Every 14 days.", meta, 0.5))
+    assert (chunk.rel_path, chunk.heading_path) == ("a.md", "Pumps > Oil")
+    assert (chunk.score_final, chunk.chunk_id) == (0.5, "h1")
+    assert one(HaystackDocument(None, {"file_path": "a.png"})).text is None
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {"rel_path": "a.md", "text": "t", "score": 0.5, "id": 7},
+        {"page_content": "t", "metadata": {"source": "a.md", "score": 0.5, "_id": 7}},
+        {"content": "t", "meta": {"file_name": "a.md"}, "score": 0.5, "chunk_id": "7"},
+    ],
+)
+def test_dicts_with_such_keys_are_read(document: dict[str, Any]) -> None:
+    chunk = one(document)
+    assert (chunk.rel_path, chunk.text, chunk.score_final, chunk.chunk_id) == (
+        "a.md",
+        "t",
+        0.5,
+        "7",
+    )
+
+
+def test_chunks_stay_and_all_are_ranked_in_order() -> None:
+    chunk = RetrievedChunk(rel_path="b.md")
+    found = from_documents(iter([LangChainDocument("t", {"source": "a.md"}), chunk]))
+    assert found[1] is chunk
+    assert [one.rank for one in from_documents([{"path": name} for name in "abc"])] == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("metadata", "pages"),
+    [
+        ({"page": 0, "page_label": "1"}, (1,)),
+        ({"page_label": "iv", "page_number": 3}, (3,)),
+        ({"page": 4}, (4,)),
+        ({"page": True}, None),
+        ({}, None),
+    ],
+)
+def test_pages_are_read_from_the_label_first(
+    metadata: dict[str, Any], pages: tuple[int, ...] | None
+) -> None:
+    chunk = one(LangChainDocument("t", {"source": "a.md", **metadata}))
+    assert getattr(chunk, "pages", None) == pages
+
+
+def test_the_path_may_be_another_field_or_a_function_of_the_metadata() -> None:
+    document = LangChainDocument("t", {"doc": "a", "source": "other", "kind": "md"})
+    assert one(document, path="doc").rel_path == "a"
+    assert one(document, path=lambda m: f"{m['doc']}.{m['kind']}").rel_path == "a.md"
+    assert one({"path": Path("docs") / "a.md"}, root="docs").rel_path == "a.md"
+    assert one({"path": "elsewhere/a.md"}, root="docs").rel_path == "elsewhere/a.md"
+
+
+def test_a_document_without_a_path_is_refused_with_the_keys_it_has() -> None:
+    documents = [{"path": "a.md"}, LangChainDocument("t", {"title": "A"})]
+    with pytest.raises(
+        ValueError, match=r"documents\[1\]: no path .* \(its keys: title; looked for"
+    ):
+        from_documents(documents)
+
+
+@pytest.mark.parametrize("odd", ["text", 7, None, SimpleNamespace(text="t")])
+def test_an_object_that_is_not_known_is_refused_with_its_place(odd: object) -> None:
+    with pytest.raises(
+        TypeError, match=r"documents\[0\]: expected a document of LangChain"
+    ) as caught:
+        from_documents([odd])
+    assert f"got a value of type {type(odd).__name__}" in str(caught.value)
+
+
+def test_the_chunks_are_a_reply_that_is_read() -> None:
+    chunks = from_documents([(LangChainDocument("t", {"source": "a.md"}), float("nan"))])
+    result = call_client(
+        lambda request: AskResponse(answer="a", retrieved_chunks=chunks), AskRequest(question="q")
+    )
+    assert result.response is not None
+    assert result.response.retrieved_chunks == chunks
+
+
+# --- objects of the frameworks themselves, where they are installed -------------------------
+
+
+def test_langchain_itself() -> None:
+    documents = pytest.importorskip("langchain_core.documents")
+    found = documents.Document(page_content="t", metadata={"source": "a.md"}, id="c1")
+    chunk = one(found)
+    assert (chunk.rel_path, chunk.text, chunk.chunk_id) == ("a.md", "t", "c1")
+
+
+def test_llamaindex_itself() -> None:
+    schema = pytest.importorskip("llama_index.core.schema")
+    parsers = pytest.importorskip("llama_index.core.node_parser")
+    document = schema.Document(text=MARKDOWN, metadata={"file_path": "a.md"})
+    nodes = parsers.MarkdownNodeParser().get_nodes_from_documents([document])
+    chunks = from_documents([schema.NodeWithScore(node=node, score=0.5) for node in nodes])
+    assert [chunk.heading_path for chunk in chunks] == ["Pumps", "Pumps > Oil"]
+    assert {(chunk.rel_path, chunk.score_final) for chunk in chunks} == {("a.md", 0.5)}
+    assert [chunk.chunk_id for chunk in chunks] == [node.node_id for node in nodes]
+
+
+def test_haystack_itself() -> None:
+    haystack = pytest.importorskip("haystack")
+    found = haystack.Document(content="t", meta={"file_path": "a.md", "page_number": 3}, score=0.5)
+    chunk = one(found)
+    assert (chunk.rel_path, chunk.text, chunk.score_final) == ("a.md", "t", 0.5)
+    assert chunk.chunk_id == found.id
