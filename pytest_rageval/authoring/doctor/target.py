@@ -12,7 +12,7 @@ from pytest_rageval.authoring.doctor.findings import Finding, Findings
 from pytest_rageval.authoring.linting.findings import LintFinding
 from pytest_rageval.engine.case import ask_request
 from pytest_rageval.metrics.matching import citation_in_chunk, norm_path
-from pytest_rageval.support.text import counted
+from pytest_rageval.support.text import clean, counted
 from pytest_rageval.support.tracebacks import places
 from pytest_rageval.target.calling import call_client, raised_error
 from pytest_rageval.target.client import HttpRagClient
@@ -100,6 +100,7 @@ def check_replies(first: AskResult, second: AskResult | None, asked: Asked) -> I
     if again is None and second is not None:
         yield _failed(second.error, asked, check="second call")
     yield from _chunks(first.response, again, asked)
+    yield from _session(first.response, again, asked)
     yield from _fields(first.response, asked)
 
 
@@ -277,6 +278,16 @@ def _stability(first: Sequence[RetrievedChunk], second: Sequence[RetrievedChunk]
             "break ties of the scores in a fixed way, such as by chunk id",
         )
     return _FOUND.ok("same twice", "the same chunks with the same ids in the same order")
+
+
+def _session(first: AskResponse, again: AskResponse | None, asked: Asked) -> Iterator[Finding]:
+    """Warn if two questions were answered in one conversation, which the target may remember."""
+    if again is not None and first.session is not None and first.session == again.session:
+        fix = "send an id that is new for each question, such as request.uuid"
+        if asked.mapping is not None:
+            fix = f"send an id that is new for each question, such as uuid in {REQUEST_TABLE}"
+        message = f"both questions were answered in session {clean(first.session, 60)!r}"
+        yield _FOUND.warn("session", f"{message}, so one case may change the next", fix)
 
 
 def _place(chunk: RetrievedChunk) -> tuple[str | None, ...]:

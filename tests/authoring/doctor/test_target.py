@@ -144,6 +144,13 @@ def test_a_server_that_keeps_to_the_contract_is_all_well() -> None:
             "1 of 1 name nothing that was retrieved",
         ),
         (lambda r, c, n: r["debug"].pop("latency"), "warn", "latency", "no phases reported"),
+        (
+            lambda r, c, n: r["debug"].update(session="s-1"),
+            "warn",
+            "session",
+            "both questions were answered in session 's-1', so one case may change the next",
+        ),
+        (lambda r, c, n: r.update(error="no index"), "FAIL", "reachable", "an error: no index"),
     ],
 )
 def test_one_fault_of_a_target_is_named_with_its_remedy(
@@ -285,6 +292,22 @@ def test_fields_of_the_request_that_came_out_null_are_listed() -> None:
     )
     [found] = [one for one in chat(answer, {"q": "question", "in": "folders"})][:1]
     assert (found.level, found.message) == ("ok", 'null for this case, so not sent: in = "folders"')
+
+
+def test_sessions_of_their_own_are_fine() -> None:
+    with rag_server(but(lambda r, c, n: r["debug"].update(session=f"s-{n}"))) as server:
+        assert troubles(diagnose(server.url)) == []
+
+
+def test_a_variable_that_only_this_case_lacks_is_told_from_one_that_there_is_not() -> None:
+    request = {"query": "question", "user": "case.metadata.user", "team": "case.team"}
+    [found] = [
+        one
+        for one in chat({"answer": "choices[0].message.content"}, request)
+        if one.check == "request"
+    ]
+    assert found.message == 'null for every case, so not sent: team = "case.team"'
+    assert "case, language, run_id and uuid" in found.fix
 
 
 def test_no_chunks_for_a_case_with_golds_fail() -> None:

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from pytest_rageval.metrics.scoring import score_settings
+from pytest_rageval.metrics.view import view_case
 from pytest_rageval.project.settings import (
     config_hash,
     config_warnings,
@@ -15,9 +17,12 @@ from pytest_rageval.project.settings import (
     no_target,
     settings_document,
 )
+from pytest_rageval.target.contract import parse_ask_response
 from pytest_rageval.target.mapping import compile_mapping
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.settings import Settings
+from tests.build.presets import system_case
+from tests.build.scores import case
 
 
 def load(folder: Path, text: str, **flags: object) -> Settings:
@@ -53,6 +58,19 @@ def test_the_source_of_each_setting_is_named(tmp_path: Path) -> None:
     assert origins["target.url"] == "preset dify"
     assert origins["target.response"] == "preset dify, pyproject.toml"
     assert origins["target.path"] == "pyproject.toml"
+
+
+@pytest.mark.parametrize("name", ["azure-on-your-data", "ragflow"])
+def test_a_preset_names_the_form_of_the_citations(name: str, tmp_path: Path) -> None:
+    of = system_case(name, "success")
+    (tmp_path / "pyproject.toml").write_text(
+        of.toml.replace("[tool.rageval.target]", '[tool.rageval.target]\nurl = "http://h"', 1),
+        encoding="utf-8",
+    )
+    settings = load_settings(tmp_path, flags={}, environ=of.environ)
+    reply = compile_mapping(settings.target.response, "response")(of.reply)
+    view = view_case(case(), parse_ask_response(reply), score_settings(settings))
+    assert [one.rel_path for one in view.citations or ()] == [of.gold]
 
 
 def test_an_address_of_a_flag_goes_before_that_of_a_preset(tmp_path: Path) -> None:
@@ -205,7 +223,10 @@ def test_the_hash_follows_the_resolved_settings_and_not_the_name(tmp_path: Path)
         for name in ("headers", "request", "response")
         for key, value in stored[name].items()
     )
-    by_hand = load(tmp_path, f'url = "{stored["url"]}"\npath = "{stored["path"]}"\n{written}')
+    citations = '[tool.rageval.citations]\npresets = ["id"]'
+    by_hand = load(
+        tmp_path, f'url = "{stored["url"]}"\npath = "{stored["path"]}"\n{written}\n{citations}'
+    )
     assert config_hash(by_hand) == config_hash(by_preset)
 
 
