@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tests.build.setting_values import as_toml
-from tests.build.targets import FakeTarget, Received, fake_target, json_reply
+from tests.build.targets import FakeTarget, Received, fake_target, http_reply, json_reply
 
+_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 FOLDER = Path(__file__).parents[1] / "data" / "presets"
 
 
@@ -42,7 +44,7 @@ class SystemCase:
         sent: dict[str, Any] = {"method": method, "path": path}
         sent["headers"] = {name: received.headers.get(name) for name in self.request["headers"]}
         if "body" in self.request:
-            sent["body"] = json.loads(received.body)
+            sent["body"] = json.loads(_UUID.sub("<uuid>", received.body.decode()))
         return "" if sent == self.request else f"expected {self.request}, got {sent}"
 
 
@@ -62,5 +64,9 @@ def stored_replies() -> list[tuple[str, str]]:
 @contextlib.contextmanager
 def stand_in(case: SystemCase) -> Iterator[FakeTarget]:
     """Serve the reply of a case to every request."""
-    with fake_target(json_reply(case.reply)) as target:
+    reply = json_reply(case.reply, content_type="application/json")
+    if isinstance(case.reply, dict) and case.reply.keys() == {"sse"}:
+        body = "".join(f"{line}\n\n" for line in case.reply["sse"])
+        reply = http_reply(body.encode(), content_type="text/event-stream")
+    with fake_target(reply) as target:
         yield target

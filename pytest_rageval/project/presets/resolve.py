@@ -2,7 +2,7 @@
 
 ``{vars.NAME}`` stands for a value: percent-encoded in a path, as text in an address and in headers,
 and in a JMESPath expression as a literal, so without quotes. A field of a mapping, or a header,
-that is nothing but an optional variable without a value is left out.
+that names an optional variable without a value is left out.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from pytest_rageval.project.presets.preset import Preset, vars_line
 from pytest_rageval.support.text import did_you_mean, nearest
 
 _PLACE: Final = re.compile(r"\{vars\.([A-Za-z_]\w*)\}")
-_NULL: Final = "`null`"
 _TABLES: Final = ("target.request", "target.response")
 _HEADERS: Final = "target.headers"
 
@@ -66,16 +65,19 @@ def unneeded(preset: Preset | None, given: Mapping[str, Any]) -> list[str]:
 
 
 def merge(key: str, preset: Any, own: Any) -> Any:
-    """Return the value of a setting from that of a preset and that of the project (None: none)."""
+    """Return the value of a setting from that of a preset and that of the project (None: none).
+
+    An empty header or expression of the project takes one of the preset away.
+    """
     if own is None:
         return preset
     if not isinstance(own, Mapping) or not isinstance(preset, Mapping):
         return own
     if key == _HEADERS:
         names = {name.lower() for name in own}
-        return {**{n: v for n, v in preset.items() if n.lower() not in names}, **own}
+        kept = {name: text for name, text in preset.items() if name.lower() not in names}
+        return kept | {name: text for name, text in own.items() if text.strip()}
     kept = {name: text for name, text in preset.items() if not any(_overlap(name, o) for o in own)}
-    # An empty expression takes a field of the preset away.
     return kept | {name: text for name, text in own.items() if text.strip()}
 
 
@@ -133,13 +135,8 @@ def _fill(key: str, value: Any, values: Mapping[str, Any]) -> Any:
         return filled(value)
     if not isinstance(value, Mapping):
         return value
-    whole = {name: filled(text) for name, text in value.items()}
-    return {name: text for name, text in whole.items() if not _left_out(key, value[name], text)}
-
-
-def _left_out(key: str, place: str, text: str) -> bool:
-    """Whether a field or a header is nothing but a variable that has no value."""
-    return bool(_PLACE.search(place)) and (text == _NULL or (key == _HEADERS and not text.strip()))
+    unset = {name for name, given in values.items() if given is None}
+    return {name: filled(text) for name, text in value.items() if unset.isdisjoint(_names(text))}
 
 
 def _literal(value: Any) -> str:

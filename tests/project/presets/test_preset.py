@@ -48,13 +48,21 @@ def given(result: AskResult) -> dict[str, Any]:
 
 def _set(fields: dict[str, Any]) -> dict[str, Any]:
     found = {k: list(v) if isinstance(v, tuple) else v for k, v in fields.items()}
-    return {k: v for k, v in found.items() if v not in (None, {}) and k != "text_truncated"}
+    return {
+        k: v
+        for k, v in found.items()
+        if v not in (None, {}) and (k, v) != ("text_truncated", False)
+    }
 
 
 @pytest.mark.parametrize(("preset", "name"), stored_replies())
 def test_a_stored_reply_is_read_exactly(preset: str, name: str, tmp_path: Path) -> None:
     case = system_case(preset, name)
-    assert given(ask(case, tmp_path)) == _set(case.expected)
+    found, expected = given(ask(case, tmp_path)), _set(case.expected)
+    if expected.get("error", {}).get("message", "") is None:
+        # Of a fault in the protocol, whose words are tested elsewhere.
+        expected["error"]["message"] = found["error"]["message"]
+    assert found == expected
 
 
 @pytest.mark.parametrize("preset", preset_names())

@@ -236,3 +236,23 @@ def test_a_preset_without_an_address_asks_for_it(tmp_path: Path) -> None:
         "rageval: preset 'ragflow' needs the address of your server: --rag-url, or in "
         '[tool.rageval.target] url = "http://127.0.0.1:9380"'
     )
+
+
+def test_a_field_that_names_an_optional_variable_without_a_value_is_left_out(
+    tmp_path: Path,
+) -> None:
+    text = 'preset = "open-webui"\nvars = { model = "m"%s }'
+    without = sent(load(tmp_path, text % ""), question="q")
+    assert "files" not in without
+    given = sent(load(tmp_path, text % ', knowledge = "k-1"'), question="q")
+    assert given["files"] == [{"type": "collection", "id": "k-1"}]
+
+
+def test_an_empty_header_takes_one_of_the_preset_away(tmp_path: Path) -> None:
+    text = 'preset = "lightrag"\nheaders.x-api-key = ""\nheaders.X-Team = "shop"'
+    assert load(tmp_path, text).target.headers == {"X-Team": "shop"}
+
+
+def test_a_value_in_braces_is_sent_in_a_header_as_it_is(tmp_path: Path) -> None:
+    text = 'preset = "dify"\nvars = { user = "{question}" }\nheaders.X-User = "{vars.user}"'
+    assert load(tmp_path, text).target.headers["X-User"] == "{{question}}"
