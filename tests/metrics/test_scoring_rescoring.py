@@ -20,7 +20,7 @@ from pytest_rageval.values.reply import (
 )
 from pytest_rageval.values.settings import Settings
 from tests.build.records import changed, cut_to_begins
-from tests.build.scores import case, cite, response, score_reply
+from tests.build.scores import case, chunk, cite, gold, response, score_reply
 
 SETTINGS = Settings(rootdir="", judge="none")
 TIMEOUT = ErrorInfo(kind="timeout", message="no reply", attempts=1)
@@ -204,3 +204,48 @@ def test_a_failed_case_is_an_error_whatever_the_run_cites() -> None:
     found = settle(lost, lost.case, SETTINGS, Reported(headings=True, citations=True))
     assert found.metrics["attribution_hit_rate"] is None
     assert "attribution_hit_rate" not in found.not_applicable
+
+
+# --- evidence without headings ---------------------------------------------------------------
+
+QUOTED = case(gold_supports=(gold(GOLD, snippets=("set the model",)),))
+PAGED = case(gold_supports=(gold("m.pdf", pages=(3,)),))
+
+
+def test_texts_of_the_run_decide_whether_a_case_with_paths_alone_applies() -> None:
+    bare = asked(QUOTED, response("b.md"))
+    assert "its whole text" in bare.not_applicable["recall_at_k"]
+    others = asked(QUOTED, AskResponse(answer="a", retrieved_chunks=(chunk("a.md", text="x"),)))
+    facts = reported_by([bare, others])
+    assert (facts.headings, facts.texts, facts.pages) == (False, True, False)
+    assert settle(others, QUOTED, SETTINGS, facts) is others
+    found = settle(bare, QUOTED, SETTINGS, facts)
+    assert "A chunk in the cut" in found.not_applicable["recall_at_k"]
+
+
+def test_a_chunk_without_heading_is_a_miss_once_others_of_the_run_have_one() -> None:
+    bare = asked(case(GOLD), response("a.md"))
+    assert [one.matched_golds for one in bare.retrieved_chunks or ()] == [None]
+    found = settled(case(GOLD), bare, reported=True)
+    assert [one.matched_by for one in found.retrieved_chunks or ()] == [("heading",)]
+    assert found.metrics["recall_at_k"] == 0
+
+
+def test_a_decision_by_snippet_is_not_lost_when_a_record_settles() -> None:
+    long = f"{'y ' * 300}set the model"
+    reply = AskResponse(answer="a", retrieved_chunks=(chunk("a.md", text=long),))
+    record = asked(QUOTED, reply)  # stored as the beginnings of its texts
+    [stored] = record.retrieved_chunks or ()
+    assert (stored.matched_golds, stored.text_truncated) == ((0,), True)
+    for facts in (Reported(), Reported(headings=False)):
+        found = settle(record, QUOTED, SETTINGS, facts)
+        assert [one.matched_by for one in found.retrieved_chunks or ()] == [("snippet",)]
+        assert found.metrics["recall_at_k"] == 1
+
+
+def test_pages_of_the_run_decide_whether_a_case_that_names_pages_applies() -> None:
+    bare = asked(PAGED, response("b.md | # B"))
+    assert "its pages" in bare.not_applicable["recall_at_k"]
+    paged = AskResponse(answer="a", retrieved_chunks=(chunk("m.pdf", pages=(3, 4)),))
+    facts = reported_by([bare, asked(PAGED, paged)])
+    assert settle(bare, PAGED, SETTINGS, facts).metrics["recall_at_k"] == 0

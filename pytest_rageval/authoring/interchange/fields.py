@@ -271,4 +271,10 @@ def _take_anchor_columns(
     if snippet is not None:
         anchor["snippets"] = [str(item) for item in parse_list(rest.pop(snippet))]
         ledger.carry(snippet)
+    if (column := names["pages"]) is not None:
+        pages = [str(item).strip() for item in parse_list(rest[column])]
+        if all(page.isdecimal() and int(page) for page in pages):
+            anchor["pages"] = [int(page) for page in pages]
+            del rest[column]
+            ledger.carry(column)
     line["gold_supports"] = [anchor]

@@ -58,3 +58,13 @@ def test_faults_name_the_line(text: str, options: dict[str, object], message: st
     with pytest.raises(DatasetError) as caught:
         read_texts("csv", {"t.csv": text}, **options)
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("cell", "pages"), [("12", (12,)), ('"[12, 13]"', (12, 13)), ("iv", ()), ("0", ())]
+)
+def test_a_column_of_pages_belongs_to_the_anchor(cell: str, pages: tuple[int, ...]) -> None:
+    found = read_texts("csv", {"t.csv": f"question,source,page\nWhen?,a.pdf,{cell}\n"})
+    (case,) = cases_of(found)
+    assert case.gold_supports == (Anchor(rel_path="a.pdf", pages=pages),)
+    assert found.kept == ({} if pages else {"page": 1})

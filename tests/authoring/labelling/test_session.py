@@ -538,3 +538,19 @@ def test_what_is_marked_is_what_the_matcher_finds(
         for kind in ("off", "any", "all"):
             settings_ = ScoreSettings(snippets=kind)
             assert any(matches_anchor(anchor, chunk, settings_) for chunk in chunks)
+
+
+def test_a_mark_of_a_paged_chunk_names_its_pages_and_no_other_page() -> None:
+    from pytest_rageval.authoring.labelling.draft import gold_for, matches, same_section
+    from pytest_rageval.values.record import ScoreSettings
+
+    settings = ScoreSettings()
+    twelve, forty = (
+        RetrievedChunk(rel_path="m.pdf", text=f"page {page}", pages=(page,)) for page in (12, 40)
+    )
+    gold = gold_for(twelve)
+    assert gold == {"rel_path": "m.pdf", "pages": [12]}
+    assert matches(gold, twelve, settings)
+    assert same_section(gold, twelve, settings)
+    assert not matches(gold, forty, settings)
+    assert not same_section(gold, forty, settings)

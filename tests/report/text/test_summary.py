@@ -24,6 +24,7 @@ from pytest_rageval.report.text.summary import (
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.gate import Check, CheckResult, GateResult
 from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.reply import MatchRule, RetrievedChunk
 from tests.build.records import failed, hits, record
 
 
@@ -56,6 +57,16 @@ def test_the_first_line_says_what_happened_and_the_last_where_it_is() -> None:
     lines = text(view([*hits(1, 0), failed("bad")]))
     assert lines[0] == "run r-1   3 cases, 1 missed, 0 flawed, 1 error   1.2 s   judge off"
     assert lines[-1] == "results  evals/results/r-1"
+
+
+def test_rules_other_than_headings_are_counted_on_a_line() -> None:
+    def found(rule: MatchRule) -> CaseRecord:
+        one = RetrievedChunk(rel_path="a.md", matched_golds=(0,), matched_by=(rule,))
+        return record(rule, retrieved_chunks=(one,))
+
+    assert not any("compared by" in line for line in text(view([found("heading")])))
+    lines = text(view([found("heading"), found("snippet"), found("pages")]))
+    assert "evidence chunks compared by heading 1, snippet 1, pages 1" in lines
 
 
 def test_a_metric_row_holds_count_value_interval_limit_and_verdict() -> None:
