@@ -43,6 +43,7 @@ from pytest_rageval.support.text import clean
 from pytest_rageval.target.auth import HeaderSource
 from pytest_rageval.target.calling import answered, refusal
 from pytest_rageval.target.contract import (
+    last_data,
     parse_ask_response,
     parse_reply_bytes,
     reply_keys,
@@ -51,11 +52,16 @@ from pytest_rageval.target.contract import (
 from pytest_rageval.target.mapping import (
     MappingReport,
     compile_mapping,
-    likely_answer,
     map_answer,
     mapping_report,
 )
-from pytest_rageval.target.stream import StreamReader, StreamRules, is_stream, reported_part
+from pytest_rageval.target.stream import (
+    ENDED_EARLY,
+    StreamReader,
+    StreamRules,
+    is_stream,
+    likely_stream_answer,
+)
 from pytest_rageval.target.variables import (
     check_placeholders,
     filled_headers,
@@ -297,13 +303,15 @@ class HttpRagClient:
         if error.kind == "target":
             return error
         message = error.message
-        if reported := reported_error(reported_part(raw)):
+        if reported := reported_error(last_data(raw)):
             message = refusal(message, reported)
+        elif message.startswith(ENDED_EARLY):
+            pass  # the expressions are not at fault
         elif raw is not None and self._target.response is not None:
             found = mapping_report(self._target, {}, raw)
-            message = found.explained(message, likely_answer(raw))
+            message = found.explained(message, likely_stream_answer(raw))
         elif isinstance(raw, Mapping) and message.startswith("answer: expected a string, got no"):
-            message += f"; {map_answer(likely_answer(raw))}"
+            message += f"; {map_answer(likely_stream_answer(raw))}"
         elif error.kind == "http" and _REFUSED.search(message):
             message += f"; fields sent: {shown_keys(sent)}; map them in {REQUEST_TABLE}"
         return EndpointError(error.kind, message)
@@ -340,7 +348,7 @@ class HttpRagClient:
             response = replace(response, latency={**response.latency, "ttft_ms": last.ttft_ms})
         if not response.retrieved_chunks:
             response = replace(response, reply_keys=reply_keys(raw))
-        reported = reported_error(reported_part(raw)) if is_empty_answer(response) else ""
+        reported = reported_error(last_data(raw)) if is_empty_answer(response) else ""
         return answered(response, total_ms=last.total_ms, attempts=attempts, reported=reported)
 
 

@@ -439,6 +439,13 @@ def parse_ask_response(payload: object) -> AskResponse:
         raise _protocol("the reply is nested too deeply to be read") from error
 
 
+def last_data(reply: object) -> object:
+    """Return the data of the last event of a decoded stream; another reply as it is."""
+    if isinstance(reply, Mapping) and reply.keys() == {"events", "last"}:
+        return reply["last"] and reply["last"]["data"]
+    return reply
+
+
 def reply_keys(reply: object) -> tuple[str, ...]:
     """Name the fields of a decoded reply, and those within an object that only wraps others.
 

@@ -15,7 +15,7 @@ from itertools import permutations
 from typing import Any, Final, Literal
 
 from pytest_rageval.support.text import clean, counted, did_you_mean, nearest
-from pytest_rageval.target.contract import shown_keys
+from pytest_rageval.target.contract import last_data, shown_keys
 from pytest_rageval.target.variables import whole_request
 from pytest_rageval.values.errors import ConfigError, EndpointError
 from pytest_rageval.values.settings import RESPONSE_TABLE, TargetSettings
@@ -116,6 +116,8 @@ def mapping_report(
         reply: the decoded reply before it was mapped; None: there is none.
     """
     whole = whole_request(body)
+    data = last_data(reply)
+    inner = shown_keys(data) or "not an object"
     response = {name.removeprefix("debug."): text for name, text in _rows(target.response)}
     unsent = {name: text for name, text in _rows(target.request) if _is_empty(text, body)}
     return MappingReport(
@@ -127,7 +129,7 @@ def mapping_report(
         response=response,
         empty=frozenset(name for name, text in response.items() if _is_empty(text, reply)),
         optional=_optional(target, response),
-        keys=shown_keys(reply),
+        keys=shown_keys(reply) if data is reply else f"events, last; last.data: {inner}",
     )
 
 

@@ -14,8 +14,8 @@ from typing import Any, Final, Protocol
 
 from pytest_rageval.support.http.exchange import Attempt
 from pytest_rageval.support.text import clean, counted
-from pytest_rageval.target.contract import parse_json_text, shown_keys
-from pytest_rageval.target.mapping import compile_expression, compile_mapping
+from pytest_rageval.target.contract import last_data, parse_json_text, shown_keys
+from pytest_rageval.target.mapping import compile_expression, compile_mapping, likely_answer
 from pytest_rageval.values.errors import EndpointError
 from pytest_rageval.values.settings import TargetSettings
 
@@ -26,6 +26,7 @@ DONE: Final = "[DONE]"
 """Data of the event that ends many streams; it is not listed among the events."""
 DEFAULT_LAST_EVENT: Final = f"data == '{DONE}' || data.jsonrpc && (data.result || data.error)"
 """Ends of OpenAI's streams and of MCP's answers."""
+ENDED_EARLY: Final = "the stream ended early"
 _ACCEPT: Final = {
     "sse": "text/event-stream, application/json",
     "ndjson": "application/x-ndjson, application/json",
@@ -195,7 +196,7 @@ class StreamReader:
         whole = {"events": self._events, "last": last}
         if ended or (self._rules.last_event is None and last is not None and delimited):
             return whole, ""
-        return whole, f"the stream ended early: {self._missing(body)}"
+        return whole, f"{ENDED_EARLY}: {self._missing(body)}"
 
     def timed(self, done: Attempt) -> Attempt:
         """Return an attempt with the time of its first token.
@@ -205,7 +206,7 @@ class StreamReader:
         error = done.error
         if error is not None and error.kind == "connection" and self._events:
             n = counted(len(self._events), "event")
-            text = f"{error.message}; the stream ended early, after {n}"
+            text = f"{error.message}; {ENDED_EARLY}, after {n}"
             error = EndpointError("protocol", text)
         return replace(done, error=error, ttft_ms=self._ttft_ms)
 
@@ -291,12 +292,16 @@ def is_stream(content_type: str) -> bool:
     return _JSON_TYPE.match(content_type) is None
 
 
-def reported_part(reply: object) -> object:
-    """Return the part of a decoded reply that may report an error: of a stream the last event."""
-    if isinstance(reply, Mapping) and reply.keys() == {"events", "last"}:
-        last = reply["last"]
-        return last["data"] if isinstance(last, Mapping) else None
-    return reply
+def likely_stream_answer(reply: object) -> str:
+    """Return the expression that joins the texts of a decoded stream that may be the answer.
+
+    Of another reply, that of ``likely_answer``; empty: there is none.
+    """
+    if last_data(reply) is reply or not isinstance(reply, Mapping):
+        return likely_answer(reply)
+    found = (likely_answer(event["data"]) for event in reply["events"])
+    name = next(filter(None, found), "")
+    return f"join('', events[].data.{name})" if name else ""
 
 
 def _holds(expression: Callable[[object], object], event: Event) -> bool:

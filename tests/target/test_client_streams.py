@@ -139,6 +139,7 @@ def test_a_stream_that_is_cut_is_an_error_and_not_tried_again(chunked: bool) -> 
     assert result.error is not None
     assert (result.error.kind, len(target.received)) == ("protocol", 1)
     assert "the stream ended early" in result.error.message
+    assert "keys of the reply" not in result.error.message
 
 
 def test_a_stream_without_a_named_end_that_is_cut_is_an_error() -> None:
@@ -241,4 +242,11 @@ def test_a_mapping_that_finds_no_answer_names_the_expression_and_the_keys() -> N
     kind, message = failure(whole(sse({"text": "a"}, "end")), **settings)
     assert kind == "protocol"
     assert "`last.data.txt` in [tool.rageval.target.response] gave nothing" in message
-    assert "last: data, event" in message
+    assert "keys of the reply: events, last; last.data: text" in message
+
+
+def test_a_stream_without_a_mapping_is_answered_with_the_likely_one() -> None:
+    body = b"".join(tokens()) + sse({"choices": [{"delta": {"content": "a"}}]})
+    kind, message = failure(whole(body.replace(b'"t"', b'"text"')), stream="sse")
+    assert kind == "protocol"
+    assert """answer = "join('', events[].data.text)\"""" in message
