@@ -396,7 +396,9 @@ def settle(
     guess = replace(guess, citations_in_text=in_text)
     reported = relevant_facts(case, reported, mode)
     if record.response is None:
-        guess = replace(reported, headings=guess.headings)
+        guess = replace(
+            guess, citations=reported.citations, citations_in_text=reported.citations_in_text
+        )
     seen = record.retrieved_chunks and record.citations is not None and in_text
     if guess == reported and not (settled_before and not seen):
         return record

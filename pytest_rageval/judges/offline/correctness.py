@@ -131,8 +131,8 @@ class StatedText:
     """Its words in a row between blanks, articles left out."""
     question: frozenset[str]
     parameters: Parameters
-    heading: str | None = None
-    """Heading path of a passage, whose words count as near to each of its sentences."""
+    index: ContextIndex | None = None
+    """Of a passage, for all facts that are looked up in it; None: one is made for each text."""
 
     @classmethod
     def read(cls, question: str, text: str, parameters: Parameters) -> StatedText:
@@ -142,16 +142,26 @@ class StatedText:
         return cls(text=text, line=_line(text), question=keys, parameters=parameters)
 
     @classmethod
-    def of_passage(cls, question: str, passage: Passage, parameters: Parameters) -> StatedText:
-        """Read a retrieved passage."""
-        text, line = _plain_passage(passage.text)
-        keys, heading = question_keys(question), passage.heading_path
-        return cls(text=text, line=line, question=keys, parameters=parameters, heading=heading)
+    def of_passage(
+        cls, question: str, facts: Sequence[str], passage: Passage, parameters: Parameters
+    ) -> StatedText:
+        """Read a retrieved passage, in which these key facts are looked up."""
+        keys = question_keys(question)
+        wanted = keys.union(*(content_keys(read_words(fact)) for fact in facts))
+        return cls(
+            text=passage.text,
+            line=_passage_line(passage.text),
+            question=keys,
+            parameters=parameters,
+            index=read_context((passage,), wanted),
+        )
 
     def support(self, words: Sequence[Word]) -> tuple[Support | None, ContextIndex]:
         """Look words up; the index holds them and those of the question."""
-        wanted = self.question.union(content_keys(words))
-        index = read_context((Passage(text=self.text, heading_path=self.heading),), wanted)
+        index = self.index
+        if index is None:
+            wanted = self.question.union(content_keys(words))
+            index = read_context((Passage(text=self.text),), wanted)
         return find_support(words, index, self.question), index
 
     def features(self, expected: str) -> Mapping[str, float] | None:
@@ -248,9 +258,8 @@ def statement_features(question: str, answer: str, fact: str) -> Mapping[str, fl
 
 
 @lru_cache(maxsize=512)  # questions of a run share passages
-def _plain_passage(text: str) -> tuple[str, str]:
-    plain = plain_text(text, PASSAGE_LIMIT)
-    return plain, _line(plain)
+def _passage_line(text: str) -> str:
+    return _line(plain_text(text, PASSAGE_LIMIT))
 
 
 def _line(text: str) -> str:

@@ -34,7 +34,9 @@ def find_facts(
 ) -> tuple[tuple[int, ...], ...]:
     """Return for each key fact the ranks, from 1, of the chunks whose text states it."""
     parameters = load_parameters()
-    passages = [StatedText.of_passage(question, _passage(chunk), parameters) for chunk in chunks]
+    passages = [
+        StatedText.of_passage(question, facts, _passage(chunk), parameters) for chunk in chunks
+    ]
     return tuple(
         tuple(rank for rank, passage in enumerate(passages, start=1) if passage.confirms(fact))
         for fact in facts
