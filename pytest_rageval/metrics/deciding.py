@@ -186,7 +186,7 @@ class _Decider:
                 continue
             rule = rule_for(anchor, chunk, self._settings)
             if rule is None:
-                return chunk.decided(None, irrelevant=None, rules=None)
+                return chunk.decided(None, irrelevant=None)
             used.add(rule)
             if not matches_by(rule, anchor, chunk, self._settings):
                 continue
@@ -197,7 +197,7 @@ class _Decider:
             else:
                 best_bad = max(best_bad, precision)
         irrelevant = best_bad[0] >= 0 and best_bad >= best_gold
-        rules = tuple([rule for rule in MATCH_RULES if rule in used])
+        rules = tuple([rule for rule in MATCH_RULES if rule in used]) or None
         return chunk.decided(() if irrelevant else tuple(golds), irrelevant=irrelevant, rules=rules)
 
 
@@ -270,6 +270,8 @@ def count_rules(record: CaseRecord, counts: Counter[str] | None = None) -> Count
         if chunk.matched_by:
             for rule in chunk.matched_by:
                 counts[rule] += 1
-        elif chunk.matched_by is None:
-            counts[UNDECIDED if chunk.matched_golds is None else "heading"] += 1
+        elif chunk.matched_golds is None:
+            counts[UNDECIDED] += 1
+        elif chunk.matched_golds or chunk.irrelevant:
+            counts["heading"] += 1
     return counts

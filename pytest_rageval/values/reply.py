@@ -74,8 +74,8 @@ class RetrievedChunk:
     """Indices of the golds this chunk matches, decided with its full text available; None
     before scoring, and where it cannot be decided."""
     matched_by: tuple[MatchRule, ...] | None = None
-    """Rules by which it was compared with the anchors of its document; empty: no anchor is in its
-    document. None: as for ``matched_golds``, and in records of older versions."""
+    """Rules by which it was compared with the anchors of its document; None: none is there, as for
+    ``matched_golds``, and in records of older versions."""
     irrelevant: bool | None = None
     """Whether an ``irrelevant_supports`` anchor wins this chunk; None before scoring."""
 
@@ -91,7 +91,7 @@ class RetrievedChunk:
         matched_golds: tuple[int, ...] | None,
         *,
         irrelevant: bool | None,
-        rules: tuple[MatchRule, ...] | None = (),
+        rules: tuple[MatchRule, ...] | None = None,
     ) -> Self:
         """Return a copy with the result of comparing it with the anchors of a case."""
         chunk = object.__new__(type(self))

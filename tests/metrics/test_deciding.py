@@ -44,7 +44,7 @@ def decided(of: Anchor, one: RetrievedChunk, settings: ScoreSettings = BARE) -> 
         (chunk("a.md", pages=(2, 9)), ((0,), ("pages",))),
         (chunk("a.md", pages=(3,)), ((), ("pages",))),
         (chunk("a.md"), (None, None)),
-        (chunk("b.md", pages=(1,)), ((), ())),
+        (chunk("b.md", pages=(1,)), ((), None)),
     ],
 )
 def test_the_first_rule_decides_that_chunk_and_anchor_allow(
@@ -137,7 +137,7 @@ def test_a_run_without_chunks_may_report_everything() -> None:
 def test_rules_are_counted_within_the_cut() -> None:
     chunks = (
         chunk("a.md", matched_golds=(0,), matched_by=("snippet", "pages")),
-        chunk("b.md", matched_golds=(), matched_by=()),
+        chunk("b.md", matched_golds=()),
         chunk("a.md"),
         chunk("a.md", matched_golds=(0,)),
         chunk("a.md", matched_golds=(0,), matched_by=("document",)),

@@ -81,7 +81,7 @@ def test_chunks_come_back_in_rank_order_and_decided() -> None:
             matched_by=("heading",),
             irrelevant=False,
         ),
-        RetrievedChunk(rel_path="b.md", rank=2, matched_golds=(), matched_by=(), irrelevant=False),
+        RetrievedChunk(rel_path="b.md", rank=2, matched_golds=(), irrelevant=False),
         RetrievedChunk(
             rel_path="c.md", rank=3, matched_golds=(), matched_by=("document",), irrelevant=True
         ),
