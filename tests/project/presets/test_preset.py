@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from pytest_rageval.engine.case import ask_request
+from pytest_rageval.metrics.scoring import score_settings
+from pytest_rageval.metrics.view import view_case
 from pytest_rageval.project.presets.preset import load_preset, preset_names
 from pytest_rageval.project.settings import load_settings
 from pytest_rageval.target.calling import call_client
@@ -17,13 +19,15 @@ from pytest_rageval.target.mapping import compile_mapping
 from pytest_rageval.target.opening import open_target
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.reply import AskResult
+from pytest_rageval.values.settings import Settings
 from tests.build.presets import SystemCase, stand_in, stored_replies, system_case
+from tests.build.scores import case as scored_case
 
 LISTS = ("retrieved_chunks", "references", "searches")
 PLAIN = ("answer", "abstained", "session", "usage")
 
 
-def ask(case: SystemCase, folder: Path) -> AskResult:
+def ask(case: SystemCase, folder: Path) -> tuple[AskResult, Settings]:
     (folder / "pyproject.toml").write_text(case.toml, encoding="utf-8")
     with stand_in(case) as server:
         settings = load_settings(folder, flags={"rageval_rag_url": server.url}, environ={})
@@ -31,7 +35,13 @@ def ask(case: SystemCase, folder: Path) -> AskResult:
         with open_target(settings, environ=case.environ) as client:
             result = call_client(client, request)
         assert [case.refused(one) for one in server.received] == [""]
-    return result
+    return result, settings
+
+
+def cited(result: AskResult, settings: Settings) -> list[str | None] | None:
+    """Return the documents that the answer's text and the references cite."""
+    view = view_case(scored_case(), result.response, score_settings(settings))
+    return None if view.citations is None else [one.rel_path for one in view.citations]
 
 
 def given(result: AskResult) -> dict[str, Any]:
@@ -58,7 +68,13 @@ def _set(fields: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.parametrize(("preset", "name"), stored_replies())
 def test_a_stored_reply_is_read_exactly(preset: str, name: str, tmp_path: Path) -> None:
     case = system_case(preset, name)
-    found, expected = given(ask(case, tmp_path)), _set(case.expected)
+    result, settings = ask(case, tmp_path)
+    found, expected = given(result), _set(case.expected)
+    if result.response is not None:
+        # Named where the text of the answer has citations; else they are the references.
+        references = dict.fromkeys(one["rel_path"] for one in expected.get("references", []))
+        citations = expected.pop("citations", [*references])
+        assert (cited(result, settings) or []) == citations
     if expected.get("error", {}).get("message", "") is None:
         # Of a fault in the protocol, whose words are tested elsewhere.
         expected["error"]["message"] = found["error"]["message"]
@@ -93,7 +109,7 @@ def _without_places(text: str) -> str:
 @pytest.mark.parametrize("preset", preset_names())
 def test_a_reply_of_another_system_is_an_error(preset: str, tmp_path: Path) -> None:
     other = replace(system_case(preset, "success"), reply={"state": "fine", "count": 3})
-    result = ask(other, tmp_path)
+    result, _ = ask(other, tmp_path)
     assert result.response is None
     assert result.error is not None
     assert result.error.kind == "protocol"
