@@ -123,7 +123,7 @@ def test_pages_are_read_from_the_label_first(
     metadata: dict[str, Any], pages: tuple[int, ...] | None
 ) -> None:
     chunk = one(LangChainDocument("t", {"source": "a.md", **metadata}))
-    assert getattr(chunk, "pages", None) == pages
+    assert chunk.pages == pages
 
 
 def test_the_path_may_be_another_field_or_a_function_of_the_metadata() -> None:
