@@ -115,6 +115,15 @@ def matches_by(
             return True
 
 
+def is_at(anchor: Anchor, chunk: RetrievedChunk, settings: ScoreSettings) -> bool | None:
+    """Return whether a chunk matches an anchor by the first rule that applies; None: none does."""
+    case = settings.path_case
+    if not same_document(document_key(anchor, case), document_key(chunk, case)):
+        return False
+    rule = rule_for(anchor, chunk, settings)
+    return None if rule is None else matches_by(rule, anchor, chunk, settings)
+
+
 def precision_of(rule: MatchRule, anchor: Anchor) -> tuple[int, bool]:
     """Return a number that is larger for a more specific match with an anchor."""
     return len(anchor_segments(anchor)), rule in {"snippet", "pages"}

@@ -15,9 +15,9 @@ from pytest_rageval.authoring.linting.findings import (
     did_you_mean_heading,
     finding,
 )
+from pytest_rageval.metrics.deciding import is_at, rule_for
 from pytest_rageval.metrics.matching import (
     anchor_segments,
-    matches_anchor,
     norm_path,
     norm_text,
 )
@@ -34,9 +34,9 @@ from pytest_rageval.values.settings import Settings
 DEPTH: Final = 20
 """Number of chunks requested."""
 _WORDS: Final = 40
-_SECTIONS: Final = ScoreSettings(snippets="off")
+_SECTIONS: Final = ScoreSettings(headings_reported=False)
 
-AnchorKey = tuple[str | None, str, tuple[str, ...], tuple[str, ...]]
+AnchorKey = tuple[str | None, str, tuple[str, ...], tuple[str, ...], tuple[int, ...]]
 
 
 def anchor_key(anchor: Anchor) -> AnchorKey:
@@ -46,6 +46,7 @@ def anchor_key(anchor: Anchor) -> AnchorKey:
         norm_path(anchor.rel_path),
         anchor_segments(anchor),
         tuple(map(norm_text, anchor.snippets)),
+        anchor.pages,
     )
 
 
@@ -68,14 +69,17 @@ def lost_anchor(
     that was never retrieved may still be in the index: a warning.
     """
     document = norm_path(anchor.rel_path)
-    headings = dict.fromkeys(
-        chunk.heading_path for chunk in chunks if norm_path(chunk.rel_path) == document
-    )
-    if headings and None not in headings:
+    own = [chunk for chunk in chunks if norm_path(chunk.rel_path) == document]
+    headings = dict.fromkeys(chunk.heading_path for chunk in own)
+    rules = {rule_for(anchor, chunk, _SECTIONS) for chunk in own}
+    if rules and rules <= {"snippet", "pages"}:
+        sought = "holds a snippet" if "snippet" in rules else "is on a page"
+        message = f"no chunk of {anchor.rel_path} {sought} of the anchor, and none has a heading"
+    elif headings and None not in headings:
         near = did_you_mean_heading(anchor_segments(anchor), filter(None, headings))
         message = f"no chunk of {anchor.rel_path} lies at {anchor.heading_path!r}{near}"
         return finding(placed, "error", "unknown-section", message, field=f"{field}.heading_path")
-    if headings:
+    elif headings:
         message = f"the target reports no headings of {anchor.rel_path}, so no chunk can match"
     else:
         others = sorted({chunk.rel_path for chunk in chunks})
@@ -124,7 +128,7 @@ def _look(
     seen: list[RetrievedChunk] = []
     for request in requests:
         chunks = _retrieved(client, request)
-        if any(matches_anchor(anchor, chunk, _SECTIONS) for chunk in chunks):
+        if any(is_at(anchor, chunk, _SECTIONS) for chunk in chunks):
             return None
         seen.extend(chunks)
     return seen

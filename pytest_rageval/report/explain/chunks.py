@@ -10,7 +10,13 @@ from functools import lru_cache
 from itertools import takewhile
 from typing import Final
 
-from pytest_rageval.metrics.deciding import has_whole_text, matches_by, reads_snippets, rule_for
+from pytest_rageval.metrics.deciding import (
+    has_whole_text,
+    is_at,
+    matches_by,
+    reads_snippets,
+    rule_for,
+)
 from pytest_rageval.metrics.matching import (
     Segments,
     anchor_segments,
@@ -143,11 +149,8 @@ def _without_heading(
 
 def same_place(anchor: Anchor, chunk: RetrievedChunk, settings: ScoreSettings) -> bool:
     """Whether a chunk matches an anchor, by headings without regard to snippets."""
-    rule = rule_for(anchor, chunk, settings)
-    if rule != "heading":
-        case = settings.path_case
-        same = same_document(document_key(anchor, case), document_key(chunk, case))
-        return same and rule is not None and matches_by(rule, anchor, chunk, settings)
+    if rule_for(anchor, chunk, settings) != "heading":
+        return is_at(anchor, chunk, settings) is True
     return matches_anchor(anchor, chunk, replace(settings, snippets="off", coarse_chunks=False))
 
 

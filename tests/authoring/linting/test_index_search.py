@@ -82,6 +82,17 @@ def test_a_target_without_headings_is_told_apart() -> None:
     assert "reports no headings" in found.message
 
 
+def test_a_snippet_is_looked_for_where_a_target_reports_no_headings() -> None:
+    chunk = {"rel_path": "a.md", "text": "It holds **some** words."}
+    reply = {"answer": "a", "debug": {"retrieved_chunks": [chunk]}}
+    there, gone = (anchor("a.md", "# A", text) for text in ("some words", "other words"))
+    with rag_server(lambda question, nth: reply) as server:
+        assert look(server.url, placed("q", gold_supports=(there,))) == []
+        [found] = look(server.url, placed("q", gold_supports=(gone,)))
+    assert (found.severity, found.rule) == ("warning", "not-in-index")
+    assert "no chunk of a.md holds a snippet of the anchor" in found.message
+
+
 @pytest.mark.parametrize(
     ("reply", "kind"), [(500, "http"), ({"answer": 7}, "protocol"), ({"answer": "a"}, "protocol")]
 )
