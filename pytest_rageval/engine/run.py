@@ -246,8 +246,8 @@ class Run:
             self._ended = True
             writer = self._open_writer()
         self._wall_s = time.monotonic() - self._started
-        records = self.cases.settled()
         written = {id(record) for record in self.cases.records.values()}
+        records = self.cases.settled()
         if self._appended != len(records) or any(id(r) not in written for r in records):
             # A line written before the whole run was known may contradict it, or hold an attempt
             # that was repeated or a case that was skipped later.

@@ -110,7 +110,7 @@ class RunCases:
         return [repeat for repeat in repeats if (nodeid, repeat) not in self.records]
 
     def to_rerun(self) -> list[str]:
-        """Return the node ids that ``--lf`` should run again."""
+        """Return the node ids that ``--lf`` should run again, known once records are settled."""
         failed = (nodeid for (nodeid, _), r in self.records.items() if r.outcome != "passed")
         return list(dict.fromkeys(failed))
 
@@ -135,19 +135,20 @@ class RunCases:
         return [decided[nodeid] for nodeid in decided.keys() & wanted]
 
     def settled(self) -> list[CaseRecord]:
-        """Return all records in the order of the set, scored by the facts of the whole run."""
+        """Score all records by the facts of the whole run, and return them in its set's order."""
         asked = self.asked
         reported = reported_by(self.records.values())
-        settled = []
-        for (nodeid, _), record in self.records.items():
+        for (nodeid, repeat), record in self.records.items():
             located = asked.get(nodeid)
             if located is not None:
-                before = nodeid in self._kept
-                record = settle(
-                    record, located.case, self._settings, reported, settled_before=before
+                self.records[nodeid, repeat] = settle(
+                    record,
+                    located.case,
+                    self._settings,
+                    reported,
+                    settled_before=nodeid in self._kept,
                 )
-            settled.append(record)
-        return sorted(settled, key=lambda r: (r.file, r.lineno, r.repeat))
+        return sorted(self.records.values(), key=lambda r: (r.file, r.lineno, r.repeat))
 
     def selection(self) -> Selection:
         """Count the cases of the run among those of the set."""

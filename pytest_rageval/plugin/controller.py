@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
@@ -40,6 +40,7 @@ from pytest_rageval.plugin.reports import (
 from pytest_rageval.plugin.state import State, asks_nothing, is_xdist_controller
 from pytest_rageval.plugin.terminal import (
     outcome_lines,
+    recount,
     terminal_width,
     write_lines,
     write_target_faults,
@@ -54,10 +55,14 @@ from pytest_rageval.support.process import import_whole
 from pytest_rageval.support.text import counted
 from pytest_rageval.values.errors import ConfigError, StorageError
 from pytest_rageval.values.gate import NOTHING_CHECKED
+from pytest_rageval.values.record import CaseRecord, Outcome
 
 if TYPE_CHECKING:
     from pytest_rageval.engine.finish import FinishedRun
     from pytest_rageval.report.text.progress import Progress
+
+_NAMED: Final = 10
+"""Cases that a failure of the whole run names."""
 
 
 class Controller:
@@ -83,6 +88,9 @@ class Controller:
         """Requests in flight at most, by worker."""
         self._unasked: set[str] = set()
         self._errored = 0
+        self._shown: dict[str, Outcome] = {}
+        """Outcome of each case as pytest reported it, which the end of the run may change."""
+        self._changed: dict[str, CaseRecord] = {}
 
     # --- before the cases
 
@@ -186,6 +194,7 @@ class Controller:
         except StorageError as error:
             raise pytest.UsageError(str(error)) from error
         if details.outcome is not None:
+            self._shown[report.nodeid] = details.outcome
             self._stop_after_errors(report, details)
         if details.outcome == "error" and hasattr(report, "wasxfail"):
             record = deciding_record(self.run.cases.records_of(report.nodeid))
@@ -278,6 +287,12 @@ class Controller:
             finished = self.run.finish(gate=complete)
         except StorageError as error:
             raise pytest.UsageError(str(error)) from error
+        decided = {nodeid: self.run.cases.records_of(nodeid) for nodeid in self._shown}
+        self._changed = {
+            nodeid: deciding_record(records)
+            for nodeid, records in decided.items()
+            if records and deciding_record(records).outcome != self._shown[nodeid]
+        }
         settings = self.state.settings
         results = Path(settings.rootdir) / settings.results_dir
         remarks = (
@@ -285,7 +300,7 @@ class Controller:
             put_into_index([self.run.run_id], results, Path(settings.rootdir), os.environ),
             prune_hint(results, settings.results_dir),
         )
-        notes = [*finished.view.notes, *filter(None, remarks)]
+        notes = [*finished.view.notes, *filter(None, remarks), *self._change_notes()]
         view = replace(finished.view, notes=notes)
         commands = view.commands
         if getattr(self.config, "cache", None) is None:
@@ -296,17 +311,41 @@ class Controller:
         reran = bool(last_failed or self.state.settings.failed_from)
         return replace(finished, view=replace(view, commands=replace(commands, reran=reran)))
 
+    def _change_notes(self) -> Iterator[str]:
+        """Say which outcomes the facts of the whole run have changed after they were shown."""
+        pairs = Counter((self._shown[n], r.outcome) for n, r in self._changed.items())
+        for (shown, outcome), n in pairs.items():
+            verb = "is" if n == 1 else "are"
+            yield (
+                f"{counted(n, 'case')} shown above as {shown} {verb} {outcome} by the facts of the "
+                "whole run, such as whether any answer cites"
+            )
+
+    def _late_failures(self) -> list[str]:
+        """Return the cases that fail the run though pytest has reported them as passed."""
+        return [
+            record.name
+            for nodeid, record in self._changed.items()
+            if self._shown[nodeid] == "passed"
+            and record.counted
+            and (record.required or self.state.on_miss_fails)
+        ]
+
     def _log_checks(self) -> None:
         assert self.finished is not None
         terminal = self.config.pluginmanager.getplugin("terminalreporter")
         if terminal is not None:
             checks_apart(terminal)
+            recount(terminal, {n: record.outcome for n, record in self._changed.items()})
         reports = [check_report(result) for result in self.finished.gate.checks]
         if not self.finished.gate.complete:
             hint = _unasked_hint(self._unasked)
             reports.append(whole_report("complete", self.finished.gate.sentence, hint))
         elif self.finished.gate.sentence.startswith(NOTHING_CHECKED):
             reports.append(whole_report("checked", self.finished.gate.sentence))
+        if late := self._late_failures():
+            sentence = f"{counted(len(late), 'case')} did not pass by the facts of the whole run"
+            reports.append(whole_report("cases", sentence, ", ".join(late[:_NAMED])))
         self._logs_checks = True
         for report in reports:
             log_check(self.config, report)

@@ -121,12 +121,12 @@ def _reason(record: CaseRecord) -> str:
         return f"{record.error.kind}{tries}: {record.error.message}"
     stage = record.failure_stage or ""
     if record.outcome == "flawed":
-        keys = _FLAW_KEYS.get(stage, ())
+        wanted: dict[str, float | None] = dict.fromkeys(_FLAW_KEYS.get(stage, ()))
     else:
         decides = evidence_key(record.case, record.metrics)
-        keys = tuple(dict.fromkeys((*_RETRIEVAL_KEYS, decides, *EXPECTED)))
-    found = ((key, record.metrics.get(key)) for key in keys)
-    shown = ", ".join(f"{key} {value:g}" for key, value in found if value is not None)
+        wanted = {**dict.fromkeys((*_RETRIEVAL_KEYS, decides), 1.0), **EXPECTED}
+    found = ((key, record.metrics.get(key), want) for key, want in wanted.items())
+    shown = ", ".join(f"{k} {value:g}" for k, value, want in found if value not in {None, want})
     return ": ".join(filter(None, (stage, shown)))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final, NoReturn, cast
 
 import pytest
@@ -14,6 +14,7 @@ from pytest_rageval.support.text import clean
 if TYPE_CHECKING:
     from pytest_rageval.report.text.summary import SummaryView
     from pytest_rageval.support.tracebacks import Style as TracebackStyle
+    from pytest_rageval.values.record import Outcome
 
 MARKUP: dict[Style, dict[str, bool]] = {
     "": {},
@@ -92,6 +93,25 @@ def outcome_lines(reporter: pytest.TerminalReporter) -> Iterator[str]:
                 if reporter.config.option.showcapture in {"all", *title.split()}:
                     yield f"{title:-^{terminal_width(reporter.config)}}"
                     yield from text.splitlines()
+
+
+def recount(reporter: pytest.TerminalReporter, outcomes: Mapping[str, Outcome]) -> None:
+    """Count cases in the last line by another outcome than the one that was reported.
+
+    Args:
+        reporter: with the reports by category; failed ones stay failed.
+        outcomes: by node id.
+    """
+    for category in ("passed", "flawed", "missed"):
+        found = reporter.stats.get(category, [])
+        moved = [r for r in found if r.nodeid in outcomes and outcomes[r.nodeid] != category]
+        if moved:
+            reporter.stats[category] = [r for r in found if r not in moved]
+        for report in moved:
+            outcome = outcomes[report.nodeid]
+            reporter.stats.setdefault("errored" if outcome == "error" else outcome, []).append(
+                report
+            )
 
 
 def terminal_width(config: pytest.Config) -> int:

@@ -107,6 +107,18 @@ def test_the_last_run_is_compared_with_the_one_before(arguments: list[str], caps
     assert pair(capsys, *arguments) == ("r2", "r3", said)
 
 
+def test_a_whole_run_is_not_compared_with_one_over_a_part(capsys: Output) -> None:
+    whole: dict[str, Any] = {"set": {"hash": "a" * 64}}
+    write_run(RESULTS, "r4", run_of(1), day=4, **whole)
+    write_run(RESULTS, "r5", run_of(5), day=5)
+    base, new, err = pair(capsys)
+    assert (base, new) == ("r3", "r5")
+    assert err[1] == "assumed BASE: r3, the last run before that asked the whole set"
+    write_run(RESULTS, "r6", run_of(1), day=6, **whole)
+    assert pair(capsys)[:2] == ("r5", "r6")
+    assert pair(capsys, "last")[:2] == ("r5", "r6")
+
+
 def test_the_last_run_is_compared_with_the_one_tagged_main(capsys: Output) -> None:
     write_tag(RESULTS, "main", "r1")
     assert pair(capsys) == ("r1", "r3", [NEW, "assumed BASE: r1, tagged main"])

@@ -191,8 +191,9 @@ def test_golds_that_fail_by_heading_alone_lead_to_the_doctor(project: Project) -
     chunk = '{"rel_path": "a.md", "heading_path": "Top"}'
     client(project, f'return {{"answer": "a", "debug": {{"retrieved_chunks": [{chunk}]}}}}')
     gold = {"rel_path": "a.md", "heading_path": "# A > ## B"}
-    project.cases([case("one", "first question", gold_supports=[gold])])
+    cases = [case(n, f"{n} question", gold_supports=[gold]) for n in ("one", "two")]
+    project.cases(cases)
     result = project.run("evals")
     found = " ".join(line.strip() for line in section(result, "replies of the target"))
-    assert "no gold matched by its heading: in 1 of 1 case the document of a gold was" in found
+    assert "no gold matched by its heading: in 2 of 2 cases the document of a gold was" in found
     assert any(line.startswith("next     rageval doctor") for line in result.outlines)

@@ -211,6 +211,31 @@ def test_answers_without_citations_count_once_any_answer_cites(
     assert scores == [1.0, 0.0, 0.0, None]
 
 
+@SERIAL_AND_PARALLEL
+def test_a_flaw_that_only_the_whole_run_shows_is_counted_and_fails_the_run(
+    project: Project, workers: tuple[str, ...]
+) -> None:
+    project.write("conftest.py", WITHOUT_REFERENCES)
+    project.cases([case("a", "hit two"), case("b", "hit one"), case("c", "hit three")])
+    project.write("thresholds.toml", "[cases]\non_miss = 'fail'\n")
+    result = project.run(*workers)
+    assert result.ret == 1
+    assert outcomes(result) == {
+        "passed": 1,
+        "flawed": 2,
+        "checks failed": 1,
+        "checks passed": 1,
+    }
+    result.stdout.fnmatch_lines(
+        ["note     2 cases shown above as passed are flawed*", "FAILED thresholds.toml::cases - 2*"]
+    )
+    again = project.run("--lf", "--collect-only", "-q")
+    assert [line for line in again.outlines if "::" in line] == [
+        "evals/eval_set.jsonl::a",
+        "evals/eval_set.jsonl::c",
+    ]
+
+
 def test_a_run_without_any_citation_has_no_attribution(project: Project) -> None:
     project.write("conftest.py", WITHOUT_REFERENCES.replace(" [1]", ""))
     project.run("--rageval-run-id", "one")

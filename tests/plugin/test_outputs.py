@@ -102,10 +102,9 @@ def test_junit_titles_are_one_line_and_name_what_to_look_at(project: Project) ->
         if element.tag in {"failure", "error", "skipped"}
     }
     assert titles == {
-        "short-1": "not_retrieved: hit_at_k 0, recall_at_k 0, over_abstention_rate 0",
+        "short-1": "not_retrieved: hit_at_k 0, recall_at_k 0",
         "dead-1": "connection: ConnectionRefusedError: nobody listens",
-        "must-1": "evals/eval_set.jsonl:6: not_retrieved: hit_at_k 0, recall_at_k 0, "
-        "over_abstention_rate 0",
+        "must-1": "evals/eval_set.jsonl:6: not_retrieved: hit_at_k 0, recall_at_k 0",
         "recall_at_k": "0.500 is below min 0.900",
         "error_rate": "0.167 is above max 0.000",
     }

@@ -76,5 +76,7 @@ def test_headings_that_never_match_are_named_without_their_text() -> None:
         "its chunks name other headings than the golds; `rageval doctor` compares those of a case, "
         "`rageval check --rag-url URL` all"
     )
+    ordinary_miss = headed("a", "a.md", "B", ())
+    assert sentence(ordinary_miss) == ""
     alone = sentence(headed("a", "a.md", None, ()), asked=FIXTURE)
     assert alone.endswith("name no headings; `rageval doctor` compares those of a case")

@@ -145,7 +145,8 @@ def chunk_faults(records: Iterable[CaseRecord]) -> ChunkFaults | None:
 def heading_faults(records: Iterable[CaseRecord]) -> HeadingFaults | None:
     """Find out whether golds fail by their heading alone; None: some match, or most lack more.
 
-    A single gold that matches shows that the headings of the cases are those of the target.
+    A single gold that matches shows that the headings of the cases are those of the target, and a
+    single case with another section of its document is an ordinary miss.
     """
     n_cases = by_document = 0
     reported = False
@@ -161,6 +162,6 @@ def heading_faults(records: Iterable[CaseRecord]) -> HeadingFaults | None:
         found = [chunk for chunk in chunks if norm_path(chunk.rel_path) in headed.values()]
         by_document += bool(found)
         reported = reported or any(chunk.heading_path for chunk in found)
-    if not by_document or by_document * 2 < n_cases:
+    if not by_document or by_document * 2 < n_cases or (reported and n_cases == 1):
         return None
     return HeadingFaults(n_cases=n_cases, by_document=by_document, reported=reported)

@@ -47,10 +47,10 @@ def command(
     """Compare the run NEW with the run BASE, case by case.
 
     A run is an id, a prefix of one, a tag, last, last~N or a path. NEW is by default the last run;
-    BASE the baseline of thresholds.toml, else the run tagged main, else the run before NEW. Cases
-    are paired by file, id and content. Exit code 1 if a check of thresholds.toml against a baseline
-    (max_drop, max_rise, newly_missed) fails with BASE as the baseline; 3 if the runs are not
-    comparable.
+    BASE the baseline of thresholds.toml, else the run tagged main, else the run before NEW, which
+    asked the whole set if NEW did. Cases are paired by file, id and content. Exit code 1 if a check
+    of thresholds.toml against a baseline (max_drop, max_rise, newly_missed) fails with BASE as the
+    baseline; 3 if the runs are not comparable.
     """
     from pytest_rageval.cli.output import add_to_step_summary
     from pytest_rageval.report.comparison_document import comparison_document
@@ -112,8 +112,25 @@ def _assumed_base(newest: Path, results: Path, project: Settings) -> Path:
     before = runs[: runs.index(newest)] if newest in runs else runs
     if not before:
         raise CommandError(f"BASE: none given, and no run is stored before {newest.name}")
-    report_assumed("BASE", f"{before[-1].name}, the run before")
-    return before[-1]
+    base, words = before[-1], "the run before"
+    if _is_partial(base) and not _is_partial(newest):
+        # In a run with -k or --lf, most cases of the whole set have no partner.
+        complete = next((run for run in reversed(before) if not _is_partial(run)), None)
+        if complete is not None:
+            base, words = complete, "the last run before that asked the whole set"
+    report_assumed("BASE", f"{base.name}, {words}")
+    return base
+
+
+def _is_partial(folder: Path) -> bool:
+    from pytest_rageval.runs.list import is_partial
+    from pytest_rageval.runs.read import read_documents
+    from pytest_rageval.values.errors import StorageError
+
+    try:
+        return is_partial(read_documents(folder, groups=False))
+    except StorageError:  # comparing the run reports the fault
+        return False
 
 
 def _compare(base: str | None, new: str | None, *, ignore_invariants: bool) -> ComparisonView:
