@@ -258,7 +258,8 @@ class _Reader:
             self.ledger.carry(name)
         golds.add_snippet(text, among=holders if self._contents else None)
         self.ledger.note(
-            'snippets count only with snippets = "any" or "all" in [tool.rageval.matching]'
+            "snippets decide about chunks without a heading, and about others only with snippets = "
+            '"any" or "all" in [tool.rageval.matching]'
         )
 
     def _folder(self, prefix: str) -> str:
