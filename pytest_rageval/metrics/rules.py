@@ -36,7 +36,7 @@ def _score(view: CaseView) -> Score:
         return NotApplicable("The case has no answer_rules.")
     if view.failed or view.response is None:
         return FAILED
-    answer = view.response.answer
+    answer = view.response.answer if view.written is None else view.written
     return float(all(check_rule(rule, answer).kept for rule in view.case.answer_rules))
 
 

@@ -94,6 +94,8 @@ class CaseView:
     citations: tuple[Citation, ...] | None
     """Distinct citations from references and answer text; None: not reported."""
     verdicts: Verdicts | None = None
+    written: str | None = None
+    """The answer as it came, with its own citation markers; None: as in ``response``."""
 
     @property
     def k(self) -> int:
@@ -150,6 +152,7 @@ def view_case(
     if response is None and error is None:
         raise ValueError(f"case {case.id!r}: expected a response or an error, got neither")
     chunks = citations = None
+    written = None if response is None else response.answer
     if response is not None:
         if response.retrieved_chunks is not None:
             chunks = decide_chunks(case, response.retrieved_chunks, settings)
@@ -164,6 +167,7 @@ def view_case(
         failed=error is not None or response is None or is_empty_answer(response),
         chunks=chunks,
         citations=citations,
+        written=written,
     )
 
 

@@ -128,6 +128,27 @@ def test_a_wrong_number_lowers_precision_and_recall_and_is_named() -> None:
     assert right.metrics["citation_support_precision"] == 1
 
 
+@pytest.mark.parametrize(
+    ("preset", "right", "wrong"),
+    [
+        ("doc", "[doc1]", "[doc2]"),
+        ("id", "[ID:0]", "[ID:1]"),
+        ("footnote", "[^1]", "[^2]"),
+        ("path", "[refunds.md]", "[fees.md]"),
+    ],
+)
+def test_citations_in_the_form_of_another_system_are_looked_up(
+    preset: str, right: str, wrong: str
+) -> None:
+    settings = replace(SETTINGS, citation_presets=(preset,))
+    text = "Unworn shoes can be returned within 30 days"
+    good = ask(f"{text} {right}.", settings=settings)
+    bad = ask(f"{text}. {wrong}", settings=settings)
+    for record, value in ((good, 1), (bad, 0)):
+        assert record.metrics["citation_support_precision"] == value
+        assert record.metrics["citation_support_recall"] == value
+
+
 def test_an_uncited_answer_scores_0_once_the_run_is_known_to_cite() -> None:
     bare, cited = ask("Unworn shoes can be returned within 30 days."), ask(USED)
     assert "citation_support_recall" in bare.not_applicable

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pytest_rageval.metrics.rules import check_rule
 from pytest_rageval.metrics.view import Verdicts
 from pytest_rageval.values.case import AnswerRule
-from pytest_rageval.values.record import Evidence
+from pytest_rageval.values.record import CitationMarkers, Evidence
 from tests.build.scores import TIMEOUT, case, chunk, response, score
 
 KEY = "answer_rules_pass_rate"
@@ -106,6 +106,13 @@ def test_facts_left_in_the_context_are_named_before_a_broken_rule(
     verdicts = Verdicts(abstained=False, scores=scores, evidence=evidence)
     found = score(of, reply, verdicts=verdicts, judge_configured=True)
     assert found.failure_stage == stage
+
+
+def test_rules_read_citations_as_the_target_writes_them() -> None:
+    of = case("a.md", answer_rules=(AnswerRule(contains="[doc1]"), AnswerRule(not_contains="[1]")))
+    markers = CitationMarkers(presets=("doc",))
+    found = score(of, response("a.md", answer="It is so [doc1]."), markers=markers)
+    assert (found.metrics[KEY], found.metrics["attribution_hit_rate"]) == (1, 1)
 
 
 @given(st.text(max_size=60), st.text(min_size=1, max_size=6), st.booleans(), st.booleans())
