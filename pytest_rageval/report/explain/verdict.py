@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from pytest_rageval.judges.spot_check import COMPARED
-from pytest_rageval.metrics.matching import order_chunks
+from pytest_rageval.metrics.matching import norm_path, order_chunks
 from pytest_rageval.metrics.registry import METRICS
 from pytest_rageval.metrics.scoring import (
     ANSWER_KEYS,
@@ -220,14 +220,30 @@ def _find_evidence(record: CaseRecord, missing: Sequence[AnchorReason]) -> Itera
             f"The document of gold {join(near)} came back, its section did not: is the section a "
             "chunk of its own, is it ranked lower, or does the anchor name an old heading?"
         )
-    nowhere = indices(
-        gold.index for gold in absent if not gold.document_ranks and gold.in_scope is not False
-    )
+    unseen = [g for g in absent if not g.document_ranks and g.in_scope is not False]
+    if prefixed := [(gold, rank) for gold in unseen if (rank := _same_end(gold, record))]:
+        shown = join([f"[{gold.index}] and of rank {rank}" for gold, rank in prefixed])
+        yield (
+            f"One path ends with the other, that of gold {shown}: if they are one document, write "
+            "the path in the case as the target reports it."
+        )
+    with_a_prefix = {gold.index for gold, _ in prefixed}
+    nowhere = indices(gold.index for gold in unseen if gold.index not in with_a_prefix)
     if nowhere:
         yield (
             f"No chunk of the document of gold {nowhere} came back: is it indexed, and does it "
             "share words or meaning with the question? Try a larger --rag-k or other weights."
         )
+
+
+def _same_end(gold: AnchorReason, record: CaseRecord) -> int:
+    """Return the first rank of a path that is the gold's but for folders in front; 0: none."""
+    wanted = f"/{norm_path(gold.rel_path)}"
+    for rank, chunk in enumerate(order_chunks(record.retrieved_chunks or ()), 1):
+        found = f"/{norm_path(chunk.rel_path)}"
+        if found.endswith(wanted) or wanted.endswith(found):
+            return rank
+    return 0
 
 
 # --- verdicts of the judge -------------------------------------------------------------------

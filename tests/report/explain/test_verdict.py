@@ -16,6 +16,7 @@ from tests.report.explain.builders import S, U, explained, metric
         (case(S), response("x.md", "y.md", S), "not_retrieved", "k = 3 would reach it"),
         (case(S), response(U), "not_retrieved", "came back, its section did not"),
         (case(S), response("x.md"), "not_retrieved", "No chunk of the document of gold [0]"),
+        (case(S), response("x.md", f"kb/{S}"), "not_retrieved", "gold [0] and of rank 2: if they"),
         (case(S), response(S, references=()), "not_cited", "Gold [0] (rank 1) was in the context"),
         (case(S), response(S, abstained=True), "wrongly_abstained", "threshold or prompt"),
         (case(answerable=False), response(abstained=False), "hallucinated", "threshold or prompt"),
