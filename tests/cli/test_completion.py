@@ -107,7 +107,7 @@ def test_bash_completes_commands_options_runs_and_cases(
         (["explain", "c-001"], ["c-001"]),
         (["explain", "2026-1", "c-002"], ["c-002"]),
         (["explain", "none", "c-002"], []),
-        (["runs", "trend", "recall_at"], ["recall_at_k"]),
+        (["runs", "trend", "recall_at_k"], ["recall_at_k"]),
         (["runs", "trend", "cost"], ["cost_usd.total"]),
         (["init", "--preset", "rag"], ["ragflow"]),
     ],
