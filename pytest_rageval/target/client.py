@@ -80,6 +80,8 @@ from pytest_rageval.values.reply import (
 from pytest_rageval.values.settings import REQUEST_TABLE, TargetSettings
 
 _REFUSED: Final = re.compile(r": HTTP (400|422)\b")
+_NOT_FOUND: Final = re.compile(r": HTTP (404|405)\b")
+_TABLE: Final = "[tool.rageval.target]"
 """Status of a server that does not accept the fields of a request."""
 
 
@@ -314,6 +316,8 @@ class HttpRagClient:
             message += f"; {map_answer(likely_stream_answer(raw))}"
         elif error.kind == "http" and _REFUSED.search(message):
             message += f"; fields sent: {shown_keys(sent)}; map them in {REQUEST_TABLE}"
+        elif error.kind == "http" and _NOT_FOUND.search(message):
+            message += f"; if nothing is served there, set path in {_TABLE}"
         return EndpointError(error.kind, message)
 
     def _response(self, raw: object, cut: str, secrets: Sequence[str]) -> AskResponse:

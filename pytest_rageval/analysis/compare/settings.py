@@ -294,7 +294,9 @@ def _settings(config: Mapping[str, Any]) -> dict[str, Any]:
 def _other_things(config: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield by name, in groups, every setting that is neither an invariant nor a version."""
     settings = _settings(config)
-    yield dict(_flat({k: v for k, v in settings.items() if k not in _NOT_LISTED}))
+    target = {k: v for k, v in settings["target"].items() if f"target.{k}" not in _NOT_LISTED}
+    listed = {k: v for k, v in settings.items() if k not in _NOT_LISTED} | {"target": target}
+    yield dict(_flat(listed))
     judged = settings["judge"] != "none"
     yield {"judge.rubrics": list(items(settings, "judging", "rubrics")) if judged else []}
     yield dict(_flat({"target_models": config.get("target_models")}))
