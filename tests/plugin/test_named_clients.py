@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -36,6 +38,11 @@ judge = "none"
 no_report = true
 [tool.rageval.target]
 """
+
+
+def run_command(project: Project, *words: str) -> pytest.RunResult:
+    """Run the installed command, which unlike ``python -m`` does not import from the folder."""
+    return project.pytester.run(Path(sys.executable).with_name("rageval"), *words)
 
 
 @pytest.fixture
@@ -112,12 +119,12 @@ def test_what_the_code_of_a_client_raises_is_shown_with_its_place(
     assert place in error["traceback"]
     assert place in result.stdout.str()
     for command in (["label", "--plain", "evals/eval_set.jsonl"], ["check", "--target"]):
-        done = scratch.pytester.run("rageval", *command)
+        done = run_command(scratch, *command)
         assert done.ret == 2
         text = " ".join(done.stderr.str().split())
         assert f"[tool.rageval.target] client: {message}" in text
         assert place in text
-    done = scratch.pytester.run("rageval", "doctor", "--probe-chars", "0")
+    done = run_command(scratch, "doctor", "--probe-chars", "0")
     assert place in done.stdout.str()
 
 
@@ -128,23 +135,23 @@ def test_what_a_client_raises_when_asked_is_of_kind_raised_everywhere(scratch: P
     error = scratch.records()["ok-1"]["error"]
     assert (error["kind"], error["message"]) == ("raised", "LookupError: no index")
     assert "src13/broken.py:2" in error["traceback"]
-    done = scratch.pytester.run("rageval", "label", "--plain", "evals/eval_set.jsonl")
+    done = run_command(scratch, "label", "--plain", "evals/eval_set.jsonl")
     assert done.ret == 2
     assert "src13/broken.py:2" in done.stderr.str()
 
 
 def test_commands_ask_a_named_client_as_pytest_does(scratch: Project) -> None:
     named(scratch, client="src13.engine:make")
-    done = scratch.pytester.run("rageval", "doctor", "--probe-chars", "0")
+    done = run_command(scratch, "doctor", "--probe-chars", "0")
     done.stdout.fnmatch_lines(["ok * asked: client src13.engine:make, by case ok-1*"])
     done.stdout.fnmatch_lines(["ok * target reachable: answered in *"])
-    done = scratch.pytester.run("rageval", "check", "--target")
+    done = run_command(scratch, "check", "--target")
     assert (done.ret, "not-in-index" in done.stderr.str()) == (0, False)
     scratch.cases([case("x", "q", gold_supports=[{"rel_path": "b.md"}])])
-    done = scratch.pytester.run("rageval", "check", "--target")
+    done = run_command(scratch, "check", "--target")
     assert "'b.md' was not retrieved by its own words" in done.stderr.str()
     (scratch.path / "evals" / "eval_set.jsonl").unlink()
-    done = scratch.pytester.run("rageval", "doctor", "--probe-chars", "0")
+    done = run_command(scratch, "doctor", "--probe-chars", "0")
     done.stdout.fnmatch_lines(["ok * target reachable: answered in *"])
 
 
