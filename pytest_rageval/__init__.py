@@ -25,22 +25,23 @@ __all__ = [
     "Search",
     "Verdict",
     "__version__",
-    "adapters",
+    "from_documents",
 ]
 
 _MODULES: Final = {
-    "case": ("Case",),
-    "record": ("CaseRecord",),
-    "reply": (
+    "target.adapters": ("from_documents",),
+    "values.case": ("Case",),
+    "values.record": ("CaseRecord",),
+    "values.reply": (
         "AskRequest", "AskResponse", "Citation", "FolderSelection", "RetrievedChunk", "Search",
     ),
-    "verdict": ("Judge", "JudgeFailure", "JudgeRequest", "Judgement", "Verdict"),
+    "values.verdict": ("Judge", "JudgeFailure", "JudgeRequest", "Judgement", "Verdict"),
 }  # fmt: skip
-"""Modules of ``pytest_rageval.values`` and the public names that they define."""
+"""Modules below this package and the public names that they define."""
 
 
 if TYPE_CHECKING:
-    from pytest_rageval import adapters as adapters
+    from pytest_rageval.target.adapters import from_documents as from_documents
     from pytest_rageval.values.case import Case as Case
     from pytest_rageval.values.record import CaseRecord as CaseRecord
     from pytest_rageval.values.reply import AskRequest as AskRequest
@@ -59,11 +60,9 @@ else:  # A type checker that sees this function takes every name for a public on
     def __getattr__(name: str) -> Any:
         import importlib
 
-        if name == "adapters":
-            return importlib.import_module(f"{__name__}.adapters")
         for module, names in _MODULES.items():
             if name in names:
-                return getattr(importlib.import_module(f"{__name__}.values.{module}"), name)
+                return getattr(importlib.import_module(f"{__name__}.{module}"), name)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

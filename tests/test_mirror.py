@@ -52,7 +52,6 @@ TESTED_BY = {
     "judges/rubrics/test_load": "judges.rubrics.schema",
     "judges/test_asking": "judges.plan",
     "metrics/test_embedding_scores": "metrics.similarity",
-    "test_adapters": "adapters",
     "plugin/test_named_clients": "cli.target",
     "plugin/test_resume": "engine.run engine.run_state",
     "plugin/test_shards": "cli.commands.merge",

@@ -25,7 +25,7 @@ NAMES = [
     "Search",
     "Verdict",
     "__version__",
-    "adapters",
+    "from_documents",
 ]
 
 

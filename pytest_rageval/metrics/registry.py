@@ -219,62 +219,64 @@ def _embedding() -> list[MetricInfo]:
     ]
 
 
+_ANSWER: Final[list[tuple[str, str, Direction, bool, str]]] = [
+    ("attribution_hit_rate", "Any gold cited", "higher", True, _CITED),
+    ("attribution_recall", "Golds cited", "higher", False, _CITED),
+    (
+        "attribution_precision",
+        "Citations that point into a gold",
+        "higher",
+        False,
+        f"{_CITED}, with at least one citation",
+    ),
+    (
+        "citation_in_context_rate",
+        "Citations that were retrieved",
+        "higher",
+        False,
+        "cases with at least one citation whose chunks are reported",
+    ),
+    (
+        "citation_support_precision",
+        "Citations that support their claim",
+        "higher",
+        False,
+        f"{_CLAIMS}, with at least one citation in the text",
+    ),
+    (
+        "citation_support_recall",
+        "Claims with a citation that supports them",
+        "higher",
+        False,
+        f"{_CLAIMS}, if any answer of the run cites in its text",
+    ),
+    (
+        "recency_conflict_accuracy",
+        "Recency conflict handled",
+        "higher",
+        True,
+        f"{_CITED}, with a recency_conflict_rule and at least two golds",
+    ),
+    (
+        "answer_rules_pass_rate",
+        "Answers that keep every rule",
+        "higher",
+        True,
+        "cases with answer_rules",
+    ),
+    ("abstention_accuracy", "Abstention accuracy", "higher", True, "unanswerable cases"),
+    (
+        "hallucination_rate_unanswerable",
+        "Answered the unanswerable",
+        "lower",
+        True,
+        "unanswerable cases",
+    ),
+    ("over_abstention_rate", "Abstained on the answerable", "lower", True, "answerable cases"),
+]
+
+
 def _answer() -> list[MetricInfo]:
-    rows: list[tuple[str, str, Direction, bool, str]] = [
-        ("attribution_hit_rate", "Any gold cited", "higher", True, _CITED),
-        ("attribution_recall", "Golds cited", "higher", False, _CITED),
-        (
-            "attribution_precision",
-            "Citations that point into a gold",
-            "higher",
-            False,
-            f"{_CITED}, with at least one citation",
-        ),
-        (
-            "citation_in_context_rate",
-            "Citations that were retrieved",
-            "higher",
-            False,
-            "cases with at least one citation whose chunks are reported",
-        ),
-        (
-            "citation_support_precision",
-            "Citations that support their claim",
-            "higher",
-            False,
-            f"{_CLAIMS}, with at least one citation in the text",
-        ),
-        (
-            "citation_support_recall",
-            "Claims with a citation that supports them",
-            "higher",
-            False,
-            f"{_CLAIMS}, if any answer of the run cites in its text",
-        ),
-        (
-            "recency_conflict_accuracy",
-            "Recency conflict handled",
-            "higher",
-            True,
-            f"{_CITED}, with a recency_conflict_rule and at least two golds",
-        ),
-        (
-            "answer_rules_pass_rate",
-            "Answers that keep every rule",
-            "higher",
-            True,
-            "cases with answer_rules",
-        ),
-        ("abstention_accuracy", "Abstention accuracy", "higher", True, "unanswerable cases"),
-        (
-            "hallucination_rate_unanswerable",
-            "Answered the unanswerable",
-            "lower",
-            True,
-            "unanswerable cases",
-        ),
-        ("over_abstention_rate", "Abstained on the answerable", "lower", True, "answerable cases"),
-    ]
     return [
         MetricInfo(
             key=key,
@@ -284,7 +286,7 @@ def _answer() -> list[MetricInfo]:
             population=population,
             level="answer",
         )
-        for key, title, direction, binary, population in rows
+        for key, title, direction, binary, population in _ANSWER
     ]
 
 

@@ -112,11 +112,7 @@ def aggregate_columns(
         cost_usd=costs.cost_usd,
         cost_usd_uncached=costs.cost_usd_uncached,
         judge_tokens=costs.tokens,
-        usage={
-            name: UsageSummary(n=len(found), mean=fsum(found) / len(found), total=fsum(found))
-            for name in USAGE
-            if (found := columns.usage.get(name))
-        },
+        usage=_usage(columns),
         failed_cases=_failed_cases(table),
         abstention=count_abstentions(table, groups["answerable"]),
         rerank=summarise_rerank(table, confidence),
@@ -129,6 +125,14 @@ def aggregate_columns(
         warnings=_warnings(table, outcomes["unchecked"], coverages),
         target_warnings=target_warnings(coverages),
     )
+
+
+def _usage(columns: RecordColumns) -> dict[str, UsageSummary]:
+    return {
+        name: UsageSummary(n=len(found), mean=fsum(found) / len(found), total=fsum(found))
+        for name in USAGE
+        if (found := columns.usage.get(name))
+    }
 
 
 def _failed_cases(table: CaseTable) -> dict[str, tuple[str, ...]]:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pytest_rageval import AskRequest, AskResponse, RetrievedChunk
-from pytest_rageval.adapters import from_documents
+from pytest_rageval.target.adapters import from_documents
 from pytest_rageval.target.calling import call_client
 
 MARKDOWN = "# Pumps\n\nAll of them.\n\n## Oil\n\nEvery 14 days.\n"
