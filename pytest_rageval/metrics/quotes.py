@@ -21,7 +21,9 @@ _LINK: Final = re.compile(
     r"|!?\[([^\[\]]*)\](?:\((?:[^()\n]|\([^()\n]*\))*\)|\[[^\[\]]*\])"  # [name](url), [name][id]
     r"|\[\^[^\[\]\s]*\]"  # [^1]
 )
-_TAG: Final = re.compile(r"<!--.*?-->|</?(?![A-Za-z][\w+.-]*:)[A-Za-z][^<>]*>", re.DOTALL)
+_TAG: Final = re.compile(
+    r"<!--(?:(?!<!--).)*?-->|</?(?![A-Za-z][\w+.-]*:)[A-Za-z][^<>]*>", re.DOTALL
+)
 _NUMBERED: Final = re.compile(r"^[ \t>*+-]*\d{1,9}[.)][ \t]+", re.MULTILINE)
 _EMPHASIS: Final = str.maketrans("", "", "*`~\\")
 _HYPHEN: Final = re.compile(r"(?<=[^\W\d_])[-\u00ad\u2010](?:[ \t]*\r?\n[ \t>]*)?(?=[^\W\d_])")

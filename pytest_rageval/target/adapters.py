@@ -22,7 +22,7 @@ _TEXTS: Final = ("text", "page_content", "content", "chunk")
 _IDS: Final = ("chunk_id", "id", "_id")
 _SCORES: Final = ("score", "relevance_score", "similarity")
 _PAGES: Final = ("page_label", "page_number", "page")
-"""The label first: the ``page`` of LangChain's PDF loaders counts from 0."""
+"""Fields of metadata that name a page counted from 1; a label counts as the document prints it."""
 _HEADER: Final = re.compile(r"[Hh]eader[ _]([1-6])")
 _OWN_HEADING: Final = re.compile(r"#{1,6} +(.*?)(?: +#+)? *(?:\n|$)")
 _KNOWN: Final = (
@@ -96,7 +96,7 @@ def _read(document: object, n: int) -> dict[str, Any]:
         "chunk_id": None if identifier is None else str(identifier),
         "heading_path": _heading(metadata, str(text or "")),
         "score_final": _number(_first(metadata, _SCORES) if score is None else score),
-        "pages": _pages(metadata),
+        "pages": _pages(metadata, from_zero=hasattr(given, "page_content")),
     }
     return {name: value for name, value in found.items() if value is not None}
 
@@ -153,7 +153,10 @@ def _heading(metadata: Mapping[str, Any], text: str) -> str | None:
     return None
 
 
-def _pages(metadata: Mapping[str, Any]) -> tuple[int, ...] | None:
+def _pages(metadata: Mapping[str, Any], *, from_zero: bool) -> tuple[int, ...] | None:
+    page = metadata.get("page")
+    if from_zero and isinstance(page, int) and not isinstance(page, bool):
+        return (page + 1,)
     for name in _PAGES:
         value = metadata.get(name)
         if isinstance(value, str) and value.isascii() and value.isdecimal():

@@ -20,8 +20,8 @@ from urllib.parse import urlencode
 import httpx
 
 from pytest_rageval.support.http.address import (
-    blot_out,
     blot_out_of_reply,
+    blot_out_written,
     join_url,
     resolve_headers,
     secret_values,
@@ -80,9 +80,9 @@ from pytest_rageval.values.reply import (
 from pytest_rageval.values.settings import REQUEST_TABLE, TargetSettings
 
 _REFUSED: Final = re.compile(r": HTTP (400|422)\b")
+"""Status of a server that does not accept the fields of a request."""
 _NOT_FOUND: Final = re.compile(r": HTTP (404|405)\b")
 _TABLE: Final = "[tool.rageval.target]"
-"""Status of a server that does not accept the fields of a request."""
 
 
 class HttpRagClient:
@@ -175,8 +175,8 @@ class HttpRagClient:
         variables = request_document(request)
         try:
             document = self._map_request(variables)
+            # What a placeholder stands for, such as a user's name, is a value of the case.
             headers = filled_headers(target.headers, headers, variables)
-            secrets = (*secret_values(target.headers, headers), *self._address.secrets)
             sent = self._request(document, headers, secrets, variables)
         except EndpointError as error:
             return _failed(error, attempts=0, total_ms=None, secrets=secrets), Attempt(), secrets
@@ -305,7 +305,7 @@ class HttpRagClient:
         if error.kind == "target":
             return error
         message = error.message
-        if reported := reported_error(last_data(raw)):
+        if reported := reported_error(last_data(raw), _hide):
             message = refusal(message, reported)
         elif message.startswith(ENDED_EARLY):
             pass  # the expressions are not at fault
@@ -352,7 +352,7 @@ class HttpRagClient:
             response = replace(response, latency={**response.latency, "ttft_ms": last.ttft_ms})
         if not response.retrieved_chunks:
             response = replace(response, reply_keys=reply_keys(raw))
-        reported = reported_error(last_data(raw)) if is_empty_answer(response) else ""
+        reported = reported_error(last_data(raw), _hide) if is_empty_answer(response) else ""
         return answered(response, total_ms=last.total_ms, attempts=attempts, reported=reported)
 
 
@@ -365,10 +365,15 @@ def _encoded(body: object) -> bytes:
         raise EndpointError("protocol", f"the request cannot be sent as JSON: {reason}") from error
 
 
+def _hide(text: str) -> str:
+    """Blot out what looks like a secret before a message is shortened in its middle."""
+    return blot_out_written(text, ())
+
+
 def _failed(
     error: EndpointError, *, attempts: int, total_ms: float | None, secrets: Sequence[str]
 ) -> AskResult:
-    message = blot_out(error.message, secrets)
+    message = blot_out_written(error.message, secrets)
     if attempts > 1:
         message += f" (after {attempts} attempts)"
     info = ErrorInfo(kind=error.kind, message=message, attempts=attempts)

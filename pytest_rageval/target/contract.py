@@ -64,7 +64,7 @@ _ERROR_CHARS: Final = 400
 _UNNAMED: Final = "the reply reports an error without a message"
 _PAGE_RANGE: Final = re.compile(r"(\d{1,7})(?:\s*[-\u2013]\s*(\d{1,7}))?")
 _PAGES: Final = re.compile(rf"\s*{_PAGE_RANGE.pattern}(?:\s*,\s*{_PAGE_RANGE.pattern})*\s*")
-_LONGEST_RANGE: Final = 10_000
+_MOST_PAGES: Final = 10_000
 _DECIMAL = re.compile(r"\s*[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?\s*", re.ASCII)
 
 
@@ -144,7 +144,8 @@ def _page_numbers(value: object, first: int = 1) -> tuple[int, ...] | None:
     """Read pages: a number, numbers in a text such as ``12-14, 20``, or a list of both.
 
     Args:
-        value: as it came; a text of another form, such as ``iv``, counts as absent.
+        value: as it came; a text of another form, such as ``iv``, counts as absent, and so do
+            more pages than a chunk can have.
         first: number of the first page of a document.
 
     Returns:
@@ -157,7 +158,9 @@ def _page_numbers(value: object, first: int = 1) -> tuple[int, ...] | None:
             ranges = _PAGE_RANGE.finditer(one) if _PAGES.fullmatch(one) else iter(())
             for match in ranges:
                 low, high = int(match[1]), int(match[2] or match[1])
-                found.update(range(low, min(high, low + _LONGEST_RANGE) + 1))
+                found.update(range(low, min(high, low + _MOST_PAGES) + 1))
+                if len(found) > _MOST_PAGES:
+                    return None
         elif (number := _integer_or_none(one)) is not None:
             found.add(number)
         elif one is not None:

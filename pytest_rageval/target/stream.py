@@ -51,11 +51,11 @@ class Lines:
         A line that ends with CR is complete although LF may follow in the next piece. A byte order
         mark at the start is left out.
         """
-        if self._after_cr:
-            piece = piece.removeprefix(b"\n")
         if not piece:
             return
-        self._after_cr = piece.endswith(b"\r")
+        after_cr, self._after_cr = self._after_cr, piece.endswith(b"\r")
+        if after_cr and not (piece := piece.removeprefix(b"\n")):
+            return
         *lines, rest = _LINE_END.split(piece)
         if lines:
             lines[0] = self.rest + lines[0]

@@ -114,12 +114,13 @@ def test_chunks_stay_and_all_are_ranked_in_order() -> None:
     [
         ({"page": 0, "page_label": "1"}, (1,)),
         ({"page_label": "iv", "page_number": 3}, (3,)),
-        ({"page": 4}, (4,)),
+        ({"page": 4}, (5,)),
+        ({"page": 4, "page_label": "v"}, (5,)),
         ({"page": True}, None),
         ({}, None),
     ],
 )
-def test_pages_are_read_from_the_label_first(
+def test_pages_of_langchain_count_from_zero_and_its_labels_do_not(
     metadata: dict[str, Any], pages: tuple[int, ...] | None
 ) -> None:
     chunk = one(LangChainDocument("t", {"source": "a.md", **metadata}))

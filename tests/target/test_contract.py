@@ -526,6 +526,7 @@ def pages_of(**fields: Any) -> Any:
         ({"pages": "14-12"}, None),
         ({"pages": ["1\u20132", 5]}, (1, 2, 5)),
         ({"page": "iv"}, None),
+        ({"pages": ",".join(f"{n}0001-{n}9999" for n in range(1, 60))}, None),
         ({"page_index": 0}, (1,)),
         ({"page_index": [0, 4]}, (1, 5)),
         ({"page": 3, "pages": [4]}, (3, 4)),

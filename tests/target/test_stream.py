@@ -70,6 +70,12 @@ def test_data_is_decoded_where_it_is_an_object_a_list_or_a_string(text: str, dat
     assert events(f"data: {text}\n\n".encode()) == [message(data)]
 
 
+def test_a_line_end_in_pieces_leaves_the_blank_line_after_it() -> None:
+    parser = SseParser()
+    pieces = (b"data: x\r", b"\n", b"\n")
+    assert [len(list(parser.feed(piece))) for piece in pieces] == [0, 0, 1]
+
+
 def test_lines_of_json_are_events_without_a_name() -> None:
     body = b'\xef\xbb\xbf{"a": 1}\r\n\n7\n"x"\n[DONE]\n{"last": true}'
     assert [e["data"] for e in events(body, LinesParser())] == [

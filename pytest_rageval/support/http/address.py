@@ -13,6 +13,7 @@ from urllib.parse import SplitResult, unquote, urlsplit
 
 from pytest_rageval.values.errors import ConfigError
 
+_PLACEHOLDER: Final = re.compile(r"\{[^{}]*\}")
 ENV_VALUE: Final = re.compile(
     r"(?P<prefix>(?:.*\s)?)env:(?P<name>[A-Za-z_][A-Za-z0-9_]*)", re.DOTALL
 )
@@ -142,15 +143,18 @@ def blot_out(message: str, secrets: Iterable[str]) -> str:
 def secret_values(spec: Mapping[str, str], resolved: Mapping[str, str]) -> tuple[str, ...]:
     """List header values that must not be printed, and the token after a word like Bearer.
 
+    Of a value with placeholders such as ``{case.id}``, the text around them is listed.
+
     Args:
         spec: headers as configured.
         resolved: the same after ``resolve_headers``.
     """
-    secret = [
-        value
-        for name, value in resolved.items()
-        if ENV_VALUE.fullmatch(spec[name]) or SENSITIVE_HEADER.search(name)
-    ]
+    secret: list[str] = []
+    for name, value in resolved.items():
+        if ENV_VALUE.fullmatch(spec[name]):
+            secret.append(value)
+        elif SENSITIVE_HEADER.search(name):
+            secret += [part for part in _PLACEHOLDER.split(value) if part.strip()]
     return token_values(secret)
 
 
