@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PYTHON ?= python3.11
 
 .DEFAULT_GOAL := help
-.PHONY: help eval replay test test-slow check format lint types tests coverage lock clean
+.PHONY: help eval replay test test-slow test-frameworks check format lint types tests coverage lock clean
 
 help: ## List the targets.
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -38,6 +38,25 @@ tests: $(STAMP)
 test-slow: $(STAMP) ## Run the tests marked slow: simulations, workers, browsers, CI jobs.
 	$(PYTEST) -m slow
 
+# In an environment of its own: the frameworks bring many packages, which are not locked.
+FRAMEWORKS := .venv-frameworks
+FRAMEWORK_PACKAGES := "langchain-core<2" "llama-index-core<0.15" "haystack-ai<4"
+
+test-frameworks: $(FRAMEWORKS)/.stamp ## Test with objects of LangChain, LlamaIndex and Haystack (installs them).
+	HAYSTACK_TELEMETRY_ENABLED=False RAGEVAL_REQUIRE_FRAMEWORKS=1 \
+		$(FRAMEWORKS)/bin/python -m pytest -q tests/target/test_adapters.py
+
+$(FRAMEWORKS)/.stamp: pyproject.toml Makefile
+	rm -rf $(FRAMEWORKS)
+	@if command -v uv >/dev/null 2>&1; then \
+		uv venv --quiet --python $(PYTHON) $(FRAMEWORKS) && \
+		uv pip install --quiet --python $(FRAMEWORKS)/bin/python -e . hypothesis $(FRAMEWORK_PACKAGES); \
+	else \
+		$(PYTHON) -m venv $(FRAMEWORKS) && \
+		$(FRAMEWORKS)/bin/python -m pip install --quiet --disable-pip-version-check -e . hypothesis $(FRAMEWORK_PACKAGES); \
+	fi
+	@touch $@
+
 # The plugin is loaded before pytest-cov could start, so coverage starts pytest.
 coverage: $(STAMP) ## Say which lines the tests reach, one test after the other.
 	$(BIN)/coverage run -m pytest
@@ -62,4 +81,4 @@ $(STAMP): pyproject.toml uv.lock .ci/requirements.txt
 	@touch $@
 
 clean: ## Remove the environment and every cache.
-	rm -rf $(VENV) .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis evals/cache
+	rm -rf $(VENV) $(FRAMEWORKS) .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis evals/cache
