@@ -10,7 +10,11 @@ from pytest_rageval.values.reply import AskResponse
 
 _Part = TypeVar("_Part", CaseRecord, CaseScores, CaseVerdicts, AskResponse)
 
-MESSAGE: Final = "eval_record is read-only: the run keeps its own copy; change a dict(...) of it"
+MESSAGE: Final = (
+    "eval_record is read-only, the run keeps the record as it was scored: change a dict(...) of it "
+    "in the test; a figure that the run is to store comes from a rubric of your own "
+    "(docs/rubrics.md)"
+)
 
 
 class ReadOnlyDict(dict[str, Any]):
