@@ -20,6 +20,7 @@ from pytest_rageval.analysis.aggregate.case_groups import (
     group_repeats,
 )
 from pytest_rageval.analysis.aggregate.summaries import summarise_metric
+from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.cross_lingual import (
     CrossLingualConsistency,
     cross_lingual_consistency,
@@ -33,7 +34,7 @@ from pytest_rageval.metrics.matching import (
     document_key,
     norm_heading,
 )
-from pytest_rageval.metrics.registry import METRICS, RUN_METRICS, MetricInfo
+from pytest_rageval.metrics.registry import MetricInfo
 from pytest_rageval.metrics.similarity import Floats, Vector, compute_query_similarity, unit_vector
 from pytest_rageval.values.numbers import MetricSummary
 from pytest_rageval.values.record import CaseRecord
@@ -45,10 +46,10 @@ CaseKey = tuple[str, str]
 
 def _info(key: str, title: str) -> MetricInfo:
     return replace(
-        METRICS["query_chunk_similarity"],
+        BUILT_IN.cases["query_chunk_similarity"],
         key=key,
         title=title,
-        population=f"{METRICS['hit_at_k'].population} with vectors, and hold such chunks",
+        population=f"{BUILT_IN.cases['hit_at_k'].population} with vectors, and hold such chunks",
     )
 
 
@@ -56,10 +57,10 @@ SIMILARITIES: Final[Mapping[str, MetricInfo]] = MappingProxyType(
     {
         info.key: info
         for info in (
-            METRICS["query_chunk_similarity"],
+            BUILT_IN.cases["query_chunk_similarity"],
             _info("query_gold_similarity", "Similarity of query and relevant chunks"),
             _info("query_other_similarity", "Similarity of query and other chunks"),
-            METRICS["similarity_margin"],
+            BUILT_IN.cases["similarity_margin"],
         )
     }
 )
@@ -217,7 +218,7 @@ def compare_translations(
         )
         for pair in found.pairs
     ]
-    info = RUN_METRICS["cross_lingual_consistency"]
+    info = BUILT_IN.runs["cross_lingual_consistency"]
     return summarise_metric(values, info), found
 
 

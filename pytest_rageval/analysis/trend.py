@@ -17,7 +17,8 @@ from pytest_rageval.analysis.compare.settings import (
     judge_dependent_keys,
     shown,
 )
-from pytest_rageval.metrics.registry import METRICS, STAGE_PREFIX
+from pytest_rageval.metrics.built_in import BUILT_IN
+from pytest_rageval.metrics.registry import STAGE_PREFIX
 from pytest_rageval.values.json_documents import number, part, whole
 from pytest_rageval.values.record import STAGES
 from pytest_rageval.values.run import TIMED, concurrency_of, other_concurrency
@@ -303,7 +304,7 @@ def differences(
 def _affects(one: Invariant, metric: str) -> bool:
     if one.affects == "everything":
         return True
-    info = METRICS.get(metric)
+    info = BUILT_IN.cases.get(metric)
     if info is None:
         return not metric.startswith(_OF_THE_TARGET)
     return info.answer_side if one.affects == "answers" else metric in _JUDGE_DEPENDENT

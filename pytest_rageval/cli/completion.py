@@ -79,9 +79,9 @@ def _cases_of_files(context: click.Context) -> Iterator[str]:
 
 
 def _metrics(_: click.Context) -> Iterator[str]:
-    from pytest_rageval.metrics.registry import METRICS
+    from pytest_rageval.metrics.built_in import BUILT_IN
 
-    yield from (*METRICS, "error_rate", "latency_ms.p50", "latency_ms.p95", "cost_usd.total")
+    yield from (*BUILT_IN.cases, "error_rate", "latency_ms.p50", "latency_ms.p95", "cost_usd.total")
 
 
 def _presets(_: click.Context) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from typing import Final
 from pytest_rageval.analysis.aggregate.case_groups import CaseGroup, group_repeats
 from pytest_rageval.judges.asking import Judged, Judges, case_verdicts, judge_case, rubric_keys
 from pytest_rageval.judges.evidence import with_evidence
-from pytest_rageval.metrics.registry import METRICS
+from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.scoring import response_of, score_case
 from pytest_rageval.metrics.view import view_case
 from pytest_rageval.runs.record_json import STORED_CHUNK_CHARS, record_to_json
@@ -103,7 +103,7 @@ def judged_keys(rubrics: Sequence[str], records: Iterable[CaseRecord]) -> list[s
     """Return the metrics of rubrics; those of a user's rubric are named by its verdicts."""
     keys = [key for rubric in rubrics for key in rubric_keys(rubric)]
     keys += ["five.composite"] if "five_dimensions" in rubrics else []
-    own = {key for record in records for key in record.metrics if key not in METRICS}
+    own = {key for record in records for key in record.metrics if key not in BUILT_IN.cases}
     return [*dict.fromkeys(keys), *sorted(own)]
 
 
@@ -115,7 +115,8 @@ def summarise_judged(
 
     cases: list[CaseGroup] = group_repeats(records)
     return {
-        key: summarise_metric([case.value(key) for case in cases], METRICS.get(key)) for key in keys
+        key: summarise_metric([case.value(key) for case in cases], BUILT_IN.cases.get(key))
+        for key in keys
     }
 
 

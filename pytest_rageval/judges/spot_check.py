@@ -7,7 +7,7 @@ import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
-from pytest_rageval.metrics.registry import FIVE_WEIGHTS, METRICS
+from pytest_rageval.metrics.built_in import BUILT_IN, FIVE_WEIGHTS
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.settings import Settings
@@ -19,7 +19,7 @@ CaseKey = tuple[str, str]
 COMPARED: Final[Mapping[str, tuple[str, ...]]] = {
     "groundedness": ("groundedness",),
     "correctness": ("correctness",),
-    "quality": tuple(key for key in METRICS if key.startswith("quality.")),
+    "quality": tuple(key for key in BUILT_IN.cases if key.startswith("quality.")),
     "five_dimensions": tuple(f"five.{name}" for name in FIVE_WEIGHTS),
 }
 """Scores that a second judge repeats, by rubric."""

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from pytest_rageval.metrics.registry import FIVE_WEIGHTS, METRICS
+from pytest_rageval.metrics.built_in import BUILT_IN, FIVE_WEIGHTS
 from pytest_rageval.metrics.view import FAILED, CaseView, NotApplicable, Score, Scores
 from pytest_rageval.values.json_documents import number
 
@@ -21,7 +21,7 @@ POINT_SHARE: Final = 0.2
 _TOLERANCE: Final = 1e-9
 _ZERO_WHEN_ABSTAINED: Final = frozenset({"correctness", "key_fact_recall"})
 _JUDGED_KEYS: Final = tuple(
-    key for key, info in METRICS.items() if info.judged and key != "context_utilization"
+    key for key, info in BUILT_IN.cases.items() if info.judged and key != "context_utilization"
 )
 """Metrics that are scores of a verdict; ``context_utilization`` only counts by one."""
 
@@ -135,7 +135,7 @@ def _in_use(view: CaseView, key: str) -> bool:
 
 
 def _verdict(view: CaseView, key: str) -> float | None:
-    low, high = METRICS[key].scale
+    low, high = BUILT_IN.cases[key].scale
     score = view.verdicts.scores.get(key) if view.verdicts is not None else None
     return valid_score(score, (low, math.inf if high is None else high))
 

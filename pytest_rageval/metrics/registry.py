@@ -1,26 +1,28 @@
-"""The registry of metrics: title, direction, scale and population of every key.
+"""The registry of metrics as a value: title, direction, scale and population of every key.
 
-Aggregation, thresholds.toml, comparison, reports and the documentation all read this list, so a
-key exists everywhere or nowhere.
+Aggregation, thresholds.toml, comparison and reports are given the same one, so a key exists
+everywhere or nowhere.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from types import MappingProxyType
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from pytest_rageval.support.text import Unit
-from pytest_rageval.values.record import STAGES, FailureStage
+from pytest_rageval.values.errors import ConfigError
 
 Direction = Literal["higher", "lower", "neutral"]
-Level = Literal["anchor", "document", "list", "scope", "embedding", "answer", "judged", "run"]
+Level = Literal[
+    "anchor", "document", "list", "scope", "embedding", "answer", "judged", "own", "run"
+]
 
 STAGE_PREFIX: Final = "stage."
 """Of the figures that count the cases of a failure stage."""
-DEFINITIONS_VERSION: Final = 1
-"""Version of the metric definitions; runs under different versions are not comparable."""
+BUILT_IN_SOURCE: Final = "built-in"
+_OWN_KEY: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+)+", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +43,17 @@ class MetricInfo:
     """The cases that the metric is about, in a few words."""
     level: Level
     """``anchor`` and ``document`` depend on gold matching at that level, ``list`` on the chunk
-    list alone, ``answer`` on the answer, ``judged`` on a verdict, ``run`` on all cases."""
+    list alone, ``answer`` on the answer, ``judged`` on a verdict, ``own`` on what only its author
+    knows, ``run`` on all cases."""
+    version: str = ""
+    """Version of the definition; that of built-in metrics is ``DEFINITIONS_VERSION``."""
+    source: str = BUILT_IN_SOURCE
+    """Origin of the definition: built-in, or the file or module that defines it."""
+
+    @property
+    def built_in(self) -> bool:
+        """Whether it is a metric of the package."""
+        return self.source == BUILT_IN_SOURCE
 
     @property
     def judged(self) -> bool:
@@ -63,386 +75,74 @@ class MetricInfo:
     def aggregate_key(self) -> str:
         """Name of the mean in ``aggregate_metrics``.
 
-        Rates and accuracies, which are shares of cases, keep theirs; the rest add ``_avg``.
+        Built-in rates and accuracies, which are shares of cases, keep theirs; the rest add
+        ``_avg``.
         """
         plain = self.key.endswith("_rate") or "_rate_" in self.key
         # A judge's score of accuracy is a score like its siblings.
         plain = plain or (self.key.endswith("_accuracy") and not self.judged)
+        plain = plain and self.built_in
         return self.key if plain or self.level == "run" else f"{self.key}_avg"
 
 
-_RETRIEVAL: Final = "answerable cases with golds whose chunks are reported"
-_GROUPS: Final = f"{_RETRIEVAL} and that have required_support_groups"
-_SCOPE: Final = "answerable cases with golds for which folders were selected"
-_CITED: Final = "answerable cases with golds whose citations are reported"
-_CLAIMS: Final = (
-    "answerable cases answered, not abstained on, with claims, whose chunks come with their texts"
-)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Registry:
+    """Every metric known to a session, a command or a stored run."""
 
+    cases: Mapping[str, MetricInfo]
+    """Metrics that a single case can have, in the order of display: built-in ones first."""
+    runs: Mapping[str, MetricInfo]
+    """Figures of a whole run that thresholds can limit; no case has them."""
+    aliases: Mapping[str, str]
+    """Other names accepted on input."""
 
-def _retrieval() -> list[MetricInfo]:
-    rows: list[tuple[str, str, bool]] = [
-        ("hit_at_k", "Hit rate (success@k)", True),
-        ("recall_at_k", "Recall@k", False),
-        ("mrr", "MRR@k (reciprocal rank)", False),
-        ("precision_at_k", "Precision@k", False),
-        ("precision_returned_at_k", "Precision of the returned", False),
-        ("ndcg_at_k", "nDCG@k", False),
-        ("map", "MAP@k (average precision)", False),
-    ]
-    anchor = [
-        MetricInfo(key=key, title=title, binary=binary, population=_RETRIEVAL, level="anchor")
-        for key, title, binary in rows
-    ]
-    groups = [
-        MetricInfo(
-            key="recall_all_at_k",
-            title="Recall of a whole group@k",
-            binary=True,
-            population=_GROUPS,
-            level="anchor",
-        ),
-        MetricInfo(
-            key="group_recall_at_k",
-            title="Recall of the best group@k",
-            population=_GROUPS,
-            level="anchor",
-        ),
-    ]
-    document = [
-        MetricInfo(
-            key=f"doc_{key}",
-            title=f"Document {title[0].lower() + title[1:] if title[1].islower() else title}",
-            binary=binary,
-            population=_RETRIEVAL,
-            level="document",
-        )
-        for key, title, binary in rows
-    ]
-    return [*anchor[:2], *groups, *anchor[2:], *document]
+    @property
+    def own(self) -> dict[str, MetricInfo]:
+        """Metrics that are not built in, of cases and of runs."""
+        every = {**self.cases, **self.runs}
+        return {key: info for key, info in every.items() if not info.built_in}
 
+    def resolve(self, name: str) -> str | None:
+        """Return the key of a name or alias, for metrics of cases and runs; None if unknown."""
+        key = self.aliases.get(name, name)
+        return key if key in self.cases or key in self.runs else None
 
-def _lists_and_scope() -> list[MetricInfo]:
-    scope: list[tuple[str, str]] = [
-        ("scope_miss_rate", "No gold in the searched folders"),
-        ("scope_selection_miss_rate", "No gold in the selected folders"),
-        ("scope_any_excluded_rate", "Some gold outside the searched folders"),
-    ]
-    return [
-        MetricInfo(
-            key="specificity_accuracy",
-            title="Specificity (nothing irrelevant retrieved)",
-            binary=True,
-            population="cases with irrelevant_supports whose chunks are reported",
-            level="anchor",
-        ),
-        MetricInfo(
-            key="negative_accuracy",
-            title="Nothing retrieved for unanswerable",
-            binary=True,
-            population="unanswerable cases whose chunks are reported",
-            level="list",
-        ),
-        MetricInfo(
-            key="leak_rate",
-            title="Leaks of what a user must not see",
-            direction="lower",
-            binary=True,
-            population="cases with irrelevant_supports and metadata.user or the tag acl, whose "
-            "chunks are reported",
-            level="anchor",
-        ),
-        *(
-            MetricInfo(
-                key=key,
-                title=title,
-                direction="lower",
-                binary=True,
-                population=_SCOPE,
-                level="scope",
-            )
-            for key, title in scope
-        ),
-        MetricInfo(
-            key="fallback_rate",
-            title="Folder fallback used",
-            direction="neutral",
-            binary=True,
-            population="cases that report fallback_used",
-            level="scope",
-        ),
-    ]
+    def info(self, name: str) -> MetricInfo | None:
+        """Return the definition of a metric of a case or a run, by key or alias."""
+        key = self.aliases.get(name, name)
+        return self.cases.get(key) or self.runs.get(key)
 
+    def with_(self, definitions: Iterable[MetricInfo]) -> Registry:
+        """Return a registry that has further metrics, after those it has.
 
-def _context() -> list[MetricInfo]:
-    return [
-        MetricInfo(
-            key="fact_recall_in_context",
-            title="Expected facts in the context",
-            population="answerable cases with expected facts whose chunks come with their texts",
-            level="list",
-        ),
-        MetricInfo(
-            key="context_tokens",
-            title="Tokens of the context",
-            direction="lower",
-            scale=(0.0, None),
-            population="cases whose chunks come with token counts or texts",
-            level="list",
-        ),
-        MetricInfo(
-            key="recall_at_tokens",
-            title="Recall within a budget of tokens",
-            population=f"{_RETRIEVAL} with token counts or texts, if token_budget is set",
-            level="anchor",
-        ),
-    ]
+        Raises:
+            ConfigError: a key has no dot or another sign than letters, digits, _ and -, or its
+                first word is that of a built-in metric, or it is taken.
+        """
+        cases, runs = dict(self.cases), dict(self.runs)
+        for info in definitions:
+            taken = self._built_in(info.key) or cases.get(info.key) or runs.get(info.key)
+            if taken is not None:
+                raise ConfigError(
+                    f"{info.source}: metric {info.key!r} is taken by {taken.key!r} of "
+                    f"{taken.source}; choose another name"
+                )
+            if not _OWN_KEY.fullmatch(info.key):
+                raise ConfigError(
+                    f"{info.source}: metric {info.key!r} came, expected two names or more of "
+                    "letters, digits, _ and - with a dot between them, such as 'acme.pii_free'"
+                )
+            (runs if info.level == "run" else cases)[info.key] = info
+        return replace(self, cases=cases, runs=runs)
 
-
-def _embedding() -> list[MetricInfo]:
-    return [
-        MetricInfo(
-            key="query_chunk_similarity",
-            title="Similarity of query and chunks",
-            direction="neutral",
-            scale=(-1.0, 1.0),
-            population="cases whose query and chunks come with vectors",
-            level="embedding",
-        ),
-        MetricInfo(
-            key="similarity_margin",
-            title="Similarity to relevant above other chunks",
-            scale=(-2.0, 2.0),
-            population=f"{_RETRIEVAL} with vectors, and hold relevant and other chunks",
-            level="embedding",
-        ),
-    ]
-
-
-_ANSWER: Final[list[tuple[str, str, Direction, bool, str]]] = [
-    ("attribution_hit_rate", "Any gold cited", "higher", True, _CITED),
-    ("attribution_recall", "Golds cited", "higher", False, _CITED),
-    (
-        "attribution_precision",
-        "Citations that point into a gold",
-        "higher",
-        False,
-        f"{_CITED}, with at least one citation",
-    ),
-    (
-        "citation_in_context_rate",
-        "Citations that were retrieved",
-        "higher",
-        False,
-        "cases with at least one citation whose chunks are reported",
-    ),
-    (
-        "citation_support_precision",
-        "Citations that support their claim",
-        "higher",
-        False,
-        f"{_CLAIMS}, with at least one citation in the text",
-    ),
-    (
-        "citation_support_recall",
-        "Claims with a citation that supports them",
-        "higher",
-        False,
-        f"{_CLAIMS}, if any answer of the run cites in its text",
-    ),
-    (
-        "recency_conflict_accuracy",
-        "Recency conflict handled",
-        "higher",
-        True,
-        f"{_CITED}, with a recency_conflict_rule and at least two golds",
-    ),
-    (
-        "answer_rules_pass_rate",
-        "Answers that keep every rule",
-        "higher",
-        True,
-        "cases with answer_rules",
-    ),
-    ("abstention_accuracy", "Abstention accuracy", "higher", True, "unanswerable cases"),
-    (
-        "hallucination_rate_unanswerable",
-        "Answered the unanswerable",
-        "lower",
-        True,
-        "unanswerable cases",
-    ),
-    ("over_abstention_rate", "Abstained on the answerable", "lower", True, "answerable cases"),
-]
-
-
-def _answer() -> list[MetricInfo]:
-    return [
-        MetricInfo(
-            key=key,
-            title=title,
-            direction=direction,
-            binary=binary,
-            population=population,
-            level="answer",
-        )
-        for key, title, direction, binary, population in _ANSWER
-    ]
-
-
-def _judged() -> list[MetricInfo]:
-    grounded = "answerable cases answered, not abstained on, with context"
-    answered = "answerable cases that were answered"
-    rows: list[tuple[str, str, float, str]] = [
-        ("groundedness", "Groundedness", 5.0, grounded),
-        ("claim_support_rate", "Claims supported (faithfulness)", 1.0, f"{grounded} and claims"),
-        ("correctness", "Correctness", 5.0, "answerable cases"),
-        ("key_fact_recall", "Expected facts found", 1.0, "answerable cases with expected facts"),
-        (
-            "context_utilization",
-            "Facts of the context in the answer",
-            1.0,
-            "answerable cases with expected facts that the context states",
-        ),
-        *(
-            (f"quality.{name}", f"Quality: {name}", 1.0, answered)
-            for name in ("correctness", "completeness", "relevance", "overall")
-        ),
-        *(
-            (f"five.{name}", f"Five dimensions: {name.replace('_', ' ')}", 1.0, "answered cases")
-            for name in (*FIVE_WEIGHTS, "composite")
-        ),
-    ]
-    return [
-        MetricInfo(key=key, title=title, scale=(0.0, high), population=population, level="judged")
-        for key, title, high, population in rows
-    ]
-
-
-def _run() -> list[MetricInfo]:
-    rates: list[tuple[str, str, Direction, str]] = [
-        ("error_rate", "Failed cases", "lower", "cases attempted"),
-        ("timeout_rate", "Timed-out cases", "lower", "cases attempted"),
-        ("empty_response_rate", "Empty answers", "lower", "cases attempted"),
-        ("pass_rate", "Cases that met their expectation", "higher", "cases checked"),
-        ("judge_error_rate", "Failed verdicts", "lower", "verdicts needed"),
-        ("judge_disagreement_rate", "Judge disagreement", "lower", "cases judged twice"),
-        ("flaky_rate", "Flaky cases", "lower", "cases asked several times"),
-        (
-            "cross_lingual_consistency",
-            "Same documents in another language",
-            "higher",
-            "pairs of a case and its translation",
-        ),
-        ("no_chunks_generated_rate", "Documents without chunks", "lower", "documents processed"),
-        ("chunks_skipped_rate", "Chunks skipped", "lower", "chunks attempted"),
-        (
-            "chunks_skipped_due_to_context_rate",
-            "Chunks skipped for their length",
-            "lower",
-            "chunks attempted",
-        ),
-    ]
-    totals: list[tuple[str, str, str]] = [
-        ("newly_missed", "Cases missed that the baseline passed", "cases paired with a baseline"),
-        ("latency_ms.p50", "Median latency", "answered and timed-out cases"),
-        ("latency_ms.p95", "95th percentile of latency", "answered and timed-out cases"),
-        ("latency_ms.sum", "Total latency", "answered and timed-out cases"),
-        ("suite_wall_s", "Wall clock time", "the run"),
-        ("cost_usd.total", "Judge cost", "judge calls that were not cached"),
-        ("cost_usd.uncached", "Judge cost without cache", "judge calls"),
-        ("judge_tokens", "Judge tokens", "judge calls that were not cached"),
-    ]
-    return [
-        *(
-            MetricInfo(key=key, title=title, direction=way, population=of, level="run")
-            for key, title, way, of in rates
-        ),
-        *_stages(),
-        *(
-            MetricInfo(
-                key=key,
-                title=title,
-                direction="lower",
-                scale=(0.0, None),
-                population=of,
-                level="run",
-            )
-            for key, title, of in totals
-        ),
-    ]
-
-
-def _stages() -> Iterator[MetricInfo]:
-    stages: dict[FailureStage, Level] = {
-        **dict.fromkeys(STAGES, "run"),
-        **dict.fromkeys(("wrongly_abstained", "not_cited", "hallucinated"), "answer"),
-        **dict.fromkeys(("ungrounded", "not_used", "incorrect"), "judged"),
-    }
-    for stage, level in stages.items():
-        yield MetricInfo(
-            key=f"{STAGE_PREFIX}{stage}",
-            title=f"Cases that failed at {stage}",
-            direction="lower",
-            scale=(0.0, None),
-            population="cases",
-            level=level,
-        )
-
-
-FIVE_WEIGHTS: Final[Mapping[str, float]] = MappingProxyType(
-    {
-        "faithfulness": 0.30,
-        "citation_accuracy": 0.20,
-        "abstention": 0.20,
-        "synthesis": 0.15,
-        "relevance": 0.15,
-    }
-)
-"""Weights of ``five.composite``."""
-
-METRICS: Final[Mapping[str, MetricInfo]] = MappingProxyType(
-    {
-        metric.key: metric
-        for metric in (
-            *_retrieval(),
-            *_lists_and_scope(),
-            *_context(),
-            *_embedding(),
-            *_answer(),
-            *_judged(),
-        )
-    }
-)
-"""Every metric that a single case can have, in the order of display."""
-
-RUN_METRICS: Final[Mapping[str, MetricInfo]] = MappingProxyType({m.key: m for m in _run()})
-"""Figures of a whole run that thresholds can limit; no case has them."""
-
-ALIASES: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "recall_any_at_k": "hit_at_k",
-        "success_at_k": "hit_at_k",
-        **{
-            key.removesuffix("_at_k"): key
-            for key in METRICS
-            if key.startswith("doc_") and key.endswith("_at_k")
-        },
-    }
-)
-"""Other names accepted on input."""
-
-
-def resolve_metric_key(name: str) -> str | None:
-    """Return the key of a name or alias, for metrics of cases and runs; None if unknown."""
-    key = ALIASES.get(name, name)
-    return key if key in METRICS or key in RUN_METRICS else None
-
-
-def metric_info(name: str) -> MetricInfo | None:
-    """Return the definition of a metric of a case or a run, by key or alias."""
-    key = ALIASES.get(name, name)
-    return METRICS.get(key) or RUN_METRICS.get(key)
+    def _built_in(self, key: str) -> MetricInfo | None:
+        """Return the built-in metric whose name has the same first word; None: there is none."""
+        word = key.split(".")[0]
+        for name in (*self.cases, *self.runs, *self.aliases):
+            found = self.info(name)
+            if found is not None and found.built_in and name.split(".")[0] == word:
+                return found
+        return None
 
 
 def unit_of(metric: str) -> Unit:

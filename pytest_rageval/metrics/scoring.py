@@ -17,12 +17,12 @@ from pytest_rageval.metrics.answer import (
     score_citation_support,
     score_citations,
 )
+from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.context import score_context, score_tokens, unused_facts
 from pytest_rageval.metrics.deciding import ReportedParts, relevant_facts, unreadable_anchor
 from pytest_rageval.metrics.embedding_scores import score_embeddings
 from pytest_rageval.metrics.judged import PASS_SHARE, score_judged
 from pytest_rageval.metrics.matching import norm_path
-from pytest_rageval.metrics.registry import METRICS
 from pytest_rageval.metrics.retrieval import (
     score_leaks,
     score_lists,
@@ -68,7 +68,7 @@ _FAMILIES: Final[tuple[Callable[[CaseView], Scores], ...]] = (
     score_abstention,
     score_judged,
 )
-_ANSWER_SIDE: Final = tuple(key for key, info in METRICS.items() if info.answer_side)
+_ANSWER_SIDE: Final = tuple(key for key, info in BUILT_IN.cases.items() if info.answer_side)
 _RETRIEVAL_ONLY: Final = NotApplicable("The run measures retrieval only.")
 
 
@@ -100,9 +100,9 @@ def score_case(
         scores |= dict.fromkeys(_ANSWER_SIDE, _RETRIEVAL_ONLY)
     scores |= known or {}
     # In the order of the registry, so that all outputs list metrics in the same order.
-    metrics: dict[str, float | None] = dict.fromkeys(METRICS)
+    metrics: dict[str, float | None] = dict.fromkeys(BUILT_IN.cases)
     not_applicable: dict[str, str] = {}
-    for key in METRICS:
+    for key in BUILT_IN.cases:
         score = scores[key]
         if isinstance(score, float):
             metrics[key] = score
@@ -306,7 +306,7 @@ def below_pass_line(key: str, metrics: Metrics) -> bool:
 
 def pass_line(key: str) -> float:
     """Return the lowest score with which an answer passes: 4 of 5 for judged metrics, else 1."""
-    info = METRICS[key]
+    info = BUILT_IN.cases[key]
     return PASS_SHARE * (info.scale[1] or 0.0) if info.judged else 1.0
 
 
@@ -406,7 +406,7 @@ def settle(
     changed |= set() if in_text else set(SUPPORT_METRICS)
     known = {
         key: _stored_score(record, key)
-        for key, info in METRICS.items()
+        for key, info in BUILT_IN.cases.items()
         if info.level != "anchor" and key in record.metrics and key not in changed
     }
     scoring = score_settings(settings, reported)
@@ -419,7 +419,7 @@ def settle(
     )
     scores = score_case(view, verdicts, known=known)
     response = record.response and replace(record.response, retrieved_chunks=view.chunks)
-    custom = {key: value for key, value in record.metrics.items() if key not in METRICS}
+    custom = {key: value for key, value in record.metrics.items() if key not in BUILT_IN.cases}
     metrics = {**scores.metrics, **custom}
     # The citations are kept, since the stored answer may be truncated.
     settled = replace(scores, metrics=metrics, citations=record.citations)

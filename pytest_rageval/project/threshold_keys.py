@@ -13,14 +13,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, get_args
 
-from pytest_rageval.metrics.registry import (
-    ALIASES,
-    METRICS,
-    RUN_METRICS,
-    STAGE_PREFIX,
-    metric_info,
-    resolve_metric_key,
-)
+from pytest_rageval.metrics.built_in import BUILT_IN
+from pytest_rageval.metrics.registry import STAGE_PREFIX
 from pytest_rageval.support.text import nearest
 from pytest_rageval.values.gate import CHANGE_WORDS, CheckKind, CheckTable, Decide
 from pytest_rageval.values.json_documents import number
@@ -36,7 +30,7 @@ _PHASE_PREFIX: Final = re.compile(r"latency_ms(\.[A-Za-z][A-Za-z0-9_-]*)?")
 
 def resolve_gate_key(name: str) -> str | None:
     """Return the key of a threshold's name or alias; None if unknown."""
-    key = resolve_metric_key(name)
+    key = BUILT_IN.resolve(name)
     if key is not None:
         return key
     phase = _PHASE.fullmatch(name)
@@ -45,12 +39,12 @@ def resolve_gate_key(name: str) -> str | None:
 
 def is_of_groups(key: str) -> bool:
     """Say whether a figure can be limited for a category or tag, not only for the whole run."""
-    return resolve_metric_key(key) in METRICS or key.startswith(STAGE_PREFIX)
+    return BUILT_IN.resolve(key) in BUILT_IN.cases or key.startswith(STAGE_PREFIX)
 
 
 def is_metric_prefix(name: str) -> bool:
     """Whether a dotted metric key, such as ``latency_ms.p95``, begins with this name."""
-    keys = (*METRICS, *RUN_METRICS)
+    keys = (*BUILT_IN.cases, *BUILT_IN.runs)
     return any(key.startswith(f"{name}.") for key in keys) or bool(_PHASE_PREFIX.fullmatch(name))
 
 
@@ -64,7 +58,7 @@ def short_limit(text: str) -> tuple[CheckKind, float] | None:
 
 def off_scale(key: str, kind: CheckKind, limit: float) -> tuple[str, str] | None:
     """Return message and hint for a limit outside the scale of its metric; None: it is within."""
-    info = metric_info(key)
+    info = BUILT_IN.info(key)
     if info is None:
         return None
     low, high = info.scale
@@ -94,7 +88,7 @@ def joined(message: str, hint: str) -> str:
 
 def unknown_metric(name: str, table: CheckTable, place: str = "") -> tuple[str, str]:
     """Return message and hint for a metric that does not exist."""
-    keys = [*METRICS, *RUN_METRICS]
+    keys = [*BUILT_IN.cases, *BUILT_IN.runs]
     known = keys if table == "overall" else filter(is_of_groups, keys)
     if name.startswith(STAGE_PREFIX):
         # Compared without the prefix, which makes every stage look near.
@@ -228,7 +222,7 @@ def thresholds_json_schema() -> dict[str, Any]:
 
     A dotted key such as ``latency_ms.p95`` is an object in it, as TOML reads it.
     """
-    keys = [*METRICS, *(alias for alias, key in ALIASES.items() if key in METRICS), *RUN_METRICS]
+    keys = [*BUILT_IN.cases, *BUILT_IN.aliases, *BUILT_IN.runs]
     short = {"type": "string", "pattern": f"^{LIMIT_TEXT}$", "examples": [">= 0.85", "<= 0.05"]}
     limit = {**_table(LIMIT_RULES), "anyOf": [{"required": [kind]} for kind in LIMITS]}
     top = _table(TOP_RULES)
@@ -275,7 +269,7 @@ def _metrics_table(keys: Iterable[str], *, phases: bool = False) -> dict[str, An
         table = root
         for parent in parents:
             table = table["properties"].setdefault(parent, _object({}))
-        info = metric_info(key)
+        info = BUILT_IN.info(key)
         title = {"description": info.title} if info else {}
         table["properties"][leaf] = {"$ref": "#/$defs/limit", **title}
     if phases:

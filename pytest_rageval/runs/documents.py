@@ -15,7 +15,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, Final, Self
 
-from pytest_rageval.metrics.registry import DEFINITIONS_VERSION
+from pytest_rageval.metrics.built_in import DEFINITIONS_VERSION
 from pytest_rageval.project.case_reader import LoadedSet, dataset_hash
 from pytest_rageval.project.settings import config_hash, settings_document
 from pytest_rageval.values.gate import GateResult

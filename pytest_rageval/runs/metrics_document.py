@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Any, Final
 
-from pytest_rageval.metrics.registry import METRICS
+from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.support.text import counted
 from pytest_rageval.values.json_documents import value
 from pytest_rageval.values.numbers import (
@@ -40,7 +40,7 @@ _STATISTICS = (
 def _means_document(metrics: Mapping[str, MetricSummary]) -> dict[str, float | None]:
     """Return means under the names of ``aggregate_metrics``, with their aliases."""
     means = {
-        METRICS[key].aggregate_key if key in METRICS else f"{key}_avg": summary.mean
+        BUILT_IN.cases[key].aggregate_key if key in BUILT_IN.cases else f"{key}_avg": summary.mean
         for key, summary in metrics.items()
     }
     aliases = {alias: means[name] for alias, name in _ALIASES.items() if name in means}

@@ -12,8 +12,8 @@ from dataclasses import fields, is_dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
+from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.matching import text_hash
-from pytest_rageval.metrics.registry import METRICS
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.record import SCHEMA_VERSION, CaseRecord, CaseScores, CaseVerdicts
 from pytest_rageval.values.reply import AskResponse, RetrievedChunk
@@ -209,7 +209,7 @@ def _check_score(key: str, value: float | None) -> None:
     """Refuse a value outside the scale of its metric, which would distort every mean."""
     if value is None:
         return
-    info = METRICS.get(key)
+    info = BUILT_IN.cases.get(key)
     low, high = info.scale if info else (-math.inf, None)
     top = math.inf if high is None else high + _TOLERANCE
     if not math.isfinite(value) or not low - _TOLERANCE <= value <= top:

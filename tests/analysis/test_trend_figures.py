@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from pytest_rageval.analysis.aggregate.run import aggregate
 from pytest_rageval.analysis.trend import run_figures
-from pytest_rageval.metrics.registry import METRICS, RUN_METRICS
+from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.runs.metrics_document import metrics_document
 from pytest_rageval.values.json_documents import number, whole
 from tests.build.records import changed, failed, hits
@@ -38,11 +38,11 @@ def test_every_metric_stands_overall_and_in_every_group() -> None:
     assert found["category", "a", "hit_at_k"].n == 3
     assert found["category", "b", "hit_at_k"].value is None
     assert found["tag", "t", "hit_at_k"].value == 2 / 3
-    assert {key for scope, _, key in found if scope == "overall"} >= set(METRICS)
+    assert {key for scope, _, key in found if scope == "overall"} >= set(BUILT_IN.cases)
 
 
 def test_names_of_what_is_no_mean_are_those_of_thresholds() -> None:
-    known = {*METRICS, *RUN_METRICS}
+    known = {*BUILT_IN.cases, *BUILT_IN.runs}
     figures = [f.metric for f in run_figures(document(), {"wall_s": 3})]
     phases = [name for name in figures if name.startswith("latency_ms.") and name.count(".") > 1]
     assert set(figures) - set(phases) <= known

@@ -17,7 +17,7 @@ import pytest
 
 from pytest_rageval.cli import main as cli
 from pytest_rageval.cli.output import CommandError, ExitCode
-from pytest_rageval.metrics.registry import METRICS
+from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.values.errors import ConfigError
 from tests.build.files import write_lines
 
@@ -359,7 +359,7 @@ def test_recorded_responses_are_scored(recorded: list[str], capsys: Output) -> N
     assert absent["metrics"]["abstention_accuracy"] == 1.0
     assert broken["metrics"]["hit_at_k"] is None
     assert "hit_at_k" not in broken["not_applicable"]
-    assert all([*case["metrics"]] == [*METRICS] for case in document["cases"])
+    assert all([*case["metrics"]] == [*BUILT_IN.cases] for case in document["cases"])
     assert document["statistics"]["mrr"]["mean"] == document["aggregate_metrics"]["mrr_avg"] == 0.5
     assert (document["statistics"]["mrr"]["n"], document["statistics"]["mrr"]["n_error"]) == (1, 2)
 

@@ -15,9 +15,10 @@ import pytest
 from pytest_rageval.judges.asking import Judges, judge_case
 from pytest_rageval.judges.evidence import with_evidence
 from pytest_rageval.judges.offline.judge import OfflineJudge
+from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.matching import matches_anchor
 from pytest_rageval.metrics.quotes import holds_quote
-from pytest_rageval.metrics.registry import METRICS, RUN_METRICS, STAGE_PREFIX, MetricInfo
+from pytest_rageval.metrics.registry import STAGE_PREFIX, MetricInfo
 from pytest_rageval.metrics.view import Verdicts, view_case
 from pytest_rageval.project.case_reader import parse_case
 from pytest_rageval.target.contract import parse_ask_response
@@ -41,7 +42,7 @@ PAGE = read_document("metrics.md")
 SECTIONS = sections(PAGE)
 REGISTRY = {
     key: info
-    for key, info in {**METRICS, **RUN_METRICS}.items()
+    for key, info in {**BUILT_IN.cases, **BUILT_IN.runs}.items()
     if not key.startswith(STAGE_PREFIX)  # one entry and the table of failure stages say them
 }
 FREE = {"embedding_silhouette", f"{STAGE_PREFIX}STAGE"}
@@ -120,7 +121,7 @@ def test_the_overview_lists_every_entry_in_order_with_its_range_and_direction() 
 
 
 def test_weights_of_the_composite_are_those_of_the_code() -> None:
-    from pytest_rageval.metrics.registry import FIVE_WEIGHTS
+    from pytest_rageval.metrics.built_in import FIVE_WEIGHTS
 
     terms = [f"{weight:.2f} {name.replace('_', ' ')}" for name, weight in FIVE_WEIGHTS.items()]
     assert fields_of(ENTRIES["five.composite"])["Formula"] == " + ".join(terms)
@@ -301,14 +302,16 @@ def test_the_table_of_failure_stages_has_every_stage_in_order() -> None:
 
     stages = re.findall(r"^\| `(\w+)` \|", _section("Failure stages").text, re.M)
     assert tuple(stages) == get_args(FailureStage)
-    assert {f"{STAGE_PREFIX}{stage}" for stage in stages} == RUN_METRICS.keys() - REGISTRY.keys()
+    assert {f"{STAGE_PREFIX}{stage}" for stage in stages} == BUILT_IN.runs.keys() - REGISTRY.keys()
 
 
 def test_the_aliases_of_the_page_are_those_of_the_code() -> None:
-    from pytest_rageval.metrics.registry import ALIASES
+    from pytest_rageval.metrics.built_in import BUILT_IN
 
     (sentence,) = re.findall(r"^Other names are accepted.*?\n\n", PAGE, re.M | re.DOTALL)
-    assert set(re.findall(r"`([^`]+)`", sentence)) - {"_at_k"} == ALIASES.keys() | {"hit_at_k"}
+    assert set(re.findall(r"`([^`]+)`", sentence)) - {"_at_k"} == BUILT_IN.aliases.keys() | {
+        "hit_at_k"
+    }
 
 
 # --- links ---------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from pytest_rageval.metrics.built_in import BUILT_IN, FIVE_WEIGHTS
 from pytest_rageval.metrics.judged import (
     claim_support,
     composite,
@@ -13,12 +14,11 @@ from pytest_rageval.metrics.judged import (
     scores_disagree,
     valid_score,
 )
-from pytest_rageval.metrics.registry import FIVE_WEIGHTS, METRICS
 from pytest_rageval.metrics.view import Verdicts
 from pytest_rageval.values.record import CaseScores
 from tests.build.scores import TIMEOUT, case, response, score, status
 
-JUDGED = [key for key, info in METRICS.items() if info.judged]
+JUDGED = [key for key, info in BUILT_IN.cases.items() if info.judged]
 FIVE = {f"five.{name}": 1.0 for name in FIVE_WEIGHTS}
 
 

@@ -2,19 +2,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 
-from pytest_rageval.metrics.registry import (
-    ALIASES,
-    FIVE_WEIGHTS,
-    METRICS,
-    RUN_METRICS,
-    metric_info,
-    resolve_metric_key,
-    unit_of,
-)
+from pytest_rageval.metrics.built_in import BUILT_IN, FIVE_WEIGHTS
+from pytest_rageval.metrics.registry import MetricInfo, unit_of
 from pytest_rageval.support.text import Unit
+from pytest_rageval.values.errors import ConfigError
 
 
 @pytest.mark.parametrize(
@@ -35,29 +30,29 @@ from pytest_rageval.support.text import Unit
     ],
 )
 def test_names_and_aliases_resolve_to_one_key(name: str, key: str | None) -> None:
-    assert resolve_metric_key(name) == key
-    info = metric_info(name)
+    assert BUILT_IN.resolve(name) == key
+    info = BUILT_IN.info(name)
     assert (info.key if info else None) == key
 
 
 def test_no_alias_hides_a_key() -> None:
-    assert not ALIASES.keys() & (METRICS.keys() | RUN_METRICS.keys())
-    assert not METRICS.keys() & RUN_METRICS.keys()
+    assert not BUILT_IN.aliases.keys() & (BUILT_IN.cases.keys() | BUILT_IN.runs.keys())
+    assert not BUILT_IN.cases.keys() & BUILT_IN.runs.keys()
 
 
 def test_every_metric_is_described() -> None:
-    infos = [*METRICS.values(), *RUN_METRICS.values()]
+    infos = [*BUILT_IN.cases.values(), *BUILT_IN.runs.values()]
     titles = [info.title for info in infos]
     assert len(set(titles)) == len(titles)
     assert all(info.title and info.population for info in infos)
-    assert all(info.scale == (0.0, 1.0) for info in METRICS.values() if info.binary)
+    assert all(info.scale == (0.0, 1.0) for info in BUILT_IN.cases.values() if info.binary)
 
 
 def test_only_judged_and_answer_metrics_judge_the_answer() -> None:
-    answer_side = {key for key, info in METRICS.items() if info.answer_side}
+    answer_side = {key for key, info in BUILT_IN.cases.items() if info.answer_side}
     assert {"attribution_hit_rate", "over_abstention_rate", "groundedness"} <= answer_side
     assert not answer_side & {"hit_at_k", "doc_map", "negative_accuracy", "scope_miss_rate"}
-    judged = {key for key, info in METRICS.items() if info.judged}
+    judged = {key for key, info in BUILT_IN.cases.items() if info.judged}
     assert "five.composite" in judged
     assert "abstention_accuracy" not in judged
 
@@ -66,7 +61,7 @@ def test_only_judged_and_answer_metrics_judge_the_answer() -> None:
     ("key", "worst"), [("mrr", 0), ("scope_miss_rate", 1), ("groundedness", 0)]
 )
 def test_the_worst_value_follows_the_direction(key: str, worst: float) -> None:
-    assert METRICS[key].worst == worst
+    assert BUILT_IN.cases[key].worst == worst
 
 
 @pytest.mark.parametrize(
@@ -84,17 +79,17 @@ def test_the_worst_value_follows_the_direction(key: str, worst: float) -> None:
     ],
 )
 def test_means_carry_the_customary_names(key: str, mean: str) -> None:
-    assert METRICS[key].aggregate_key == mean
+    assert BUILT_IN.cases[key].aggregate_key == mean
 
 
 def test_the_weights_of_the_five_dimensions_sum_to_one() -> None:
     assert sum(FIVE_WEIGHTS.values()) == pytest.approx(1)
-    assert {f"five.{name}" for name in FIVE_WEIGHTS} <= METRICS.keys()
+    assert {f"five.{name}" for name in FIVE_WEIGHTS} <= BUILT_IN.cases.keys()
 
 
 def test_the_registry_imports_only_the_standard_library() -> None:
     code = (
-        "import sys; import pytest_rageval.metrics.registry;"
+        "import sys; import pytest_rageval.metrics.built_in;"
         "foreign = {m.partition('.')[0] for m in sys.modules} - set(sys.stdlib_module_names);"
         "print(sorted(m for m in foreign if not m.startswith(('_', 'pytest_rageval'))))"
     )
@@ -121,3 +116,55 @@ def test_the_registry_imports_only_the_standard_library() -> None:
 )
 def test_unit_of_a_metric(metric: str, unit: Unit) -> None:
     assert unit_of(metric) == unit
+
+
+# --- metrics of a project ----------------------------------------------------------------------
+
+
+def own(key: str, **fields: Any) -> MetricInfo:
+    given: dict[str, Any] = {"level": "own", "population": "cases", "source": "acme.metrics"}
+    return MetricInfo(key=key, title=key, **{**given, **fields})
+
+
+def test_own_metrics_come_after_the_built_in_ones() -> None:
+    found = BUILT_IN.with_(
+        [own("acme.b"), own("acme.a", direction="lower"), own("acme.n", level="run")]
+    )
+    assert [*found.cases] == [*BUILT_IN.cases, "acme.b", "acme.a"]
+    assert [*found.runs] == [*BUILT_IN.runs, "acme.n"]
+    assert [*found.own] == ["acme.b", "acme.a", "acme.n"]
+    info = found.info("acme.a")
+    assert info is not None
+    assert (info.direction, info.built_in) == ("lower", False)
+    assert found.resolve("acme.n") == "acme.n"
+    assert not BUILT_IN.own
+    assert BUILT_IN.resolve("acme.a") is None
+
+
+@pytest.mark.parametrize(
+    ("key", "taken"),
+    [
+        ("mrr", "'mrr' of built-in"),
+        ("success_at_k", "'hit_at_k' of built-in"),
+        ("quality.tone", "'quality.correctness' of built-in"),
+        ("latency_ms.sum", "'latency_ms.p50' of built-in"),
+        ("stage.x", "of built-in"),
+        ("acme.a", "'acme.a' of acme.metrics"),
+    ],
+)
+def test_a_taken_name_is_refused_with_both_origins(key: str, taken: str) -> None:
+    before = BUILT_IN.with_([own("acme.a")])
+    with pytest.raises(ConfigError) as caught:
+        before.with_([own(key, source="evals/tone.jinja")])
+    assert str(caught.value).startswith(f"evals/tone.jinja: metric {key!r} is taken by ")
+    assert taken in str(caught.value)
+
+
+@pytest.mark.parametrize("key", ["pii_free", "", "acme.", ".a", "acme.pii free", "acme.[x]", "a.é"])
+def test_an_own_name_has_a_dot_and_plain_signs(key: str) -> None:
+    with pytest.raises(ConfigError, match="expected two names or more"):
+        BUILT_IN.with_([own(key)])
+
+
+def test_the_mean_of_an_own_metric_is_an_average_by_any_name() -> None:
+    assert own("acme.leak_rate").aggregate_key == "acme.leak_rate_avg"

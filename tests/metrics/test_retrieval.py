@@ -7,15 +7,15 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from pytest_rageval.metrics.registry import METRICS
+from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.reply import RetrievedChunk
 from tests.build.scores import TIMEOUT, case, chunk, gold, response, score, status, view
 
 LOG3 = math.log2(3)
 OTHERS = {"specificity_accuracy", "leak_rate", "recall_at_tokens"}
-ANCHOR_KEYS = [k for k, m in METRICS.items() if m.level == "anchor" and k not in OTHERS]
-DOCUMENT_KEYS = [key for key, info in METRICS.items() if info.level == "document"]
+ANCHOR_KEYS = [k for k, m in BUILT_IN.cases.items() if m.level == "anchor" and k not in OTHERS]
+DOCUMENT_KEYS = [key for key, info in BUILT_IN.cases.items() if info.level == "document"]
 S, T, X = "a.md | # S", "a.md | # S > ## T", "b.md | # X"
 
 
@@ -308,11 +308,11 @@ def test_every_score_is_finite_and_within_its_scale(
 ) -> None:
     scores = score(of, response(retrieved_chunks=chunks), k=k)
     for key, value in scores.metrics.items():
-        info = METRICS[key]
+        info = BUILT_IN.cases[key]
         if value is not None:
             assert info.scale[0] <= value <= (info.scale[1] or math.inf), key
             assert value in {0.0, 1.0} or not info.binary, key
-    assert scores.metrics.keys() == METRICS.keys()
+    assert scores.metrics.keys() == BUILT_IN.cases.keys()
 
 
 @given(of=cases(), chunks=_chunks, k=_k)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import cache
 from math import fsum
 from random import Random
@@ -14,7 +15,7 @@ import pytrec_eval
 
 from pytest_rageval.analysis.aggregate.run import aggregate
 from pytest_rageval.analysis.stats.intervals import fmean
-from pytest_rageval.metrics.registry import METRICS
+from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.retrieval import (
     Ranking,
     average_precision,
@@ -294,7 +295,8 @@ def test_means_with_errors_as_worst_are_those_over_all_questions(pipeline: str) 
         else record(topic, {"recall_at_k": None}, status="error", outcome="error")
         for topic, grades in qrels.items()
     ]
-    found = aggregate(records, registry={"recall_at_k": METRICS["recall_at_k"]})
+    few = replace(BUILT_IN, cases={"recall_at_k": BUILT_IN.cases["recall_at_k"]})
+    found = aggregate(records, registry=few)
     summary = found.metrics["recall_at_k"]
     assert (summary.n, summary.n_error) == (99, 1)
     assert summary.mean_errors_as_worst == pytest.approx(theirs[ir_measures.R @ 3], abs=1e-12)

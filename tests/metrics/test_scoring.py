@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_rageval.metrics.registry import METRICS
+from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.scoring import case_cluster
 from pytest_rageval.metrics.view import Verdicts
 from pytest_rageval.values.case import Case
@@ -46,7 +46,7 @@ def test_every_key_is_present_and_has_one_state(
     of: Case, reply: AskResponse | None, settings: ScoreSettings
 ) -> None:
     scores = score_reply(of, reply, settings, error=None if reply else TIMEOUT)
-    assert list(scores.metrics) == list(METRICS)
+    assert list(scores.metrics) == list(BUILT_IN.cases)
     assert scores.not_applicable.keys() <= scores.metrics.keys()
     assert all(scores.metrics[key] is None for key in scores.not_applicable)
     assert all(reason.endswith(".") for reason in scores.not_applicable.values())
@@ -63,7 +63,7 @@ def test_retrieval_only_leaves_out_the_answer_side(reply: AskResponse | None) ->
         judge_configured=True,
         verdicts=Verdicts(scores={"groundedness": 5.0}),
     )
-    for key, info in METRICS.items():
+    for key, info in BUILT_IN.cases.items():
         if info.answer_side:
             assert status(scores, key) == "not_applicable", key
     assert (status(scores, "mrr") == "not_applicable") == (reply is REPLIES[1])

@@ -14,6 +14,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from pytest_rageval.analysis.embeddings import compute_silhouette
+from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.deciding import matches_by, rule_for
 from pytest_rageval.metrics.judged import (
     claim_support,
@@ -30,7 +31,6 @@ from pytest_rageval.metrics.matching import (
     same_document,
 )
 from pytest_rageval.metrics.quotes import holds_quote
-from pytest_rageval.metrics.registry import METRICS
 from pytest_rageval.metrics.similarity import compute_query_similarity
 from pytest_rageval.metrics.view import Verdicts
 from pytest_rageval.project.case_reader import parse_case
@@ -148,7 +148,7 @@ def _score(row: Values) -> Values:
 def _rerank_delta(row: Values) -> Values:
     response = parse_ask_response(row["response"])
     scores = score_reply(parse_case(row["case"]), response, _settings(row))
-    return {"delta": rerank_delta(scores) or dict.fromkeys(METRICS)}
+    return {"delta": rerank_delta(scores) or dict.fromkeys(BUILT_IN.cases)}
 
 
 def _disagreement(row: Values) -> Values:

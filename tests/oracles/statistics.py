@@ -27,8 +27,8 @@ from pytest_rageval.analysis.stats import (
 )
 from pytest_rageval.analysis.stats import repeats as repetition
 from pytest_rageval.analysis.stats.distributions import ClusterSums, cluster_sums
+from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.indexing import indexing_summary
-from pytest_rageval.metrics.registry import METRICS
 from tests.build.records import call_cost
 
 Values = dict[str, Any]
@@ -49,7 +49,7 @@ def _aggregate(row: Values) -> Values:
         CaseValue(case_id=str(i), value=v["value"], status=v["status"])
         for i, v in enumerate(row["values"])
     ]
-    info = METRICS["recall_at_k"]
+    info = BUILT_IN.cases["recall_at_k"]
     info = replace(info, direction="lower" if row.get("worst") else "higher")
     return asdict(summarise_metric(values, info))
 

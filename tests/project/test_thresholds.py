@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_rageval.metrics.registry import ALIASES, METRICS, RUN_METRICS
+from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.project.threshold_keys import resolve_gate_key
 from pytest_rageval.project.thresholds import (
     add_gates,
@@ -213,10 +213,10 @@ def test_a_limit_at_the_end_of_a_scale_is_fine() -> None:
 # --- metric keys -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("key", [*METRICS, *RUN_METRICS, *ALIASES])
+@pytest.mark.parametrize("key", [*BUILT_IN.cases, *BUILT_IN.runs, *BUILT_IN.aliases])
 def test_every_metric_and_alias_can_be_limited(key: str) -> None:
     (check,) = parse(f"[overall]\n{key} = '>= 0'").checks
-    assert check.metric == ALIASES.get(key, key)
+    assert check.metric == BUILT_IN.aliases.get(key, key)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pytest_rageval.metrics.registry import ALIASES, METRICS, RUN_METRICS
+from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.project.threshold_keys import (
     CASES_RULES,
     DEFAULTS_RULES,
@@ -52,12 +52,16 @@ def test_the_schema_knows_the_keys_that_the_parser_knows() -> None:
 
 
 def test_overall_may_limit_every_metric_of_cases_and_runs() -> None:
-    assert set(leaves(SCHEMA["$defs"]["overall"])) == {*METRICS, *RUN_METRICS, *ALIASES}
+    assert set(leaves(SCHEMA["$defs"]["overall"])) == {
+        *BUILT_IN.cases,
+        *BUILT_IN.runs,
+        *BUILT_IN.aliases,
+    }
 
 
 def test_a_group_may_limit_every_metric_of_cases_and_count_stages() -> None:
     stages = {f"stage.{stage}" for stage in STAGES}
-    assert set(leaves(SCHEMA["$defs"]["group"])) == {*METRICS, *ALIASES, *stages}
+    assert set(leaves(SCHEMA["$defs"]["group"])) == {*BUILT_IN.cases, *BUILT_IN.aliases, *stages}
 
 
 @pytest.mark.parametrize("key", list(leaves(SCHEMA["$defs"]["group"])))

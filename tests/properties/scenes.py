@@ -16,8 +16,8 @@ from typing import Any, TypeVar
 from hypothesis import strategies as st
 
 from pytest_rageval.engine.case import Trial, measure
+from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.matching import norm_heading, norm_path
-from pytest_rageval.metrics.registry import METRICS
 from pytest_rageval.metrics.view import Verdicts
 from pytest_rageval.project.case_reader import LocatedCase
 from pytest_rageval.values.case import Anchor, AnswerRule, Case, RecencyRule
@@ -64,7 +64,7 @@ _ANSWERS = (
 )
 _COUNTED = {"five.composite", "context_utilization"}
 """Metrics that are counted from verdicts, and of which no verdict tells."""
-JUDGED = [key for key, info in METRICS.items() if info.judged and key not in _COUNTED]
+JUDGED = [key for key, info in BUILT_IN.cases.items() if info.judged and key not in _COUNTED]
 
 
 def seeded(make: Callable[[Random], _T]) -> st.SearchStrategy[_T]:

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_rageval.analysis.aggregate.run import aggregate
-from pytest_rageval.metrics.registry import METRICS
+from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.runs.metrics_document import metrics_document
 from pytest_rageval.values.numbers import Aggregate, MetricSummary
 from pytest_rageval.values.record import CaseRecord
@@ -97,7 +97,7 @@ def test_no_case_vanishes_from_any_metric_or_group(records: list[CaseRecord]) ->
         groups.append((summaries, sum(str(r.answerable).lower() == name for r in first)))
     for summaries, size in groups:
         assert {counted(summary) for summary in summaries.values()} <= {size}
-        assert summaries.keys() == METRICS.keys()
+        assert summaries.keys() == BUILT_IN.cases.keys()
 
 
 @several

@@ -11,8 +11,8 @@ import pytrec_eval
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.matching import norm_path
-from pytest_rageval.metrics.registry import METRICS
 from pytest_rageval.target.contract import parse_ask_response
 from pytest_rageval.values.case import Anchor, Case
 from pytest_rageval.values.record import ScoreSettings
@@ -27,7 +27,7 @@ TOLERANCE = 1e-12
 OTHERS = {"specificity_accuracy", "leak_rate", "recall_at_tokens"}
 RANKING = [
     key
-    for key, info in METRICS.items()
+    for key, info in BUILT_IN.cases.items()
     if info.level in {"anchor", "document"} and key not in OTHERS
 ]
 RETURNED = ("precision_returned_at_k", "doc_precision_returned_at_k")

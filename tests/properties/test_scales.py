@@ -12,8 +12,8 @@ from hypothesis import given, settings
 
 from pytest_rageval.analysis.aggregate.run import aggregate
 from pytest_rageval.engine.case import Trial, measure
+from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.indexing import indexing_summary
-from pytest_rageval.metrics.registry import METRICS
 from pytest_rageval.project.case_reader import LocatedCase
 from pytest_rageval.runs.metrics_document import metrics_document
 from pytest_rageval.runs.record_json import record_to_json
@@ -50,14 +50,14 @@ def make_scores(dice: Random) -> CaseScores:
 
 @given(seeded(make_scores))
 def test_every_metric_is_on_its_scale_or_says_why_not(scores: CaseScores) -> None:
-    assert list(scores.metrics) == list(METRICS)
+    assert list(scores.metrics) == list(BUILT_IN.cases)
     for key, value in scores.metrics.items():
-        low, high = METRICS[key].scale
+        low, high = BUILT_IN.cases[key].scale
         if value is None:
             continue
         assert isinstance(value, float), key
         assert low <= value <= (math.inf if high is None else high), key
-        assert value in {0.0, 1.0} or not METRICS[key].binary, key
+        assert value in {0.0, 1.0} or not BUILT_IN.cases[key].binary, key
         assert key not in scores.not_applicable
     assert all(scores.not_applicable.values())
 
@@ -77,14 +77,14 @@ def test_the_scenes_reach_every_state_of_every_metric() -> None:
         scores = make_scores(Random(seed))
         for key, value in scores.metrics.items():
             if value is not None:
-                (scored if value != METRICS[key].worst else low).add(key)
+                (scored if value != BUILT_IN.cases[key].worst else low).add(key)
             else:
                 (blocked if key in scores.not_applicable else erred).add(key)
-    assert scored == blocked == METRICS.keys()
+    assert scored == blocked == BUILT_IN.cases.keys()
     # A failed case cannot tell whether vectors would have come.
-    vectors = {key for key, info in METRICS.items() if info.level == "embedding"}
-    assert erred == METRICS.keys() - vectors
-    assert low >= METRICS.keys() - vectors
+    vectors = {key for key, info in BUILT_IN.cases.items() if info.level == "embedding"}
+    assert erred == BUILT_IN.cases.keys() - vectors
+    assert low >= BUILT_IN.cases.keys() - vectors
 
 
 # --- a whole run ---------------------------------------------------------------------------
@@ -143,7 +143,7 @@ def bounds(summary: MetricSummary) -> list[float]:
 @given(seeded(make_run))
 def test_every_mean_and_bound_is_on_the_scale_of_its_metric(records: list[CaseRecord]) -> None:
     for key, summary in aggregate(records).metrics.items():
-        low, high = METRICS[key].scale
+        low, high = BUILT_IN.cases[key].scale
         top = math.inf if high is None else high
         assert all(low <= value <= top for value in bounds(summary)), key
         assert (summary.mean is None) == (summary.n == 0), key

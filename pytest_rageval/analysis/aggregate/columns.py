@@ -31,10 +31,11 @@ from pytest_rageval.analysis.aggregate.operational import (
 )
 from pytest_rageval.analysis.stats.distributions import cluster_sums
 from pytest_rageval.analysis.stats.intervals import fmean
+from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.cross_lingual import Documents, NoDocuments, retrieved_documents
 from pytest_rageval.metrics.deciding import count_rules
 from pytest_rageval.metrics.matching import DocumentKey, PathCase
-from pytest_rageval.metrics.registry import METRICS, MetricInfo
+from pytest_rageval.metrics.registry import MetricInfo, Registry
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.record import CaseRecord, FailureStage
 
@@ -104,13 +105,13 @@ class RecordColumns:
 
     def __init__(
         self,
-        registry: Mapping[str, MetricInfo] = METRICS,
+        registry: Registry = BUILT_IN,
         *,
         path_case: PathCase = "sensitive",
     ) -> None:
         self.registry = registry
         self._path_case = path_case
-        self._keys = tuple(registry)
+        self._keys = tuple(registry.cases)
         self.metrics = array("d")
         self.extra = defaultdict[str, _Sparse](_Sparse)
         self.before = defaultdict[str, _Sparse](_Sparse)
@@ -189,7 +190,7 @@ class RecordColumns:
             )
         else:
             self.metrics.extend([_value(metrics, reasons, key) for key in self._keys])
-            for key in metrics.keys() - self.registry.keys():
+            for key in metrics.keys() - self.registry.cases.keys():
                 self.extra[key].add(row, _value(metrics, reasons, key))
         # An empty list has all of its ranks, but is not evidence of a reranker.
         known_before = record.metrics_before_rerank is not None
@@ -270,7 +271,7 @@ class CaseTable:
         firsts = np.asarray([rows[0] for rows in self.rows], dtype=np.int64)
         self._firsts = firsts
         self.repeats = np.asarray([len(rows) for rows in self.rows], dtype=np.int64)
-        shape = (len(columns), len(columns.registry))
+        shape = (len(columns), len(columns.registry.cases))
         self._matrix: Floats = np.asarray(columns.metrics).reshape(shape)
         clusters = np.asarray(columns.cluster_codes)[firsts]
         # A case without gold document is a cluster of its own.
@@ -293,7 +294,7 @@ class CaseTable:
     @property
     def metric_infos(self) -> Mapping[str, MetricInfo | None]:
         """Every metric; unregistered keys of records come last."""
-        return {**self.columns.registry, **dict.fromkeys(sorted(self.columns.extra))}
+        return {**self.columns.registry.cases, **dict.fromkeys(sorted(self.columns.extra))}
 
     def metric(self, key: str) -> Floats:
         """One value per case: finite, `NOT_APPLICABLE` or `ERROR`."""
@@ -308,11 +309,11 @@ class CaseTable:
         """Metrics known before reranking for some case, in the order of the registry."""
         if not self.columns.reranked:
             return []
-        return [key for key in self.columns.registry if key in self.columns.before]
+        return [key for key in self.columns.registry.cases if key in self.columns.before]
 
     def _raw(self, key: str) -> Floats:
-        if key in self.columns.registry:
-            column: Floats = self._matrix[:, list(self.columns.registry).index(key)]
+        if key in self.columns.registry.cases:
+            column: Floats = self._matrix[:, list(self.columns.registry.cases).index(key)]
             return column
         return self.columns.extra[key].dense(len(self.columns))
 

@@ -27,10 +27,11 @@ from pytest_rageval.analysis.aggregate.summaries import (
     summarise_rerank,
     summarise_translations,
 )
+from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.deciding import UNDECIDED
 from pytest_rageval.metrics.indexing import indexing_summary
 from pytest_rageval.metrics.matching import PathCase
-from pytest_rageval.metrics.registry import METRICS, MetricInfo
+from pytest_rageval.metrics.registry import Registry
 from pytest_rageval.support.text import counted
 from pytest_rageval.values.numbers import (
     Aggregate,
@@ -48,7 +49,7 @@ def aggregate(
     *,
     confidence: float = 0.95,
     timeout_ms: float | None = None,
-    registry: Mapping[str, MetricInfo] = METRICS,
+    registry: Registry = BUILT_IN,
     path_case: PathCase = "sensitive",
 ) -> Aggregate:
     """All numbers of a run from its records alone, in any order.
@@ -188,9 +189,9 @@ def _by_reference(table: CaseTable, confidence: float) -> dict[str, MetricSummar
 
     Without one a judge cannot see that the wrong passage was retrieved, and scores higher.
     """
-    if "correctness" not in table.columns.registry:
+    if "correctness" not in table.columns.registry.cases:
         return {}
-    column, info = table.metric("correctness"), table.columns.registry["correctness"]
+    column, info = table.metric("correctness"), table.columns.registry.cases["correctness"]
     found = {}
     for name, known in (("reference", 1), ("no_reference", 0)):
         cases = np.flatnonzero((table.references == known) & ~np.isnan(column))

@@ -53,10 +53,10 @@ def summarise_metric(
         info: scale and direction; None: unknown, taken as unbounded.
         confidence: of the intervals, 0 to 1.
 
-    >>> from pytest_rageval.metrics.registry import METRICS
+    >>> from pytest_rageval.metrics.built_in import BUILT_IN
     >>> scored = [CaseValue(case_id=c, value=v, status="scored") for c, v in [("a", 1), ("b", 0.5)]]
     >>> failed = CaseValue(case_id="c", status="error")
-    >>> summary = summarise_metric([*scored, failed], METRICS["recall_at_k"])
+    >>> summary = summarise_metric([*scored, failed], BUILT_IN.cases["recall_at_k"])
     >>> summary.mean, summary.n, summary.n_error, summary.mean_errors_as_worst
     (0.75, 2, 1, 0.5)
     """
@@ -178,7 +178,7 @@ def summarise_rerank(table: CaseTable, confidence: float) -> dict[str, RerankSum
         old, new = before[both], after[both]
         if not len(old):
             continue
-        info = table.columns.registry[key]
+        info = table.columns.registry.cases[key]
         difference = paired_difference(
             old.tolist(),
             new.tolist(),

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from pytest_rageval.analysis.aggregate.case_groups import CaseGroup, CaseOutcome
+from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.matching import in_scope
-from pytest_rageval.metrics.registry import METRICS
 from pytest_rageval.support.text import TOLERANCE
 from pytest_rageval.values.case import Anchor
 from pytest_rageval.values.record import CaseRecord
@@ -284,7 +284,7 @@ def _changes(base: CaseGroup, new: CaseGroup, keys: Collection[str] | None) -> I
         one, other = base.value(key).value, new.value(key).value
         if one is None or other is None or abs(other - one) <= TOLERANCE:
             continue
-        better = (other > one) == (METRICS[key].direction == "higher")
+        better = (other > one) == (BUILT_IN.cases[key].direction == "higher")
         yield MetricFlip(metric=key, base=one, new=other, direction="better" if better else "worse")
 
 
@@ -306,7 +306,7 @@ def _telling(
     def order(record: CaseRecord) -> float:
         rank = _RANK[record.outcome] or 0.0
         value = None if change is None else record.metrics.get(change.metric)
-        lower = change is not None and METRICS[change.metric].direction == "lower"
+        lower = change is not None and BUILT_IN.cases[change.metric].direction == "lower"
         return sign * (rank + (0.0 if value is None else -value if lower else value))
 
     return min(base.records, key=order), max(new.records, key=order)

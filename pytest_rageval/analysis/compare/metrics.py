@@ -29,7 +29,8 @@ from pytest_rageval.analysis.compare.pairs import (
 from pytest_rageval.analysis.stats.intervals import fmean
 from pytest_rageval.analysis.stats.paired import holm, mcnemar, minimum_detectable_effect, sign_flip
 from pytest_rageval.analysis.trust.reliability import summarise_spot_checks
-from pytest_rageval.metrics.registry import METRICS, MetricInfo
+from pytest_rageval.metrics.built_in import BUILT_IN
+from pytest_rageval.metrics.registry import MetricInfo
 from pytest_rageval.metrics.scoring import ANSWER_KEYS, decided_by
 from pytest_rageval.support.text import counted
 from pytest_rageval.values.record import ANSWER_STAGES, STAGES, CaseRecord, FailureStage
@@ -241,7 +242,7 @@ def compare_metrics(
     records = [group.records for pair in pairs for group in (pair.base, pair.new)]
     found: dict[str, MetricChange] = {}
     known: dict[tuple[object, ...], float | None] = {}
-    for key, info in METRICS.items():
+    for key, info in BUILT_IN.cases.items():
         if settings.keys is not None and key not in settings.keys:
             continue
         values = paired_values(pairs, key)

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
-from pytest_rageval.metrics.registry import DEFINITIONS_VERSION, METRICS
+from pytest_rageval.metrics.built_in import BUILT_IN, DEFINITIONS_VERSION
 from pytest_rageval.project.options import OPTIONS, SETTINGS, VERSIONS, Affects
 from pytest_rageval.project.settings import compared_settings, settings_document
 from pytest_rageval.support.text import counted, cut
@@ -119,7 +119,7 @@ def judge_dependent_keys(*, abstention: bool, conflict: bool) -> frozenset[str]:
         abstention: whether it decided for any answer if it abstains.
         conflict: whether it decided for any answer if it names a conflict.
     """
-    judged = {key for key, info in METRICS.items() if info.judged}
+    judged = {key for key, info in BUILT_IN.cases.items() if info.judged}
     if abstention:
         judged |= _ABSTENTION_KEYS
     if conflict:
@@ -138,12 +138,12 @@ def unaffected_keys(
     """
     if comparability.comparable:
         return None
-    left = set(METRICS)
+    left = set(BUILT_IN.cases)
     for one in comparability.invariants:
         if one.affects == "everything":
             return frozenset()
         if one.affects == "answers":
-            left -= {key for key in left if METRICS[key].answer_side}
+            left -= {key for key in left if BUILT_IN.cases[key].answer_side}
         else:
             left -= judge_dependent
     return frozenset(left)

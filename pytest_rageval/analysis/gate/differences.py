@@ -28,7 +28,8 @@ from pytest_rageval.analysis.gate.figures import (
 )
 from pytest_rageval.analysis.stats.intervals import NO_INTERVAL, Interval
 from pytest_rageval.analysis.stats.paired import holm, minimum_detectable_effect, regression_p
-from pytest_rageval.metrics.registry import METRICS, STAGE_PREFIX, MetricInfo, unit_of
+from pytest_rageval.metrics.built_in import BUILT_IN
+from pytest_rageval.metrics.registry import STAGE_PREFIX, MetricInfo, unit_of
 from pytest_rageval.support.text import TOLERANCE, counted, format_limit_pair, format_value
 from pytest_rageval.values.gate import (
     CHANGE_WORDS,
@@ -215,8 +216,8 @@ def check_differences(
             continue
         if check.metric == "newly_missed":
             found[check] = _newly_missed(pairs)
-        elif check.metric in METRICS:
-            found[check] = _paired(check, METRICS[check.metric], pairs, confidence)
+        elif check.metric in BUILT_IN.cases:
+            found[check] = _paired(check, BUILT_IN.cases[check.metric], pairs, confidence)
         else:
             both = both or runs()
             found[check] = _of_figures(check, *both)

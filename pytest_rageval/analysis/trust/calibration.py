@@ -23,8 +23,8 @@ from pytest_rageval.analysis.stats.agreement import (
     bootstrap_agreement,
     precision_recall_f1,
 )
+from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.judged import PASS_SHARE, valid_score
-from pytest_rageval.metrics.registry import METRICS
 from pytest_rageval.values.verdict import JudgeErrorKind, Judgement, JudgeRequest, Passage
 
 CalibrationRubric = Literal["groundedness", "correctness", "abstention"]
@@ -168,7 +168,7 @@ def scale_of(rubric: CalibrationRubric) -> tuple[float, float]:
     """Return the ends of a rubric's scale."""
     if rubric == "abstention":
         return 0.0, 1.0
-    low, high = METRICS[rubric].scale
+    low, high = BUILT_IN.cases[rubric].scale
     return low, math.inf if high is None else high
 
 

@@ -19,8 +19,8 @@ from pytest_rageval.analysis.trust.judge import (
     summarise_spot_check,
 )
 from pytest_rageval.judges.spot_check import COMPARED, CaseKey
+from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.judged import PASS_SHARE, valid_score
-from pytest_rageval.metrics.registry import METRICS
 from pytest_rageval.support.text import counted
 from pytest_rageval.values.errors import Fault, faults_error
 from pytest_rageval.values.record import CaseRecord
@@ -259,7 +259,7 @@ def summarise_spot_checks(
 
 
 def _scale(key: str) -> tuple[float, float]:
-    low, high = METRICS[key].scale
+    low, high = BUILT_IN.cases[key].scale
     return low, 1.0 if high is None else high
 
 

@@ -131,13 +131,13 @@ def trend_command(
     if there is one, else from the folders.
     """
     from pytest_rageval.analysis.trend import Scope, TrendQuery, count_left_out, make_trend
-    from pytest_rageval.metrics.registry import resolve_metric_key
+    from pytest_rageval.metrics.built_in import BUILT_IN
 
     if tag is not None and category is not None:
         raise click.UsageError("--tag, --category: got both, expected one of them")
     scope: Scope = "overall" if tag is category else "tag" if tag is not None else "category"
     query = TrendQuery(
-        metric=resolve_metric_key(metric) or metric,
+        metric=BUILT_IN.resolve(metric) or metric,
         scope=scope,
         group=tag or category or "",
         **chosen,

@@ -32,7 +32,7 @@ from pytest_rageval.judges.rubrics.schema import (
     scales,
     schema_faults,
 )
-from pytest_rageval.metrics.registry import ALIASES, METRICS, RUN_METRICS
+from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.support.text import did_you_mean
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.reply import Citation
@@ -169,7 +169,7 @@ def _load_packaged(name: str, alternate: bool) -> Rubric:
 def _check_own_name(name: str, shown: str) -> None:
     if not _OWN_NAME.fullmatch(name):
         raise ConfigError(f"{shown}: name {name!r} came, expected letters, digits, _ and -")
-    keys = (*METRICS, *RUN_METRICS, *ALIASES)
+    keys = (*BUILT_IN.cases, *BUILT_IN.runs, *BUILT_IN.aliases)
     taken = {key.split(".")[0] for key in keys} | set(RUBRICS)
     if name in taken:
         raise ConfigError(f"{shown}: {name!r} is a name of the package; choose another file name")

@@ -11,9 +11,9 @@ from pytest_rageval.metrics.answer import (
     score_citation_support,
     score_citations,
 )
+from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.context import score_context, score_tokens
 from pytest_rageval.metrics.matching import document_key
-from pytest_rageval.metrics.registry import METRICS
 from pytest_rageval.metrics.retrieval import (
     anchor_ranking,
     document_ranking,
@@ -158,8 +158,8 @@ def _metrics(
             sentences |= citation_sentences(case, golds, citations)
     figures = _figures(sentences, computed_scores(record, case, settings))
     figures |= EMBEDDING_FIGURES | judged_figures(record)
-    order = [*(key for key in METRICS if key in record.metrics)]
-    order += [key for key in record.metrics if key not in METRICS]
+    order = [*(key for key in BUILT_IN.cases if key in record.metrics)]
+    order += [key for key in record.metrics if key not in BUILT_IN.cases]
     return tuple(_metric(key, record, figures.get(key), before.get(key)) for key in order)
 
 
@@ -170,7 +170,7 @@ def _figures(sentences: Mapping[str, str], scores: Mapping[str, float]) -> dict[
 def _metric(
     key: str, record: CaseRecord, figure: Figure | None, before: Figure | None
 ) -> MetricReason:
-    value, info = record.metrics[key], METRICS.get(key)
+    value, info = record.metrics[key], BUILT_IN.cases.get(key)
     status: MetricStatus = "scored"
     computed = None
     if value is not None:

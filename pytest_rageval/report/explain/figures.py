@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any, Final
 
+from pytest_rageval.metrics.built_in import FIVE_WEIGHTS
 from pytest_rageval.metrics.judged import claim_support, composite
-from pytest_rageval.metrics.registry import FIVE_WEIGHTS
 from pytest_rageval.metrics.retrieval import (
     Groups,
     Ranking,

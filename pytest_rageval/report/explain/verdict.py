@@ -11,8 +11,8 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from pytest_rageval.judges.spot_check import COMPARED
+from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.matching import norm_path, order_chunks
-from pytest_rageval.metrics.registry import METRICS
 from pytest_rageval.metrics.scoring import (
     ANSWER_KEYS,
     EXPECTED,
@@ -117,7 +117,7 @@ def explain_expectations(
     for key, wanted in {first: 1.0, **EXPECTED, **answer}.items():
         metric = by_key.get(key)
         value = metric.value if metric is not None else None
-        judged = METRICS[key].judged
+        judged = BUILT_IN.cases[key].judged
         met = not below_pass_line(key, record.metrics) if judged else value == wanted
         found.append(
             Expectation(

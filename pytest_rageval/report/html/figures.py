@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from pytest_rageval.metrics.registry import METRICS, MetricInfo, unit_of
+from pytest_rageval.metrics.built_in import BUILT_IN
+from pytest_rageval.metrics.registry import MetricInfo, unit_of
 from pytest_rageval.report.html.values import (
     ChangeView,
     CheckView,
@@ -34,8 +35,8 @@ _GROUPS_SHOWN: Final = 60
 def known_metrics(metrics: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     """Return the statistics of the metrics that applied to any case, in order."""
     found = part(metrics, "statistics")
-    order = [key for key in METRICS if key in found]
-    order += [key for key in found if key not in METRICS and isinstance(key, str)]
+    order = [key for key in BUILT_IN.cases if key in found]
+    order += [key for key in found if key not in BUILT_IN.cases and isinstance(key, str)]
     return {
         key: part(found, key)
         for key in order
@@ -63,7 +64,7 @@ def _metric(
     checks: Iterable[Mapping[str, Any]],
     change: ChangeView | None,
 ) -> MetricView:
-    info = METRICS.get(key)
+    info = BUILT_IN.cases.get(key)
     mean = number(found, "mean")
     low, high = number(found, "low"), number(found, "high")
     limits = tuple(_limit(result, info) for result in checks)
@@ -181,7 +182,7 @@ def _heat_map(title: str, groups: Mapping[str, Any], keys: Iterable[str]) -> Hea
     kept = set(largest[:_GROUPS_SHOWN])
     return HeatMap(
         title=title,
-        columns=tuple((key, METRICS[key].title) for key in columns),
+        columns=tuple((key, BUILT_IN.cases[key].title) for key in columns),
         rows=tuple(
             (
                 name,
@@ -194,7 +195,7 @@ def _heat_map(title: str, groups: Mapping[str, Any], keys: Iterable[str]) -> Hea
 
 
 def _heat_cell(key: str, found: Mapping[str, Any]) -> HeatCell:
-    mean, info = number(found, "mean"), METRICS[key]
+    mean, info = number(found, "mean"), BUILT_IN.cases[key]
     if mean is None:
         return HeatCell(text="-", level="", n=0)
     place = place_on_scale(mean, info)

@@ -15,7 +15,7 @@ from pytest_rageval.analysis.compare.pairs import LeftOutReason
 from pytest_rageval.analysis.compare.settings import compared_config, shown
 from pytest_rageval.analysis.trend import TrendRun, differences
 from pytest_rageval.analysis.two_runs import RunComparison
-from pytest_rageval.metrics.registry import METRICS
+from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.report.html.cases import case_key, view_cases
 from pytest_rageval.report.html.charts import ChartPoint, forest_plot, latency_bars, trend_panel
 from pytest_rageval.report.html.figures import (
@@ -205,7 +205,7 @@ def view_trend(runs: Sequence[StoredRun], current: str) -> Trend | None:
                 [
                     ChartPoint(
                         run_id=run.run_id,
-                        place=place_on_scale(_mean(run.metrics, key), METRICS[key]),
+                        place=place_on_scale(_mean(run.metrics, key), BUILT_IN.cases[key]),
                         text=format_value(_mean(run.metrics, key)),
                         breaks=bool(names),
                         current=run.run_id == current,
@@ -297,7 +297,7 @@ def _change(change: MetricChange, *, past_limit: bool) -> ChangeView:
         p="-" if change.p is None else f"{change.p:.2g}",
         verdict=verdict_word(change, past_limit=past_limit),
         n=change.n,
-        place=place_on_scale(change.base, METRICS.get(change.key)),
+        place=place_on_scale(change.base, BUILT_IN.cases.get(change.key)),
     )
 
 

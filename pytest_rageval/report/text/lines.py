@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, Literal
 
-from pytest_rageval.metrics.registry import METRICS
+from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.support.text import clean, counted, cut_columns, first_of, format_value
 from pytest_rageval.values.gate import CheckResult, GateResult
 
@@ -114,7 +114,7 @@ def detectable_size(result: CheckResult) -> str | None:
 
     None: unknown, or larger than the metric's range.
     """
-    info = METRICS.get(result.check.metric)
+    info = BUILT_IN.cases.get(result.check.metric)
     low, high = (
         info.scale if info else (0.0, 1.0 if result.check.metric.endswith("_rate") else None)
     )

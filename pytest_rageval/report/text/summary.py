@@ -18,7 +18,8 @@ from pytest_rageval.analysis.trust.reliability import (
     reliability_lines,
     worst_disagreements,
 )
-from pytest_rageval.metrics.registry import METRICS, unit_of
+from pytest_rageval.metrics.built_in import BUILT_IN
+from pytest_rageval.metrics.registry import unit_of
 from pytest_rageval.metrics.scoring import below_pass_line
 from pytest_rageval.report.explain.verdict import missing_facts, unsupported_claims
 from pytest_rageval.report.matching import rules_text
@@ -209,7 +210,7 @@ def _metric_table(view: SummaryView, width: int, verbosity: int) -> Iterator[Lin
     if width >= NARROW:
         head = table.row("metric", "n", "value", percent, "limit", view.versus)
         yield ((head.rstrip(), "dim"),)
-    for key in METRICS:
+    for key in BUILT_IN.cases:
         summary = view.aggregate.metrics.get(key)
         shown = key in HEADLINE or verbosity > 0
         if summary is None or not (key in checks or (shown and summary.n)):
@@ -239,7 +240,7 @@ def _run_rows(
     if view.aggregate.errored:
         rows["error_rate"] = view.aggregate.rates.get("error_rate")
     for metric, results in checks.items():
-        if metric not in METRICS and metric not in rows:
+        if metric not in BUILT_IN.cases and metric not in rows:
             # A skipped check has no estimate, but the run may have the figure.
             rows[metric] = view.aggregate.rates.get(metric, results[0].estimate)
     for metric, value in rows.items():

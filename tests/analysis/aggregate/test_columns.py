@@ -12,7 +12,7 @@ from pytest_rageval.analysis.aggregate.case_groups import group_repeats
 from pytest_rageval.analysis.aggregate.columns import RecordColumns
 from pytest_rageval.analysis.aggregate.run import aggregate, aggregate_columns
 from pytest_rageval.engine.recorded import RecordedRun
-from pytest_rageval.metrics.registry import METRICS
+from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import RetrievedChunk
@@ -25,7 +25,7 @@ def scored(case_id: str, seed: int, **fields: Any) -> CaseRecord:
     draw = random.Random(f"{case_id} {seed}")
     metrics: dict[str, float | None] = {}
     reasons = {}
-    for key in METRICS:
+    for key in BUILT_IN.cases:
         state = draw.choice(["scored", "scored", "error", "not_applicable"])
         metrics[key] = draw.choice([0.0, 0.5, 1.0]) if state == "scored" else None
         if state == "not_applicable":
@@ -36,11 +36,11 @@ def scored(case_id: str, seed: int, **fields: Any) -> CaseRecord:
 RECORDS = [
     *[scored(f"c{i:02}", i, tags=("x",) if i % 3 else ("x", "y")) for i in range(40)],
     *[scored(f"c{i:02}", 100 + i, repeat=1, tags=("x",)) for i in range(10)],
-    failed("z", metrics=dict.fromkeys(METRICS)),
+    failed("z", metrics=dict.fromkeys(BUILT_IN.cases)),
 ]
 
 
-@pytest.mark.parametrize("key", [*METRICS])
+@pytest.mark.parametrize("key", [*BUILT_IN.cases])
 def test_a_column_holds_what_the_records_hold(key: str) -> None:
     columns = RecordColumns()
     for one in random.Random(7).sample(RECORDS, len(RECORDS)):

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 import random
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from pytest_rageval.analysis.aggregate.case_groups import group_repeats
 from pytest_rageval.analysis.aggregate.run import aggregate
 from pytest_rageval.analysis.aggregate.summaries import summarise_metric
-from pytest_rageval.metrics.registry import METRICS
+from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.scoring import reported_by
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.record import CaseRecord
@@ -119,7 +120,7 @@ def test_only_the_clusters_of_scored_cases_count() -> None:
 
 
 def test_every_registered_metric_has_a_summary() -> None:
-    assert aggregate([]).metrics.keys() == METRICS.keys()
+    assert aggregate([]).metrics.keys() == BUILT_IN.cases.keys()
 
 
 def test_a_metric_that_no_registry_knows_is_summarised_all_the_same() -> None:
@@ -149,7 +150,7 @@ def test_the_order_of_records_changes_no_digit(rows: list[tuple[float, int]], se
         for i, (v, c) in enumerate(rows)
     ]
     mixed = random.Random(seed).sample(records, len(records))
-    few = {"recall_at_k": METRICS["recall_at_k"]}
+    few = replace(BUILT_IN, cases={"recall_at_k": BUILT_IN.cases["recall_at_k"]})
     assert aggregate(mixed, registry=few) == aggregate(records, registry=few)
 
 

@@ -15,7 +15,7 @@ from pytest_rageval.analysis.compare.metrics import (
 )
 from pytest_rageval.analysis.compare.pairs import LeftOut
 from pytest_rageval.analysis.stats.paired import holm
-from pytest_rageval.metrics.registry import METRICS
+from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.values.record import CaseRecord
 from tests.build.records import failed, record
 from tests.build.runs import random_churn, run_of, scored
@@ -140,8 +140,8 @@ def test_a_change_within_the_margin_of_thresholds_is_the_same() -> None:
 
 
 def test_the_margin_is_a_share_of_the_range() -> None:
-    assert margin_of(METRICS["recall_at_k"]) == pytest.approx(0.05)
-    assert margin_of(METRICS["groundedness"]) == pytest.approx(0.25)
+    assert margin_of(BUILT_IN.cases["recall_at_k"]) == pytest.approx(0.05)
+    assert margin_of(BUILT_IN.cases["groundedness"]) == pytest.approx(0.25)
 
 
 # --- which cases -----------------------------------------------------------------------------
@@ -302,7 +302,7 @@ def test_stages_are_counted_over_the_paired_cases_once_each() -> None:
 
 
 def test_answers_judged_by_different_judges_flaw_no_case_of_a_comparison() -> None:
-    keys = frozenset(METRICS) - {"groundedness", "correctness"}
+    keys = frozenset(BUILT_IN.cases) - {"groundedness", "correctness"}
     base, new = ended("a", "passed", None), ended("a", "flawed", "incorrect")
     found = compared([base], [new], keys=keys)
     assert (found.flips, found.stages) == ((), {})

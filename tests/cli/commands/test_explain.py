@@ -13,7 +13,7 @@ import pytest
 from pytest_rageval.cli import main as cli
 from pytest_rageval.cli.output import ExitCode
 from pytest_rageval.engine.case import Trial, record_of
-from pytest_rageval.metrics.registry import METRICS
+from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.project.case_reader import LocatedCase
 from pytest_rageval.runs.store import RunWriter, write_document
 from pytest_rageval.values.case import Case
@@ -211,7 +211,7 @@ def test_json_is_one_object_with_every_metric(capsys: Output) -> None:
     found = document("one", "c", capsys=capsys)
     assert (found["schema_version"], found["run_id"]) == (1, "one")
     (one,) = found["repeats"]
-    assert [metric["key"] for metric in one["metrics"]] == list(METRICS)
+    assert [metric["key"] for metric in one["metrics"]] == list(BUILT_IN.cases)
     (mrr,) = [metric for metric in one["metrics"] if metric["key"] == "mrr"]
     assert (mrr["value"], mrr["computed"]) == (0.5, 0.5)
     assert mrr["reason"] == "1 / rank 2, the first relevant chunk"

@@ -16,7 +16,7 @@ import pytest
 import pytest_rageval
 from pytest_rageval.judges.rubrics.load import Rubric, load_rubric, render_prompt
 from pytest_rageval.judges.rubrics.reply import parse_reply
-from pytest_rageval.metrics.registry import FIVE_WEIGHTS, METRICS
+from pytest_rageval.metrics.built_in import BUILT_IN, FIVE_WEIGHTS
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.verdict import RUBRICS, JudgeFailure, JudgeRequest, Verdict
 from tests.build.rubric_prompts import PLAIN, take_apart
@@ -99,7 +99,7 @@ def test_a_version_is_the_name_and_the_hash_of_template_and_schema() -> None:
 
 def test_scores_are_metrics_of_the_registry_on_their_scales() -> None:
     scored = {key: scale for name in RUBRICS for key, scale in load_rubric(name).scales.items()}
-    assert scored == {key: METRICS[key].scale for key in scored}
+    assert scored == {key: BUILT_IN.cases[key].scale for key in scored}
     assert scored.keys() == {
         *("groundedness", "correctness"),
         *(f"quality.{name}" for name in ("correctness", "completeness", "relevance", "overall")),

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given, settings
 
-from pytest_rageval.metrics.registry import METRICS
+from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.report.explain.case import explain_record
 from pytest_rageval.report.explain.chunks import LIES_THERE
 from pytest_rageval.runs.record_json import record_from_json, record_to_json
@@ -24,7 +24,7 @@ def test_the_explanation_of_every_metric_comes_to_the_recorded_number(
 ) -> None:
     record, scoring = run
     found = explain_record(record, scoring)
-    assert [one.key for one in found.metrics] == list(METRICS)
+    assert [one.key for one in found.metrics] == list(BUILT_IN.cases)
     for one in found.metrics:
         assert one.value == record.metrics[one.key]
         if one.value is None:

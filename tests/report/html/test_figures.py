@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from pytest_rageval.metrics.registry import METRICS
+from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.report.html.figures import (
     place_on_scale,
     view_checks,
@@ -78,7 +78,7 @@ def test_metrics_that_no_case_could_have_are_left_out() -> None:
 def test_values_are_placed_on_the_scale_of_their_metric(
     key: str, value: float | None, place: float | None
 ) -> None:
-    assert place_on_scale(value, METRICS.get(key)) == place
+    assert place_on_scale(value, BUILT_IN.cases.get(key)) == place
 
 
 def test_failed_checks_are_apart_and_warnings_before_what_passed() -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from pytest_rageval.metrics.registry import METRICS
+from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.runs.history.database import IndexDatabase
 from pytest_rageval.runs.history.run_rows import Origin, read_run_rows, stamp_of
 from pytest_rageval.runs.history.sync import RunIndex
@@ -65,7 +65,7 @@ def test_every_figure_of_the_folders_is_in_the_index(url: str) -> None:
             for key, told in statistics.items():
                 assert stored[key] == tuple(told[name] for name in names), (run_id, scope, key)
                 compared += 1
-            assert {k for k in stored if k in METRICS} == set(statistics)
+            assert {k for k in stored if k in BUILT_IN.cases} == set(statistics)
     assert compared > 150
 
 
