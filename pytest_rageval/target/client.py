@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Final
+from typing import Any, Final
 from urllib.parse import urlencode
 
 import httpx
@@ -59,8 +59,8 @@ from pytest_rageval.target.stream import (
     ENDED_EARLY,
     StreamReader,
     StreamRules,
-    is_stream,
     likely_stream_answer,
+    stream_advice,
 )
 from pytest_rageval.target.variables import (
     check_placeholders,
@@ -160,15 +160,11 @@ class HttpRagClient:
         Raises:
             ConfigError: an environment variable of a header is missing; nothing was sent.
         """
-        result, last, secrets = self._exchange(request)
-        try:
-            reply = blot_out_of_reply(self._document(last)[0], secrets)
-        except EndpointError:
-            reply = None
+        result, reply = self._exchange(request)
         return result, mapping_report(self._target, request_document(request), reply)
 
-    def _exchange(self, request: AskRequest) -> tuple[AskResult, Attempt, tuple[str, ...]]:
-        """Return the result, the attempt that decided it, and the secrets its reply may echo."""
+    def _exchange(self, request: AskRequest) -> tuple[AskResult, object]:
+        """Return the result, and the decoded reply without secrets; None: it cannot be read."""
         target = self._target
         headers = resolve_headers(target.headers, self._environ)
         secrets = (*secret_values(target.headers, headers), *self._address.secrets)
@@ -179,14 +175,14 @@ class HttpRagClient:
             headers = filled_headers(target.headers, headers, variables)
             sent = self._request(document, headers, secrets, variables)
         except EndpointError as error:
-            return _failed(error, attempts=0, total_ms=None, secrets=secrets), Attempt(), secrets
+            return _failed(error, attempts=0, total_ms=None, secrets=secrets), None
         last, attempts = self._pacing.until_settled(
             lambda: self._pacing.in_slot(lambda: self._attempt(sent)),
             retries=target.retries,
         )
         if self._auth is not None:
             secrets = (*secrets, *self._auth.secrets)
-        return self._result(last, attempts, secrets, document), last, secrets
+        return self._result(last, attempts, secrets, document)
 
     def _request(
         self,
@@ -263,9 +259,16 @@ class HttpRagClient:
         Raises:
             EndpointError: the reply cannot be read.
         """
-        if self._stream is None or not is_stream(last.content_type):
-            return parse_reply_bytes(last.body), ""
-        return StreamReader(self._stream).document(last.body, delimited=last.delimited)
+        try:
+            if self._stream is None:
+                return parse_reply_bytes(last.body), ""
+            found: tuple[object, str] = last.reader.document(
+                last.body, last.content_type, delimited=last.delimited
+            )
+            return found
+        except EndpointError as error:
+            advice = stream_advice(last.body, self._target.stream)
+            raise EndpointError(error.kind, error.message + advice) from error
 
     def _timeout(self, what: str, setting: str) -> str:
         return f"{what} within {getattr(self._target, setting):g} s ({setting})"
@@ -320,9 +323,12 @@ class HttpRagClient:
             message += f"; if nothing is served there, set path in {_TABLE}"
         return EndpointError(error.kind, message)
 
-    def _response(self, raw: object, cut: str, secrets: Sequence[str]) -> AskResponse:
+    def _response(self, raw: Any, cut: str, secrets: Sequence[str]) -> AskResponse:
         """Read a decoded reply; a stream that ended early gives only the error it reports."""
         try:
+            if self._stream is not None and last_data(raw) is not raw:
+                if reported := self._stream.error(raw["last"]):
+                    raise EndpointError("target", reported)
             mapped = raw
             if self._target.response is not None:
                 # Again, because a mapping may decode or join texts in which a secret was hidden.
@@ -337,8 +343,8 @@ class HttpRagClient:
 
     def _result(
         self, last: Attempt, attempts: int, secrets: Sequence[str], sent: object
-    ) -> AskResult:
-        raw: object = None
+    ) -> tuple[AskResult, object]:
+        raw: Any = None
         try:
             if last.error is not None:
                 raise last.error
@@ -347,13 +353,15 @@ class HttpRagClient:
             response = self._response(raw, cut, secrets)
         except EndpointError as error:
             error = self._explained(error, raw, sent)
-            return _failed(error, attempts=attempts, total_ms=last.total_ms, secrets=secrets)
-        if last.ttft_ms is not None:
-            response = replace(response, latency={**response.latency, "ttft_ms": last.ttft_ms})
+            return _failed(error, attempts=attempts, total_ms=last.total_ms, secrets=secrets), raw
+        ttft_ms = last.reader and last.reader.ttft_ms
+        if ttft_ms is not None:
+            response = replace(response, latency={**response.latency, "ttft_ms": ttft_ms})
         if not response.retrieved_chunks:
             response = replace(response, reply_keys=reply_keys(raw))
         reported = reported_error(last_data(raw), _hide) if is_empty_answer(response) else ""
-        return answered(response, total_ms=last.total_ms, attempts=attempts, reported=reported)
+        result = answered(response, total_ms=last.total_ms, attempts=attempts, reported=reported)
+        return result, raw
 
 
 def _encoded(body: object) -> bytes:

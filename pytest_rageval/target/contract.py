@@ -65,6 +65,7 @@ _UNNAMED: Final = "the reply reports an error without a message"
 _PAGE_RANGE: Final = re.compile(r"(\d{1,7})(?:\s*[-\u2013]\s*(\d{1,7}))?")
 _PAGES: Final = re.compile(rf"\s*{_PAGE_RANGE.pattern}(?:\s*,\s*{_PAGE_RANGE.pattern})*\s*")
 _MOST_PAGES: Final = 10_000
+_MOST_LEVELS: Final = 100
 _DECIMAL = re.compile(r"\s*[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?\s*", re.ASCII)
 
 
@@ -408,7 +409,9 @@ def parse_reply_bytes(body: bytes) -> object:
         raise _protocol("the reply is empty; expected a JSON object")
     try:
         return parse_json_text(text)
-    except (ValueError, RecursionError) as error:
+    except RecursionError as error:
+        raise _protocol(f"the reply is {error}") from error
+    except ValueError as error:
         kind = "HTML" if text.lstrip()[:1] == "<" else "not JSON"
         where = f" (line {error.lineno})" if isinstance(error, json.JSONDecodeError) else ""
         raise _protocol(f"the reply is {kind}{where}; it begins: {clean(text, 80)}") from error
@@ -419,9 +422,20 @@ def parse_json_text(text: str) -> object:
 
     Raises:
         ValueError: it is not JSON, or has an integer of more than 4300 digits.
-        RecursionError: it is nested too deeply.
+        RecursionError: it is nested too deeply, for what reads it then calls itself per level.
     """
-    return json.loads(text, parse_constant=lambda _: None, parse_float=_finite_float)
+    fault = f"nested deeper than {_MOST_LEVELS} levels"
+    try:
+        value = json.loads(text, parse_constant=lambda _: None, parse_float=_finite_float)
+    except RecursionError:
+        raise RecursionError(fault) from None
+    level = [value]
+    for _ in range(_MOST_LEVELS + 1):
+        containers = [one for one in level if isinstance(one, dict | list)]
+        if not containers:
+            return value
+        level = [v for one in containers for v in (one.values() if type(one) is dict else one)]
+    raise RecursionError(fault)
 
 
 def parse_ask_response(payload: object) -> AskResponse:
@@ -523,7 +537,7 @@ def _chunk(chunk: ReplyChunk) -> RetrievedChunk:
 
 
 def _read(payload: object) -> AskResponse:
-    if isinstance(payload, Mapping) and (reported := _reported(payload.get("error"))):
+    if isinstance(payload, Mapping) and (reported := error_message(payload.get("error"))):
         raise EndpointError("target", reported)
     try:
         return ask_response(_REPLY.validate_python(payload))
@@ -534,12 +548,12 @@ def _read(payload: object) -> AskResponse:
     raise _protocol(_message(faults[0]))
 
 
-def _reported(error: object) -> str:
-    """Return the error that a reply reports in its field ``error``; empty: none."""
+def error_message(error: object) -> str:
+    """Return the message of an error as a reply reports it; empty: it reports none."""
     if isinstance(error, str):
         return clean(error, _ERROR_CHARS)
     if isinstance(error, Mapping | list):
-        if not any(map(_reported, error.values() if isinstance(error, Mapping) else error)):
+        if not any(map(error_message, error.values() if isinstance(error, Mapping) else error)):
             return ""
         return document_reason(error) or _UNNAMED
     return "" if not error else _UNNAMED if error is True else clean(f"error {error}", 40)

@@ -6,7 +6,6 @@ become an empty list.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -14,6 +13,7 @@ from jmespath.exceptions import JMESPathError
 from jmespath.functions import Functions, signature
 
 from pytest_rageval.support.text import clean
+from pytest_rageval.target.contract import parse_json_text
 
 _MOST_FIELDS: Final = 1_000_000
 """Fields that one evaluation may copy: those of a hostile reply would fill the memory."""
@@ -90,8 +90,10 @@ class MappingFunctions(Functions):
         if not text.strip():
             return None
         try:
-            return json.loads(text, parse_constant=lambda _: None, parse_float=_finite)
-        except (ValueError, RecursionError) as error:  # ValueError: also integers of 4301 digits
+            return parse_json_text(text)
+        except RecursionError as error:
+            raise JMESPathError(f"parse_json(): {error}") from error
+        except ValueError as error:
             message = f"parse_json(): not JSON, it begins: {clean(text, 80)}"
             raise JMESPathError(message) from error
 
@@ -133,8 +135,3 @@ def _children(parent: dict[str, Any], key: str) -> Iterator[dict[str, Any]]:
     others = {name: v for name, v in parent.items() if name != key}
     for child in value if isinstance(value, list) else [value]:
         yield {**others, **(child if isinstance(child, dict) else {key: child})}
-
-
-def _finite(literal: str) -> float | None:
-    number = float(literal)
-    return None if number in (float("inf"), float("-inf")) else number

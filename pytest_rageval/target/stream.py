@@ -14,7 +14,13 @@ from typing import Any, Final, Protocol
 
 from pytest_rageval.support.http.exchange import Attempt
 from pytest_rageval.support.text import clean, counted
-from pytest_rageval.target.contract import last_data, parse_json_text, shown_keys
+from pytest_rageval.target.contract import (
+    error_message,
+    last_data,
+    parse_json_text,
+    parse_reply_bytes,
+    shown_keys,
+)
 from pytest_rageval.target.mapping import compile_expression, compile_mapping, likely_answer
 from pytest_rageval.values.errors import EndpointError
 from pytest_rageval.values.settings import TargetSettings
@@ -34,7 +40,11 @@ _ACCEPT: Final = {
 _LINE_END: Final = re.compile(rb"\r\n|\r|\n")
 _BOM: Final = b"\xef\xbb\xbf"
 _JSON_TYPE: Final = re.compile(r"\s*application/json\s*(;|$)", re.IGNORECASE)
+_SSE_FIELD: Final = re.compile(rb"(?:data|event|id|retry)?:")
+_FORMATS: Final = {"sse": "server-sent events", "ndjson": "lines of JSON"}
 _SHOWN_EVENTS: Final = 5
+MOST_EVENTS: Final = 200_000
+"""More events are an error: each takes many times the memory and time of its bytes."""
 
 
 class Lines:
@@ -149,7 +159,7 @@ class LinesParser:
 
 
 class StreamReader:
-    """Reads the pieces of one body, and says when its first token came.
+    """Reads the pieces of one body as they come, and says when its first token came.
 
     Args:
         rules: of the target.
@@ -161,45 +171,61 @@ class StreamReader:
         self._now = now
         self._parser: EventParser = SseParser() if rules.kind == "sse" else LinesParser()
         self._events: list[Event] = []
-        self._last: Event | None = None
+        self._n_read = 0
         self._ended = False
-        self._ttft_ms: float | None = None
+        self._fault: EndpointError | None = None
+        self.ttft_ms: float | None = None
+        """Time to the first token; None: none came, or not as a piece of a stream."""
 
     def feed(self, content_type: str, piece: bytes) -> bool:
-        """Read a piece and return whether the last event came, so that reading can stop.
+        """Read a piece and return whether nothing after it is needed.
 
-        A body of type ``application/json`` is not a stream; a line that is not JSON is an error
-        only of ``document``.
+        That is so after the last event and after a fault, which ``document`` raises. A body of type
+        ``application/json`` may also be one document.
         """
-        if not is_stream(content_type):
+        typed = _JSON_TYPE.match(content_type) is not None
+        if typed and self._rules.kind == "sse":
             return False
-        try:
-            return self._take(self._parser.feed(piece))
-        except EndpointError:
-            return True
+        self._n_read += len(piece)
+        self._take(self._parser.feed(piece))
+        return (self._ended or self._fault is not None) and not (typed and len(self._events) < 2)
 
-    def document(self, body: bytes, *, delimited: bool = True) -> tuple[dict[str, Any], str]:
-        """Return the events of a whole body, and the fault of one that ended early.
+    def document(
+        self, body: bytes, content_type: str = "", *, delimited: bool = True
+    ) -> tuple[object, str]:
+        """Return a decoded body, and the fault of a stream that ended early. To be called once.
 
         Args:
-            body: all of it.
+            body: all of it, of which ``feed`` may have read the beginning.
+            content_type: of the reply. A body of type ``application/json`` that is one JSON
+                document is not a stream.
             delimited: whether HTTP marks its end, which else nothing but an event does.
 
         Returns:
             ``{"events": [...], "last": ...}``, and a text that is empty if the stream is complete.
 
         Raises:
-            EndpointError: kind ``protocol``; a line is not JSON.
+            EndpointError: kind ``protocol``; it cannot be read, or has too many events.
         """
-        ended = self._take(self._parser.feed(body)) or self._take(self._parser.end())
-        last = self._last or (self._events[-1] if self._events else None)
+        if _JSON_TYPE.match(content_type) and (
+            self._rules.kind == "sse" or _format(body) != "ndjson"
+        ):
+            self.ttft_ms = None
+            return parse_reply_bytes(body), ""
+        self._take(self._parser.feed(body[self._n_read :]))
+        self._take(self._parser.end())
+        if not self._n_read:  # as from a cassette
+            self.ttft_ms = None
+        if self._fault is not None:
+            raise self._fault
+        last = self._events[-1] if self._events else None
         whole = {"events": self._events, "last": last}
-        if ended or (self._rules.last_event is None and last is not None and delimited):
+        if self._ended or (self._rules.last_event is None and last is not None and delimited):
             return whole, ""
         return whole, f"{ENDED_EARLY}: {self._missing(body)}"
 
     def timed(self, done: Attempt) -> Attempt:
-        """Return an attempt with the time of its first token.
+        """Return an attempt with this reader.
 
         A connection that broke within the stream is not tried again: some of the answer was there.
         """
@@ -208,25 +234,31 @@ class StreamReader:
             n = counted(len(self._events), "event")
             text = f"{error.message}; {ENDED_EARLY}, after {n}"
             error = EndpointError("protocol", text)
-        return replace(done, error=error, ttft_ms=self._ttft_ms)
+        return replace(done, error=error, reader=self)
 
-    def _take(self, events: Iterator[Event]) -> bool:
-        for event in events:
-            self._ended = self._rules.is_last(event)
-            if event["data"] != DONE:
-                self._events.append(event)
+    def _take(self, events: Iterator[Event]) -> None:
+        if self._ended or self._fault is not None:
+            return
+        try:
+            for event in events:
+                if event["data"] != DONE:
+                    if len(self._events) == MOST_EVENTS:
+                        text = f"the stream has more than {MOST_EVENTS} events"
+                        raise EndpointError("protocol", text)
+                    self._events.append(event)
+                    if self.ttft_ms is None and self._rules.is_first_token(event):
+                        self.ttft_ms = self._now()
+                self._ended = self._rules.is_last(event) or self._rules.error(event) != ""
                 if self._ended:
-                    self._last = event
-                if self._ttft_ms is None and self._rules.is_first_token(event):
-                    self._ttft_ms = self._now()
-            if self._ended:
-                return True
-        return False
+                    return
+        except EndpointError as error:
+            self._fault = error
 
     def _missing(self, body: bytes) -> str:
         if not self._events:
             begins = clean(body[:400].decode("utf-8", "replace"), 80)
-            return f"no event came; {f'it begins: {begins}' if begins else 'it is empty'}"
+            shown = f"it begins: {begins}" if begins else "it is empty"
+            return f"no event came; {shown}{stream_advice(body, self._rules.kind)}"
         if self._rules.last_event is None:
             return (
                 "the connection was closed, which does not say that it is complete; name the event "
@@ -258,6 +290,7 @@ class StreamRules:
         self.kind = target.stream
         self.last_event = target.last_event
         spec = target.response
+        self._reads_errors = isinstance(spec, Mapping) and "error" in spec
         if isinstance(spec, Mapping):
             spec = {name: text for name, text in spec.items() if name == "answer"} or None
         self._answer = None if spec is None else compile_mapping(spec, "response")
@@ -276,6 +309,19 @@ class StreamRules:
         """Whether an event ends the stream."""
         return _holds(self._is_last, event)
 
+    def error(self, event: Event | None) -> str:
+        """Return the message of an event that reports an error; empty: it reports none.
+
+        That is an event named ``error``, or one with an ``error`` at the top level of its data.
+        Where the mapping reads errors itself, no event is one.
+        """
+        if event is None or self._reads_errors:
+            return ""
+        data = event["data"]
+        if event["event"] == "error":
+            return error_message(data) or error_message(True)
+        return error_message(data.get("error")) if isinstance(data, Mapping) else ""
+
     def is_first_token(self, event: Event) -> bool:
         """Whether an event brings a part of the answer: by default, by the mapping on it alone."""
         if self._is_first:
@@ -287,9 +333,29 @@ class StreamRules:
         return isinstance(text, str) and bool(text.strip())
 
 
-def is_stream(content_type: str) -> bool:
-    """Whether a reply of this type is read as a stream: any but ``application/json``."""
-    return _JSON_TYPE.match(content_type) is None
+def stream_advice(body: bytes, kind: str) -> str:
+    """Return the advice to read a body as a stream of another kind; empty: none.
+
+    Args:
+        body: all of it, which cannot be read by the setting.
+        kind: the setting ``stream``.
+    """
+    found = _format(body)
+    if found in ("", kind):
+        return ""
+    return f'; it looks like {_FORMATS[found]}: set stream = "{found}" in [tool.rageval.target]'
+
+
+def _format(body: bytes) -> str:
+    """Return the kind of stream that a body seems to be; empty: none."""
+    first, *others = [*filter(bytes.strip, body.removeprefix(_BOM).split(b"\n", 20)), b""]
+    if _SSE_FIELD.match(first):
+        return "sse"
+    try:
+        several = len(others) > 1 and isinstance(parse_json_text(first.decode("utf-8")), dict)
+    except (ValueError, RecursionError):
+        return ""
+    return "ndjson" if several else ""
 
 
 def likely_stream_answer(reply: object) -> str:
@@ -323,7 +389,9 @@ def _event_data(text: str) -> object:
         return text
     try:
         return parse_json_text(text)
-    except (ValueError, RecursionError):
+    except RecursionError as error:
+        raise EndpointError("protocol", f"the data of an event is {error}") from error
+    except ValueError:
         return text
 
 
@@ -332,7 +400,9 @@ def _line_data(line: bytes, number: int) -> object:
         return DONE
     try:
         return parse_json_text(line.decode("utf-8"))
-    except (ValueError, RecursionError) as error:
+    except RecursionError as error:
+        raise EndpointError("protocol", f"line {number} of the stream is {error}") from error
+    except ValueError as error:
         begins = clean(line[:400].decode("utf-8", "replace"), 80)
         raise EndpointError(
             "protocol", f"line {number} of the stream is not JSON; it begins: {begins}"

@@ -169,12 +169,13 @@ def test_an_error_in_the_stream_is_one_of_the_target_also_where_the_stream_ends_
     assert failure(whole(body), **SSE) == ("target", "rate limit")
 
 
-def test_an_error_that_is_not_mapped_is_named() -> None:
-    settings = SSE | {"response": {"answer": "events[?event=='token'].data.t | join('', @)"}}
-    body = tokens()[0] + sse({"error": {"message": "out of tokens"}})
-    kind, message = failure(whole(body), **settings)
-    assert kind == "protocol"
-    assert message.startswith("the reply reports an error: out of tokens (the stream ended early")
+@pytest.mark.parametrize("spec", [{"answer": "join('', events[].data.t)"}, "{answer: 'a'}", None])
+def test_an_error_in_the_stream_needs_no_mapping(spec: Any) -> None:
+    settings = SSE | {"response": spec}
+    error = sse({"error": {"message": "out of tokens for s3cret-key"}})
+    server = SlowStream([(0.0, tokens()[0]), (0.0, error), (20.0, sse(END, "end"))])
+    headers = {"X-Api-Key": "s3cret-key"}
+    assert failure(server, **settings, headers=headers) == ("target", "out of tokens for ***")
 
 
 def test_a_reply_of_type_json_is_read_as_without_a_stream() -> None:
@@ -184,6 +185,58 @@ def test_a_reply_of_type_json_is_read_as_without_a_stream() -> None:
     assert result.response is not None, result.error
     assert result.response.answer == "At once."
     assert "ttft_ms" not in result.response.latency
+
+
+def test_lines_of_json_of_type_json_are_a_stream_and_one_document_is_none() -> None:
+    lines = [line({"response": text}) for text in TOKENS] + [line({"done": True})]
+    server = SlowStream([(0.0, one) for one in lines], content_type="application/json")
+    result = ask(server, **NDJSON)
+    assert result.response is not None, result.error
+    assert result.response.answer == "Every 14 days."
+    assert result.response.latency["ttft_ms"] > 0
+    settings = NDJSON | {"response": {"answer": "response"}}
+    for body in (b'{"response": "a", "done": true}\n', b'{\n  "response": "a"\n}'):
+        pieces = [(0.0, body[:9]), (0.0, body[9:])]
+        result = ask(SlowStream(pieces, content_type="application/json"), **settings)
+        assert result.response is not None, result.error
+        assert result.response.answer == "a"
+        assert "ttft_ms" not in result.response.latency
+
+
+@pytest.mark.parametrize(
+    ("kind", "reply", "named"),
+    [
+        ("off", whole(sse("a")), '; it looks like server-sent events: set stream = "sse"'),
+        ("ndjson", whole(sse("a")), '; it looks like server-sent events: set stream = "sse"'),
+        ("sse", whole(line({}) * 2), '; it looks like lines of JSON: set stream = "ndjson"'),
+        (
+            "sse",
+            whole(line({}) * 2, "application/json"),
+            '; it looks like lines of JSON: set stream = "ndjson"',
+        ),
+    ],
+)
+def test_a_reply_in_another_format_than_set_is_named(kind: str, reply: bytes, named: str) -> None:
+    assert named in failure(reply, stream=kind)[1]
+
+
+@pytest.mark.parametrize("depth", [500, 5_000, 100_000])
+@pytest.mark.parametrize("response", [None, {"answer": "answer", "retrieved_chunks": "x[][]"}])
+@pytest.mark.parametrize("kind", ["off", "sse"])
+def test_a_reply_that_is_nested_too_deeply_is_an_error(
+    kind: Any, response: Any, depth: int
+) -> None:
+    body = b'{"answer": "a", "x": ' + b"[" * depth + b"]" * depth + b"}"
+    reply = whole(b"data: " + body + b"\n\n") if kind == "sse" else http_reply(body)
+    with fake_target(reply) as target:
+        headers = {"X-Api-Key": "s3cret-key"}
+        settings = TargetSettings(url=target.url, headers=headers, stream=kind, response=response)
+        client = HttpRagClient(settings)
+        result, _ = client.inspect(AskRequest(question="q"))
+        client.close()
+    assert result.error is not None
+    assert result.error.kind == "protocol"
+    assert "nested deeper than 100 levels" in result.error.message
 
 
 def test_an_answer_of_an_mcp_server_is_read_in_both_of_its_forms() -> None:

@@ -430,7 +430,8 @@ def test_numbers_that_json_does_not_have_become_null(token: bytes) -> None:
         (b"answer: yes", "the reply is not JSON (line 1); it begins: answer: yes"),
         (b'{"a": 1} x', "not JSON"),
         (b"\xff\xfe", "the reply is not UTF-8: byte 0xff at offset 0; expected JSON in UTF-8"),
-        (b"[" * 100_000, "the reply is not JSON; it begins: [[["),
+        (b"[" * 100_000, "the reply is nested deeper than 100 levels"),
+        (b"[" * 150 + b"]" * 150, "the reply is nested deeper than 100 levels"),
         (b"1" * 5_000, "the reply is not JSON; it begins: 111"),
     ],
 )

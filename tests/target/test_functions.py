@@ -111,7 +111,7 @@ def test_parse_json_reads_json_within_a_string(text: object, value: object) -> N
     assert search("parse_json(text)", {"text": text}) == value
 
 
-@pytest.mark.parametrize("text", ["not found", "{", "[" * 100_000, "9" * 5000])
+@pytest.mark.parametrize("text", ["not found", "{", "9" * 5000])
 def test_parse_json_of_another_text_is_an_error_that_shows_how_it_begins(text: str) -> None:
     assert f"parse_json(): not JSON, it begins: {text[:9]}" in fault(
         "parse_json(text)", {"text": text}

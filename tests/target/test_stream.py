@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pytest_rageval.target import stream
 from pytest_rageval.target.stream import LinesParser, SseParser, StreamReader, StreamRules
 from pytest_rageval.values.errors import ConfigError, EndpointError
 from pytest_rageval.values.settings import TargetSettings
@@ -155,8 +156,8 @@ def rules(**target: Any) -> StreamRules:
     return StreamRules(TargetSettings(**{"stream": "sse", **target}))
 
 
-def document(body: bytes, **target: Any) -> tuple[dict[str, Any], str]:
-    return StreamReader(rules(**target)).document(body)
+def document(body: bytes, *, delimited: bool = True, **target: Any) -> tuple[Any, str]:
+    return StreamReader(rules(**target)).document(body, delimited=delimited)
 
 
 def test_the_last_event_ends_the_stream_and_what_follows_is_left_out() -> None:
@@ -198,9 +199,78 @@ def test_a_body_without_an_event_ended_early() -> None:
 
 
 def test_a_body_that_only_the_connection_ends_needs_a_last_event() -> None:
-    fault = StreamReader(rules()).document(sse("a"), delimited=False)[1]
+    fault = document(sse("a"), delimited=False)[1]
     assert "name the event that ends it: last_event in [tool.rageval.target]" in fault
-    assert StreamReader(rules()).document(sse("a") + sse("[DONE]"), delimited=False)[1] == ""
+    assert document(sse("a") + sse("[DONE]"), delimited=False)[1] == ""
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "advice"),
+    [
+        (line({"a": 1}) * 2, "sse", '; it looks like lines of JSON: set stream = "ndjson"'),
+        (line({"a": 1}) * 2, "off", '; it looks like lines of JSON: set stream = "ndjson"'),
+        (b"\n: hi\n\n" + sse({}), "off", '; it looks like server-sent events: set stream = "sse"'),
+        (sse("a"), "ndjson", '; it looks like server-sent events: set stream = "sse"'),
+        (sse("a"), "sse", ""),
+        (b'{\n"a": 1\n}', "off", ""),
+        (b"<html>", "sse", ""),
+        (b"", "sse", ""),
+    ],
+)
+def test_a_body_in_another_format_is_recognised(body: bytes, kind: str, advice: str) -> None:
+    found = stream.stream_advice(body, kind)
+    assert found == (f"{advice} in [tool.rageval.target]" if advice else "")
+
+
+def test_the_pieces_of_a_stream_are_read_once() -> None:
+    body = sse({"t": "a"}) + sse({"t": "b"})
+    reader = StreamReader(rules())
+    reader.feed("text/event-stream", body[:-4])
+    found: Any = reader.document(body)[0]
+    assert [event["data"] for event in found["events"]] == [{"t": "a"}, {"t": "b"}]
+
+
+@pytest.mark.parametrize("live", [True, False])
+def test_a_stream_of_too_many_events_is_an_error(
+    monkeypatch: pytest.MonkeyPatch, live: bool
+) -> None:
+    monkeypatch.setattr(stream, "MOST_EVENTS", 3)
+    assert document(sse("a") * 3 + sse("[DONE]"))[1] == ""
+    reader = StreamReader(rules())
+    if live:
+        assert reader.feed("text/event-stream", sse("a") * 4)
+    with pytest.raises(EndpointError, match="the stream has more than 3 events"):
+        reader.document(sse("a") * 4)
+
+
+@pytest.mark.parametrize("depth", [150, 5_000, 100_000])
+@pytest.mark.parametrize("kind", ["sse", "ndjson"])
+def test_an_event_that_is_nested_too_deeply_is_an_error(kind: str, depth: int) -> None:
+    data = "[" * depth + "]" * depth
+    body = sse(data) if kind == "sse" else data.encode() + b"\n"
+    with pytest.raises(EndpointError, match="nested deeper than 100 levels"):
+        document(body, stream=kind)
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (sse({"message": "rate limit", "code": 7}, "error"), "rate limit"),
+        (sse("rate limit", "error"), "rate limit"),
+        (sse({"code": 7}, "error"), "the reply reports an error without a message"),
+        (sse({}, "error"), "the reply reports an error without a message"),
+        (sse({"error": {"message": "rate limit"}}), "rate limit"),
+        (sse({"error": "rate limit"}, "status"), "rate limit"),
+        (sse({"error": None}) + sse({"error": {"code": 0}}) + sse({"error": ""}), ""),
+        (sse("error"), ""),
+    ],
+)
+def test_an_event_that_reports_an_error_ends_the_stream(body: bytes, message: str) -> None:
+    found, _ = document(body + sse("after"))
+    assert rules().error(found["last"]) == message
+    assert (found["last"]["data"] == "after") == (message == "")
+    mapped = rules(response={"answer": "last.data", "error": "last.x"})
+    assert mapped.error(found["last"]) == ""
 
 
 @pytest.mark.parametrize("key", ["first_token", "last_event"])

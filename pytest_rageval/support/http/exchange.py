@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from http.cookiejar import CookieJar, DefaultCookiePolicy
-from typing import Final
+from typing import Any, Final
 from urllib.parse import urljoin
 
 import httpx
@@ -96,8 +96,8 @@ class Attempt:
     """As of a ``Reply``."""
     retry_after_s: float | None = None
     total_ms: float = 0.0
-    ttft_ms: float | None = None
-    """Time to the first token of a stream; None: not measured."""
+    reader: Any = None
+    """Object behind ``on_piece`` of the request, if the caller keeps it."""
 
     @property
     def retryable(self) -> bool:
