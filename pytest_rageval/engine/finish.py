@@ -41,7 +41,6 @@ from pytest_rageval.support.text import clean, first_of
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.gate import (
     BaselineInfo,
-    CheckResult,
     GateResult,
     Selection,
     Thresholds,
@@ -263,19 +262,28 @@ def _shown(folder: Path, rootdir: Path) -> str:
 
 
 def open_gate(folder: Path, project: Settings, *, gates: Sequence[str] = ()) -> EndedRun:
-    """Read a stored run, with the gate of the project for its cases.
-
-    Args:
-        folder: of the run.
-        project: the settings of today.
-        gates: further ``--gate`` expressions, which win over those of the project and the run.
+    """Read a stored run, with the gate of the project for its cases (``gate_of``).
 
     Raises:
         ConfigError: thresholds.toml is wrong.
         StorageError: the run cannot be read.
     """
+    run = read_compared(folder, Path(project.rootdir) / project.results_dir)
+    return gate_of(run, project, gates=gates)
+
+
+def gate_of(run: StoredRun, project: Settings, *, gates: Sequence[str] = ()) -> EndedRun:
+    """Return a run with the gate of the project for its cases.
+
+    Args:
+        run: with its records.
+        project: the settings of today.
+        gates: further ``--gate`` expressions, which win over those of the project and the run.
+
+    Raises:
+        ConfigError: thresholds.toml is wrong.
+    """
     rootdir = Path(project.rootdir)
-    run = read_compared(folder, rootdir / project.results_dir)
     thresholds = project_thresholds(
         rootdir,
         gates=(*all_gates(project, [run]), *gates),
@@ -318,16 +326,3 @@ def _selection(run: StoredRun) -> Selection:
     # The run does not store its set, so its cases count as the whole.
     cases = list({(r.file, r.case_id): r for r in run.records}.values())
     return Selection.of(cases, cases)
-
-
-def regression_checks(gate: EndedRun, found: RunComparison) -> tuple[CheckResult, ...]:
-    """Decide only the checks against a baseline."""
-    checks = tuple(check for check in gate.thresholds.checks if needs_baseline(check))
-    if not checks:
-        return ()
-    only = replace(gate, thresholds=replace(gate.thresholds, checks=checks))
-    numbers, name = only.numbers(), found.base.run_id
-    baseline = compare_with_baseline(
-        found.base, found.new, only.thresholds, name=name, numbers=numbers
-    )
-    return only.decide(baseline, numbers).checks

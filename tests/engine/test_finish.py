@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from pytest_rageval.analysis.two_runs import compare_runs
 from pytest_rageval.engine import finish
 from pytest_rageval.engine.finish import (
     EndedRun,
@@ -20,7 +19,6 @@ from pytest_rageval.engine.finish import (
     all_gates,
     finish_run,
     open_gate,
-    regression_checks,
     with_page,
 )
 from pytest_rageval.engine.merge import merge_parts
@@ -32,7 +30,7 @@ from pytest_rageval.values.numbers import Aggregate
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.run import StoredRun
 from pytest_rageval.values.settings import Settings
-from tests.build.runs import config_of, run_of, side, write_run
+from tests.build.runs import config_of, run_of, write_run
 
 HIT: Any = {"metric": "hit_at_k", "kind": "min", "min_n": 1}
 FILES = ["config.json", "groups.json", "metrics.json", "gate.json", "summary.md", "report.html"]
@@ -195,15 +193,6 @@ def test_a_baseline_that_cannot_be_read_is_a_problem_and_not_an_error(
     assert problem in (found.info.problem or "")
     assert project.rootdir not in (found.info.problem or ""), "a path of one machine"
     assert finished(run).gate.checks[0].status == "skip"
-
-
-def test_checks_against_a_baseline_are_decided_alone(project: Settings) -> None:
-    base, new = side(run_of(40), run_id="b"), side(run_of(40, missed=range(1, 20)), run_id="n")
-    run = replace(ended(project, run_of(40), DROP, Check(limit=0.99, **HIT)), run=new)
-    (found,) = regression_checks(run, compare_runs(base, new))
-    assert (found.check, found.status) == (DROP, "fail")
-    none = replace(run, thresholds=Thresholds())
-    assert regression_checks(none, compare_runs(base, new)) == ()
 
 
 # --- faults ---------------------------------------------------------------------------------

@@ -134,49 +134,17 @@ def _is_partial(folder: Path) -> bool:
 
 
 def _compare(base: str | None, new: str | None, *, ignore_invariants: bool) -> ComparisonView:
-    from pytest_rageval.analysis.compare.metrics import ComparisonSettings, compare_groups
-    from pytest_rageval.analysis.gate.differences import margins
-    from pytest_rageval.analysis.two_runs import compare_runs
     from pytest_rageval.cli.judge_options import project_settings
-    from pytest_rageval.engine.finish import open_gate, regression_checks
-    from pytest_rageval.report.text.comparison import ComparisonView
+    from pytest_rageval.engine.comparing import compare_stored
+    from pytest_rageval.engine.finish import open_gate
     from pytest_rageval.runs.read import read_compared
 
     project = project_settings({})
     results = Path(project.rootdir) / project.results_dir
     folders = _folders(base, new, project)
     gate = open_gate(folders[1], project)
-    found = compare_runs(
-        read_compared(folders[0], results),
-        gate.run,
-        thresholds=gate.thresholds,
-        ignore_invariants=ignore_invariants,
-    )
-    # For runs that are not comparable, each check says why it is not decided.
-    checks = regression_checks(gate, found) if found.comparable or found.ignored else ()
-    notes = []
-    if folders[0] == folders[1]:
-        notes.append("both names are of one run")
-    if any(change.n > 1 and change.low is None for change in found.comparison.metrics.values()):
-        notes.append("the cases of a metric are all about one document, so it has no interval")
-    if found.comparable and found.comparison.unscored:
-        notes.append(found.comparison.unscored)
-    groups = compare_groups(
-        found.comparison.pairing.pairs,
-        ComparisonSettings(
-            keys=frozenset(found.comparison.metrics),
-            margins=margins(gate.thresholds.checks),
-            confidence=gate.thresholds.confidence,
-        ),
-        min_n=gate.thresholds.min_n,
-    )
-    return ComparisonView(
-        found=found,
-        checks=checks,
-        thresholds=gate.thresholds.path,
-        notes=tuple(notes),
-        groups=groups,
-        min_n=gate.thresholds.min_n,
+    return compare_stored(
+        read_compared(folders[0], results), gate, ignore_invariants=ignore_invariants
     )
 
 

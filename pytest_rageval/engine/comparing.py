@@ -1,0 +1,65 @@
+"""Two runs compared under the thresholds of a project, as every kind of report shows them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pytest_rageval.analysis.compare.metrics import ComparisonSettings, compare_groups
+from pytest_rageval.analysis.gate.differences import margins
+from pytest_rageval.analysis.two_runs import RunComparison, compare_runs, compare_with_baseline
+from pytest_rageval.engine.finish import EndedRun
+from pytest_rageval.report.text.comparison import ComparisonView
+from pytest_rageval.values.gate import CheckResult, needs_baseline
+from pytest_rageval.values.run import StoredRun
+
+
+def compare_stored(base: StoredRun, gate: EndedRun, *, ignore_invariants: bool) -> ComparisonView:
+    """Compare a run with an earlier one, and decide its checks with that as the baseline.
+
+    Args:
+        base: the earlier run.
+        gate: the later run, with the gate of the project.
+        ignore_invariants: compare everything, regardless of differences.
+    """
+    found = compare_runs(
+        base, gate.run, thresholds=gate.thresholds, ignore_invariants=ignore_invariants
+    )
+    # For runs that are not comparable, each check says why it is not decided.
+    checks = regression_checks(gate, found) if found.comparable or found.ignored else ()
+    notes = []
+    if base.folder == gate.run.folder:
+        notes.append("both names are of one run")
+    if any(change.n > 1 and change.low is None for change in found.comparison.metrics.values()):
+        notes.append("the cases of a metric are all about one document, so it has no interval")
+    if found.comparable and found.comparison.unscored:
+        notes.append(found.comparison.unscored)
+    groups = compare_groups(
+        found.comparison.pairing.pairs,
+        ComparisonSettings(
+            keys=frozenset(found.comparison.metrics),
+            margins=margins(gate.thresholds.checks),
+            confidence=gate.thresholds.confidence,
+        ),
+        min_n=gate.thresholds.min_n,
+    )
+    return ComparisonView(
+        found=found,
+        checks=checks,
+        thresholds=gate.thresholds.path,
+        notes=tuple(notes),
+        groups=groups,
+        min_n=gate.thresholds.min_n,
+    )
+
+
+def regression_checks(gate: EndedRun, found: RunComparison) -> tuple[CheckResult, ...]:
+    """Decide only the checks against a baseline."""
+    checks = tuple(check for check in gate.thresholds.checks if needs_baseline(check))
+    if not checks:
+        return ()
+    only = replace(gate, thresholds=replace(gate.thresholds, checks=checks))
+    numbers, name = only.numbers(), found.base.run_id
+    baseline = compare_with_baseline(
+        found.base, found.new, only.thresholds, name=name, numbers=numbers
+    )
+    return only.decide(baseline, numbers).checks
