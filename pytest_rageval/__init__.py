@@ -1,7 +1,7 @@
 """A pytest plugin that treats the evaluation cases of a RAG chatbot as tests.
 
-The names in ``__all__`` are public, for clients, judges and tests of your own; each is imported at
-first use, so that ``import pytest_rageval`` loads nothing else.
+The names in ``__all__`` are public, for clients, judges, tests, scripts and notebooks of your own;
+each is imported at first use, so that ``import pytest_rageval`` loads nothing else.
 """
 
 from __future__ import annotations
@@ -16,21 +16,34 @@ __all__ = [
     "Case",
     "CaseRecord",
     "Citation",
+    "Comparison",
+    "ConfigError",
+    "DatasetError",
     "FolderSelection",
     "Judge",
     "JudgeFailure",
     "JudgeRequest",
     "Judgement",
+    "RagEvalError",
     "RetrievedChunk",
+    "Run",
     "Search",
+    "StorageError",
     "Verdict",
     "__version__",
+    "compare_runs",
     "from_documents",
+    "load_cases",
+    "load_run",
 ]
 
 _MODULES: Final = {
+    "api.cases": ("load_cases",),
+    "api.comparison": ("Comparison", "compare_runs"),
+    "api.run": ("Run", "load_run"),
     "target.adapters": ("from_documents",),
     "values.case": ("Case",),
+    "values.errors": ("ConfigError", "DatasetError", "RagEvalError", "StorageError"),
     "values.record": ("CaseRecord",),
     "values.reply": (
         "AskRequest", "AskResponse", "Citation", "FolderSelection", "RetrievedChunk", "Search",
@@ -41,8 +54,17 @@ _MODULES: Final = {
 
 
 if TYPE_CHECKING:
+    from pytest_rageval.api.cases import load_cases as load_cases
+    from pytest_rageval.api.comparison import Comparison as Comparison
+    from pytest_rageval.api.comparison import compare_runs as compare_runs
+    from pytest_rageval.api.run import Run as Run
+    from pytest_rageval.api.run import load_run as load_run
     from pytest_rageval.target.adapters import from_documents as from_documents
     from pytest_rageval.values.case import Case as Case
+    from pytest_rageval.values.errors import ConfigError as ConfigError
+    from pytest_rageval.values.errors import DatasetError as DatasetError
+    from pytest_rageval.values.errors import RagEvalError as RagEvalError
+    from pytest_rageval.values.errors import StorageError as StorageError
     from pytest_rageval.values.record import CaseRecord as CaseRecord
     from pytest_rageval.values.reply import AskRequest as AskRequest
     from pytest_rageval.values.reply import AskResponse as AskResponse

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
+import inspect
 import subprocess
 import sys
 
@@ -10,27 +12,49 @@ import pytest
 
 import pytest_rageval
 
-NAMES = [
-    "AskRequest",
-    "AskResponse",
-    "Case",
-    "CaseRecord",
-    "Citation",
-    "FolderSelection",
-    "Judge",
-    "JudgeFailure",
-    "JudgeRequest",
-    "Judgement",
-    "RetrievedChunk",
-    "Search",
-    "Verdict",
-    "__version__",
-    "from_documents",
-]
+NAMES = {
+    "AskRequest": None,
+    "AskResponse": None,
+    "Case": None,
+    "CaseRecord": None,
+    "Citation": None,
+    "Comparison": None,
+    "ConfigError": None,
+    "DatasetError": None,
+    "FolderSelection": None,
+    "Judge": None,
+    "JudgeFailure": None,
+    "JudgeRequest": None,
+    "Judgement": None,
+    "RagEvalError": None,
+    "RetrievedChunk": None,
+    "Run": None,
+    "Search": None,
+    "StorageError": None,
+    "Verdict": None,
+    "__version__": None,
+    "compare_runs": "(base, new='last', *, root='.', ignore_invariants=False)",
+    "from_documents": "(documents, *, path=None, root=None)",
+    "load_cases": "(path)",
+    "load_run": "(run='last', *, root='.')",
+}
+"""Public names; of functions with their parameters."""
+
+MEMBERS = {
+    "Comparison": [
+        "base", "comparable", "conclusion", "failed", "new", "newly_missed", "problem", "rows",
+        "to_dict", "to_pandas", "to_polars", "view",
+    ],
+    "Run": [
+        "config", "folder", "gate", "means", "metrics", "records", "rows", "run_id", "stored",
+        "tags", "to_pandas", "to_polars",
+    ],
+}  # fmt: skip
+"""Names of a class that are its own; those of records are in docs/python.md."""
 
 
 def test_the_public_names_are_these_and_no_others() -> None:
-    assert pytest_rageval.__all__ == NAMES
+    assert pytest_rageval.__all__ == list(NAMES)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -40,12 +64,50 @@ def test_each_name_can_be_imported_and_is_listed(name: str) -> None:
     assert name in dir(pytest_rageval)
 
 
+def parameters(function: object) -> str:
+    """Parameters of a function with their defaults, without types."""
+    found = inspect.signature(function)  # type: ignore[arg-type]
+    bare = [one.replace(annotation=one.empty) for one in found.parameters.values()]
+    return str(found.replace(parameters=bare, return_annotation=found.empty))
+
+
+def test_the_functions_take_what_was_promised() -> None:
+    public = {name: getattr(pytest_rageval, name) for name in NAMES}
+    found = {n: parameters(f) if inspect.isfunction(f) else None for n, f in public.items()}
+    assert found == NAMES
+
+
+@pytest.mark.parametrize("name", MEMBERS)
+def test_the_views_have_the_members_that_were_promised(name: str) -> None:
+    kind = getattr(pytest_rageval, name)
+    named = {*dir(kind), *(field.name for field in dataclasses.fields(kind))}
+    assert sorted(one for one in named if not one.startswith("_")) == MEMBERS[name]
+    methods = [
+        getattr(kind, one) for one in MEMBERS[name] if inspect.isfunction(vars(kind).get(one))
+    ]
+    assert {parameters(method) for method in methods} == {"(self)"}
+
+
 def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match=r"'pytest_rageval' has no attribute 'Asked'"):
         getattr(pytest_rageval, "Asked")  # noqa: B009 - a type checker knows better
 
 
-def test_the_import_loads_no_module_of_the_package() -> None:
-    code = "import sys, pytest_rageval; print([m for m in sys.modules if 'pytest_rageval' in m])"
+def test_the_import_loads_no_other_module_of_the_package_and_no_library() -> None:
+    code = (
+        "import sys; before = set(sys.modules); import pytest_rageval; "
+        "new = {name.split('.')[0] for name in sys.modules.keys() - before}; "
+        "print(sorted(new - sys.stdlib_module_names), "
+        "[name for name in sys.modules if name.startswith('pytest_rageval.')])"
+    )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert found.stdout == "['pytest_rageval']\n"
+    assert found.stdout == "['pytest_rageval'] []\n"
+
+
+def test_no_public_name_needs_pytest() -> None:
+    code = (
+        "import sys, pytest_rageval; [getattr(pytest_rageval, n) for n in pytest_rageval.__all__]; "
+        "print([name for name in ('_pytest', 'pytest', 'pluggy') if name in sys.modules])"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout == "[]\n"

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-import pytest_rageval
 from pytest_rageval import AskRequest, AskResponse, CaseRecord, Citation, RetrievedChunk
 from tests.build.projects import clear_settings
 from tests.docs.examples import read_document, sections
@@ -41,11 +40,6 @@ def rows(section: str) -> list[str]:
 
 def fields(kind: type) -> set[str]:
     return {field.name for field in dataclasses.fields(kind)} - FOUND_BY_SCORING
-
-
-def test_the_page_names_every_public_name() -> None:
-    named = set(re.findall(r"`(\w+)`", SECTIONS["Names"].text))
-    assert named == set(pytest_rageval.__all__) - {"__version__"}
 
 
 def test_the_tables_of_request_and_reply_are_complete() -> None:

@@ -84,7 +84,7 @@ def test_the_picture_of_the_readme_is_there_small_and_described() -> None:
 def test_the_index_lists_every_page_once() -> None:
     index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
     pages = sorted(page.name for page in (ROOT / "docs").glob("*.md") if page.name != "index.md")
-    assert sorted(re.findall(r"^- \[[^\]]+\]\((\w+\.md)\)", index, re.MULTILINE)) == pages
+    assert sorted(re.findall(r"^- \[[^\]]+\]\(([\w-]+\.md)\)", index, re.MULTILINE)) == pages
 
 
 def test_the_case_lines_of_the_readme_are_valid(tmp_path: Path) -> None:

@@ -1,0 +1,185 @@
+"""A run for scripts and notebooks: its figures, and its cases as rows of plain values."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from pytest_rageval.api.frames import Kind, pandas_frame, polars_frame
+from pytest_rageval.project.settings import load_settings
+from pytest_rageval.runs.read import read_compared
+from pytest_rageval.runs.store import resolve_run
+from pytest_rageval.values.json_documents import number, part, text
+from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.run import StoredRun
+
+if TYPE_CHECKING:
+    from pytest_rageval.values.settings import Settings
+
+ROW_KEYS: Final[Mapping[str, Kind]] = {
+    "run_id": "text",
+    "file": "text",
+    "case_id": "text",
+    "parameters": "text",
+    "repeat": "whole",
+    "question": "text",
+    "category": "text",
+    "difficulty": "text",
+    "language": "text",
+    "tags": "texts",
+    "answerable": "boolean",
+    "required": "boolean",
+    "status": "text",
+    "outcome": "text",
+    "failure_stage": "text",
+    "unchecked": "boolean",
+    "error_kind": "text",
+    "error_message": "text",
+    "answer": "text",
+    "abstained": "boolean",
+    "n_chunks": "whole",
+    "k": "whole",
+    "total_ms": "number",
+    "not_applicable": "reasons",
+}
+"""Keys of a row before those of the metrics, and the kinds of their values."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Run:
+    """A run that has ended, as its files hold it."""
+
+    stored: StoredRun
+    """The values behind the view, which may change without notice."""
+    folder: Path | None
+    """Folder of its files; None: it was not saved."""
+
+    @property
+    def run_id(self) -> str:
+        """The name of the run."""
+        return self.stored.run_id
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """The tags of the run when it was loaded."""
+        return self.stored.tags
+
+    @property
+    def records(self) -> tuple[CaseRecord, ...]:
+        """The record of each case and repeat, by file and line."""
+        return tuple(self.stored.records)
+
+    @property
+    def config(self) -> Mapping[str, Any]:
+        """The content of ``config.json``."""
+        return self.stored.config
+
+    @property
+    def metrics(self) -> Mapping[str, Any]:
+        """The content of ``metrics.json`` with the breakdowns of ``groups.json``."""
+        return self.stored.metrics
+
+    @property
+    def gate(self) -> Mapping[str, Any]:
+        """The content of ``gate.json``, such as ``gate["verdict"]``."""
+        return self.stored.gate
+
+    @property
+    def means(self) -> dict[str, float | None]:
+        """The mean of each metric by key; None: it applied to no case, or erred in all."""
+        found = part(self.metrics, "statistics")
+        return {str(key): number(found, str(key), "mean") for key in found}
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return one dictionary per case and repeat: ``ROW_KEYS``, then a key for every metric.
+
+        A metric that a case has no number for is None. If it does not apply, ``not_applicable``
+        has the reason; if not, its scoring failed.
+        """
+        keys = self._metric_keys()
+        return [self._row(record, keys) for record in self.records]
+
+    def to_pandas(self) -> Any:
+        """Return ``rows`` as a ``pandas.DataFrame`` without ``not_applicable``.
+
+        Raises:
+            ImportError: pandas is not installed.
+        """
+        return pandas_frame(self.rows(), self._columns())
+
+    def to_polars(self) -> Any:
+        """Return ``rows`` as a ``polars.DataFrame`` without ``not_applicable``.
+
+        Raises:
+            ImportError: polars is not installed.
+        """
+        return polars_frame(self.rows(), self._columns())
+
+    def _columns(self) -> dict[str, Kind]:
+        return {**ROW_KEYS, **dict.fromkeys(self._metric_keys(), "number")}
+
+    def _metric_keys(self) -> tuple[str, ...]:
+        """Return the metrics of all records, in the order in which they were scored."""
+        return tuple(dict.fromkeys(key for record in self.records for key in record.metrics))
+
+    def _row(self, record: CaseRecord, keys: tuple[str, ...]) -> dict[str, Any]:
+        error, chunks = record.error, record.retrieved_chunks
+        facts = {
+            "run_id": self.run_id,
+            "language": record.case.language,
+            "tags": list(record.tags),
+            "error_kind": None if error is None else error.kind,
+            "error_message": None if error is None else error.message,
+            "n_chunks": None if chunks is None else len(chunks),
+            "total_ms": record.latency.get("total_ms"),
+            "not_applicable": dict(record.not_applicable),
+        }
+        row = {key: facts[key] if key in facts else getattr(record, key) for key in ROW_KEYS}
+        return {**row, **{key: record.metrics.get(key) for key in keys}}
+
+    def __repr__(self) -> str:
+        verdict = text(self.gate, "verdict")
+        gate = f", gate {verdict}" if verdict else ""
+        return f"<Run {self.run_id}: {self.stored.n_cases} cases{gate}>"
+
+    def _repr_html_(self) -> str:
+        from pytest_rageval.report.html.notebook import run_cell
+
+        return run_cell(self.stored)
+
+
+def load_run(run: str | os.PathLike[str] = "last", *, root: str | os.PathLike[str] = ".") -> Run:
+    """Read a stored run.
+
+    Args:
+        run: an id or the beginning of one, a tag, ``last``, ``last~1``, or the path of a folder.
+        root: folder of the project, where ``pyproject.toml`` is.
+
+    Raises:
+        ConfigError: the settings of the project are wrong.
+        StorageError: no run or more than one is meant, or it cannot be read.
+    """
+    return open_stored(run, project_of(root))
+
+
+def project_of(root: str | os.PathLike[str]) -> Settings:
+    """Return the settings of the project in a folder.
+
+    Raises:
+        ConfigError: they are wrong.
+    """
+    return load_settings(Path(root).absolute(), flags={}, environ=os.environ)
+
+
+def open_stored(run: str | os.PathLike[str], project: Settings) -> Run:
+    """Read a stored run of a project, whose results folder is the first place to look.
+
+    Raises:
+        StorageError: no run or more than one is meant, or it cannot be read.
+    """
+    results = Path(project.rootdir) / project.results_dir
+    folder = resolve_run(results, os.fspath(run))
+    return Run(read_compared(folder, results), folder)

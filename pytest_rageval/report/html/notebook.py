@@ -1,0 +1,115 @@
+"""Runs and comparisons as a notebook shows them: a few lines of markup without style or script."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from pytest_rageval.analysis.aggregate.case_groups import worst_misses
+from pytest_rageval.report.html.figures import known_metrics
+from pytest_rageval.report.html.files import with_metrics
+from pytest_rageval.report.html.markup import Element, element, shortened
+from pytest_rageval.report.text.comparison import (
+    ComparisonView,
+    change_interval,
+    conclusion,
+    describe_side,
+    flip_counts,
+    flip_value,
+    is_shown,
+    metric_verdict,
+    p_text,
+    pairing_text,
+)
+from pytest_rageval.report.text.summary import HEADLINE, change_text, interval_text
+from pytest_rageval.support.text import counted, format_value
+from pytest_rageval.values.json_documents import count, number, text
+from pytest_rageval.values.run import StoredRun
+
+_CASES_SHOWN: Final = 5
+_ID_CHARS: Final = 60
+
+
+def run_cell(run: StoredRun) -> str:
+    """Return the counts, the gate, the main metrics and the worst cases of a run."""
+    run = with_metrics(run)
+    n = {name: count(run.metrics, name) for name in ("missed", "flawed", "errored")}
+    counts = [counted(run.n_cases, "case"), *(f"{found} {name}" for name, found in n.items())]
+    judge = text(run.given, "judge")
+    if judge:
+        counts.append(f"judge {'off' if judge == 'none' else judge}")
+    parts = [element("p", element("b", f"run {run.run_id}"), f": {', '.join(counts)}")]
+    if sentence := text(run.gate, "sentence"):
+        parts.append(element("p", f"gate: {sentence}"))
+    head = ("metric", "n", "mean", "interval")
+    parts.append(_table(head, (_metric(k, v) for k, v in known_metrics(run.metrics).items())))
+    worst = [one for one in worst_misses(run.records) if one.counted and one.outcome != "passed"]
+    lines = (
+        f"{shortened(one.name, _ID_CHARS)}: {one.outcome}"
+        + (f", {one.failure_stage}" if one.failure_stage else "")
+        for one in worst[:_CASES_SHOWN]
+    )
+    parts += _list(lines, len(worst))
+    return element("div", *parts)
+
+
+def _metric(key: str, found: Mapping[str, Any]) -> tuple[str, ...]:
+    mean = number(found, "mean")
+    if key not in HEADLINE or mean is None:
+        return ()
+    interval = interval_text(number(found, "low"), number(found, "high"))
+    return key, str(count(found, "n")), format_value(mean), interval
+
+
+def comparison_cell(view: ComparisonView) -> str:
+    """Return the conclusion of a comparison, its main metrics and the first changed cases."""
+    found = view.found
+    sides = (("base", found.base), ("new", found.new))
+    parts = [element("p", element("b", word), f" {describe_side(side)}") for word, side in sides]
+    if found.comparable:
+        parts.append(element("p", conclusion(view)[0]))
+    else:
+        parts.append(element("p", element("b", "not comparable: "), found.comparability.sentence()))
+    parts.append(element("p", pairing_text(found)))
+    changes = [one for one in found.comparison.metrics.values() if is_shown(one)]
+    rows = (
+        (
+            one.key,
+            str(one.n),
+            format_value(one.base),
+            format_value(one.new),
+            change_text(one.key, one.delta),
+            change_interval(one),
+            p_text(one.p),
+            metric_verdict(one, view.checks),
+        )
+        for one in changes
+    )
+    head = ("metric", "n", "base", "new", "delta", "interval", "p", "verdict")
+    parts.append(_table(head, rows))
+    flips = found.comparison.flips
+    if flips:
+        parts.append(element("p", f"cases: {flip_counts(found)}"))
+    lines = (
+        f"{one.direction}: {shortened(one.case_id, _ID_CHARS)}: {flip_value(one)}"
+        for one in flips[:_CASES_SHOWN]
+    )
+    parts += _list(lines, len(flips))
+    return element("div", *parts)
+
+
+def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Element:
+    """Return a table; empty rows are left out, and a table without rows is empty."""
+    body = [element("tr", *(element("td", cell) for cell in row)) for row in rows if row]
+    if not body:
+        return Element("")
+    names = element("tr", *(element("th", name) for name in head))
+    return element("table", element("thead", names), element("tbody", *body))
+
+
+def _list(lines: Iterable[str], n: int) -> Iterator[Element]:
+    shown = [element("li", line) for line in lines]
+    if n > len(shown):
+        shown.append(element("li", f"and {n - len(shown)} more"))
+    if shown:
+        yield element("ul", *shown)

@@ -1,0 +1,94 @@
+"""Runs and comparisons as markup for a notebook: short, and every text escaped."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from pytest_rageval.api.comparison import compare_runs
+from pytest_rageval.api.run import load_run
+from tests.build.projects import work_in
+from tests.build.runs import run_of, scored, write_run
+
+RESULTS = Path("evals/results")
+HOSTILE = "<script>alert(1)</script>\u202e<img src=x onerror=y>\x1b[31m"
+ALLOWED = {"div", "p", "b", "table", "thead", "tbody", "tr", "th", "td", "ul", "li"}
+
+
+@pytest.fixture(autouse=True)
+def _project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    work_in(tmp_path, monkeypatch)
+
+
+class Markup(HTMLParser):
+    """Reads markup, and checks that every element is one of ours, without attributes, and ends."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.text = ""
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        assert tag in ALLOWED
+        assert attrs == []
+        self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+        self.text += " "
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def test_a_run_shows_its_counts_its_gate_its_metrics_and_its_worst_cases() -> None:
+    write_run(RESULTS, "one", run_of(40))
+    shown = Markup(load_run("one")._repr_html_()).text
+    assert "run one : 40 cases, 8 missed, 0 flawed, 0 errored, judge off" in shown
+    assert "gate: PASS" in shown
+    assert "recall_at_k 40 0.800 0.6" in shown
+    assert "c-000: missed" in shown
+    assert "and 3 more" in shown
+    assert len(shown) < 1000
+
+
+def test_a_run_without_its_figures_and_one_without_cases_are_shown() -> None:
+    folder = write_run(RESULTS, "one", run_of(10))
+    (folder / "metrics.json").unlink()
+    (folder / "gate.json").unlink()
+    assert "recall_at_k 10 0.800" in Markup(load_run("one")._repr_html_()).text
+    write_run(RESULTS, "none", [], day=2)
+    assert "0 cases" in Markup(load_run("none")._repr_html_()).text
+
+
+def test_hostile_names_are_text() -> None:
+    write_run(RESULTS, "one", [scored(HOSTILE, 1.0, case_hash="0")])
+    write_run(RESULTS, "two", [scored(HOSTILE, 0.0, case_hash="0")], day=2)
+    for markup in (load_run("two")._repr_html_(), compare_runs("one", "two")._repr_html_()):
+        shown = Markup(markup).text
+        assert "<script>alert(1)</script>[U+202E]<img src=x onerror=y>[U+001B]" in shown
+        assert "\u202e" not in markup
+
+
+def test_a_comparison_shows_both_sides_its_metrics_and_the_changed_cases() -> None:
+    write_run(RESULTS, "one", run_of(40))
+    write_run(RESULTS, "two", run_of(40, missed=range(1, 20)), day=2)
+    shown = Markup(compare_runs("one", "two")._repr_html_()).text
+    assert "base  one, 40 cases" in shown
+    assert "40 paired cases" in shown
+    assert "recall_at_k 40 0.800 0.400 -0.400" in shown
+    assert "worse: c-001" in shown
+    assert "and 11 more" in shown
+
+
+def test_runs_that_are_not_comparable_say_why() -> None:
+    write_run(RESULTS, "one", run_of(4))
+    write_run(RESULTS, "two", [scored("x", 1.0)], day=2)
+    shown = Markup(compare_runs("one", "two")._repr_html_()).text
+    assert "not comparable: " in shown
+    assert "metric" not in shown
