@@ -10,11 +10,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from re import _constants as op  # type: ignore[attr-defined]
-from re import _parser as parser  # type: ignore[attr-defined]
-from typing import Any, Final
+from typing import Final
 
+from pytest_rageval.metrics.citation_numbers import cited_numbers, numbers_pattern
 from pytest_rageval.metrics.matching import PathCase, norm_path
+from pytest_rageval.support.pattern_cost import MOST_WAYS, pattern_cost
 from pytest_rageval.values.record import CitationMarkers, Counted
 from pytest_rageval.values.reply import AskResponse, Citation, RetrievedChunk
 
@@ -34,25 +34,36 @@ class Marker:
     """Whether a path must be that of a retrieved chunk or a reference."""
 
 
-_LIST: Final = (
-    r"\d{1,3}(?:\s?(?:[,;&]|and)\s?(?:(?:sources?|documents?|passages?)\s)?#?\d{1,3}){0,9}"
-)
-_SOURCE: Final = rf"(?i:\s?(?:sources?|documents?|passages?)\s?:?\s?#?(?P<n>{_LIST})\s?)"
+_NUMBERS: Final = numbers_pattern("")
+_DOC: Final = numbers_pattern(r"(?i:doc)\s?")
+_ID: Final = numbers_pattern(r"(?i:ID)\s?:\s?")
+_FOOTNOTE: Final = numbers_pattern(r"\^")
+_SOURCE: Final = numbers_pattern(r"(?:(?i:sources?|documents?|passages?)\s?:?\s?#?|#)")
 _NAME: Final = r"(?!\s?(?i:File)\s?:)[^\[\]()|\n]{1,200}\.[A-Za-z]\w{0,7}"
+_DOCUMENT: Final = (
+    r"(?!\s?(?i:File)\s?:)[^\[\]()|\n]{1,200}\.(?i:md|mdx|markdown|txt|text|rst|adoc|org|tex|pdf|docx?"
+    r"|odt|rtf|pptx?|odp|xlsx?|ods|csv|tsv|html?|xml|jsonl?|ya?ml|toml|epub|eml|msg|ipynb|log)"
+)
+"""A name of a kind that documents have: ``Node.js`` and ``obj.name`` have none."""
+_LINKED: Final = r"(?:\([^()\s]{1,500}\))?"
 
 PRESETS: Final[Mapping[str, tuple[Marker, ...]]] = {
-    "doc": (Marker(pattern=r"\[(?i:doc)\s?(?P<n>\d{1,3})\]"),),
+    "doc": (Marker(pattern=rf"\[{_DOC}\]"),),
     "id": (
-        Marker(pattern=r"\[(?i:ID)\s?:\s?(?P<n>\d{1,3})\]", first=0),
+        Marker(pattern=rf"\[{_ID}\]", first=0),
         Marker(pattern=r"\#\#(?P<n>\d{1,3})\$\$", first=0),
     ),
     "openai": (
         Marker(pattern=r"【(?:\d{1,4}:)?(?P<n>\d{1,3})†(?P<path>[^【】\n]{1,200})】", first=0),
     ),
-    "footnote": (Marker(pattern=r"\[\^(?P<n>\d{1,3})\](?!:)"),),
-    "source": (Marker(pattern=rf"\[{_SOURCE}\]"), Marker(pattern=rf"\({_SOURCE}\)")),
+    "footnote": (Marker(pattern=rf"\[{_FOOTNOTE}\](?!:)"),),
+    "source": (
+        Marker(pattern=rf"\[\s?(?!#){_SOURCE}\s?\]"),
+        Marker(pattern=rf"\(\s?(?!#){_SOURCE}\s?\)"),
+    ),
     "path": (
-        Marker(pattern=rf"\[(?P<path>{_NAME})\](?:\([^()\s]{{1,500}}\))?"),
+        Marker(pattern=rf"\[(?P<path>{_NAME})\]{_LINKED}", only_known=True),
+        Marker(pattern=rf"\[(?P<path>{_DOCUMENT})\]{_LINKED}"),
         Marker(pattern=rf"\((?P<path>{_NAME})\)", only_known=True),
     ),
     "cite": (
@@ -65,7 +76,7 @@ PRESETS: Final[Mapping[str, tuple[Marker, ...]]] = {
             pattern=r"<cite\s+(?:id|source|doc|ref)\s?=\s?[\"']?(?P<n>\d{1,3})[\"']?\s?"
             r"(?:/>|>(?P<text>[^<>]{0,800})</cite\s?>)"
         ),
-        Marker(pattern=rf"<cite>\s?\[?(?P<n>{_LIST})\]?\s?</cite\s?>"),
+        Marker(pattern=rf"<cite>\s?\[?{_NUMBERS}\]?\s?</cite\s?>"),
         Marker(pattern=r"<cite>(?P<path>[^<>\n]{1,300})</cite\s?>"),
     ),
     "file": (),
@@ -77,8 +88,6 @@ _WINDOW: Final = 1200
 _OWN_WINDOW: Final = 300
 _MOST_STARTS: Final = 2000
 """Places of an answer at which a pattern is tried."""
-_MOST_WAYS: Final = 100_000
-"""Ways in which an own pattern may match one text: two repeats without a limit."""
 _PATH_LIKE: Final = re.compile(r"/|\S\.[A-Za-z]\w{0,7}$")
 _PATHS: Final = re.compile(r"\s?[,;]\s+")
 _UNSAFE: Final = re.compile(r"[\[\]\n]|[,;]\s*(?:File|Section)\s*:", re.IGNORECASE)
@@ -102,7 +111,6 @@ def check_pattern(pattern: str) -> None:
     """
     try:
         compiled = re.compile(pattern)
-        tree = parser.parse(pattern)
     except (re.error, RecursionError, OverflowError) as error:
         raise ValueError(f"not a regular expression: {error}") from None
     names = set(compiled.groupindex)
@@ -112,13 +120,14 @@ def check_pattern(pattern: str) -> None:
             "expected a group (?P<n>...) for a number or (?P<path>...), and besides them only "
             f"section and text; its groups: {found}"
         )
-    if not _starts(tree):
-        raise ValueError(r"expected a pattern that begins with a fixed character such as \[ or <")
-    if _ways(tree) > _MOST_WAYS:
+    ways, starts = pattern_cost(pattern, _OWN_WINDOW)
+    if ways > MOST_WAYS:
         raise ValueError(
-            "it repeats without a limit more than twice, or within another repeat, which may take "
-            "very long; write limits such as {1,20}"
+            "it repeats without a limit more than twice, or within another repeat, or refers to a "
+            "group, which may take very long; write limits such as {1,20}"
         )
+    if not starts:
+        raise ValueError(r"expected a pattern that begins with a fixed character such as \[ or <")
 
 
 def with_markers_read(
@@ -175,8 +184,8 @@ def _readers(markers: CitationMarkers) -> tuple[_Reader, ...]:
             counts=markers.counts or form.counts,
             only_known=form.only_known,
         )
-        regex = re.compile(form.pattern)
-        found.append(_Reader(regex, _starts(parser.parse(form.pattern)), window, marker))
+        _, starts = pattern_cost(form.pattern, window)
+        found.append(_Reader(re.compile(form.pattern), starts, window, marker))
     return tuple(found)
 
 
@@ -210,8 +219,8 @@ class _Sources:
             # Beside a number a path decides only if it is known: "source" is the name of none.
             only_known = marker.only_known or bool(groups.get("n"))
             own = self._named(groups["path"], groups.get("section"), only_known=only_known)
-        if own is None and groups.get("n"):
-            own = "".join(self._numbered(re.findall(r"\d+", groups["n"]), marker))
+        if own is None and (numbers := cited_numbers(groups.get("n") or "", marker.first)):
+            own = "".join(self._numbered(numbers, marker))
         if own is None:
             return None
         text = groups.get("text") or ""
@@ -235,9 +244,9 @@ class _Sources:
             path = self._names.get(path, path)
         return self._paths.get(path)
 
-    def _numbered(self, numbers: Sequence[str], marker: Marker) -> Iterator[str]:
+    def _numbered(self, numbers: Sequence[int], marker: Marker) -> Iterator[str]:
         for number in numbers:
-            at = int(number) - marker.first
+            at = number - marker.first
             if marker.counts == "references":
                 one = self._references[at] if 0 <= at < len(self._references) else None
                 yield _reference(one)
@@ -261,48 +270,3 @@ def _reference(one: Citation | None) -> str:
 def _like_a_path(written: str) -> str:
     written = written.strip()
     return written if _PATH_LIKE.search(written) else ""
-
-
-# --- how long a pattern may take -------------------------------------------------------------
-
-
-def _starts(tree: Any) -> str:
-    """Return the characters that a match begins with; empty: they are not fixed."""
-    for code, value in tree:
-        if code is op.LITERAL:
-            return "".join({chr(value), chr(value).lower(), chr(value).upper()})
-        if code is op.SUBPATTERN:
-            return _starts(value[3])
-        if code is op.IN and all(kind is op.LITERAL for kind, _ in value):
-            return "".join(chr(one) for _, one in value)
-        if code is op.BRANCH:
-            found = [_starts(branch) for branch in value[1]]
-            return "".join(found) if all(found) else ""
-        if code not in {op.AT, op.ASSERT, op.ASSERT_NOT}:
-            return ""
-    return ""
-
-
-def _ways(tree: Any) -> int:
-    """Return at most how many ways a pattern may match one text of ``_OWN_WINDOW`` characters."""
-    ways = 1
-    for code, value in tree:
-        if code in {op.MAX_REPEAT, op.MIN_REPEAT, op.POSSESSIVE_REPEAT}:
-            low, high, inner = value
-            high, inside = min(int(high), _OWN_WINDOW), _ways(inner)
-            if inside > 1 and high > 20:
-                return _MOST_WAYS + 1
-            ways *= sum(inside**n for n in range(min(low, high), high + 1))
-        elif code is op.SUBPATTERN:
-            ways *= _ways(value[3])
-        elif code is op.ATOMIC_GROUP:
-            ways *= _ways(value)
-        elif code is op.BRANCH:
-            ways *= sum(_ways(branch) for branch in value[1])
-        elif code in {op.ASSERT, op.ASSERT_NOT}:
-            ways *= _ways(value[1])
-        elif code not in {op.LITERAL, op.NOT_LITERAL, op.ANY, op.IN, op.AT, op.CATEGORY}:
-            return _MOST_WAYS + 1  # a reference to a group, or what a later version adds
-        if ways > _MOST_WAYS:
-            return ways
-    return ways

@@ -6,8 +6,8 @@ first, so that it never depends on the result of the case.
 
 Citations are references and citations in the text of an answer (docs/metrics.md#citations):
 ``[File: path.md, Section: heading]``, ``(File: path.md, Section: heading)``,
-``[path.md, Section: heading]``, ``File: path.md, Section: heading`` and numbers such as ``[1]`` or
-``[1, 3]`` that index the retrieved chunks.
+``[path.md, Section: heading]``, ``File: path.md, Section: heading`` and numbers such as ``[1]``,
+``[1, 3]`` or ``[1-3]`` that index the retrieved chunks.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from types import MappingProxyType
 from typing import Final
 
 from pytest_rageval.metrics.citation_markers import with_markers_read
+from pytest_rageval.metrics.citation_numbers import BRACKETED, cited_numbers
 from pytest_rageval.metrics.deciding import decide_chunks
 from pytest_rageval.metrics.matching import (
     PathCase,
@@ -195,7 +196,7 @@ def gold_population(case: Case) -> NotApplicable | None:
 _IN_SQUARE: Final = r"(?:[^\[\]\n]|\[[^\[\]\n]{0,200}\]){1,600}"
 _IN_ROUND: Final = r"(?:[^()\n]|\([^()\n]{0,200}\)){1,600}"
 _WRITTEN: Final = re.compile(
-    r"\[(?P<numbers>\s*[0-9]{1,3}(?:\s*[,;]\s*[0-9]{1,3})*\s*)\]"
+    rf"\[(?P<numbers>{BRACKETED})\]"
     rf"|\[(?P<square>\s*File\s*:{_IN_SQUARE})\]"
     rf"|\((?P<round>\s*File\s*:{_IN_ROUND})\)"
     rf"|\[(?P<bare>[^\[\]\n]{{1,300}}?,\s*Section\s*:{_IN_SQUARE})\]"
@@ -277,8 +278,7 @@ def located_citations(
             content = match.group("square") or match.group("round") or match.group("bare")
             yield from ((None, found) for found in _named(content, chunks or (), path_case))
         elif chunks is not None and prose[match.start()] == "[":  # "items[0]" in code is not one
-            ranks = map(int, re.findall("[0-9]+", numbers))
-            yield from ((rank, _numbered(rank, chunks)) for rank in ranks)
+            yield from ((rank, _numbered(rank, chunks)) for rank in cited_numbers(numbers))
 
 
 def _numbered(number: int, chunks: Sequence[RetrievedChunk]) -> Citation:

@@ -52,6 +52,23 @@ def read(
             "Monthly [a.md] [docs/b.md; c.md].",
             "Monthly [File: docs/a.md] [File: docs/b.md][File: docs/c.md].",
         ),
+        ("doc", "Monthly [doc1, doc2] [doc2; 3].", "Monthly [1][2] [2][3]."),
+        ("doc", "Monthly [doc1-doc3] [doc1–3].", "Monthly [1][2][3] [1][2][3]."),
+        (
+            "doc",
+            "Monthly [doc3-doc1] [doc0-2] [doc1-900].",
+            "Monthly [doc3-doc1] [doc0-2] [doc1-900].",
+        ),
+        ("id", "Monthly [ID:0, ID:1] [ID:0-2].", "Monthly [1][2] [1][2][3]."),
+        ("footnote", "Monthly [^1, ^2].", "Monthly [1][2]."),
+        ("source", "Monthly [Source 1, 2, and 3].", "Monthly [1][2][3]."),
+        ("source", "Monthly (Sources 1-3) [#1].", "Monthly [1][2][3] [#1]."),
+        ("cite", "Monthly <cite>1-3</cite>.", "Monthly [1][2][3]."),
+        (
+            "path",
+            "[Node.js](https://nodejs.org) arr[obj.name] [a.b] [new.pdf] [src/main.py]",
+            "[Node.js](https://nodejs.org) arr[obj.name] [a.b] [File: new.pdf] [src/main.py]",
+        ),
         (
             "path",
             "Monthly [z.md] (see c.md) (c.md) (z.md) [3.5] [e.g.] [TODO]",
@@ -80,6 +97,13 @@ def test_presets_read_the_forms_of_other_systems(preset: str, answer: str, as_ou
 def test_a_name_of_two_documents_is_neither() -> None:
     chunks = (RetrievedChunk(rel_path="x/a.md"), RetrievedChunk(rel_path="y/a.md"))
     assert read("[a.md] (a.md)", "path", chunks=chunks) == "[File: a.md] (a.md)"
+
+
+def test_a_retrieved_document_of_any_kind_is_cited_by_its_name() -> None:
+    chunks = (RetrievedChunk(rel_path="src/main.py"), RetrievedChunk(rel_path="Node.js"))
+    assert read("[main.py] [Node.js](https://w) [other.py]", "path", chunks=chunks) == (
+        "[File: src/main.py] [File: Node.js] [other.py]"
+    )
 
 
 def test_numbers_may_count_the_references() -> None:
@@ -161,6 +185,13 @@ def test_no_answer_takes_long(name: str) -> None:
         read(piece * 20_000, *([] if own else [name]), **own)
         read(piece + "x" * 50_000, *([] if own else [name]), **own)
         assert time.process_time() - started < 5
+
+
+@pytest.mark.parametrize("answer", ["See [doc1].", "See also [doc1] and [doc2] for details."])
+def test_a_sentence_that_only_cites_is_no_claim(answer: str) -> None:
+    [claim] = split_claims(read(f"Oil it monthly. {answer}", "doc"))
+    assert (claim.text, claim.cited) == ("Oil it monthly.", True)
+    assert split_claims(read(answer, "doc")) == []
 
 
 @settings(max_examples=200, deadline=None)

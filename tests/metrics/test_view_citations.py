@@ -107,6 +107,8 @@ def test_a_section_name_is_looked_up_in_its_own_document_only() -> None:
         ("Paris[1].", ["a.md"]),
         ("Both [1][2]", ["a.md", "b.md"]),
         ("Both [1, 2]; again [ 1 ]", ["a.md", "b.md", "a.md"]),
+        ("Both [1-2]; again [1 – 2]", ["a.md", "b.md", "a.md", "b.md"]),
+        ("Any of [0-9], [2-1] or [1-900]", []),
         ("Invented [4], [0]", [None, None]),
         ("(as in [2])", ["b.md"]),
         ("In [2024] and [x] and [1a]", []),

@@ -12,11 +12,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
+from pytest_rageval.metrics.citation_numbers import BRACKETED, cited_numbers
+
 LIMIT: Final = 20_000
 """Characters of an answer that are read; longer ones are judged by their beginning."""
 
 _CITATION: Final = re.compile(
-    r"\[\s*(?P<numbers>\d{1,3}(?:\s*[,;]\s*\d{1,3})*)\s*\]"
+    rf"\[(?P<numbers>{BRACKETED})\]"
     r"|\[\s*File\s*:[^\[\]\n]{1,600}\]|\(\s*File\s*:[^()\n]{1,600}\)"
     r"|\[[^\[\]\n]{1,300}?,\s*Section\s*:[^\[\]\n]{1,600}\]"
     r"|\((?:Source|Sources|Reference)s?\s*:[^()\n]{1,300}\)"
@@ -45,6 +47,16 @@ _TABLE_HEAD: Final = re.compile(
 )
 _LINK: Final = re.compile(r"\[([^\[\]\n]{1,300})\]\([^()\s]{1,500}\)")
 _EMPHASIS: Final = re.compile(r"[*_`]{1,3}(?=\S)|(?<=\S)[*_`]{1,3}")
+_POINTING: Final = frozenset(
+    """
+    see also cf compare refer consult check read please for more further additional details
+    information reference references source sources document documents passage passages section
+    sections page pages and or to in at the from as well
+    siehe vgl auch und oder quelle quellen dokument abschnitt seite mehr dazu unter in
+    voir aussi et ou dans le la les source plus de détails
+    """.split()
+)
+"""Words of a sentence that only says where to read."""
 _FILLER: Final = re.compile(
     r"\s*(?:(?:I )?hope (?:this|that) helps|let me know if|(?:please )?feel free to|if you have any"
     r" (?:other|more|further)?\s*questions|is there anything else|(?:would|do) you (?:like"
@@ -89,16 +101,12 @@ def split_claims(answer: str) -> list[RawClaim]:
     claims: list[RawClaim] = []
     for sentence, heading, late in _lines(text):
         numbers = tuple(
-            int(n)
-            for m in _CITATION.finditer(sentence)
-            for n in re.findall(r"\d+", m["numbers"] or "")
+            n for m in _CITATION.finditer(sentence) for n in cited_numbers(m["numbers"] or "")
         )
         cited = _CITATION.search(sentence) is not None
         plain = " ".join(_EMPHASIS.sub("", _CITATION.sub(" ", sentence)).split()).strip(" |")
         plain = _LOOSE_STOP.sub(r"\1", plain)
-        if not re.search(r"\w", plain) or re.fullmatch(
-            r"(?:References?|Sources?)\s*:?\s*\.?", plain, re.I
-        ):
+        if not re.search(r"\w", plain) or _names_sources(plain, cited=cited):
             if cited and claims:
                 claims[-1] = claims[-1].with_citations_of(
                     RawClaim(text="", cited=True, numbers=numbers, written=sentence)
@@ -110,6 +118,14 @@ def split_claims(answer: str) -> list[RawClaim]:
             own = sentence.removeprefix(late)
             claims.append(RawClaim(text=plain, cited=cited, numbers=numbers, written=own))
     return claims
+
+
+def _names_sources(plain: str, *, cited: bool) -> bool:
+    """Whether a sentence without its citations states nothing but where to read: ``See [1].``."""
+    words = re.findall(r"\w+", plain.lower()) if len(plain) <= 80 else []
+    return set(words) in ({"source"}, {"sources"}, {"reference"}, {"references"}) or (
+        cited and bool(words) and _POINTING.issuperset(words)
+    )
 
 
 def is_aside(sentence: str) -> bool:

@@ -38,6 +38,8 @@ def test_sentences_end_at_stops_and_lines() -> None:
     [
         "[1]",
         "[1, 3]",
+        "[1-3]",
+        "[1 – 3; 5]",
         "[File: a.md, Section: B]",
         "(File: a.md)",
         "[a.md, Section: B (old)]",
@@ -64,6 +66,23 @@ def test_a_citation_without_brackets_on_a_line_of_its_own_is_no_claim() -> None:
 def test_a_line_of_sources_belongs_to_the_last_claim() -> None:
     (claim,) = split_claims("Backups stay.\nSources: [1][2]")
     assert claim.numbers == (1, 2)
+
+
+@pytest.mark.parametrize(
+    "pointer",
+    [
+        "See [1].",
+        "(see [1] and [2])",
+        "Source: [1]",
+        "For more information, refer to [1-2].",
+        "Siehe auch [1].",
+    ],
+)
+def test_a_sentence_that_only_says_where_to_read_is_no_claim(pointer: str) -> None:
+    (claim,) = split_claims(f"Backups stay. {pointer}")
+    assert (claim.text, claim.cited) == ("Backups stay.", True)
+    assert texts("See the manual [1].") == ["See the manual."]
+    assert texts("See page 4.") == ["See page 4."]
 
 
 def test_markup_is_no_part_of_a_claim() -> None:
