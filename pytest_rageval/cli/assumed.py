@@ -47,18 +47,12 @@ def project_case_files(settings: Settings) -> list[Path]:
     Files that hold no cases, such as answers, are left out, as pytest leaves them.
     """
     from pytest_rageval.project.case_reader import other_file_note
-    from pytest_rageval.project.discovery import iter_case_files
+    from pytest_rageval.project.discovery import project_files
 
     root = Path(settings.rootdir)
-    found = iter_case_files(
-        rootdir=root,
-        testpaths=settings.testpaths,
-        vault=settings.target.vault,
-        labels=settings.judging.labels,
-    )
     return [
         path.relative_to(root) if path.is_relative_to(root) else path
-        for path in found
+        for path in project_files(settings)
         if other_file_note(path, path.name) is None
     ]
 

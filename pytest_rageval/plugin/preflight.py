@@ -22,18 +22,17 @@ from pytest_rageval.project.discovery import (
     argument_path,
     iter_case_files,
     names_cases,
+    project_files,
     selected_files,
 )
 from pytest_rageval.project.options import OPTIONS
 
 if TYPE_CHECKING:
-    from pytest_rageval.analysis.trust.reliability import JudgeLabels
     from pytest_rageval.plugin.cassettes import Cassettes
     from pytest_rageval.project.case_reader import LoadedSet
     from pytest_rageval.values.errors import DatasetError
-    from pytest_rageval.values.gate import Thresholds
     from pytest_rageval.values.record import CaseRecord
-    from pytest_rageval.values.settings import Settings, TargetSettings
+    from pytest_rageval.values.settings import Settings
 
 
 _FOUND = pytest.StashKey[tuple[tuple[str, ...], tuple[Path, ...]]]()
@@ -135,6 +134,13 @@ def _raw_testpaths(rootdir: Path) -> tuple[str, ...]:
 
 
 def _prepare(config: pytest.Config, rootdir: Path) -> State | None:
+    from pytest_rageval.engine.preparing import (
+        check_results_dir,
+        check_target,
+        read_labels,
+        read_sets,
+        run_thresholds,
+    )
     from pytest_rageval.judges.spot_check import check_second_judge
     from pytest_rageval.project.case_variables import sent_fields
     from pytest_rageval.project.settings import load_settings
@@ -142,26 +148,19 @@ def _prepare(config: pytest.Config, rootdir: Path) -> State | None:
 
     flags = {o.dest: config.getoption(o.dest) for o in OPTIONS if o.flag is not None}
     settings = load_settings(rootdir, flags=flags, environ=os.environ)
-    whole = list(
-        iter_case_files(
-            rootdir=rootdir,
-            testpaths=settings.testpaths,
-            vault=settings.target.vault,
-            labels=settings.judging.labels,
-        )
-    )
+    whole = project_files(settings)
     files = _selected(config, whole, settings.testpaths)
     if not files:
         return None
     check_second_judge(settings)
     cassettes = _cassettes(config, settings, files)
-    _check_target(settings.target, os.environ if cassettes is None else cassettes.environ)
+    check_target(settings.target, os.environ if cassettes is None else cassettes.environ)
     sent = sent_fields(settings.target)
-    sets, faulty = _read_sets(sorted({*whole, *files}), rootdir, sent)
+    sets, faulty = read_sets(sorted({*whole, *files}), rootdir, sent)
     notes = _leave_others(config, faulty)
     files = [file for file in files if file in sets or file in faulty]
     if not config.option.collectonly:
-        _check_results_dir(rootdir, settings.results_dir)
+        check_results_dir(settings)
     if is_xdist_controller(config):
         faults = [str(faulty[file]) for file in files if file in faulty]
         if faults:
@@ -169,7 +168,7 @@ def _prepare(config: pytest.Config, rootdir: Path) -> State | None:
 
             exit_with_faults(config, "case files", "\n".join(faults))
     from_controller: dict[str, Any] = getattr(config, "workerinput", {})
-    thresholds = _thresholds(rootdir, settings, sets.values(), whole=not faulty)
+    thresholds = run_thresholds(settings, sets.values(), whole=not faulty)
     settings = replace(settings, judged_on=thresholds.judged_on)
     return State(
         settings=settings,
@@ -183,7 +182,7 @@ def _prepare(config: pytest.Config, rootdir: Path) -> State | None:
         target_url=from_controller.get("rageval_target_url"),
         slots=Slots(settings.concurrency),
         cassettes=cassettes,
-        labels=None if from_controller else _labels(rootdir, settings, sets.values()),
+        labels=None if from_controller else read_labels(settings, sets.values()),
         finished=_finished(from_controller),
         run_id=from_controller.get("rageval_run_id", ""),
         only=_only(from_controller, settings, sets.values(), notes),
@@ -247,70 +246,6 @@ def _cassettes(config: pytest.Config, settings: Settings, files: list[Path]) -> 
     return open_cassettes(config, settings, files)
 
 
-def _labels(rootdir: Path, settings: Settings, sets: Iterable[LoadedSet]) -> JudgeLabels | None:
-    given = settings.judging.labels
-    if given is None or settings.judge == "none" or settings.retrieval_only:
-        return None
-    from pytest_rageval.analysis.trust.reliability import labels_by_case
-    from pytest_rageval.engine.labels import load_judge_labels
-    from pytest_rageval.values.errors import ConfigError, DatasetError
-
-    try:
-        labels = load_judge_labels(rootdir / given, display=given)
-        labels_by_case(labels, [(s.display, located.case.id) for s in sets for located in s.cases])
-    except DatasetError as error:
-        # The fault is in a file that a setting names, not in a case file.
-        raise ConfigError(str(error)) from error
-    return labels
-
-
-def _check_target(target: TargetSettings, environ: Mapping[str, str]) -> None:
-    # Checked here, so that a fault is one usage error at the start, not one error per case.
-    from pytest_rageval.support.http.address import resolve_headers
-
-    if target.url is not None:
-        resolve_headers(target.headers, environ)
-        from pytest_rageval.target.variables import check_placeholders
-
-        check_placeholders(target)
-    if target.request is not None or target.response is not None:
-        from pytest_rageval.target.mapping import compile_mapping
-
-        compile_mapping(target.request, "request")
-        compile_mapping(target.response, "response")
-
-
-def _check_results_dir(rootdir: Path, results_dir: str) -> None:
-    from pytest_rageval.values.errors import ConfigError
-
-    folder = rootdir / results_dir
-    there = next(path for path in (folder, *folder.parents) if os.path.exists(path))
-    effective = os.access in os.supports_effective_ids
-    if there.is_dir() and not os.access(there, os.W_OK | os.X_OK, effective_ids=effective):
-        raise ConfigError(
-            f"results {results_dir!r}: {str(there)!r} cannot be written, and there would be no "
-            "place for the answers; name another folder with --rageval-results"
-        )
-    for path in (folder, *folder.parents):
-        if path.exists() and not path.is_dir():
-            shown = path.relative_to(rootdir) if path.is_relative_to(rootdir) else path
-            raise ConfigError(
-                f"results {results_dir!r}: {shown.as_posix()!r} is a file, expected a folder for "
-                "the results of runs; move it away, or name another folder with --rageval-results"
-            )
-
-
-def _read_sets(
-    files: Iterable[Path], rootdir: Path, sent: frozenset[str]
-) -> tuple[dict[Path, LoadedSet], dict[Path, DatasetError]]:
-    """Read case files; return those that could be loaded, and the faults of the others."""
-    from pytest_rageval.project.case_reader import LoadedSet, read_set
-
-    found = {file: read_set(file, rootdir, sent) for file in files}
-    sets = {file: loaded for file, loaded in found.items() if isinstance(loaded, LoadedSet)}
-    return sets, {file: bad for file, bad in found.items() if not isinstance(bad, LoadedSet)}
-
-
 def _leave_others(config: pytest.Config, faulty: dict[Path, DatasetError]) -> list[str]:
     """Remove files that hold no cases from the faulty ones, unless they are named; return notes."""
     from pytest_rageval.project.case_reader import other_file_note
@@ -322,20 +257,3 @@ def _leave_others(config: pytest.Config, faulty: dict[Path, DatasetError]) -> li
             del faulty[file]
             notes.append(note)
     return sorted(notes)
-
-
-def _thresholds(
-    rootdir: Path, settings: Settings, sets: Iterable[LoadedSet], *, whole: bool
-) -> Thresholds:
-    from pytest_rageval.project.thresholds import project_thresholds
-
-    cases = [c.case for s in sets for c in s.cases]
-    # A faulty case file may contain the category, so any name is accepted then.
-    return project_thresholds(
-        rootdir,
-        gates=settings.extra_gates,
-        judge_configured=settings.judge != "none",
-        categories={c.category for c in cases} if whole else None,
-        tags={t for c in cases for t in c.tags} if whole else None,
-        allow_regressions=settings.allow_regressions,
-    )

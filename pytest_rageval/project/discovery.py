@@ -7,7 +7,10 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Self, TypeVar
+from typing import TYPE_CHECKING, Final, Self, TypeVar
+
+if TYPE_CHECKING:
+    from pytest_rageval.values.settings import Settings
 
 DEFAULT_TESTPATHS = ("evals",)
 
@@ -70,6 +73,18 @@ def iter_case_files(
             and is_case_file(file, rootdir=rootdir, testpaths=names, vault=vault, labels=labels)
         )
     yield from sorted(found)
+
+
+def project_files(settings: Settings) -> list[Path]:
+    """Return every case file of a project, sorted by path."""
+    return list(
+        iter_case_files(
+            rootdir=Path(settings.rootdir),
+            testpaths=settings.testpaths,
+            vault=settings.target.vault,
+            labels=settings.judging.labels,
+        )
+    )
 
 
 def _jsonl_files(base: Path) -> Iterator[Path]:

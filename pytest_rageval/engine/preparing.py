@@ -1,0 +1,113 @@
+"""Checks and files before the first case of a run: what is wrong is one error at its start."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pytest_rageval.project.case_reader import LoadedSet, read_set
+from pytest_rageval.project.thresholds import project_thresholds
+from pytest_rageval.values.errors import ConfigError, DatasetError
+from pytest_rageval.values.gate import Thresholds
+from pytest_rageval.values.settings import Settings, TargetSettings
+
+if TYPE_CHECKING:
+    from pytest_rageval.analysis.trust.reliability import JudgeLabels
+
+
+def read_sets(
+    files: Iterable[Path], rootdir: Path, sent: frozenset[str]
+) -> tuple[dict[Path, LoadedSet], dict[Path, DatasetError]]:
+    """Read case files; return those that could be loaded, and the faults of the others."""
+    found = {file: read_set(file, rootdir, sent) for file in files}
+    sets = {file: loaded for file, loaded in found.items() if isinstance(loaded, LoadedSet)}
+    return sets, {file: bad for file, bad in found.items() if not isinstance(bad, LoadedSet)}
+
+
+def check_target(target: TargetSettings, environ: Mapping[str, str]) -> None:
+    """Check the settings of the target that each request would need.
+
+    Raises:
+        ConfigError: a header names no variable, or an expression is wrong.
+    """
+    if target.url is not None:
+        from pytest_rageval.support.http.address import resolve_headers
+        from pytest_rageval.target.variables import check_placeholders
+
+        resolve_headers(target.headers, environ)
+        check_placeholders(target)
+    if target.request is not None or target.response is not None:
+        from pytest_rageval.target.mapping import compile_mapping
+
+        compile_mapping(target.request, "request")
+        compile_mapping(target.response, "response")
+
+
+def check_results_dir(settings: Settings) -> None:
+    """Check that the run can be written.
+
+    Raises:
+        ConfigError: a file stands in the place of a folder, or it cannot be written.
+    """
+    rootdir, results_dir = Path(settings.rootdir), settings.results_dir
+    folder = rootdir / results_dir
+    there = next(path for path in (folder, *folder.parents) if os.path.exists(path))
+    effective = os.access in os.supports_effective_ids
+    if there.is_dir() and not os.access(there, os.W_OK | os.X_OK, effective_ids=effective):
+        raise ConfigError(
+            f"results {results_dir!r}: {str(there)!r} cannot be written, and there would be no "
+            "place for the answers; name another folder with --rageval-results"
+        )
+    for path in (folder, *folder.parents):
+        if path.exists() and not path.is_dir():
+            shown = path.relative_to(rootdir) if path.is_relative_to(rootdir) else path
+            raise ConfigError(
+                f"results {results_dir!r}: {shown.as_posix()!r} is a file, expected a folder for "
+                "the results of runs; move it away, or name another folder with --rageval-results"
+            )
+
+
+def run_thresholds(settings: Settings, sets: Iterable[LoadedSet], *, whole: bool) -> Thresholds:
+    """Read the gate of a run.
+
+    Args:
+        settings: of the run.
+        sets: the case files.
+        whole: whether all of them could be read; else any category and tag is accepted, because a
+            faulty file may hold it.
+
+    Raises:
+        ConfigError: with every fault.
+    """
+    cases = [c.case for s in sets for c in s.cases]
+    return project_thresholds(
+        Path(settings.rootdir),
+        gates=settings.extra_gates,
+        judge_configured=settings.judge != "none",
+        categories={c.category for c in cases} if whole else None,
+        tags={t for c in cases for t in c.tags} if whole else None,
+        allow_regressions=settings.allow_regressions,
+    )
+
+
+def read_labels(settings: Settings, sets: Iterable[LoadedSet]) -> JudgeLabels | None:
+    """Read people's labels of the cases; None: there are none, or nothing is judged.
+
+    Raises:
+        ConfigError: the file is wrong, or a label matches several cases.
+    """
+    given = settings.judging.labels
+    if given is None or settings.judge == "none" or settings.retrieval_only:
+        return None
+    from pytest_rageval.analysis.trust.reliability import labels_by_case
+    from pytest_rageval.engine.labels import load_judge_labels
+
+    try:
+        labels = load_judge_labels(Path(settings.rootdir) / given, display=given)
+        labels_by_case(labels, [(s.display, located.case.id) for s in sets for located in s.cases])
+    except DatasetError as error:
+        # The fault is in a file that a setting names, not in a case file.
+        raise ConfigError(str(error)) from error
+    return labels
