@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from pytest_rageval.support.http.address import (
     HEADER_NAME,
+    NAMING_HEADER,
     SENSITIVE_HEADER,
     learn_secrets,
     token_values,
@@ -22,15 +23,13 @@ from pytest_rageval.support.threads import session_loop
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.json_documents import number
 
-_WHERE: Final = "[tool.rageval.target] auth"
-_TOKEN: Final = re.compile(r"(?=.*\d)(?=.*[A-Za-z])\S{12,}")
-"""Value that is secret whatever its header is called."""
-RUNNING: Final = threading.Event()
-"""Set while such a function runs: the requests that it sends itself hold secrets."""
-
-
 NO_HEADERS: Final = f"{__name__}:no_headers"
 """Function for a replay, which sends nothing and still asks again after a recorded 401."""
+RUNNING: Final = threading.Event()
+"""Set while a function for headers runs: requests that it sends are not recorded in cassettes."""
+_TOKEN: Final = re.compile(r"(?=.*\d)(?=.*[A-Za-z])\S{12,}")
+"""Value that is secret unless its header says who asks."""
+_WHERE: Final = "[tool.rageval.target] auth"
 
 
 def no_headers() -> dict[str, str]:
@@ -137,7 +136,8 @@ class HeaderSource:
             text
             for name, value in headers.items()
             for text in token_values([value])
-            if SENSITIVE_HEADER.search(name) or _TOKEN.fullmatch(text)
+            if SENSITIVE_HEADER.search(name)
+            or (_TOKEN.fullmatch(text) and not NAMING_HEADER.search(name))
         }
         self._secrets |= found
         learn_secrets(found)

@@ -137,16 +137,19 @@ def test_secrets_of_the_headers_do_not_come_out_of_a_reply_or_an_error(module: M
             "Authorization": "Bearer n3w-secret",
             "X-Session": "s3ss10n-abcdef",
             "X-User": "ann",
+            "X-Auth-User": "bert",
+            "X-Auth-Request-Email": "bert-2024@example.com",
         }
 
     module.headers = headers  # type: ignore[attr-defined]
-    echo = "ann has n3w-secret and s3ss10n-abcdef"
+    echo = "ann, bert-2024@example.com, n3w-secret and s3ss10n-abcdef"
+    shown = "ann, bert-2024@example.com, *** and ***"
     (result,), _ = asked(json_reply({"answer": echo}))
     assert result.response is not None
-    assert result.response.answer == "ann has *** and ***"
+    assert result.response.answer == shown
     (result,), _ = asked(http_reply(echo.encode(), "403 Forbidden"))
     assert result.error is not None
-    assert "ann has *** and ***" in result.error.message
+    assert shown in result.error.message
     assert {"n3w-secret", "s3ss10n-abcdef"} <= set(learned_secrets())
 
 

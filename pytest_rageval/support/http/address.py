@@ -19,7 +19,12 @@ ENV_VALUE: Final = re.compile(
 )
 """``env:NAME``, alone or after a word as in ``Bearer env:NAME``."""
 HEADER_NAME: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
-SENSITIVE_HEADER: Final = re.compile(r"auth|key|token|secret|cookie|password", re.IGNORECASE)
+_NAMING: Final = r"(?:user|user[-_]?id|name|mail|tenant|groups?|roles?|type)$"
+NAMING_HEADER: Final = re.compile(_NAMING, re.IGNORECASE)
+"""Names of headers that say who asks, such as ``X-Auth-User``: their values are not secret."""
+SENSITIVE_HEADER: Final = re.compile(
+    rf"^(?!.*{_NAMING}).*(?:auth|key|token|secret|cookie|password)", re.IGNORECASE
+)
 """Names of headers with secret values."""
 _QUERY_SECRET: Final = re.compile(
     r"(?P<name>[?&](?:[^=&#]{0,100}[-_])?(?:auth|authorization|api[-_]?key|key|token|secret|password|"
