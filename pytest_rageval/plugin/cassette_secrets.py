@@ -18,9 +18,9 @@ from pytest_rageval.support.http.address import (
     ENV_VALUE,
     SENSITIVE_HEADER,
     blot_out,
+    header_secrets,
     join_url,
     learned_secrets,
-    secret_values,
     without_query_secrets,
 )
 from pytest_rageval.target.variables import without_uuids
@@ -132,16 +132,7 @@ class Scrubber:
 
 
 def _target_secrets(target: TargetSettings, environ: Mapping[str, str]) -> Iterable[str]:
-    resolved = {}
-    for name, value in target.headers.items():
-        match = ENV_VALUE.fullmatch(value)
-        if match is None:
-            resolved[name] = value
-        elif secret := environ.get(match["name"], "").strip():
-            resolved[name] = match["prefix"] + secret
-            yield secret
-    # A header without its value is not secret: "Bearer" must not be blotted out.
-    yield from secret_values(target.headers, resolved)
+    yield from header_secrets(target.headers, environ)
     if target.url is not None:
         yield from join_url(target.url, target.path).secrets
 

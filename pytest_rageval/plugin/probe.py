@@ -30,6 +30,9 @@ from pytest_rageval.plugin.hooks import STATE
 from pytest_rageval.plugin.items import CaseItem
 from pytest_rageval.plugin.private import fixture_info
 from pytest_rageval.project.settings import no_target, target_kind
+from pytest_rageval.support.http.address import blot_out_known
+from pytest_rageval.support.tracebacks import last_place
+from pytest_rageval.target.calling import raised_error
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.errors import ConfigError, EndpointError
 
@@ -107,7 +110,7 @@ def pytest_runtest_setup(item: pytest.Item) -> Generator[None, None, None]:
         yield
     except ConfigError as error:
         fix = missing_variable(error) or "mend [tool.rageval.target]"
-        _report([_FOUND.fail("settings", str(error), fix)])
+        _report([_FOUND.fail("settings", blot_out_known(str(error)), fix)])
         raise
     except pytest.skip.Exception as error:
         fix = "name another case file, or take the mark away"
@@ -121,12 +124,9 @@ def pytest_runtest_setup(item: pytest.Item) -> Generator[None, None, None]:
 
 
 def _not_set_up(item: pytest.Item, error: BaseException) -> Finding:
-    excinfo: pytest.ExceptionInfo[BaseException] = pytest.ExceptionInfo.from_exception(error)
-    root = item.config.rootpath
-    inside = [entry for entry in excinfo.traceback if Path(entry.path).is_relative_to(root)]
-    place = f", at {Path(inside[-1].path).relative_to(root)}:{inside[-1].lineno + 1}" * bool(inside)
-    lines = excinfo.exconly().strip().splitlines() or ["no message"]
-    message = f"pytest cannot set up {item.nodeid}: {lines[0]}{place}"
+    info = raised_error(error, item.config.rootpath)
+    place = last_place(info.traceback)
+    message = f"pytest cannot set up {item.nodeid}: {info.message}{place and f', at {place}'}"
     return _FOUND.fail("rag_client", message, "mend the fixture there")
 
 

@@ -7,16 +7,14 @@ fixture that is not a client, and settings that are wrong, stop the run.
 from __future__ import annotations
 
 import inspect
-import os
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import fields, is_dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from pytest_rageval.support.http.address import blot_out_written, environment_secrets
+from pytest_rageval.support.http.address import blot_out_known
 from pytest_rageval.support.http.reason import reply_reason, reported_error
 from pytest_rageval.support.slots import Slots, waiting
 from pytest_rageval.support.text import clean
@@ -90,10 +88,9 @@ def call_client(
     try:
         response = _response(reply, client)
     except Exception as error:  # a mapping of the user may raise anything
-        hide = _hider()
-        info = _error_info(error, source_place(ask, rootdir), hide, _reported(reply, hide))
+        info = _error_info(error, source_place(ask, rootdir), _reported(reply))
         return AskResult(response=None, error=info, total_ms=total_ms, attempts=info.attempts)
-    reported = _reported(reply, _hider()) if is_empty_answer(response) else ""
+    reported = _reported(reply) if is_empty_answer(response) else ""
     return answered(response, total_ms=total_ms, reported=reported)
 
 
@@ -106,14 +103,13 @@ def raised_error(error: BaseException, rootdir: Path, called: str = "") -> Error
         called: place of the function that was called, for an exception that none of its lines
             raised, such as for a wrong number of arguments.
     """
-    hide = _hider()
-    return _error_info(error, user_traceback(error, rootdir, hide=hide) or called, hide)
+    return _error_info(error, user_traceback(error, rootdir, hide=blot_out_known) or called)
 
 
-def _reported(reply: object, hide: Callable[[str], str]) -> str:
+def _reported(reply: object) -> str:
     """Return the error that a reply reports; empty also for a mapping that cannot be read."""
     try:
-        return reported_error(reply, hide)
+        return reported_error(reply, blot_out_known)
     except Exception:  # a mapping of the user may raise anything, which is an error of its own
         return ""
 
@@ -241,9 +237,8 @@ def _member(value: object) -> object:
     return value
 
 
-def _error_info(
-    error: BaseException, place: str, hide: Callable[[str], str], reported: str = ""
-) -> ErrorInfo:
+def _error_info(error: BaseException, place: str, reported: str = "") -> ErrorInfo:
+    hide = blot_out_known
     if isinstance(error, EndpointError):
         said = clean(hide(str(error.message)[:_BODY_BYTES]), _MESSAGE_CHARS)
         message = said if error.kind == "target" else refusal(said, reported)
@@ -257,11 +252,6 @@ def _error_info(
         text += f"; the reply says: {reason}"
     kind: TargetErrorKind = "http" if status else _kind(error)
     return ErrorInfo(kind=kind, message=text, traceback=place, attempts=1)
-
-
-def _hider() -> Callable[[str], str]:
-    """Return a function that blots out the secrets that a client may have put into a text."""
-    return partial(blot_out_written, secrets=environment_secrets(os.environ))
 
 
 def _failed_reply(error: BaseException) -> tuple[int | None, str]:

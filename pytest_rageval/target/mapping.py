@@ -39,6 +39,13 @@ _ANSWER_NAMES: Final = (
     "generated_text", "text", "content", "message", "choices", "data",
 )  # fmt: skip
 """Names of fields of other APIs that hold the answer, or what holds it."""
+_PROJECTING: Final = frozenset(
+    {"projection", "filter_projection", "flatten", "value_projection", "pipe"}
+)
+_JOINING: Final = frozenset(
+    {"function_expression", "or_expression", "and_expression", "multi_select_dict", "key_val_pair"}
+)
+"""Nodes of JMESPath that make a list of their first child, or of all of them."""
 _FIELD: Final = re.compile(r"(?:debug\.)?([a-z_]+)[\w.\[\]]*: ")
 """Field of the contract that a fault of a reply begins with."""
 
@@ -55,7 +62,8 @@ class MappingReport:
     """Expressions by field of the reply without the prefix ``debug``; empty: it is not mapped. An
     expression for the whole reply has an empty name."""
     empty: frozenset[str] = frozenset()
-    """Fields of ``response`` whose expression gave null or an empty list."""
+    """Fields of ``response`` whose expression gave null, or a list that is empty although none in
+    the reply is."""
     optional: frozenset[str] = frozenset()
     """Fields of ``response`` that the system behind the preset may leave out."""
     keys: str = ""
@@ -119,15 +127,15 @@ def mapping_report(
     data = last_data(reply)
     inner = shown_keys(data) or "not an object"
     response = {name.removeprefix("debug."): text for name, text in _rows(target.response)}
-    unsent = {name: text for name, text in _rows(target.request) if _is_empty(text, body)}
+    unsent = {name: text for name, text in _rows(target.request) if _is_null(text, body)}
     return MappingReport(
         unsent=unsent,
         # Another case may have the metadata that this one lacks.
         never_sent=frozenset(
-            n for n, text in unsent.items() if "metadata" not in text and _is_empty(text, whole)
+            n for n, text in unsent.items() if "metadata" not in text and _is_null(text, whole)
         ),
         response=response,
-        empty=frozenset(name for name, text in response.items() if _is_empty(text, reply)),
+        empty=frozenset(name for name, text in response.items() if _found_nothing(text, reply)),
         optional=_optional(target, response),
         keys=shown_keys(reply) if data is reply else f"events, last; last.data: {inner}",
     )
@@ -150,11 +158,52 @@ def _rows(spec: str | Mapping[str, str] | None) -> list[tuple[str, str]]:
     return [] if spec is None else [("", spec)]
 
 
-def _is_empty(expression: str, document: object) -> bool:
+def _is_null(expression: str, document: object) -> bool:
     try:
-        return compile_expression(expression, "")(document) in (None, [])
+        return compile_expression(expression, "")(document) is None
     except EndpointError:
         return True
+
+
+def _found_nothing(expression: str, reply: object) -> bool:
+    """Whether an expression gives null, or an empty list that no empty list of the reply explains.
+
+    >>> _found_nothing("hits[].{rel_path: f}", {"hits": []})
+    False
+    >>> _found_nothing("hits[?kind=='x'].f", {"hits": [{"kind": "y"}]})
+    True
+    """
+    import jmespath
+    from jmespath.visitor import TreeInterpreter
+
+    from pytest_rageval.target.functions import MappingFunctions
+
+    def given(node: Any, document: object) -> object:
+        options = jmespath.Options(custom_functions=MappingFunctions())
+        return TreeInterpreter(options).visit(node, document)
+
+    def explained(node: Any, document: object) -> bool:
+        """Whether an empty list of the document explains that a node gives one."""
+        kind, children = node["type"], node.get("children", ())
+        if kind != "multi_select_dict" and given(node, document) != []:
+            return False
+        if kind == "pipe" and (left := given(children[0], document)) != []:
+            return explained(children[1], left)
+        if kind == "flatten" and given(children[0], document) != []:
+            return True  # its lists are empty
+        if kind in _PROJECTING:
+            return explained(children[0], document)
+        if kind in _JOINING:
+            return any(explained(child, document) for child in children)
+        return bool(kind != "literal")
+
+    try:
+        value = compile_expression(expression, "")(reply)
+        if value == []:
+            return not explained(jmespath.compile(expression).parsed, reply)
+    except Exception:  # of a hostile reply, as in compile_expression
+        return True
+    return value is None
 
 
 def likely_answer(reply: object, depth: int = 3) -> str:

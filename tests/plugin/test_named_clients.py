@@ -128,6 +128,34 @@ def test_what_the_code_of_a_client_raises_is_shown_with_its_place(
     assert place in done.stdout.str()
 
 
+def test_doctor_shows_no_secret_of_what_the_code_of_a_client_raises(
+    scratch: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RAG_API_KEY", "k3y-of-the-environment")
+    monkeypatch.setenv("RAG_HEADER", "v4lue-of-a-header")
+    code = """
+import os
+def make():
+    raise LookupError(
+        os.environ["RAG_API_KEY"] + " " + os.environ["RAG_HEADER"] + " st4tic and password=hunter2x"
+    )
+"""
+    scratch.write("src13/broken.py", code)
+    named(scratch, client="src13.broken:make")
+    pyproject = scratch.path / "pyproject.toml"
+    headers = 'headers = { X-Any = "env:RAG_HEADER", X-Api-Key = "st4tic" }\n'
+    pyproject.write_text(pyproject.read_text("utf-8") + headers, "utf-8")
+    cases = scratch.path / "evals" / "eval_set.jsonl"
+    for cases_are_there in (True, False):
+        if not cases_are_there:
+            cases.unlink()
+        for words in ([], ["--json"]):
+            done = run_command(scratch, "doctor", "--probe-chars", "0", *words)
+            assert "LookupError: *** *** *** and password=***" in done.stdout.str()
+            shown = done.stdout.str() + done.stderr.str()
+            assert not [s for s in ("k3y-", "v4lue", "st4tic", "hunter2x") if s in shown]
+
+
 def test_what_a_client_raises_when_asked_is_of_kind_raised_everywhere(scratch: Project) -> None:
     scratch.write("src13/broken.py", "def ask(request):\n    raise LookupError('no index')\n")
     named(scratch, client="src13.broken:ask")

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pytest_rageval.authoring.doctor.findings import Finding, Findings, missing_variable
 from pytest_rageval.project.options import OPTIONS
+from pytest_rageval.support.http.address import blot_out_known
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.errors import DatasetError
 
@@ -101,6 +102,7 @@ def _still_running() -> Finding:
 def _no_session(done: subprocess.CompletedProcess[str]) -> Finding:
     lines = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()]
     reasons = [match[1] for line in lines if (match := _ERROR_LINE.match(line))] or lines[-1:]
-    message = "; ".join(dict.fromkeys(reasons[:3])) or f"exit code {done.returncode}"
+    message = blot_out_known("; ".join(dict.fromkeys(reasons[:3])))
+    message = message or f"exit code {done.returncode}"
     fix = missing_variable(message) or "run `pytest --collect-only` to see all of it"
     return _FOUND.fail("pytest", message, fix)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Final
 
 from pytest_rageval.analysis.aggregate.target_faults import ErrorGroup, group_errors
 from pytest_rageval.report.text.lines import HEAD, Line, fit_line, indented, wrapped
-from pytest_rageval.support.http.address import blot_out_written, environment_secrets
+from pytest_rageval.support.http.address import blot_out_known
 from pytest_rageval.support.text import clean, counted
 from pytest_rageval.support.tracebacks import Style as TracebackStyle
 from pytest_rageval.support.tracebacks import restyled
@@ -77,9 +75,8 @@ def cause_lines(group: ErrorGroup, n_cases: int, options: FaultOptions) -> Itera
     message = clean(group.message, _MESSAGE_CHARS)
     yield from wrapped("error", f"{where}: {message}", width, "red", "red")
     if options.traceback is not None and not options.brief and group.traceback:
-        hide = partial(blot_out_written, secrets=environment_secrets(os.environ))
         style, rootdir = options.traceback, options.rootdir
-        for text in restyled(group.traceback, message, style, rootdir, hide=hide):
+        for text in restyled(group.traceback, message, style, rootdir, hide=blot_out_known):
             yield indented(text, HEAD, width)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import ipaddress
+import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -163,6 +164,20 @@ def secret_values(spec: Mapping[str, str], resolved: Mapping[str, str]) -> tuple
     return token_values(secret)
 
 
+def header_secrets(headers: Mapping[str, str], environ: Mapping[str, str]) -> tuple[str, ...]:
+    """List the values of configured headers that must not be printed, as far as they are set."""
+    resolved, found = {}, []
+    for name, value in headers.items():
+        match = ENV_VALUE.fullmatch(value)
+        if match is None:
+            resolved[name] = value
+        elif secret := environ.get(match["name"], "").strip():
+            resolved[name] = match["prefix"] + secret
+            found.append(secret)
+    # A header without its value is not secret: "Bearer" must not be blotted out.
+    return (*found, *secret_values(headers, resolved))
+
+
 def token_values(secret: Iterable[str]) -> tuple[str, ...]:
     """Return values of headers, and the token after a word like Bearer of each."""
     values = tuple(secret)
@@ -205,6 +220,11 @@ def blot_out_written(text: str, secrets: Iterable[str]) -> str:
     return _WRITTEN_SECRET.sub(
         lambda match: f"{match['name'] or match['scheme'] or match['bare'] or ''}***", text
     )
+
+
+def blot_out_known(text: str) -> str:
+    """Replace the secrets that a text of the project's code may hold: its environment's also."""
+    return blot_out_written(text, environment_secrets(os.environ))
 
 
 def without_secrets(url: str) -> str:

@@ -275,6 +275,41 @@ def test_chunks_that_a_mapping_loses_fail_and_name_the_expression(expression: st
     assert f"`{expression}` {GAVE_NOTHING}" in found.message
 
 
+@pytest.mark.parametrize(
+    ("reply", "expression"),
+    [
+        ({"hits": []}, "hits[].{rel_path: f}"),
+        ({"hits": []}, "hits[?kind=='x'].f | [].{rel_path: @}"),
+        ({"calls": [{"kind": "x", "hits": []}]}, "calls[?kind=='x'].hits[].{rel_path: f}"),
+        ({"paths": [], "texts": []}, "rows({rel_path: paths, text: texts})"),
+        ({"files": [{"id": 1}], "used": []}, "lookup(files, 'id', used[].id)[].{rel_path: f}"),
+    ],
+)
+def test_an_empty_list_of_the_reply_is_no_fault_of_the_mapping(
+    reply: Reply, expression: str
+) -> None:
+    case = Case(id="gate", question="q", gold_supports=(Anchor(rel_path="gates.md"),))
+    with rag_server(lambda question, nth: {"answer": "a", **reply}) as server:
+        mapping = {"answer": "answer", "retrieved_chunks": expression}
+        [found] = [
+            one
+            for one in diagnose(server.url, case=case, response=mapping)
+            if one.check == "chunks"
+        ]
+    assert found.message == "none were retrieved for gate, which has 1 gold: it scores 0"
+    assert found.fix == "index the documents that the golds name"
+
+
+@pytest.mark.parametrize(
+    "expression", ["hits[?kind=='x'].f", "hits[].f", "hits[?kind=='y'].f[]", "nothing || `[]`"]
+)
+def test_a_list_that_a_mapping_empties_is_its_fault(expression: str) -> None:
+    with rag_server(lambda question, nth: {"answer": "a", "hits": [{"kind": "y"}]}) as server:
+        mapping = {"answer": "answer", "retrieved_chunks": expression}
+        [found] = [one for one in diagnose(server.url, response=mapping) if one.check == "chunks"]
+    assert f"`{expression}` in [tool.rageval.target.response] gave nothing" in found.message
+
+
 def test_what_a_mapped_target_lacks_is_advised_for_the_mapping() -> None:
     found = chat({"answer": "choices[0].message.content"})
     fixes = {one.check: one.fix for one in found if one.level == "warn"}
