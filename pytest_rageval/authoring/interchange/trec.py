@@ -10,7 +10,7 @@ from __future__ import annotations
 import html
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -40,6 +40,8 @@ _NUMBER: Final = re.compile(r"\bnumber\s*=\s*[\"']?([^\"'\s>]+)", re.IGNORECASE)
 _LABEL: Final = re.compile(r"^\s*(?:Number|Topic|Description|Narrative)\s*:\s*", re.IGNORECASE)
 _COMMENT: Final = re.compile(r"#(?!\S*\t)")
 """Start of a comment among topics, where ``#1<tab>question`` is a topic."""
+_TOPIC: Final = re.compile(r"\S+\t[^\t]+")
+"""Topic; a question such as ``2 plus 2`` makes the columns of qrels, but follows a single tab."""
 _SAID: Final = frozenset({"id", "question", "answerable", "gold_supports", "metadata"})
 """Fields of a case that are written, or reported by their values."""
 _BREAKS: Final = re.compile(r"[\t\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+")
@@ -57,15 +59,16 @@ def read(source: Source) -> Imported:
     judgements = Judgements(ledger, "qrels")
     runs: dict[str, list[tuple[float, str]]] = {}
     faults: list[Fault] = []
-    for file in source.files:
-        kind = _kind(file)
+    kinds = [(_kind(file), file) for file in source.files]
+    # Topics first: their ids tell a row of the topic #1 from a row that is commented out.
+    for kind, file in sorted(kinds, key=lambda one: one[0] != "topics"):
         if kind == "topics":
             faults += _take_topics(file, topics, ledger)
         elif kind == "qrels":
-            for number, query, document, grade in _qrels(file, ledger):
+            for number, query, document, grade in _qrels(file, topics, ledger):
                 judgements.add(file, number, query, document, grade)
         else:
-            for query, score, document in _run(file, ledger):
+            for query, score, document in _run(file, topics, ledger):
                 runs.setdefault(query, []).append((score, document))
     if faults := [*faults, *judgements.faults]:
         raise faults_error(faults)
@@ -122,21 +125,31 @@ class _Topic:
 def _kind(file: SourceFile) -> str:
     if _TOP.search(file.text):
         return "topics"
-    found = ((n, line) for n, line in enumerate(file.text.split("\n"), 1) if line.strip())
-    number, first = next(((n, line) for n, line in found if not line.startswith("#")), (1, ""))
+    found = [(n, line) for n, line in enumerate(file.text.split("\n"), 1) if line.strip()]
+    plain = (one for one in found if not one[1].startswith("#"))
+    hashed = (one for one in found if _is_row(one[1]) or not _COMMENT.match(one[1]))
+    number, first = next(plain, None) or next(hashed, (1, ""))
     words = first.split()
+    if _TOPIC.fullmatch(first):
+        return "topics"
     if _is_like_run(words):
         if len(words) != 6:
             raise _odd_run(file, number, first)
         return "run"
-    # A question may end in a number as well, but follows a single tab.
-    is_column = len(words) == 4 and (words[1].upper() == "Q0" or _is_integer(words[1]))
-    if is_column and _is_integer(words[3]):
+    if _is_row(first):
         return "qrels"
     if "\t" in first:
         return "topics"
     expected = "qrels (4 columns), a run (6 columns) or topics (id, tab, question)"
     raise fault(file.name, f"{shown(first)}, expected {expected}", line=number)
+
+
+def _is_row(line: str) -> bool:
+    """Whether a line is one of qrels or of a run, also for a topic such as ``#1``."""
+    words = line.split()
+    if len(words) != 4:
+        return len(words) == 6 and _is_like_run(words)
+    return (words[1].upper() == "Q0" or _is_integer(words[1])) and _is_integer(words[3])
 
 
 def _is_like_run(words: Sequence[str]) -> bool:
@@ -180,7 +193,7 @@ def _topics(file: SourceFile, ledger: Ledger) -> Iterator[_Topic]:
         if _COMMENT.match(line):
             ledger.leave("# lines", "a comment")
             continue
-        if _is_like_run(line.split()):
+        if _is_like_run(line.split()) and not _TOPIC.fullmatch(line):
             raise _odd_run(file, number, line)
         name, tab, question = line.partition("\t")
         if not tab or not name.strip() or not question.strip():
@@ -206,13 +219,13 @@ def _marked_topic(file: SourceFile, match: re.Match[str]) -> _Topic:
 
 
 def _columns(
-    file: SourceFile, n: int, expected: str, ledger: Ledger
+    file: SourceFile, n: int, expected: str, topics: Container[str], ledger: Ledger
 ) -> Iterator[tuple[int, list[str]]]:
     for number, line in enumerate(file.text.split("\n"), 1):
         words = line.split()
         if not words:
             continue
-        if line.startswith("#"):
+        if line.startswith("#") and not (_is_row(line) and words[0] in topics):
             ledger.leave("# lines", "a comment")
             continue
         if len(words) != n:
@@ -220,9 +233,11 @@ def _columns(
         yield number, words
 
 
-def _qrels(file: SourceFile, ledger: Ledger) -> Iterator[tuple[int, str, str, int]]:
+def _qrels(
+    file: SourceFile, topics: Container[str], ledger: Ledger
+) -> Iterator[tuple[int, str, str, int]]:
     expected = "topic, iteration, document and grade"
-    for number, (query, iteration, document, grade) in _columns(file, 4, expected, ledger):
+    for number, (query, iteration, document, grade) in _columns(file, 4, expected, topics, ledger):
         if not _is_integer(grade):
             message = f"{shown(grade)}, expected an integer as grade"
             raise fault(file.name, message, line=number)
@@ -231,9 +246,11 @@ def _qrels(file: SourceFile, ledger: Ledger) -> Iterator[tuple[int, str, str, in
         yield number, query, document, int(grade)
 
 
-def _run(file: SourceFile, ledger: Ledger) -> Iterator[tuple[str, float, str]]:
+def _run(
+    file: SourceFile, topics: Container[str], ledger: Ledger
+) -> Iterator[tuple[str, float, str]]:
     expected = "topic, Q0, document, rank, score and tag"
-    for number, (query, _, document, _, score, _) in _columns(file, 6, expected, ledger):
+    for number, (query, _, document, _, score, _) in _columns(file, 6, expected, topics, ledger):
         if not _is_number(score):
             message = f"{shown(score)}, expected a number as score"
             raise fault(file.name, message, line=number)

@@ -74,6 +74,16 @@ def test_our_samples_go_out_as_they_came_in(names: tuple[str, ...]) -> None:
         assert sorted(files[name].splitlines()) == sorted(theirs.splitlines())
 
 
+@pytest.mark.parametrize("name", ["#", "#1", "Q0", "0"])
+@pytest.mark.parametrize("question", ["2 plus 2", "Q0 a 1 2.0 t", "# 0 a 1", "#"])
+def test_ids_and_questions_like_other_lines_come_in_again(name: str, question: str) -> None:
+    golds = (Anchor(rel_path="#"), Anchor(rel_path="a b.md", grade=2))
+    case = Case(id=name, question=question, gold_supports=golds)
+    files, _ = trec.write([case])
+    assert list(cases_of(read_texts("trec", files))) == [case]
+    assert list(cases_of(read_texts("trec", dict(reversed(files.items()))))) == [case]
+
+
 @settings(deadline=None)
 @given(cases=st.lists(TREC_CASES, min_size=1, max_size=4).map(unique))
 def test_out_and_in_again_is_the_identity(cases: list[Case]) -> None:
