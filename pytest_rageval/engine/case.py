@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Final, Literal
 
 from pytest_rageval.judges.asking import Judged, Judges, case_verdicts, judge_case, judge_ms
 from pytest_rageval.judges.evidence import with_evidence
@@ -27,10 +29,14 @@ from pytest_rageval.values.case import Case
 from pytest_rageval.values.record import CaseRecord, Reported
 from pytest_rageval.values.reply import AskRequest, AskResult, ErrorInfo
 from pytest_rageval.values.settings import Settings
+from pytest_rageval.values.trace import trace_id
 from pytest_rageval.values.verdict import Judgement, JudgeRequest
 
+_CASSETTE: Final = "cassette"
+"""Run that is named in requests of cassettes, which are the same in every run."""
 
-def ask_request(case: Case, settings: Settings, run_id: str = "") -> AskRequest:
+
+def ask_request(case: Case, settings: Settings, run_id: str = "", trace_id: str = "") -> AskRequest:
     """Build the request for a case under the settings of the run, with a UUID of its own."""
     return AskRequest(
         question=case.question,
@@ -44,6 +50,7 @@ def ask_request(case: Case, settings: Settings, run_id: str = "") -> AskRequest:
         case=case_variables(case),
         run_id=run_id,
         uuid=new_uuid(),
+        trace_id=trace_id,
     )
 
 
@@ -62,7 +69,20 @@ class Trial:
     slots: Slots | None = None
     """Slots of requests in flight; None: no limit."""
     run_id: str = ""
-    """Name of the run, for requests that carry it."""
+    """Name of the run; empty: it belongs to none, and is not traced."""
+    parameters: str = ""
+    """Parameters of fixtures, as they end the name of the item."""
+    cassette: Literal["none", "recorded", "replayed"] = "none"
+    """Use of cassettes so far: requests then name no run, and are not traced once some replies came
+    from a cassette, since the next one may not be sent."""
+
+    @property
+    def trace_id(self) -> str:
+        """Trace of its question; empty: it is not traced."""
+        if not self.run_id or not self.settings.target.trace or self.cassette == "replayed":
+            return ""
+        name = self.located.case.id + self.parameters
+        return trace_id(self.run_id, f"{self.file}::{name}", self.repeat)
 
 
 def measure(trial: Trial, client: object, *, clock: Callable[[], float]) -> CaseRecord:
@@ -73,7 +93,8 @@ def measure(trial: Trial, client: object, *, clock: Callable[[], float]) -> Case
 def ask(trial: Trial, client: object, *, clock: Callable[[], float]) -> AskResult:
     """Ask the target one case of a file; failures become data."""
     settings = trial.settings
-    request = ask_request(trial.located.case, settings, trial.run_id)
+    run_id = trial.run_id if trial.cassette == "none" else _CASSETTE
+    request = ask_request(trial.located.case, settings, run_id, trial.trace_id)
     rootdir = Path(settings.rootdir)
     return call_client(client, request, clock=clock, slots=trial.slots, rootdir=rootdir)
 
@@ -140,6 +161,7 @@ def record_of(trial: Trial, result: AskResult, *, reported: Reported | None = No
         cluster=case_cluster(case),
         k=view.k,
         repeat=trial.repeat,
+        parameters=trial.parameters,
         status="error" if result.error is not None else "ok",
         error=result.error,
         response=response
@@ -148,7 +170,14 @@ def record_of(trial: Trial, result: AskResult, *, reported: Reported | None = No
         latency=_latency(result, judged),
         scores=scores,
         verdicts=case_verdicts(view, judged, verdicts),
+        trace_id=result.trace_id or None,
+        span_id=result.span_id or None,
+        asked_at=None if result.asked_at is None else _utc(result.asked_at),
     )
+
+
+def _utc(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="microseconds")
 
 
 def _latency(result: AskResult, judged: Judged | None) -> dict[str, float]:

@@ -11,7 +11,6 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -164,9 +163,10 @@ class Run:
         file = nodeid.split("::", 1)[0]
         reason = f"its process died while it ran: {message}"
         judges = lost_judges(settings)
+        parameters = nodeid.removeprefix(f"{file}::{located.case.id}")
         for repeat in self.cases.missing_repeats(nodeid):
-            lost = not_attempted(Trial(located, file, settings, repeat, judges), reason)
-            self.add(nodeid, replace(lost, parameters=nodeid.removeprefix(lost.nodeid)))
+            trial = Trial(located, file, settings, repeat, judges, parameters=parameters)
+            self.add(nodeid, not_attempted(trial, reason))
 
     def close(self) -> None:
         """Release the run however the session ended; later records are ignored."""

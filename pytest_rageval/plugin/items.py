@@ -222,8 +222,9 @@ class CaseItem(pytest.Function):
         if clients.judge is not None:
             second = clients.second_judge if self.judged_twice else None
             judges = Judges(cast("Judge", clients.judge), cast("Judge | None", second))
-        run_id = state.run_id if state.cassettes is None else "cassette"
-        trial = Trial(self.located, self.file, state.settings, repeat, judges, state.slots, run_id)
+        trial = replace(self._trial(repeat, judges), slots=state.slots, run_id=state.run_id)
+        if state.cassettes is not None:
+            trial = replace(trial, cassette="replayed" if state.cassettes.replayed else "recorded")
         raised = None
         if state.breaker.open:
             record = not_attempted(trial, state.breaker.reason)
@@ -237,9 +238,13 @@ class CaseItem(pytest.Function):
             state.breaker.count(record)
         return self._delivered(record, deliver), raised
 
+    def _trial(self, repeat: int, judges: Judges | None) -> Trial:
+        parameters = self.name.removeprefix(self.located.case.id)
+        settings = self.state.settings
+        return Trial(self.located, self.file, settings, repeat, judges, parameters=parameters)
+
     def _delivered(self, record: CaseRecord, deliver: Deliver) -> CaseRecord:
         record = redact(record, full_text=self.state.settings.store_full_text)
-        record = replace(record, parameters=self.name.removeprefix(self.located.case.id))
         deliver(record)
         return record
 
@@ -250,7 +255,7 @@ class CaseItem(pytest.Function):
         if not getattr(error, "pytrace", True):  # pytest.fail(..., pytrace=False)
             info = replace(info, traceback="")
         trials = [
-            Trial(self.located, self.file, settings, repeat, lost_judges(settings))
+            self._trial(repeat, lost_judges(settings))
             for repeat in range(settings.repeats)
             if repeat not in self.finished
         ]

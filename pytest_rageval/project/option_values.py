@@ -22,6 +22,7 @@ _TRUE = frozenset({"1", "true", "yes", "on"})
 _FALSE = frozenset({"0", "false", "no", "off"})
 _CREDENTIALS = {
     "target.url": 'them in [tool.rageval.target] headers, as in Authorization = "env:RAG_TOKEN"',
+    "target.trace_url": "an address without them: it is stored with the run and shown in reports",
     "judge.base_url": "its key in the environment variable that --judge-api-key-env names",
 }
 """Places for credentials instead of a URL."""
@@ -292,6 +293,16 @@ def _marker(option: Setting, value: object) -> str:
     return value
 
 
+def _trace_url(option: Setting, value: object) -> str:
+    from pytest_rageval.values.trace import ID_FIELD, trace_link
+
+    _url(option, value)
+    text = _text(option, value).strip()
+    if not trace_link(text, "0") or set("{}") & set(text.replace(ID_FIELD, "")):
+        raise fault(value, "a URL with {trace_id} and no other braces")
+    return text
+
+
 _READERS: Final[Mapping[Kind, Callable[[Setting, object], Any]]] = {
     "text": _text,
     "url": _url,
@@ -311,4 +322,5 @@ _READERS: Final[Mapping[Kind, Callable[[Setting, object], Any]]] = {
     "vars": _vars,
     "markers": _markers,
     "marker": _marker,
+    "trace_url": _trace_url,
 }

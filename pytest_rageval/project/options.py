@@ -14,13 +14,13 @@ from typing import Any, Final, Literal
 Kind = Literal[
     "text", "url", "run_id", "shard", "integer", "number", "boolean", "choice", "judge",
     "texts", "gates", "params", "headers", "mapping", "preset", "vars", "markers", "marker",
-    "derived",
+    "trace_url", "derived",
 ]  # fmt: skip
 """Format of a value. ``shard`` is a text such as ``2/3``, ``texts`` a list of strings,
 ``params`` a table of JSON values, ``headers`` a table of strings, ``mapping`` one JMESPath
 expression or a table of them, ``preset`` the name of one, ``vars`` a table of its values,
-``markers`` names of forms of citations, ``marker`` a regular expression of one. A ``derived``
-setting cannot be set."""
+``markers`` names of forms of citations, ``marker`` a regular expression of one, ``trace_url`` a URL
+with a place for an id. A ``derived`` setting cannot be set."""
 
 REPEATABLE: Final = frozenset({"params", "gates"})
 """Kinds whose flag may be given several times; their variable holds one value per line."""
@@ -266,6 +266,10 @@ SETTINGS: Final[tuple[Setting, ...]] = (
         help="seconds to wait between two pieces of a reply (default: the whole timeout)"),
     Setting("target.retries", "target.retries", "integer", "effort", minimum=0,
         help="attempts after the first, on 408, 429, 5xx and connection errors"),
+    Setting("target.trace", "target.trace", "boolean", "nothing",
+        help="send a traceparent header with each question of a run (default: true)"),
+    Setting("target.trace_url", "target.trace_url", "trace_url", "nothing",
+        help='address of a trace, as in "https://traces.example.com/{trace_id}", for links'),
     Setting("judging.spot_check_model", "judge.spot_check_model", "text", "nothing",
         help="second judge of the spot check (default: the same with the alternate wording)"),
     Setting("judging.temperature", "judge.temperature", "number", "judged", minimum=0,

@@ -337,6 +337,7 @@ _STORED_AS: Final[Mapping[str, Callable[[Any], object]]] = {
     "target.vars": _without_secrets,
     "target.headers": _stored_headers,
     "target.path": without_query_secrets,
+    "target.trace_url": lambda url: None if url is None else without_query_secrets(url),
     # The address of a database may hold a password, and does not change verdicts.
     "judging.cache_url": lambda url: None if url is None else "(hidden)",
 }

@@ -62,6 +62,8 @@ _LINE: Final = (
 
 _WHERE_REPORTED: Final = ("usage", "session", "searches", "reply_keys")
 """Fields of a response that a line holds only if the target reports them."""
+_WHERE_ASKED: Final = ("trace_id", "span_id", "asked_at")
+"""Facts of asking that a line holds only if they are known."""
 _BARE: Final = AskResponse(answer="")
 _SPARSE: Final = frozenset({"pages", "matched_by"})
 """Fields of anchors and chunks that a line holds only where they are set: most have none."""
@@ -115,7 +117,8 @@ def record_to_json(record: CaseRecord) -> dict[str, Any]:
     for name in _WHERE_REPORTED if record.response is not None else ():
         if (reported := getattr(record.response, name)) != getattr(_BARE, name):
             line[name] = to_plain(reported)
-    return line
+    asked = {name: getattr(record, name) for name in _WHERE_ASKED}
+    return line | {name: value for name, value in asked.items() if value is not None}
 
 
 def to_plain(value: Any) -> Any:

@@ -30,6 +30,7 @@ from pytest_rageval.values.reply import (
     ErrorInfo,
     is_empty_answer,
 )
+from pytest_rageval.values.trace import span_id
 
 _BODY_BYTES: Final = 4096
 _MESSAGE_CHARS: Final = 400
@@ -73,13 +74,20 @@ def call_client(
         slots.hold() if slots is not None and takes_none else nullcontext(),
         waiting() if takes_none else nullcontext(),
     ):
-        started = clock()
+        asked_at, started = time.time(), clock()
         reply = _reply_or_error(ask, request, loop)
         total_ms = (clock() - started) * 1000
     if isinstance(reply, AskResult):
         return reply
     if isinstance(reply, ConfigError):
         raise reply
+    result = _result(reply, client, total_ms, rootdir)
+    span = span_id(request.trace_id) if request.trace_id else ""
+    return replace(result, trace_id=request.trace_id, span_id=span, asked_at=asked_at)
+
+
+def _result(reply: object, client: object, total_ms: float, rootdir: Path) -> AskResult:
+    ask = check_client(client)
     if isinstance(reply, Exception | SystemExit):
         info = raised_error(reply, rootdir, source_place(ask, rootdir))
         return AskResult(

@@ -62,6 +62,7 @@ from pytest_rageval.target.stream import (
     likely_stream_answer,
     stream_advice,
 )
+from pytest_rageval.target.tracing import Spans
 from pytest_rageval.target.variables import (
     check_placeholders,
     filled_headers,
@@ -176,13 +177,18 @@ class HttpRagClient:
             sent = self._request(document, headers, secrets, variables)
         except EndpointError as error:
             return _failed(error, attempts=0, total_ms=None, secrets=secrets), None
+        spans = Spans(request.trace_id)
         last, attempts = self._pacing.until_settled(
-            lambda: self._pacing.in_slot(lambda: self._attempt(sent)),
+            lambda: self._pacing.in_slot(lambda: self._attempt(sent, spans)),
             retries=target.retries,
         )
         if self._auth is not None:
             secrets = (*secrets, *self._auth.secrets)
-        return self._result(last, attempts, secrets, document)
+        result, reply = self._result(last, attempts, secrets, document)
+        asked = replace(
+            result, trace_id=spans.trace_id, span_id=spans.span_id, asked_at=last.sent_at
+        )
+        return asked, reply
 
     def _request(
         self,
@@ -216,10 +222,13 @@ class HttpRagClient:
         for http in self._clients.drain():
             http.close()
 
-    def _attempt(self, request: Request) -> Attempt:
+    def _attempt(self, request: Request, spans: Spans) -> Attempt:
+        def once(request: Request) -> Attempt:
+            return self._leased(spans.traced(request))
+
         if self._auth is not None:
-            return self._auth.attempt(request, self._leased)
-        return self._leased(request)
+            return self._auth.attempt(request, once)
+        return once(request)
 
     def _leased(self, request: Request) -> Attempt:
         # Leased before the clock starts, because the first client takes a while to build.
@@ -246,11 +255,12 @@ class HttpRagClient:
         if self._stream is not None:
             reader = StreamReader(self._stream, lambda: (ended - started) * 1000)
             request = replace(request, on_piece=reader.feed)
+        sent_at = time.time()
         with within(self._target.timeout_s, note_time) as deadline:
             done = attempt(http, request, timeout_text)
         if done.status is None:
             note_time()
-        done = replace(done, total_ms=(ended - started) * 1000)
+        done = replace(done, total_ms=(ended - started) * 1000, sent_at=sent_at)
         return done if reader is None else reader.timed(done)
 
     def _document(self, last: Attempt) -> tuple[object, str]:

@@ -240,6 +240,13 @@ class CaseRecord:
     """``total_ms`` at the client, then the target's phases (``retrieval_ms`` …)."""
     scores: CaseScores
     verdicts: CaseVerdicts = field(default_factory=CaseVerdicts)
+    trace_id: str | None = None
+    """Trace that the target was asked in, 32 hex digits; None: it was not traced, or not asked."""
+    span_id: str | None = None
+    """Our span in that trace, the parent of the target's spans; None: a header of the project's own
+    named another, or there is no trace."""
+    asked_at: str | None = None
+    """Time at which the final attempt was sent, ISO 8601 in UTC; None: not asked, or not known."""
 
     case_id = _Part[str]("case.id")
     question = _Part[str]("case.question")

@@ -8,6 +8,7 @@ from typing import Any, Final, Literal, Self, get_args
 
 from pytest_rageval.values.case import FolderMode
 from pytest_rageval.values.errors import TargetErrorKind
+from pytest_rageval.values.trace import traceparent
 
 USAGE: Final = ("input_tokens", "output_tokens", "cost_usd")
 """Names of the amounts that one answer used."""
@@ -37,6 +38,13 @@ class AskRequest:
     """Run that it belongs to; empty: none."""
     uuid: str = field(default="", compare=False)
     """New for each request, also for each repeat of a case; attempts after a failure keep it."""
+    trace_id: str = ""
+    """Trace that it belongs to, 32 hex digits; empty: it is not traced."""
+
+    @property
+    def traceparent(self) -> str:
+        """Value of the header ``traceparent`` that hands the trace on; empty: it is not traced."""
+        return traceparent(self.trace_id) if self.trace_id else ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -190,6 +198,12 @@ class AskResult:
     total_ms: float | None
     """Time of the final attempt at the client, monotonic clock; None when nothing was timed."""
     attempts: int = 1
+    trace_id: str = ""
+    """Trace that the final attempt was sent in; empty: it was not traced, or nothing was sent."""
+    span_id: str = ""
+    """Our span in it, the parent of the target's; empty: it is not ours, or not known."""
+    asked_at: float | None = None
+    """Time at which the final attempt was sent, in seconds since 1970; None: nothing was sent."""
     raised: Exception | SystemExit | None = field(default=None, compare=False, repr=False)
     """Exception of the user's client, for a debugger; never stored."""
 

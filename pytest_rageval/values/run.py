@@ -110,6 +110,11 @@ class StoredRun:
         return concurrency_of(self.config)
 
     @property
+    def trace_url(self) -> object:
+        """Address of a trace with a place for its id, as the project set it; None: it did not."""
+        return part(self.given, "target").get("trace_url")
+
+    @property
     def wall_s(self) -> float | None:
         """Duration of the run in seconds."""
         return number(self.config, "wall_s")

@@ -55,6 +55,10 @@ class TargetSettings:
     """Limit of one attempt from first byte sent to last byte read."""
     retries: int = 3
     """Attempts after the first, on 408, 429, 5xx and connection errors."""
+    trace: bool = True
+    """Send the header ``traceparent`` of a trace of its own with each question of a run."""
+    trace_url: str | None = None
+    """Address of a trace, with ``{trace_id}`` in place of its id; None: no links."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,7 +17,6 @@ _BY_KIND: Mapping[str, Any] = {
     "shard": "2/3",
     "integer": 7,
     "number": 2.5,
-    "boolean": True,
     "judge": "some-model",
     "texts": ("one", "two"),
     "gates": ("recall_at_k>=0.9", "error_rate<=0"),
@@ -28,6 +27,7 @@ _BY_KIND: Mapping[str, Any] = {
     "vars": {"user": "ann"},
     "markers": ("doc", "path"),
     "marker": r"\[(?P<n>\d+)\]",
+    "trace_url": "https://traces.example.com/t/{trace_id}",
     "derived": "elsewhere",
 }
 
@@ -40,8 +40,10 @@ def value_of(settings: Settings, setting: Setting) -> Any:
 
 def another_value(setting: Setting) -> Any:
     """Return a value that the setting may hold and does not hold by default."""
+    default = value_of(Settings(rootdir="."), setting)
+    if setting.kind == "boolean":
+        return not default
     if setting.kind == "choice":
-        default = value_of(Settings(rootdir="."), setting)
         return next(choice for choice in setting.choices if choice != default)
     return {"k": "flag"} if setting.name == "origins" else _BY_KIND[setting.kind]
 

@@ -376,6 +376,33 @@ def test_credentials_in_a_url_are_refused_and_not_repeated(tmp_path: Path, url: 
     assert "env:RAG_TOKEN" in fault
 
 
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("https://traces.example.com/", "a URL with {trace_id} and no other braces"),
+        ("https://traces.example.com/{trace_id}/{case}", "a URL with {trace_id} and no other"),
+        ("https://traces.example.com/{trace_id} x", "a URL with {trace_id} and no other braces"),
+        ("javascript:open('{trace_id}')", "a URL such as"),
+        ("https://ann:hunter2@traces.example.com/{trace_id}", "an address without them"),
+    ],
+)
+def test_the_address_of_traces_is_one_of_http_with_a_place_for_the_id(
+    tmp_path: Path, url: str, expected: str
+) -> None:
+    write(tmp_path, f'[tool.rageval.target]\ntrace_url = "{url}"\n')
+    (fault,) = faults(tmp_path)
+    assert fault.startswith("pyproject.toml: [tool.rageval.target] trace_url: got ")
+    assert f"expected {expected}" in fault
+    assert "hunter2" not in fault
+
+
+def test_a_secret_in_the_address_of_traces_is_not_stored(tmp_path: Path) -> None:
+    text = 'trace_url = "https://traces.example.com/{trace_id}?org=a&token=hunter2"'
+    write(tmp_path, f"[tool.rageval.target]\n{text}\n")
+    stored = settings_document(load_settings(tmp_path, flags={}, environ={}))
+    assert stored["target"]["trace_url"].endswith("/{trace_id}?org=a&token=(hidden)")
+
+
 def test_a_wrong_header_is_refused_without_its_value(tmp_path: Path) -> None:
     write(tmp_path, "[tool.rageval.target]\nheaders = { Authorization = ['hunter2'] }\n")
     (fault,) = faults(tmp_path)

@@ -76,6 +76,7 @@ def command(
     from pytest_rageval.report.explain.case import explain_record
     from pytest_rageval.runs.read import settled
     from pytest_rageval.runs.record_json import to_plain
+    from pytest_rageval.values.trace import trace_link
 
     stored, case = _open(run, case)
     width = min(shutil.get_terminal_size((80, 24)).columns, _WIDEST)
@@ -90,7 +91,12 @@ def command(
         known = record.stored_case or _case_of_file(record)
         scored = settled(stored, record, known)
         explanation = explain_record(scored, stored.scoring, case=known)
-        explanations.append(replace(explanation, notes=(*stored.notes, *explanation.notes)))
+        explanation = replace(
+            explanation,
+            notes=(*stored.notes, *explanation.notes),
+            trace_link=trace_link(stored.trace_url, record.trace_id),
+        )
+        explanations.append(explanation)
     if as_json:
         shown = [explanation.document() for explanation in explanations]
         print_json({"run_id": stored.run_id, "repeats": to_plain(shown)})

@@ -213,6 +213,8 @@ SHOWN_OF_RECORD: Final = (
     "failure_stage",
     "folder_selection",
     "latency",
+    "trace_id",
+    "asked_at",
 )
 """Fields of the record that an explanation contains unchanged."""
 
@@ -239,6 +241,8 @@ class Explanation:
     """In the order of the registry."""
     notes: tuple[str, ...]
     """Notes about the explanation itself."""
+    trace_link: str = ""
+    """Address of the trace that the target was asked in; empty: not known."""
 
     def metric(self, key: str) -> MetricReason | None:
         """Return the explanation of one metric, None if the record does not have it."""

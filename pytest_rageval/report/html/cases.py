@@ -37,6 +37,7 @@ from pytest_rageval.values.json_documents import text as text_at
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import RetrievedChunk
 from pytest_rageval.values.run import StoredRun
+from pytest_rageval.values.trace import trace_link
 
 _ANSWER_CHARS: Final = 10_000
 _CHUNK_CHARS: Final = 2_000
@@ -170,6 +171,8 @@ def view_detail(
         ),
         command=f"rageval explain {shlex.quote(run.run_id)} {shlex.quote(name)}",
         prompt_hash=text_at(record.judge_input, "prompt_hash"),
+        trace_id=record.trace_id or "",
+        trace_link=trace_link(run.trace_url, record.trace_id),
     )
     if before is not None:
         detail = _side_by_side(detail, before, record)
@@ -332,6 +335,7 @@ def redacted(detail: CaseDetail, record: CaseRecord) -> CaseDetail:
         ),
         judgements=tuple(_bare_judgement(one) for one in detail.judgements),
         steps=(),
+        trace_link="",
         base=None
         if base is None
         else replace(base, answer=None, diff=None, chunks=_bare_chunks(base.chunks)),

@@ -184,6 +184,10 @@ class CaseDetail:
     latency: str
     command: str
     prompt_hash: str
+    trace_id: str
+    """Trace that the target was asked in; empty: none."""
+    trace_link: str
+    """Address of that trace, of http or https; empty: not known."""
     base: BaseDetail | None = None
 
 

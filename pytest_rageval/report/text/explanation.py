@@ -185,6 +185,10 @@ def _verdict(
         yield from _labelled("why", explanation.stage_meaning, width, style=style)
     for number, step in enumerate(explanation.next_steps):
         yield from _labelled("" if number else "try", step, width)
+    if record.trace_id is not None:
+        # On one line, however wide: a broken address cannot be opened.
+        trace = explanation.trace_link or clean(record.trace_id, width - _LABEL)
+        yield (f"{'trace':<{_LABEL}}", "bold"), (trace, "")
     for note in explanation.notes:
         yield from _labelled("note", note, width, style="yellow")
 

@@ -98,6 +98,8 @@ class Attempt:
     total_ms: float = 0.0
     reader: Any = None
     """Object behind ``on_piece`` of the request, if the caller keeps it."""
+    sent_at: float | None = None
+    """Time at which it was sent, in seconds since 1970; None: not noted."""
 
     @property
     def retryable(self) -> bool:

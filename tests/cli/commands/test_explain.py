@@ -59,6 +59,27 @@ def document(*arguments: str, capsys: Output) -> dict[str, Any]:
     return found
 
 
+# --- traces ------------------------------------------------------------------------------------
+
+
+def test_the_trace_of_a_case_is_an_address_on_one_line(capsys: Output) -> None:
+    base = "https://traces.example.com/" + "long/" * 30
+    write_run(
+        [record("alpha", S, trace_id="a2f0", asked_at="2026-11-22T10:00:00+00:00")],
+        config={"target": {"trace_url": base + "{trace_id}"}},
+    )
+    assert f"trace     {base}a2f0" in explain("last", "alpha", capsys=capsys).splitlines()
+    (found,) = document("last", "alpha", capsys=capsys)["repeats"]
+    assert (found["trace_id"], found["trace_link"]) == ("a2f0", f"{base}a2f0")
+    assert found["asked_at"] == "2026-11-22T10:00:00+00:00"
+
+
+def test_without_an_address_the_id_of_a_trace_is_shown(capsys: Output) -> None:
+    write_run([record("alpha", S, trace_id="a2f0"), record("beta", S)], config={})
+    assert "trace     a2f0" in explain("last", "alpha", capsys=capsys).splitlines()
+    assert "trace" not in explain("last", "beta", capsys=capsys)
+
+
 # --- the misses of a run ---------------------------------------------------------------------
 
 

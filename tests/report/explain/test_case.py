@@ -263,6 +263,7 @@ def test_the_shown_fields_are_those_that_tools_rely_on() -> None:
             *("outcome", "unchecked", "failure_stage", "stage_meaning", "next_steps"),
             *("expectations", "folder_selection", "case_known", "golds", "groups", "irrelevant"),
             *("chunks", "citations", "judgements", "metrics", "latency", "notes"),
+            *("trace_id", "trace_link", "asked_at"),
         ]
     )
     assert found.document()["outcome"] == found.record.outcome

@@ -213,6 +213,7 @@ def hostile_record(text: str, number: int) -> CaseRecord:
         "case": case,
         "metrics": {"recall_at_k": 0.5, "groundedness": 1.0, text: 0.5},
         "lineno": number,
+        "trace_id": text,
     }  # fmt: skip
     return record(text, **fields)
 
@@ -242,7 +243,7 @@ def hostile_run(run_id: str = "run-1") -> StoredRun:
             judge=every,
             timestamp=every,
             asked=[every],
-            settings={"k": 5, every: every},
+            settings={"k": 5, "target": {"trace_url": f"{every} {{trace_id}}"}, every: every},
             git={"commit": every, "branch": every, "dirty": True},
         ),
         notes=(every,),

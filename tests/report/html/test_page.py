@@ -150,6 +150,60 @@ def test_nothing_in_the_page_leads_out_of_it() -> None:
     assert re.findall(r'(?:src|href)="(?!#)', html) == []
 
 
+TRACE_URL = "https://traces.example.com/t?q='a'&id={trace_id}"
+
+
+def traced(trace_url: object, trace_id: str = "a2f0", *, redact: bool = False) -> str:
+    files = run(
+        [passed("a", trace_id=trace_id), passed("b")],
+        config=config(settings={"k": 5, "target": {"trace_url": trace_url}}),
+    )
+    return page(files, options=ReportOptions(redact=redact))
+
+
+def addresses(html: str) -> list[str | None]:
+    """Every address that leads out of the page."""
+    found = [attributes["href"] for _, attributes in read(html).elements if "href" in attributes]
+    return [address for address in found if not str(address).startswith("#")]
+
+
+def test_the_trace_of_a_case_is_a_link() -> None:
+    html = traced(TRACE_URL)
+    assert addresses(html) == [TRACE_URL.replace("{trace_id}", "a2f0")]
+    assert 'rel="noopener noreferrer">a2f0</a>' in html
+
+
+def test_an_id_of_a_forged_file_stays_an_id() -> None:
+    html = traced(TRACE_URL, '"><script>x</script>')
+    (address,) = addresses(html)
+    assert str(address).endswith("id=%22%3E%3Cscript%3Ex%3C%2Fscript%3E")
+    assert read(html).elements.count(("script", {})) == 1
+
+
+@pytest.mark.parametrize(
+    "trace_url",
+    [
+        None,
+        7,
+        "javascript:alert('{trace_id}')",
+        "data:text/html,{trace_id}",
+        "//traces.example.com/{trace_id}",
+        "https://traces.example.com/",
+        "https://traces.example.com/{trace_id} onclick=x",
+    ],
+)
+def test_no_other_address_of_a_stored_run_is_a_link(trace_url: object) -> None:
+    html = traced(trace_url)
+    assert addresses(html) == []
+    assert "trace a2f0<" in html
+
+
+def test_a_redacted_page_has_the_id_of_a_trace_and_not_its_address() -> None:
+    html = traced(TRACE_URL, redact=True)
+    assert "trace a2f0<" in html
+    assert "traces.example.com" not in html
+
+
 # --- policy ------------------------------------------------------------------------------------
 
 

@@ -1,0 +1,45 @@
+"""The settings and the code of docs/traces.md work, and its ids are right."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from pytest_rageval.project.settings import load_settings
+from pytest_rageval.target.calling import call_client
+from pytest_rageval.values.reply import AskRequest
+from pytest_rageval.values.trace import trace_id, traceparent
+from tests.build.targets import fake_target, json_reply
+from tests.docs.examples import read_document, sections
+
+BLOCKS = {
+    section.title: [block.text for block in section.blocks]
+    for section in sections(read_document("traces.md"))
+}
+TRACE = trace_id("nightly", "evals/eval_set.jsonl::refunds_001", 0)
+
+
+def test_the_header_and_the_formula_are_those_of_a_run() -> None:
+    header, _ = BLOCKS["Traces"]
+    assert header == f"traceparent: {traceparent(TRACE)}\n"
+    (formula,) = BLOCKS["Ids"]
+    exec(formula)
+
+
+def test_the_settings_are_read(tmp_path: Path) -> None:
+    _, settings = BLOCKS["Traces"]
+    (tmp_path / "pyproject.toml").write_text(settings, encoding="utf-8")
+    target = load_settings(tmp_path, flags={}, environ={}).target
+    assert target.trace
+    assert target.trace_url == "https://traces.example.com/trace/{trace_id}"
+
+
+def test_the_client_hands_the_trace_on() -> None:
+    (code,) = BLOCKS["Clients in Python"]
+    names: dict[str, Any] = {}
+    with fake_target(json_reply({"text": "Monthly."})) as target:
+        exec(code.replace("http://127.0.0.1:8000", target.url), names)
+        result = call_client(names["ask"], AskRequest(question="When?", trace_id=TRACE))
+    assert result.response is not None
+    assert result.response.answer == "Monthly."
+    assert target.received[0].headers["traceparent"] == traceparent(TRACE)
