@@ -33,10 +33,11 @@ def check_target(target: TargetSettings, environ: Mapping[str, str]) -> None:
         ConfigError: a header names no variable, or an expression is wrong.
     """
     if target.url is not None:
-        from pytest_rageval.support.http.address import resolve_headers
+        from pytest_rageval.support.http.address import resolve_headers, resolve_request
         from pytest_rageval.target.variables import check_placeholders
 
         resolve_headers(target.headers, environ)
+        resolve_request(target.request, environ)
         check_placeholders(target)
     if target.request is not None or target.response is not None:
         from pytest_rageval.target.mapping import compile_mapping

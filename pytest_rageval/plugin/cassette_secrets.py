@@ -18,9 +18,10 @@ from pytest_rageval.support.http.address import (
     ENV_VALUE,
     SENSITIVE_HEADER,
     blot_out,
-    header_secrets,
     join_url,
     learned_secrets,
+    request_environment,
+    sent_secrets,
     without_query_secrets,
 )
 from pytest_rageval.target.variables import without_uuids
@@ -43,7 +44,8 @@ _USERINFO: Final = re.compile(r"(?<=://)[^/@?#]*@")
 def secret_names(settings: Settings) -> frozenset[str]:
     """Return the environment variables that hold the secrets of a run."""
     matches = (ENV_VALUE.fullmatch(value) for value in settings.target.headers.values())
-    return frozenset({settings.judging.api_key_env, *(m["name"] for m in matches if m)})
+    named = (*(m["name"] for m in matches if m), *request_environment(settings.target.request))
+    return frozenset({settings.judging.api_key_env, *named})
 
 
 def replay_environ(settings: Settings, environ: Mapping[str, str]) -> dict[str, str]:
@@ -76,7 +78,8 @@ class Scrubber:
         Only headers that describe the body and configured ones without a secret are kept; matching
         ignores headers. UUIDs of ours become one that is the same in every run.
         """
-        uri = without_uuids(_USERINFO.sub("", request.uri))
+        # A replay sends a stand-in where the recorded request had a secret.
+        uri = without_uuids(_USERINFO.sub("", request.uri)).replace(NOT_NEEDED, "***")
         request.uri = self._text(without_query_secrets(uri))
         request.headers = {
             name: self._text(without_uuids(_header_text(value)))
@@ -84,8 +87,8 @@ class Scrubber:
             if name.lower() in self._kept
         }
         if isinstance(request.body, bytes):
-            body = without_uuids(request.body.decode("latin-1")).encode("latin-1")
-            request.body = self._body(body)
+            body = without_uuids(request.body.decode("latin-1")).replace(NOT_NEEDED, "***")
+            request.body = self._body(body.encode("latin-1"))
         return request
 
     def response(self, response: dict[str, Any]) -> dict[str, Any]:
@@ -132,7 +135,7 @@ class Scrubber:
 
 
 def _target_secrets(target: TargetSettings, environ: Mapping[str, str]) -> Iterable[str]:
-    yield from header_secrets(target.headers, environ)
+    yield from sent_secrets(target.headers, target.request, environ)
     if target.url is not None:
         yield from join_url(target.url, target.path).secrets
 

@@ -24,6 +24,7 @@ from pytest_rageval.support.http.address import (
     blot_out_written,
     join_url,
     resolve_headers,
+    resolve_request,
     secret_values,
 )
 from pytest_rageval.support.http.deadline import within
@@ -91,7 +92,7 @@ class HttpRagClient:
 
     Args:
         target: URL, headers, timeouts in seconds, retries and mappings.
-        environ: source of ``env:NAME`` header values, read at every request.
+        environ: source of ``env:NAME`` and ``env.NAME`` values, read at every request.
         sleep: pauses between attempts, in seconds.
         clock: monotonic seconds.
         rng: jitter of the pauses.
@@ -133,7 +134,7 @@ class HttpRagClient:
 
         Raises:
             EndpointError: the target failed, or its answer is empty.
-            ConfigError: an environment variable of a header is missing.
+            ConfigError: an environment variable is missing.
         """
         result = self.ask_result(request)
         if result.error is not None:
@@ -151,7 +152,7 @@ class HttpRagClient:
             attempt, from sending to the last byte.
 
         Raises:
-            ConfigError: an environment variable of a header is missing; nothing was sent.
+            ConfigError: an environment variable is missing; nothing was sent.
         """
         return self._exchange(request)[0]
 
@@ -159,17 +160,23 @@ class HttpRagClient:
         """Ask like ``ask_result``, and report which expressions of the mappings gave nothing.
 
         Raises:
-            ConfigError: an environment variable of a header is missing; nothing was sent.
+            ConfigError: an environment variable is missing; nothing was sent.
         """
         result, reply = self._exchange(request)
-        return result, mapping_report(self._target, request_document(request), reply)
+        environment = resolve_request(self._target.request, self._environ)
+        return result, mapping_report(self._target, request_document(request, environment), reply)
 
     def _exchange(self, request: AskRequest) -> tuple[AskResult, object]:
         """Return the result, and the decoded reply without secrets; None: it cannot be read."""
         target = self._target
         headers = resolve_headers(target.headers, self._environ)
-        secrets = (*secret_values(target.headers, headers), *self._address.secrets)
-        variables = request_document(request)
+        environment = resolve_request(target.request, self._environ)
+        secrets = (
+            *secret_values(target.headers, headers),
+            *environment.values(),
+            *self._address.secrets,
+        )
+        variables = request_document(request, environment)
         try:
             document = self._map_request(variables)
             # What a placeholder stands for, such as a user's name, is a value of the case.
@@ -328,10 +335,26 @@ class HttpRagClient:
         elif isinstance(raw, Mapping) and message.startswith("answer: expected a string, got no"):
             message += f"; {map_answer(likely_stream_answer(raw))}"
         elif error.kind == "http" and _REFUSED.search(message):
-            message += f"; fields sent: {shown_keys(sent)}; map them in {REQUEST_TABLE}"
+            advice = self._preset_advice() or f"map them in {REQUEST_TABLE}"
+            message += f"; fields sent: {shown_keys(sent)}; {advice}"
         elif error.kind == "http" and _NOT_FOUND.search(message):
-            message += f"; if nothing is served there, set path in {_TABLE}"
+            advice = self._preset_advice() or f"set path in {_TABLE}"
+            message += f"; if nothing is served there, {advice}"
         return EndpointError(error.kind, message)
+
+    def _preset_advice(self) -> str:
+        """Return where the settings of a preset can be mended; empty: there is no preset."""
+        if self._target.preset is None:
+            return ""
+        from pytest_rageval.project.presets.preset import load_preset
+
+        preset = load_preset(self._target.preset)
+        names = ", ".join(preset.variables)
+        values = f"check its vars ({names}), or " if names else ""
+        return (
+            f"preset {preset.name!r} set this: {values}write path or a field of {REQUEST_TABLE} of "
+            "your own, which goes before the preset's"
+        )
 
     def _response(self, raw: Any, cut: str, secrets: Sequence[str]) -> AskResponse:
         """Read a decoded reply; a stream that ended early gives only the error it reports."""

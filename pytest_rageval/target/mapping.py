@@ -298,6 +298,9 @@ def _syntax_fault(expression: str, error: Exception) -> str:
     position = getattr(error, "lex_position", None)
     if not isinstance(position, int):
         return f"bad JMESPath expression {expression!r}: {clean(str(error), 100)}"
+    if re.fullmatch(r"\s*(?:\w+\s+)?env:\w+\s*", expression):
+        name = expression.rpartition("env:")[2].strip()
+        return f"bad JMESPath expression {clean(expression, 80)!r}; write env.{name} in a request"
     found = repr(expression[position : position + 20]) if position < len(expression) else "its end"
     return (
         f"bad JMESPath expression {clean(expression, 80)!r}: "

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from pytest_rageval.project.settings import no_target, target_kind
-from pytest_rageval.support.http.address import header_secrets, join_url, learn_secrets
+from pytest_rageval.support.http.address import join_url, learn_secrets, sent_secrets
 from pytest_rageval.support.named_code import importable
 from pytest_rageval.support.process import import_whole
 from pytest_rageval.support.slots import Slots
@@ -76,7 +76,7 @@ def open_target(
     with ExitStack() as stack:
         target = settings.target
         # Code of the project may raise them, which other modules then report.
-        learn_secrets(header_secrets(target.headers, environ))
+        learn_secrets(sent_secrets(target.headers, target.request, environ))
         stack.enter_context(importable(settings.rootdir))
         if target_kind(settings) == "client":
             from pytest_rageval.target.named_client import open_named_client

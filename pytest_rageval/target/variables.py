@@ -22,7 +22,7 @@ from pytest_rageval.values.errors import ConfigError, EndpointError
 from pytest_rageval.values.reply import AskRequest
 from pytest_rageval.values.settings import TargetSettings
 
-VARIABLES: Final = ("case", "language", "run_id", "uuid")
+VARIABLES: Final = ("case", "env", "language", "run_id", "uuid")
 NO_RUN: Final = "no-run"
 """``run_id`` of a request that belongs to no run, such as one of the doctor."""
 _UUID_END: Final = "726167657661"
@@ -73,11 +73,19 @@ class _Document(dict[str, Any]):
 _Document.__name__ = "dict"  # jmespath knows an object by the name of its type
 
 
-def request_document(request: AskRequest) -> dict[str, Any]:
-    """Return the request as mappings and placeholders see it; it is sent without its variables."""
+def request_document(
+    request: AskRequest, environment: Mapping[str, str] | None = None
+) -> dict[str, Any]:
+    """Return the request as mappings and placeholders see it; it is sent without its variables.
+
+    Args:
+        request: the question, and facts about its case.
+        environment: variables of the environment that the mapping names; None: there are none.
+    """
     document = _Document(request_body(request))
     document.variables = {
         "case": request.case or None,
+        "env": dict(environment or {}) or None,
         "language": request.case.get("language"),
         "run_id": request.run_id or NO_RUN,
         "uuid": request.uuid,
@@ -89,7 +97,7 @@ def whole_request(document: Mapping[str, Any]) -> dict[str, Any]:
     """Return a request with every field and variable that there is, those of a request first."""
     whole = _Document({**_WHOLE_REQUEST, **document})
     case = {**dict.fromkeys(CASE_VARIABLES, "-"), "tags": ["-"], "metadata": {"-": "-"}}
-    whole.variables = {**dict.fromkeys(VARIABLES, "-"), "case": case}
+    whole.variables = {**dict.fromkeys(VARIABLES, "-"), "case": case, "env": document.get("env")}
     return whole
 
 
@@ -105,13 +113,21 @@ def check_placeholders(target: TargetSettings) -> None:
         names = [match["name"] for match in PLACEHOLDER.finditer(text) if match["name"]]
         for name in names:
             root, *below = name.split(".")
+            if root == "env":
+                raise ConfigError(
+                    f"{_WHERE} {where}: {{{name}}}, expected env:{'.'.join(below) or 'NAME'} as "
+                    "the value of a header, alone or after a word; a path has no secrets"
+                )
             if root == "case" and not set(below[:1]) & set(CASE_VARIABLES):
                 hint = did_you_mean("".join(below[:1]), CASE_VARIABLES, before="; ")
                 expected = ", ".join(f"case.{one}" for one in CASE_VARIABLES)
                 raise ConfigError(f"{_WHERE} {where}: {{{name}}}, expected {expected}{hint}")
         if names and re.search(r"(?:^|\s)env:", text):
             raise ConfigError(
-                f"{_WHERE} {where}: got {clean(text, 80)!r}, expected env:NAME without placeholders"
+                f"{_WHERE} {where}: got {clean(text, 80)!r}, expected env:NAME without "
+                "placeholders: no case may choose which variable of the environment is sent; let "
+                "the case hold the value, as in {case.metadata.user}, or ask through a client of "
+                'your own (client = "module:factory")'
             )
 
 

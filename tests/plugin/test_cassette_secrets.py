@@ -165,6 +165,18 @@ def test_a_replay_needs_no_secret_and_keeps_those_that_are_there() -> None:
     assert found == {"JUDGE_KEY": KEY, "RAG_TOKEN": NOT_NEEDED, "HOME": "h"}
 
 
+def test_a_secret_in_a_body_is_recorded_and_replayed_as_the_same_text() -> None:
+    target = TargetSettings(url="http://h", request={"a": "{key: env.SEARCH_KEY}"})
+    settings = Settings(rootdir=".", target=target)
+    bodies = []
+    for environ in ({"SEARCH_KEY": "s3cret-4711"}, replay_environ(settings, {})):
+        cleaned = Scrubber(settings, environ).request(
+            request("http://h/x", json.dumps({"a": {"key": environ["SEARCH_KEY"]}}).encode())
+        )
+        bodies.append(cleaned.body)
+    assert bodies == [b'{"a": {"key": "***"}}'] * 2
+
+
 def test_the_stand_in_for_a_secret_is_no_secret() -> None:
     body = NOT_NEEDED.encode()
     found = scrubber(replay_environ(SETTINGS, {})).response(response(body))

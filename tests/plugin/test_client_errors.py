@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from tests.build.targets import fake_target, json_reply
 from tests.plugin.rag_server import rag_server
 from tests.plugin.scratch import SERIAL_AND_PARALLEL, Project, case, outcomes
 from tests.plugin.test_target_faults import CASES, section
@@ -156,6 +157,15 @@ def test_a_refused_request_names_the_fields_sent_and_their_mapping(project: Proj
         found = ask_http(project, server.url)
     assert "HTTP 400: field q is required; fields sent: k, question; map them in" in found
     assert "[tool.rageval.target.request]" in found
+
+
+def test_a_request_of_a_preset_that_is_refused_names_its_variables(project: Project) -> None:
+    preset = 'preset = "ragflow"\nvars = { chat_id = "c-1" }\nheaders.Authorization = ""\n'
+    with fake_target(json_reply({"message": "no such chat"}, "400 Bad Request")) as server:
+        found = ask_http(project, server.url, preset)
+    assert "HTTP 400: no such chat; fields sent: chat_id, messages, stream; messages[]:" in found
+    assert "preset 'ragflow' set this: check its vars (chat_id), or write path or a field" in found
+    assert "map them in" not in found
 
 
 def test_an_address_where_nothing_is_served_names_the_setting_of_its_path(project: Project) -> None:

@@ -213,7 +213,19 @@ def test_a_question_that_no_case_asks_has_no_facts() -> None:
         ({"path": "/{case}"}, r"path: \{case\}, expected case\.id, case\.category"),
         (
             {"headers": {"Authorization": "Bearer env:TOKEN_{case.metadata.user}"}},
-            "expected env:NAME without placeholders",
+            "expected env:NAME without placeholders: no case may choose .* let the case hold",
+        ),
+        (
+            {"path": "/{env.TOKEN}"},
+            r"path: \{env\.TOKEN\}, expected env:TOKEN as the value of a",
+        ),
+        (
+            {"headers": {"X-A": "a {env.TOKEN}"}},
+            r"headers\.X-A: \{env\.TOKEN\}, expected env:TOKEN",
+        ),
+        (
+            {"request": {"key": "env:TOKEN"}},
+            r"request\.key: bad .*'env:TOKEN'; write env\.TOKEN in a",
         ),
     ],
 )
@@ -222,6 +234,26 @@ def test_a_placeholder_that_no_request_can_fill_is_found_at_once(
 ) -> None:
     with pytest.raises(ConfigError, match=fault):
         HttpRagClient(TargetSettings(url="http://h", **target))
+
+
+def test_a_variable_of_the_environment_is_sent_and_shown_nowhere() -> None:
+    request = {"query": "question", "auth": "{type: 'api_key', key: env.SEARCH_KEY}"}
+    with fake_target(json_reply({"answer": "key s3cret-4711"})) as server:
+        target = TargetSettings(url=server.url, request=request)
+        client = HttpRagClient(target, environ={"SEARCH_KEY": "s3cret-4711\n"})
+        result, report = client.inspect(AskRequest(question="q"))
+    sent = json.loads(server.received[0].body)
+    assert sent == {"query": "q", "auth": {"type": "api_key", "key": "s3cret-4711"}}
+    assert result.response is not None
+    assert result.response.answer == "key ***"
+    assert report.unsent == {}
+
+
+def test_a_variable_that_is_not_set_is_named_before_anything_is_sent() -> None:
+    target = TargetSettings(url="http://127.0.0.1:1", request={"a": "[env.SEARCH_KEY]"})
+    fault = r"request\.a: the environment variable SEARCH_KEY is not set"
+    with pytest.raises(ConfigError, match=fault):
+        HttpRagClient(target, environ={}).ask_result(AskRequest(question="q"))
 
 
 def test_documents_are_put_without_the_headers_of_a_case() -> None:

@@ -87,7 +87,7 @@ def _findings(
 ) -> Iterator[Finding]:
     from pytest_rageval.authoring.doctor import judge, project
     from pytest_rageval.authoring.doctor.session import check_through_pytest
-    from pytest_rageval.support.http.address import header_secrets, learn_secrets
+    from pytest_rageval.support.http.address import learn_secrets, sent_secrets
     from pytest_rageval.values.errors import ConfigError
 
     yield from project.check_packages()
@@ -96,7 +96,8 @@ def _findings(
     except ConfigError as error:
         yield project.broken_settings(error)
         return
-    learn_secrets(header_secrets(settings.target.headers, os.environ))
+    target = settings.target
+    learn_secrets(sent_secrets(target.headers, target.request, os.environ))
     sets = project.read_case_files(settings)
     yield project.check_settings(settings)
     yield from project.check_preset(settings)

@@ -19,6 +19,8 @@ ENV_VALUE: Final = re.compile(
     r"(?P<prefix>(?:.*\s)?)env:(?P<name>[A-Za-z_][A-Za-z0-9_]*)", re.DOTALL
 )
 """``env:NAME``, alone or after a word as in ``Bearer env:NAME``."""
+_REQUEST_ENV: Final = re.compile(r"""(?<![\w.'"])env\.([A-Za-z_]\w*)""", re.ASCII)
+"""``env.NAME`` in an expression of a request."""
 HEADER_NAME: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 _NAMING: Final = r"(?:user|user[-_]?id|name|mail|tenant|groups?|roles?|type)$"
 NAMING_HEADER: Final = re.compile(_NAMING, re.IGNORECASE)
@@ -125,6 +127,33 @@ def resolve_headers(headers: Mapping[str, str], environ: Mapping[str, str]) -> d
     return {name: _resolve(name, value, environ) for name, value in headers.items()}
 
 
+def request_environment(request: str | Mapping[str, str] | None) -> dict[str, str]:
+    """Return the field of a request, or an empty text for the whole, by the variable it names.
+
+    >>> request_environment({"auth": "{key: env.SEARCH_KEY}", "query": "question"})
+    {'SEARCH_KEY': 'auth'}
+    """
+    fields = request if isinstance(request, Mapping) else {"": request or ""}
+    return {name: field for field, text in fields.items() for name in _REQUEST_ENV.findall(text)}
+
+
+def resolve_request(
+    request: str | Mapping[str, str] | None, environ: Mapping[str, str]
+) -> dict[str, str]:
+    """Return the values of the variables that a request names as ``env.NAME``, all of them secret.
+
+    Raises:
+        ConfigError: a variable is missing or empty; names the field and the variable.
+    """
+    found = {}
+    for name, field in request_environment(request).items():
+        found[name] = environ.get(name, "").strip()
+        if not found[name]:
+            where = f"[tool.rageval.target] request{'.' if field else ''}{field}"
+            raise ConfigError(f"{where}: the environment variable {name} is not set")
+    return found
+
+
 def blot_out_of_reply(value: object, secrets: Sequence[str]) -> object:
     """Replace the secrets in every text of a JSON value: a target may echo its request."""
     if not secrets:
@@ -164,9 +193,14 @@ def secret_values(spec: Mapping[str, str], resolved: Mapping[str, str]) -> tuple
     return token_values(secret)
 
 
-def header_secrets(headers: Mapping[str, str], environ: Mapping[str, str]) -> tuple[str, ...]:
-    """List the values of configured headers that must not be printed, as far as they are set."""
-    resolved, found = {}, []
+def sent_secrets(
+    headers: Mapping[str, str],
+    request: str | Mapping[str, str] | None,
+    environ: Mapping[str, str],
+) -> tuple[str, ...]:
+    """List the values of configured headers and fields that must not be printed, as far as set."""
+    resolved = {}
+    found = [environ.get(name, "").strip() for name in request_environment(request)]
     for name, value in headers.items():
         match = ENV_VALUE.fullmatch(value)
         if match is None:
@@ -175,7 +209,7 @@ def header_secrets(headers: Mapping[str, str], environ: Mapping[str, str]) -> tu
             resolved[name] = match["prefix"] + secret
             found.append(secret)
     # A header without its value is not secret: "Bearer" must not be blotted out.
-    return (*found, *secret_values(headers, resolved))
+    return (*filter(None, found), *secret_values(headers, resolved))
 
 
 def token_values(secret: Iterable[str]) -> tuple[str, ...]:
