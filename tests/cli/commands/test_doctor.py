@@ -150,7 +150,7 @@ def test_a_preset_is_shown_with_its_variables_and_what_it_cannot_know(
     assert cli.run(["doctor"]) == ExitCode.NO
     out = capsys.readouterr().out
     assert "project preset: ragflow (RAGFlow chat assistants), vars chat_id = 'chat-7'\n" in out
-    assert "project preset: it cannot know: pages are not read" in out
+    assert "project preset: it cannot know: versions before 0.25 have another path" in out
     assert "warn  project settings: [tool.rageval.target] vars usr: ignored, because" in out
     assert "fix: take it away, or write the name as the preset does" in out
     assert "FAIL  target none: rageval: preset 'ragflow' needs the address of your server" in out
