@@ -32,7 +32,7 @@ def expected(run_id: str, case_id: str, repeat: int = 0, attempt: int = 1) -> st
 
 
 def headers(target: FakeTarget) -> Counter[tuple[str, str | None]]:
-    """How often each question came with each header."""
+    """Number of times that each question came with each header."""
     return Counter((r.json["question"], r.headers.get("traceparent")) for r in target.received)
 
 

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from pytest_rageval.cli.assumed import all_case_files
+from pytest_rageval.cli.assumed import all_case_files, run_or_last
 from pytest_rageval.cli.completion import complete_run
-from pytest_rageval.cli.output import ExitCode, json_option, left_out_lines, print_result
+from pytest_rageval.cli.output import (
+    ExitCode,
+    HintingGroup,
+    json_option,
+    left_out_lines,
+    print_result,
+)
 from pytest_rageval.support.text import clean, counted, first_of
 
 if TYPE_CHECKING:
@@ -19,20 +25,45 @@ if TYPE_CHECKING:
     from pytest_rageval.values.case import Case
 
 
-@click.command("export")
-@click.argument("name", metavar="FORMAT", type=click.Choice(("beir", "trec")))
-@click.argument(
+_Command = TypeVar("_Command", bound=Callable[..., object])
+_cases = click.argument(
     "files", nargs=-1, metavar="[CASES]...", type=click.Path(path_type=Path, dir_okay=False)
 )
+
+
+def _folder_option(command: _Command) -> _Command:
+    return click.option(
+        "-o",
+        "--output",
+        required=True,
+        type=click.Path(path_type=Path, file_okay=False),
+        help="Folder for the files, which must not exist yet.",
+    )(command)
+
+
+@click.group("export", cls=HintingGroup)
+def command() -> None:
+    """Write cases, or a stored run, in formats of other tools.
+
+    CASES are by default all case files of the project. A RUN is an id, a prefix of one, a tag,
+    last, last~N or a path.
+    """
+
+
+@command.command("beir")
+@_cases
+@_folder_option
+@json_option
+def beir_command(files: tuple[Path, ...], output: Path, as_json: bool) -> ExitCode:
+    """Write case files as a BEIR dataset, whose corpus is their documents."""
+    return _export_cases("beir", files or all_case_files("CASES"), output, as_json=as_json)
+
+
+@command.command("trec")
+@_cases
 @click.option("--run", metavar="RUN", shell_complete=complete_run,
-              help="TREC: a stored run as run.txt and qrels.txt.")  # fmt: skip
-@click.option(
-    "-o",
-    "--output",
-    required=True,
-    type=click.Path(path_type=Path, file_okay=False),
-    help="Folder for the files, which must not exist yet.",
-)
+              help="A stored run as run.txt and qrels.txt, for trec_eval.")  # fmt: skip
+@_folder_option
 @click.option(
     "--level",
     type=click.Choice(("anchor", "document")),
@@ -41,21 +72,75 @@ if TYPE_CHECKING:
     help="With --run: rank chunks against golds, or documents.",
 )
 @json_option
-def command(
-    name: str, files: tuple[Path, ...], run: str | None, output: Path, level: Level, as_json: bool
+def trec_command(
+    files: tuple[Path, ...], run: str | None, output: Path, level: Level, as_json: bool
 ) -> ExitCode:
-    """Write case files as a BEIR dataset or TREC files, or a run for trec_eval.
+    """Write case files as TREC topics and qrels, or a run for trec_eval."""
+    if run is None:
+        return _export_cases("trec", files or all_case_files("CASES"), output, as_json=as_json)
+    if files:
+        raise click.UsageError("expected case files, or --run RUN")
+    return _export_run(run, output, level, as_json=as_json)
 
-    CASES are by default all case files of the project. Their documents become the corpus of a BEIR
-    dataset.
+
+@command.command("otlp")
+@click.argument("run", required=False, shell_complete=complete_run)
+@click.option(
+    "-o",
+    "--output",
+    "--out",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="File, which must not exist yet; without it the spans are printed.",
+)
+@click.option(
+    "--content",
+    is_flag=True,
+    help="Include questions, answers, retrieved passages, messages of errors and the judge's "
+    "reasons.",
+)
+@json_option
+def otlp_command(run: str | None, output: Path | None, content: bool, as_json: bool) -> ExitCode:
+    """Write a stored run as OTLP JSON: a span for each case, with its scores as events.
+
+    RUN is by default the last one. Ids, numbers, categories and tags are written, and no text of
+    questions, answers and documents without --content.
     """
-    if run is not None:
-        if files:
-            raise click.UsageError("expected case files, or --run RUN")
-        if name != "trec":
-            raise click.UsageError("--run: expected the format trec")
-        return _export_run(run, output, level, as_json=as_json)
-    return _export_cases(name, files or all_case_files("CASES"), output, as_json=as_json)
+    import json
+    import os
+
+    from pytest_rageval.authoring.interchange.files import write_new
+    from pytest_rageval.authoring.interchange.otlp import write_spans
+    from pytest_rageval.metrics.built_in import BUILT_IN
+    from pytest_rageval.runs.read import open_run
+
+    if as_json and output is None:
+        raise click.UsageError("--json: expected -o FILE beside it; without, the spans are printed")
+    stored = open_run(run_or_last(run), os.environ)
+    found = write_spans(stored, BUILT_IN, content=content)
+    text = json.dumps(found.document, allow_nan=False)
+    if output is None:
+        click.echo(text)
+        return ExitCode.YES
+    write_new(output, (text, "\n"))
+    document = {
+        "format": "otlp",
+        "run_id": stored.run_id,
+        "n_spans": found.n_spans,
+        "n_scores": found.n_scores,
+        "n_untimed": found.n_untimed,
+        "content": content,
+        "written": [output.as_posix()],
+    }
+    untimed = counted(found.n_untimed, "record")
+    lines = [
+        f"otlp: {counted(found.n_spans, 'span')} with {counted(found.n_scores, 'score')} of "
+        f"{clean(stored.run_id)}",
+        *([f"note    {untimed} without a time: the span begins with the run"]
+          if found.n_untimed else []),
+        f"wrote   {clean(output.as_posix())}",
+    ]  # fmt: skip
+    print_result(document, lines, as_json=as_json)
+    return ExitCode.YES
 
 
 # --- cases -----------------------------------------------------------------------------------

@@ -80,6 +80,45 @@ def test_a_stored_run_goes_out_for_trec_eval(garden: Path, capsys: Output) -> No
     assert (document["run_id"], document["n_cases"]) == ("first", 2)
 
 
+@pytest.fixture
+def scored_run(garden: Path, capsys: Output) -> None:
+    scored = ["score", str(garden), "r.jsonl", "--retrieval-only", "--save", "first"]
+    assert cli.run(scored) == 0
+    capsys.readouterr()
+
+
+@pytest.mark.usefixtures("scored_run")
+def test_a_stored_run_is_printed_as_spans(capsys: Output) -> None:
+    assert cli.run(["export", "otlp"]) == 0
+    out, err = capsys.readouterr()
+    assert err == "assumed RUN: first, the last run\n"
+    (resource,) = json.loads(out)["resourceSpans"]
+    (scope,) = resource["scopeSpans"]
+    assert [span["name"] for span in scope["spans"]] == ["rageval case"] * 4
+    assert out.isascii()
+    assert cli.run(["export", "otlp", "first", "--content"]) == 0
+    assert "gen_ai.input.messages" in capsys.readouterr().out
+    assert "gen_ai.input.messages" not in out
+
+
+@pytest.mark.usefixtures("scored_run")
+def test_spans_are_written_to_a_new_file(capsys: Output) -> None:
+    assert cli.run(["export", "otlp", "last", "--out", "spans/first.json"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("otlp: 4 spans with ")
+    assert lines[1:] == [
+        "note    4 records without a time: the span begins with the run",
+        "wrote   spans/first.json",
+    ]
+    assert json.loads(Path("spans/first.json").read_text(encoding="utf-8"))["resourceSpans"]
+    assert cli.run(["export", "otlp", "first", "-o", "spans/first.json"]) == 2
+    assert "exists, and nothing is overwritten" in capsys.readouterr().err
+    assert cli.run(["export", "otlp", "first", "-o", "again.json", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert (document["n_spans"], document["n_untimed"]) == (4, 4)
+    assert (document["content"], document["written"]) == (False, ["again.json"])
+
+
 def test_nothing_is_overwritten(garden: Path, capsys: Output) -> None:
     assert cli.run(["export", "trec", str(garden), "-o", "out"]) == 0
     assert cli.run(["export", "trec", str(garden), "-o", "out"]) == 2
@@ -90,11 +129,13 @@ def test_nothing_is_overwritten(garden: Path, capsys: Output) -> None:
     ("arguments", "message"),
     [
         (["trec", "a.jsonl", "--run", "last", "-o", "out"], "expected case files, or --run RUN"),
-        (["beir", "--run", "last", "-o", "out"], "expected the format trec"),
+        (["beir", "--run", "last", "-o", "out"], "No such option '--run'"),
         (["trec", "--run", "last", "-o", "out"], "holds no runs"),
         (["trec", "no.jsonl", "-o", "out"], "cannot be read"),
         (["trec", "a.jsonl", "a.jsonl", "-o", "out"], "stands in two files"),
-        (["csv", "a.jsonl", "-o", "out"], "'csv' is not one of"),
+        (["otlp", "last"], "holds no runs"),
+        (["otlp", "last", "--json"], "--json: expected -o FILE beside it"),
+        (["csv", "a.jsonl", "-o", "out"], "no command 'csv', expected one of beir, otlp, trec"),
     ],
 )
 def test_wrong_usage_is_one_line(arguments: list[str], message: str, capsys: Output) -> None:

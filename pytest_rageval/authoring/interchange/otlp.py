@@ -1,0 +1,258 @@
+"""Export of a stored run as OTLP JSON: a span for each case, an event for each score.
+
+The span is the one that the target was asked in, so its scores are shown beside the spans of the
+target. Names of events and attributes are those of the OpenTelemetry semantic conventions for
+generative AI and for tests; by default no user, document or model text is written.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+from pytest_rageval.metrics.registry import MetricInfo, Registry
+from pytest_rageval.values.json_documents import count, number
+from pytest_rageval.values.json_documents import text as text_at
+from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.reply import RetrievedChunk
+from pytest_rageval.values.run import StoredRun
+from pytest_rageval.values.trace import span_id, trace_id
+
+EVENT: Final = "gen_ai.evaluation.result"
+_NAME: Final = "pytest-rageval"
+_CLIENT: Final = 3
+"""``SPAN_KIND_CLIENT``; OTLP JSON has numbers in place of names of enums."""
+_ERROR: Final = 2
+"""``STATUS_CODE_ERROR``."""
+_TRACE: Final = re.compile(r"(?!0+$)[0-9a-f]{32}")
+_SPAN: Final = re.compile(r"(?!0+$)[0-9a-f]{16}")
+_LONGEST_MS: Final = 1e11
+"""Limit of the duration of a span, three years, which a forged record may pass."""
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_OTHER_ERROR: Final = "_OTHER"
+"""Value of the conventions for an error without a name of its own."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OtlpExport:
+    """The spans of a run, with counts for readers."""
+
+    document: Mapping[str, Any]
+    """Body of a request to an OTLP receiver, as JSON values."""
+    n_spans: int
+    n_scores: int
+    n_untimed: int
+    """Spans of records that do not hold the time of asking, which begin with the run."""
+
+
+def write_spans(run: StoredRun, metrics: Registry, *, content: bool = False) -> OtlpExport:
+    """Return a run as the spans of its cases.
+
+    Args:
+        run: as stored; of each case and repeat one record.
+        metrics: definitions of its metrics.
+        content: include questions, answers, retrieved passages, messages of errors and the judge's
+            reasons.
+    """
+    spans = [_span(record, run, metrics, content=content) for record in run.records]
+    version = text_at(run.config, "versions", _NAME)
+    resource = {
+        "service.name": _NAME,
+        "service.version": version,
+        "rageval.run_id": run.run_id,
+        "rageval.dataset_hash": run.dataset_hash,
+        "rageval.config_hash": run.config_hash,
+    }
+    scope = {"name": _NAME, **({"version": version} if version else {})}
+    whole = {
+        "resource": {"attributes": _attributes(resource)},
+        "scopeSpans": [{"scope": scope, "spans": spans}],
+    }
+    return OtlpExport(
+        # A receiver may refuse an envelope without spans.
+        document={"resourceSpans": [whole] if spans else []},
+        n_spans=len(spans),
+        n_scores=sum(len(span["events"]) - 1 for span in spans),
+        n_untimed=sum(record.asked_at is None for record in run.records),
+    )
+
+
+def _span(
+    record: CaseRecord, run: StoredRun, metrics: Registry, *, content: bool
+) -> dict[str, Any]:
+    trace, span = _ids(record, run.run_id)
+    times = _times(record, run.timestamp)
+    at = {"timeUnixNano": times["endTimeUnixNano"]} if times else {}
+    facts = _facts(record) | (_texts(record) if content else {})
+    found: dict[str, Any] = {
+        "traceId": trace,
+        "spanId": span,
+        "name": "rageval case",
+        "kind": _CLIENT,
+        **times,
+        "attributes": _attributes(facts),
+        "events": [
+            {**at, "name": EVENT, "attributes": _attributes(event)}
+            for event in _events(record, metrics, content=content)
+        ],
+    }
+    if record.error is not None:
+        message = record.error.message if content else record.error.kind
+        found["status"] = {"code": _ERROR, "message": _clean(message)}
+    return found
+
+
+def _ids(record: CaseRecord, run_id: str) -> tuple[str, str]:
+    """Return the ids of a span; those that the record lacks are computed as for asking."""
+    trace, span = record.trace_id or "", record.span_id or ""
+    if not _TRACE.fullmatch(trace):
+        trace = trace_id(run_id, record.nodeid, record.repeat)
+        return trace, span_id(trace)
+    # A header of the project's own may be the same for every case.
+    own = span_id(trace_id(trace, record.nodeid, record.repeat))
+    return trace, span if _SPAN.fullmatch(span) else own
+
+
+def _times(record: CaseRecord, run_began: str | None) -> dict[str, str]:
+    """Return begin and end in nanoseconds; 64-bit integers are strings in OTLP JSON."""
+    try:
+        asked = datetime.fromisoformat(record.asked_at or run_began or "")
+    except ValueError:
+        return {}
+    since = (asked if asked.tzinfo else asked.replace(tzinfo=UTC)) - _EPOCH
+    begin = since // timedelta(microseconds=1) * 1000
+    if begin < 0:
+        return {}
+    took_ms = number(record.latency, "total_ms") or 0.0
+    end = begin + round(min(max(took_ms, 0.0), _LONGEST_MS) * 1e6)
+    return {"startTimeUnixNano": str(begin), "endTimeUnixNano": str(end)}
+
+
+def _facts(record: CaseRecord) -> dict[str, object]:
+    passed = "pass" if record.outcome == "passed" else "fail"
+    first_token = number(record.latency, "ttft_ms")
+    return {
+        "test.suite.name": record.file,
+        "test.case.name": record.nodeid,
+        "test.case.result.status": None if record.unchecked else passed,
+        "error.type": None if record.error is None else record.error.kind,
+        "gen_ai.response.model": record.models.get("llm_model"),
+        "gen_ai.response.time_to_first_chunk": None if first_token is None else first_token / 1000,
+        "gen_ai.usage.input_tokens": count(record.usage, "input_tokens") or None,
+        "gen_ai.usage.output_tokens": count(record.usage, "output_tokens") or None,
+        "rageval.case_id": record.case_id,
+        "rageval.repeat": record.repeat,
+        "rageval.k": record.k,
+        "rageval.category": record.category,
+        "rageval.tags": record.tags,
+        "rageval.outcome": _outcome(record),
+        "rageval.failure_stage": record.failure_stage,
+    }
+
+
+def _outcome(record: CaseRecord) -> str:
+    return "unchecked" if record.unchecked else record.outcome
+
+
+def _texts(record: CaseRecord) -> dict[str, object]:
+    """Return question, answer and passages as the conventions write them on spans: JSON texts."""
+    found: dict[str, object] = {
+        "gen_ai.input.messages": _json([_message("user", record.question)]),
+    }
+    if record.answer is not None:
+        reply = {**_message("assistant", record.answer), "finish_reason": "stop"}
+        found["gen_ai.output.messages"] = _json([reply])
+    if record.retrieved_chunks is not None:
+        chunks = map(_document, record.retrieved_chunks)
+        found["gen_ai.retrieval.documents"] = _json(list(chunks))
+    return found
+
+
+def _document(chunk: RetrievedChunk) -> dict[str, Any]:
+    known = {
+        "id": chunk.chunk_id or chunk.rel_path,
+        "score": number(vars(chunk), "score_final"),
+        "rel_path": chunk.rel_path,
+        "content": chunk.text,
+    }
+    return {name: value for name, value in known.items() if value is not None}
+
+
+def _message(role: str, text: str) -> dict[str, Any]:
+    return {"role": role, "parts": [{"type": "text", "content": text}]}
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+
+
+# --- scores --------------------------------------------------------------------------------------
+
+
+def _events(record: CaseRecord, metrics: Registry, *, content: bool) -> Iterator[dict[str, object]]:
+    """Yield the outcome, then each score and each score that failed; others do not apply."""
+    failed = record.error
+    yield {
+        "gen_ai.evaluation.name": "outcome",
+        "gen_ai.evaluation.score.label": _outcome(record),
+        "error.type": None if failed is None else failed.kind,
+    }
+    reasons = _reasons(record) if content else {}
+    for key, value in record.metrics.items():
+        info = metrics.info(key)
+        event: dict[str, object] = {"gen_ai.evaluation.name": key}
+        if value is not None:
+            event["gen_ai.evaluation.score.value"] = float(value)
+            event["gen_ai.evaluation.score.label"] = _label(info, value)
+        elif key in record.not_applicable or failed is not None:
+            continue
+        else:
+            judged = info is not None and info.judged
+            event["error.type"] = "judge" if judged else _OTHER_ERROR
+        yield {**event, "gen_ai.evaluation.explanation": reasons.get(key)}
+
+
+def _label(info: MetricInfo | None, value: float) -> str | None:
+    """Return the label of a metric that is 0 or 1 and has a good side."""
+    if info is None or not info.binary or info.direction == "neutral":
+        return None
+    return "pass" if value == (1.0 if info.direction == "higher" else 0.0) else "fail"
+
+
+def _reasons(record: CaseRecord) -> dict[str, str]:
+    """Return the judge's reasoning by the metrics that it gave."""
+    verdicts = [one for one in record.judgements.values() if isinstance(one, Mapping)]
+    found: dict[str, str] = {}
+    for one in verdicts:
+        reasoning, scores = one.get("reasoning"), one.get("scores")
+        if isinstance(reasoning, str) and isinstance(scores, Mapping):
+            found |= dict.fromkeys(map(str, scores), reasoning)
+    return found
+
+
+# --- values --------------------------------------------------------------------------------------
+
+
+def _attributes(facts: Mapping[str, object]) -> list[dict[str, Any]]:
+    """Return attributes in OTLP JSON, without those that are None or empty."""
+    known = {key: value for key, value in facts.items() if value not in (None, "", ())}
+    return [{"key": key, "value": _value(value)} for key, value in known.items()]
+
+
+def _value(value: object) -> dict[str, Any]:
+    if isinstance(value, int):
+        return {"intValue": str(value)}
+    if isinstance(value, float):
+        return {"doubleValue": value}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return {"arrayValue": {"values": [_value(item) for item in value]}}
+    return {"stringValue": _clean(str(value))}
+
+
+def _clean(text: str) -> str:
+    """Return a text without lone surrogates, which no receiver can read."""
+    return text.encode("utf-8", "replace").decode("utf-8")

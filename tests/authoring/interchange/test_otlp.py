@@ -1,0 +1,238 @@
+"""Spans as the OTLP specification demands them, with the events of the GenAI conventions."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from pytest_rageval.authoring.interchange.otlp import OtlpExport, write_spans
+from pytest_rageval.metrics.built_in import BUILT_IN
+from pytest_rageval.values.case import Anchor, Case
+from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.reply import ErrorInfo, RetrievedChunk
+from pytest_rageval.values.run import StoredRun
+from pytest_rageval.values.trace import span_id, trace_id
+from tests.build.records import failed, record
+from tests.report.html.builders import HOSTILE, hostile_record
+
+TRACE, SPAN = "a2f04230788775544abf3378861853e5", "f1bf4d9afb03cef9"
+ASKED: dict[str, Any] = {
+    "trace_id": TRACE,
+    "span_id": SPAN,
+    "asked_at": "2026-11-22T10:00:00.000250+00:00",
+    "latency": {"total_ms": 12.5, "ttft_ms": 250.0},
+}
+CONFIG = {
+    "timestamp": "2026-11-22T09:00:00+00:00",
+    "dataset_hash": "d" * 16,
+    "versions": {"pytest-rageval": "0.1.0"},
+}
+VALUES: Final = {"stringValue": str, "intValue": str, "doubleValue": float, "arrayValue": dict}
+FIELDS: Final = {
+    "traceId", "spanId", "name", "kind", "startTimeUnixNano", "endTimeUnixNano", "attributes",
+    "events", "status",
+}  # fmt: skip
+
+
+def exported(*records: CaseRecord, content: bool = False, **config: Any) -> OtlpExport:
+    run = StoredRun(folder=Path("one"), records=records, config={**CONFIG, **config})
+    found = write_spans(run, BUILT_IN, content=content)
+    check_structure(found)
+    return found
+
+
+def spans(found: OtlpExport) -> list[dict[str, Any]]:
+    return [
+        span
+        for resource in found.document["resourceSpans"]
+        for scope in resource["scopeSpans"]
+        for span in scope["spans"]
+    ]
+
+
+def values(attributes: list[dict[str, Any]]) -> dict[str, Any]:
+    assert len({one["key"] for one in attributes}) == len(attributes)
+    return {one["key"]: next(iter(one["value"].values())) for one in attributes}
+
+
+def scores(span: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    found = [values(event["attributes"]) for event in span["events"]]
+    prefix = "gen_ai.evaluation."
+    return {
+        one[f"{prefix}name"]: {
+            key.removeprefix(prefix): value for key, value in one.items() if key != f"{prefix}name"
+        }
+        for one in found
+    }
+
+
+def check_attributes(attributes: list[dict[str, Any]]) -> None:
+    for one in attributes:
+        assert one.keys() == {"key", "value"}
+        ((kind, value),) = one["value"].items()
+        assert isinstance(value, VALUES[kind]), one
+        if kind == "intValue":
+            assert re.fullmatch(r"-?\d{1,19}", str(value))
+
+
+def check_structure(found: OtlpExport) -> None:
+    """Names, numbers of enums, ids in hex and 64-bit integers as texts."""
+    text = json.dumps(found.document, allow_nan=False, ensure_ascii=False)
+    text.encode("utf-8")  # no lone surrogate
+    for span in spans(found):
+        assert span.keys() <= FIELDS
+        assert re.fullmatch(r"(?!0+$)[0-9a-f]{32}", span["traceId"])
+        assert re.fullmatch(r"(?!0+$)[0-9a-f]{16}", span["spanId"])
+        assert span["kind"] == 3
+        check_attributes(span["attributes"])
+        times = [span[name] for name in ("startTimeUnixNano", "endTimeUnixNano") if name in span]
+        assert all(re.fullmatch(r"\d{1,19}", one) for one in times)
+        assert times == sorted(times, key=int)
+        for event in span["events"]:
+            assert event.keys() == {"name", "attributes", *(["timeUnixNano"] if times else [])}
+            assert event["name"] == "gen_ai.evaluation.result"
+            check_attributes(event["attributes"])
+
+
+def test_a_case_is_the_span_that_it_was_asked_in() -> None:
+    found = exported(
+        record("c-1", {"hit_at_k": 1.0}, tags=("work",), usage={"input_tokens": 70.0}, **ASKED)
+    )
+    (span,) = spans(found)
+    assert (span["traceId"], span["spanId"]) == (TRACE, SPAN)
+    begin = 1795341600000250000
+    assert span["startTimeUnixNano"] == str(begin)
+    assert span["endTimeUnixNano"] == str(begin + 12_500_000)
+    assert "status" not in span
+    facts = values(span["attributes"])
+    assert facts["test.case.name"] == "evals/set.jsonl::c-1"
+    assert facts["test.case.result.status"] == "pass"
+    assert facts["rageval.tags"] == {"values": [{"stringValue": "work"}]}
+    assert (facts["gen_ai.usage.input_tokens"], facts["rageval.repeat"]) == ("70", "0")
+    assert facts["gen_ai.response.time_to_first_chunk"] == 0.25
+    (resource,) = found.document["resourceSpans"]
+    facts = values(resource["resource"]["attributes"])
+    assert (facts["service.name"], facts["rageval.run_id"]) == ("pytest-rageval", "one")
+    assert resource["scopeSpans"][0]["scope"] == {"name": "pytest-rageval", "version": "0.1.0"}
+
+
+def test_a_score_is_an_event_and_one_that_does_not_apply_is_none() -> None:
+    scored = record(
+        "c-1",
+        {"hit_at_k": 1.0, "recall_at_k": 0.5, "mrr": None, "groundedness": None, "leak_rate": 1.0},
+        not_applicable={"mrr": "no golds"},
+        outcome="missed",
+        failure_stage="not_retrieved",
+    )
+    (span,) = spans(exported(scored))
+    assert scores(span) == {
+        "outcome": {"score.label": "missed"},
+        "hit_at_k": {"score.value": 1.0, "score.label": "pass"},
+        "recall_at_k": {"score.value": 0.5},
+        "groundedness": {"error.type": "judge"},
+        "leak_rate": {"score.value": 1.0, "score.label": "fail"},
+    }
+    assert values(span["attributes"])["rageval.failure_stage"] == "not_retrieved"
+
+
+def test_a_case_that_failed_is_a_span_with_an_error_and_no_score() -> None:
+    (span,) = spans(exported(failed("c-1", "timeout", metrics={"hit_at_k": None}, **ASKED)))
+    assert span["status"] == {"code": 2, "message": "timeout"}
+    assert values(span["attributes"])["error.type"] == "timeout"
+    assert scores(span) == {"outcome": {"score.label": "error", "error.type": "timeout"}}
+
+
+def test_nothing_checked_is_neither_passed_nor_failed() -> None:
+    (span,) = spans(exported(record("c-1", {}, unchecked=True)))
+    facts = values(span["attributes"])
+    assert "test.case.result.status" not in facts
+    assert facts["rageval.outcome"] == "unchecked"
+
+
+def test_a_run_stored_before_traces_gets_the_ids_that_asking_would_give() -> None:
+    found = exported(record("c-1", {}), record("c-1", {}, repeat=1))
+    traces = [trace_id("one", "evals/set.jsonl::c-1", repeat) for repeat in (0, 1)]
+    assert [one["traceId"] for one in spans(found)] == traces
+    assert [one["spanId"] for one in spans(found)] == [span_id(trace) for trace in traces]
+    began = "1795338000000000000"  # of the run
+    assert {one["startTimeUnixNano"] for one in spans(found)} == {began}
+    assert found.n_untimed == 2
+
+
+def test_cases_under_one_header_of_the_project_are_spans_of_their_own() -> None:
+    own = ASKED | {"span_id": None}
+    found = spans(exported(record("c-1", {}, **own), record("c-2", {}, **own)))
+    assert {one["traceId"] for one in found} == {TRACE}
+    assert len({one["spanId"] for one in found}) == 2
+
+
+@pytest.mark.parametrize("stamp", [None, "yesterday", "1066-10-14T00:00:00+00:00"])
+def test_a_span_of_unknown_time_has_none(stamp: str | None) -> None:
+    (span,) = spans(exported(record("c-1", {}), timestamp=stamp))
+    assert "startTimeUnixNano" not in span
+
+
+def test_a_run_without_records_is_an_empty_list() -> None:
+    assert exported().document == {"resourceSpans": []}
+
+
+TEXTS = ("the question", "the answer", "the passage", "the reason", "the fact", "the message")
+MARKED = record(
+    "c-1",
+    {"correctness": 4.0, "hit_at_k": 1.0},
+    case=Case(
+        id="c-1",
+        question="the question",
+        expected_answer="the fact",
+        expected_key_facts=("the fact",),
+        gold_supports=(Anchor(rel_path="a.md", snippets=("the passage",)),),
+    ),
+    answer="the answer",
+    abstain_reason="the reason",
+    retrieved_chunks=(RetrievedChunk(rel_path="a.md", text="the passage", score_final=0.5),),
+    correctness={"score": 4.0, "reasoning": "the reason"},
+    judgements={
+        "correctness": {"judge": "j", "scores": {"correctness": 4.0}, "reasoning": "the reason"}
+    },
+    error=ErrorInfo(kind="empty", message="the message"),
+    status="error",
+)
+
+
+def test_by_default_no_text_of_a_case_leaves() -> None:
+    text = json.dumps(exported(MARKED).document)
+    assert [one for one in TEXTS if one in text] == []
+
+
+def test_content_is_written_as_the_conventions_say() -> None:
+    (span,) = spans(exported(MARKED, content=True))
+    facts = values(span["attributes"])
+    part = {"type": "text", "content": "the question"}
+    assert json.loads(facts["gen_ai.input.messages"]) == [{"role": "user", "parts": [part]}]
+    (reply,) = json.loads(facts["gen_ai.output.messages"])
+    assert (reply["role"], reply["finish_reason"]) == ("assistant", "stop")
+    assert reply["parts"] == [{"type": "text", "content": "the answer"}]
+    assert json.loads(facts["gen_ai.retrieval.documents"]) == [
+        {"id": "a.md", "score": 0.5, "rel_path": "a.md", "content": "the passage"}
+    ]
+    assert span["status"]["message"] == "the message"
+    assert scores(span)["correctness"]["explanation"] == "the reason"
+    assert "explanation" not in scores(span)["hit_at_k"]
+
+
+@pytest.mark.parametrize("content", [False, True])
+def test_a_forged_record_cannot_break_the_form(content: bool) -> None:
+    forged = [hostile_record(text, number) for number, text in enumerate(HOSTILE)]
+    endless = record(
+        "x", {"hit_at_k": 1.0}, usage={"input_tokens": float("nan")}, answer="y",
+        latency={"total_ms": float("inf"), "ttft_ms": float("nan")}, trace_id="0" * 32,
+        retrieved_chunks=(RetrievedChunk(rel_path="a", score_final=float("inf")),),
+    )  # fmt: skip
+    found = exported(
+        *forged, endless, record("z", {}, latency={"total_ms": 1e300}), content=content
+    )
+    assert found.n_spans == len(HOSTILE) + 2
