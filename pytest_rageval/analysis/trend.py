@@ -17,8 +17,8 @@ from pytest_rageval.analysis.compare.settings import (
     judge_dependent_keys,
     shown,
 )
-from pytest_rageval.metrics.built_in import BUILT_IN
-from pytest_rageval.metrics.registry import STAGE_PREFIX
+from pytest_rageval.metrics.definitions import stored_registry
+from pytest_rageval.metrics.registry import STAGE_PREFIX, Registry
 from pytest_rageval.values.json_documents import number, part, whole
 from pytest_rageval.values.record import STAGES
 from pytest_rageval.values.run import TIMED, concurrency_of, other_concurrency
@@ -137,8 +137,6 @@ def _percentiles(name: str, latency: Mapping[str, Any]) -> Iterator[tuple[str, o
 
 _OF_THE_TARGET: Final = ("latency_ms", "error_rate", "timeout_rate", "empty_response_rate")
 """Prefixes of run figures that do not depend on a judge."""
-_JUDGE_DEPENDENT: Final = judge_dependent_keys(abstention=True, conflict=True)
-"""Without records it is unknown whether a judge had to decide what is an abstention."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -290,7 +288,8 @@ def differences(
         name = "selection" if before.partial or now.partial else "dataset"
         base, new = before.dataset_hash, now.dataset_hash
         breaks.append(ConfigDifference(name=name, base=base, new=new))
-    breaks += [one for one in found.invariants if _affects(one, metric)]
+    registry = stored_registry(before.config, now.config)
+    breaks += [one for one in found.invariants if _affects(one, metric, registry)]
     one, other = concurrency_of(before.config), concurrency_of(now.config)
     if metric.startswith(TIMED) and other_concurrency(one, other):
         at = ["unknown" if n is None else n for n in (one, other)]
@@ -301,10 +300,15 @@ def differences(
     return tuple(breaks), tuple(dict.fromkeys(changed))
 
 
-def _affects(one: Invariant, metric: str) -> bool:
+def _affects(one: Invariant, metric: str, registry: Registry) -> bool:
+    if one.only:
+        return one.only == metric
     if one.affects == "everything":
         return True
-    info = BUILT_IN.cases.get(metric)
+    info = registry.cases.get(metric)
     if info is None:
         return not metric.startswith(_OF_THE_TARGET)
-    return info.answer_side if one.affects == "answers" else metric in _JUDGE_DEPENDENT
+    if one.affects == "answers":
+        return info.answer_side
+    # Without records it is unknown whether a judge had to decide what is an abstention.
+    return metric in judge_dependent_keys(abstention=True, conflict=True, registry=registry)

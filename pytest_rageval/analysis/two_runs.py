@@ -32,6 +32,8 @@ from pytest_rageval.analysis.trust.reliability import (
     judge_reliability,
 )
 from pytest_rageval.judges.spot_check import DISAGREEMENT
+from pytest_rageval.metrics.definitions import stored_registry
+from pytest_rageval.metrics.registry import Registry
 from pytest_rageval.metrics.scoring import decided_by
 from pytest_rageval.values.gate import BaselineInfo, Thresholds
 from pytest_rageval.values.json_documents import whole
@@ -65,6 +67,7 @@ def run_numbers(
             run.records,
             confidence=confidence,
             timeout_ms=run.timeout_ms,
+            registry=stored_registry(run.config),
             path_case=run.settings.path_case,
         ),
         reliability=judge_reliability(run.records, labels, confidence=confidence),
@@ -83,6 +86,7 @@ def gate_run(run: StoredRun, *, confidence: float, numbers: RunNumbers | None = 
         retrieval_only=run.settings.retrieval_only,
         timeout_ms=run.timeout_ms,
         concurrency=run.concurrency,
+        registry=stored_registry(run.config),
         extra_figures={name: figure for name, figure in figures.items() if figure is not None},
     )
 
@@ -103,6 +107,11 @@ class RunComparison:
     def comparable(self) -> bool:
         """Whether every invariant agrees."""
         return self.comparability.comparable
+
+    @property
+    def registry(self) -> Registry:
+        """The metrics of both runs; of two definitions that of the later run holds."""
+        return stored_registry(self.base.config, self.new.config)
 
     @property
     def latency_problem(self) -> str:
@@ -135,12 +144,15 @@ def compare_runs(
     base = replace(base, records=[decided_by(record, judged_on) for record in base.records])
     given = thresholds or Thresholds()
     comparability = _comparability(base, new)
-    keys = None if ignore_invariants else unaffected_keys(comparability, _judged(base, new))
+    registry = stored_registry(base.config, new.config)
+    judged = _judged(base, new, registry)
+    keys = None if ignore_invariants else unaffected_keys(comparability, judged, registry)
     comparison = compare_records(
         base.records,
         new.records,
         ComparisonSettings(
             keys=keys,
+            registry=registry,
             margins=margins(given.checks),
             confidence=given.confidence,
             base_timeout_ms=base.timeout_ms,
@@ -174,12 +186,13 @@ def _comparability(base: StoredRun, new: StoredRun) -> Comparability:
     return replace(found, invariants=(*found.invariants, nothing))
 
 
-def _judged(base: StoredRun, new: StoredRun) -> frozenset[str]:
+def _judged(base: StoredRun, new: StoredRun, registry: Registry) -> frozenset[str]:
     """Return the metrics that depend on a judge in either run."""
     records = (*base.records, *new.records)
     return judge_dependent_keys(
         abstention=any((r.abstention or {}).get("source") == "judge" for r in records),
         conflict=any(r.case.recency_conflict_rule == "acknowledge_both" for r in records),
+        registry=registry,
     )
 
 
@@ -247,6 +260,7 @@ def compare_with_baseline(
                 gate_run(new, confidence=sure, numbers=numbers),
             ),
             confidence=sure,
+            registry=found.registry,
         )
     return Baseline(info=info, differences=differences, comparison=found)
 

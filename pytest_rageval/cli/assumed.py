@@ -116,9 +116,12 @@ def baseline_name(project: Settings) -> str | None:
     Raises:
         ConfigError: thresholds.toml is wrong.
     """
+    from pytest_rageval.engine.registry import registry_for_runs
+    from pytest_rageval.project.threshold_keys import KnownNames
     from pytest_rageval.project.thresholds import project_thresholds
 
+    known = KnownNames(registry=registry_for_runs(project))
     thresholds = project_thresholds(
-        Path(project.rootdir), gates=(), judge_configured=False, categories=None, tags=None
+        Path(project.rootdir), gates=(), judge_configured=False, known=known
     )
     return project.baseline or thresholds.baseline

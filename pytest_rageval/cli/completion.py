@@ -79,9 +79,10 @@ def _cases_of_files(context: click.Context) -> Iterator[str]:
 
 
 def _metrics(_: click.Context) -> Iterator[str]:
-    from pytest_rageval.metrics.built_in import BUILT_IN
+    from pytest_rageval.engine.registry import registry_for_runs
 
-    yield from (*BUILT_IN.cases, "error_rate", "latency_ms.p50", "latency_ms.p95", "cost_usd.total")
+    registry = registry_for_runs(_settings())
+    yield from (*registry.cases, "error_rate", "latency_ms.p50", "latency_ms.p95", "cost_usd.total")
 
 
 def _presets(_: click.Context) -> tuple[str, ...]:

@@ -13,11 +13,14 @@ from typing import Final, Literal
 
 from pytest_rageval.judges.asking import Judged, Judges, case_verdicts, judge_case, judge_ms
 from pytest_rageval.judges.evidence import with_evidence
+from pytest_rageval.metrics.built_in import BUILT_IN
+from pytest_rageval.metrics.registry import Registry
 from pytest_rageval.metrics.scoring import (
     case_cluster,
     score_case,
     score_settings,
     seems_reported,
+    with_own_scores,
 )
 from pytest_rageval.metrics.view import view_case
 from pytest_rageval.project.case_reader import LocatedCase
@@ -75,6 +78,8 @@ class Trial:
     cassette: Literal["none", "recorded", "replayed"] = "none"
     """Use of cassettes so far: requests then name no run, and are not traced once some replies came
     from a cassette, since the next one may not be sent."""
+    registry: Registry = BUILT_IN
+    """The metrics of the session."""
 
     @property
     def trace_id(self) -> str:
@@ -145,14 +150,17 @@ def record_of(trial: Trial, result: AskResult, *, reported: Reported | None = No
     view = view_case(case, response, scoring, error=result.error)
     judged = None
     if trial.judges is not None and not settings.retrieval_only:
-        rubrics = settings.judging.rubrics
         judged = judge_case(
-            view, trial.judges, rubrics=rubrics, repeat=trial.repeat, slots=trial.slots
+            view,
+            trial.judges,
+            rubrics=settings.judging.rubrics,
+            registry=trial.registry,
+            repeat=trial.repeat,
+            slots=trial.slots,
         )
     verdicts = with_evidence(view, judged)
-    scores = score_case(view, verdicts)
-    if judged is not None:
-        scores = replace(scores, metrics={**scores.metrics, **judged.extra_scores})
+    own = {} if judged is None else judged.own_scores
+    scores = with_own_scores(score_case(view, verdicts), own, trial.registry, scoring)
     return CaseRecord(
         case=case,
         file=trial.file,

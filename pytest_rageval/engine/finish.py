@@ -21,6 +21,9 @@ from pytest_rageval.analysis.two_runs import (
     run_numbers,
 )
 from pytest_rageval.engine.parts import selection_of
+from pytest_rageval.engine.registry import registry_for_runs
+from pytest_rageval.metrics.definitions import stored_registry
+from pytest_rageval.project.threshold_keys import KnownNames
 from pytest_rageval.project.thresholds import project_thresholds
 from pytest_rageval.report.markdown.summary import render_markdown
 from pytest_rageval.report.target_faults import chunk_sentences
@@ -196,6 +199,7 @@ def finish_run(
         commands=_commands(ended, gate, words.rerun),
         changes={} if baseline is None else baseline.changes,
         concurrency=run.concurrency,
+        registry=stored_registry(run.config),
     )
     summary = render_markdown(view)
     write_document(writer.path, "config.json", run.config)
@@ -289,8 +293,7 @@ def gate_of(run: StoredRun, project: Settings, *, gates: Sequence[str] = ()) -> 
         gates=(*all_gates(project, [run]), *gates),
         judge_configured=run.settings.judge != "none",
         # A check of a category or tag that is newer than the run has no data.
-        categories=None,
-        tags=None,
+        known=KnownNames(registry=registry_for_runs(project, run.config)),
         allow_regressions=project.allow_regressions,
     )
     n_expected, n_reported = _counts(run)

@@ -26,9 +26,16 @@ from pytest_rageval.engine.parts import (
     selection_of,
     skipped_cases,
 )
+from pytest_rageval.engine.registry import registry_for_runs
+from pytest_rageval.metrics.definitions import (
+    METRIC_DEFINITIONS,
+    definitions_document,
+    stored_registry,
+)
 from pytest_rageval.metrics.scoring import decided_by, reported_by, score_settings
 from pytest_rageval.project.case_reader import dataset_hash
 from pytest_rageval.project.options import SETTINGS
+from pytest_rageval.project.threshold_keys import KnownNames
 from pytest_rageval.project.thresholds import project_thresholds
 from pytest_rageval.runs.documents import RunFacts, recorded_fields
 from pytest_rageval.runs.store import RunWriter, new_run_id
@@ -106,8 +113,11 @@ def _thresholds(parts: Sequence[StoredRun], project: Settings) -> Thresholds:
         Path(project.rootdir),
         gates=all_gates(project, parts),
         judge_configured=parts[0].settings.judge != "none",
-        categories=set(part(parts[0].set, "by_category")),
-        tags=set(part(parts[0].set, "by_tag")),
+        known=KnownNames(
+            registry=registry_for_runs(project, *(one.config for one in parts)),
+            categories=set(part(parts[0].set, "by_category")),
+            tags=set(part(parts[0].set, "by_tag")),
+        ),
         allow_regressions=project.allow_regressions,
     )
 
@@ -141,6 +151,7 @@ def _config_document(
     return {
         **first.config,
         **recorded_fields(settings, RunFacts.of(records), hashed),
+        METRIC_DEFINITIONS: definitions_document(stored_registry(*(p.config for p in parts))),
         "git": _git(parts),
         "asked": _all_of(parts, "asked"),
         "skipped": sorted(skipped_cases(parts)),

@@ -7,7 +7,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pytest_rageval.metrics.registry import Registry
 from pytest_rageval.project.case_reader import LoadedSet, read_set
+from pytest_rageval.project.threshold_keys import KnownNames
 from pytest_rageval.project.thresholds import project_thresholds
 from pytest_rageval.values.errors import ConfigError, DatasetError
 from pytest_rageval.values.gate import Thresholds
@@ -70,11 +72,14 @@ def check_results_dir(settings: Settings) -> None:
             )
 
 
-def run_thresholds(settings: Settings, sets: Iterable[LoadedSet], *, whole: bool) -> Thresholds:
+def run_thresholds(
+    settings: Settings, registry: Registry, sets: Iterable[LoadedSet], *, whole: bool
+) -> Thresholds:
     """Read the gate of a run.
 
     Args:
         settings: of the run.
+        registry: the metrics of the run.
         sets: the case files.
         whole: whether all of them could be read; else any category and tag is accepted, because a
             faulty file may hold it.
@@ -87,8 +92,11 @@ def run_thresholds(settings: Settings, sets: Iterable[LoadedSet], *, whole: bool
         Path(settings.rootdir),
         gates=settings.extra_gates,
         judge_configured=settings.judge != "none",
-        categories={c.category for c in cases} if whole else None,
-        tags={t for c in cases for t in c.tags} if whole else None,
+        known=KnownNames(
+            registry=registry,
+            categories={c.category for c in cases} if whole else None,
+            tags={t for c in cases for t in c.tags} if whole else None,
+        ),
         allow_regressions=settings.allow_regressions,
     )
 

@@ -20,7 +20,9 @@ from typing_extensions import TypedDict
 
 from pytest_rageval.engine.case import Trial, not_attempted, record_of
 from pytest_rageval.judges.asking import Judges
+from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.deciding import ReportedParts
+from pytest_rageval.metrics.registry import Registry
 from pytest_rageval.metrics.scoring import score_settings
 from pytest_rageval.metrics.view import read_citations, read_markers, text_citations
 from pytest_rageval.project.case_reader import CaseReader, LocatedCase
@@ -313,8 +315,15 @@ class RecordedRun:
     """
 
     def __init__(
-        self, cases: Path, responses: Path, settings: Settings, *, judge: Judge | None = None
+        self,
+        cases: Path,
+        responses: Path,
+        settings: Settings,
+        *,
+        judge: Judge | None = None,
+        registry: Registry = BUILT_IN,
     ) -> None:
+        self._registry = registry
         self._judge = judge
         self._cases = cases
         self._responses = responses
@@ -372,7 +381,7 @@ class RecordedRun:
 
     def _trial(self, located: LocatedCase, file: str, repeat: int = 0) -> Trial:
         judges = None if self._judge is None else Judges(self._judge)
-        return Trial(located, file, self._settings, repeat, judges)
+        return Trial(located, file, self._settings, repeat, judges, registry=self._registry)
 
     def _record(self, trial: Trial, payload: object, reported: Reported) -> CaseRecord:
         result = _result(payload, retrieval_only=self._settings.retrieval_only)

@@ -13,7 +13,8 @@ from pytest_rageval.analysis.aggregate.case_groups import CaseGroup, group_repea
 from pytest_rageval.judges.asking import Judged, Judges, case_verdicts, judge_case, rubric_keys
 from pytest_rageval.judges.evidence import with_evidence
 from pytest_rageval.metrics.built_in import BUILT_IN
-from pytest_rageval.metrics.scoring import response_of, score_case
+from pytest_rageval.metrics.registry import Registry
+from pytest_rageval.metrics.scoring import response_of, score_case, with_own_scores, with_stored_own
 from pytest_rageval.metrics.view import view_case
 from pytest_rageval.runs.record_json import STORED_CHUNK_CHARS, record_to_json
 from pytest_rageval.values.errors import StorageError
@@ -68,7 +69,12 @@ def _named(case_ids: Sequence[str]) -> str:
 
 
 def rejudge(
-    record: CaseRecord, judges: Judges, *, rubrics: Sequence[str], scoring: ScoreSettings
+    record: CaseRecord,
+    judges: Judges,
+    *,
+    rubrics: Sequence[str],
+    scoring: ScoreSettings,
+    registry: Registry = BUILT_IN,
 ) -> Rejudged:
     """Judge one stored answer.
 
@@ -81,15 +87,16 @@ def rejudge(
         raise ValueError(f"case {record.case_id!r}: expected a record that holds its case")
     scoring = replace(scoring, k=record.k, judge_configured=True, retrieval_only=False)
     view = view_case(case, response_of(record), scoring, error=record.error)
-    judged = judge_case(view, judges, rubrics=rubrics, repeat=record.repeat)
+    judged = judge_case(view, judges, rubrics=rubrics, registry=registry, repeat=record.repeat)
     found = with_evidence(view, judged)
-    scores = score_case(view, found)
+    scores = with_stored_own(score_case(view, found), record)
+    scores = with_own_scores(scores, judged.own_scores, registry, scoring)
     verdicts = replace(record.verdicts, spot_check=None)
     if view.response is not None:
         verdicts = case_verdicts(view, judged, found)
     kept = replace(
         record.scores,
-        metrics={**scores.metrics, **judged.extra_scores},
+        metrics=scores.metrics,
         not_applicable=scores.not_applicable,
         outcome=scores.outcome,
         failure_stage=scores.failure_stage,
@@ -99,23 +106,22 @@ def rejudge(
     return Rejudged(record=again, judged=judged)
 
 
-def judged_keys(rubrics: Sequence[str], records: Iterable[CaseRecord]) -> list[str]:
-    """Return the metrics of rubrics; those of a user's rubric are named by its verdicts."""
+def judged_keys(rubrics: Sequence[str], registry: Registry) -> list[str]:
+    """Return the metrics of rubrics."""
     keys = [key for rubric in rubrics for key in rubric_keys(rubric)]
     keys += ["five.composite"] if "five_dimensions" in rubrics else []
-    own = {key for record in records for key in record.metrics if key not in BUILT_IN.cases}
-    return [*dict.fromkeys(keys), *sorted(own)]
+    return list(dict.fromkeys([*keys, *(k for rubric in rubrics for k in registry.of(rubric))]))
 
 
 def summarise_judged(
-    records: Iterable[CaseRecord], keys: Sequence[str]
+    records: Iterable[CaseRecord], keys: Sequence[str], registry: Registry
 ) -> dict[str, MetricSummary]:
     """Return means of judged metrics with counts and intervals, by key."""
     from pytest_rageval.analysis.aggregate.summaries import summarise_metric
 
     cases: list[CaseGroup] = group_repeats(records)
     return {
-        key: summarise_metric([case.value(key) for case in cases], BUILT_IN.cases.get(key))
+        key: summarise_metric([case.value(key) for case in cases], registry.cases.get(key))
         for key in keys
     }
 

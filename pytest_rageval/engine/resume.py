@@ -14,6 +14,8 @@ from pytest_rageval.analysis.compare.settings import (
     listed,
     setting_differences,
 )
+from pytest_rageval.metrics.built_in import BUILT_IN
+from pytest_rageval.metrics.registry import Registry
 from pytest_rageval.metrics.scoring import decided_by
 from pytest_rageval.project.case_reader import LoadedSet
 from pytest_rageval.runs.read import latest_records, read_documents
@@ -97,7 +99,9 @@ def find_resumed(settings: Settings) -> Path:
     return folder
 
 
-def read_resumed(folder: Path, settings: Settings, sets: Sequence[LoadedSet]) -> ResumedRun:
+def read_resumed(
+    folder: Path, settings: Settings, sets: Sequence[LoadedSet], registry: Registry = BUILT_IN
+) -> ResumedRun:
     """Read the records of a run and compare it with the present settings and cases.
 
     Raises:
@@ -118,7 +122,7 @@ def read_resumed(folder: Path, settings: Settings, sets: Sequence[LoadedSet]) ->
                 "were asked with are unknown; start a new run"
             )
         return ResumedRun()
-    found = setting_differences(run.config, current_config(settings), also=("shard",))
+    found = setting_differences(run.config, current_config(settings, registry), also=("shard",))
     if found:
         raise ConfigError(
             f"{_FLAG}: run {folder.name} was made with other settings: "

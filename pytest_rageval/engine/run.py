@@ -101,7 +101,7 @@ class Run:
         folder = find_resumed(settings)
         writer = RunWriter(folder.parent, folder.name, resume=True)
         try:
-            found = read_resumed(folder, settings, self._sets)
+            found = read_resumed(folder, settings, self._sets, self.state.registry)
             if not found.is_on_disk:
                 writer.rewrite(found.kept.values())
         except BaseException:
@@ -165,7 +165,15 @@ class Run:
         judges = lost_judges(settings)
         parameters = nodeid.removeprefix(f"{file}::{located.case.id}")
         for repeat in self.cases.missing_repeats(nodeid):
-            trial = Trial(located, file, settings, repeat, judges, parameters=parameters)
+            trial = Trial(
+                located,
+                file,
+                settings,
+                repeat,
+                judges,
+                parameters=parameters,
+                registry=self.state.registry,
+            )
             self.add(nodeid, not_attempted(trial, reason))
 
     def close(self) -> None:
@@ -319,6 +327,7 @@ class Run:
             dataset_hash=self.cases.dataset_hash(),
             facts=RunFacts.of(records),
             git=self._git,
+            registry=self.state.registry,
         )
         started = self._started_at.isoformat(timespec="seconds")
         earlier = [] if self.resumed is None else self.resumed.config.get("sessions", [])

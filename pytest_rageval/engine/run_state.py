@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pytest_rageval.analysis.trust.reliability import JudgeLabels
+    from pytest_rageval.metrics.registry import Registry
     from pytest_rageval.project.case_reader import LoadedSet
     from pytest_rageval.values.gate import Thresholds
     from pytest_rageval.values.record import CaseRecord
@@ -60,6 +61,8 @@ class RunState:
     settings: Settings
     thresholds: Thresholds
     breaker: Breaker
+    registry: Registry
+    """The metrics of the session."""
     files: tuple[Path, ...]
     """Case files that the command line asks for."""
     all_files: tuple[Path, ...]

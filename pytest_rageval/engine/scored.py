@@ -11,6 +11,8 @@ from pytest_rageval.analysis.aggregate.columns import RecordColumns
 from pytest_rageval.analysis.aggregate.run import aggregate_columns
 from pytest_rageval.analysis.two_runs import RunNumbers
 from pytest_rageval.engine.finish import EndedRun, EndWords, finish_run
+from pytest_rageval.metrics.built_in import BUILT_IN
+from pytest_rageval.metrics.registry import Registry
 from pytest_rageval.project.case_reader import dataset_hash
 from pytest_rageval.runs.documents import RunFacts, config_document, git_state
 from pytest_rageval.runs.record_json import redact
@@ -33,15 +35,24 @@ class ScoredRun:
         settings: of the run.
         run_id: name of the run to save; None: it is not saved.
         cases: the case file, whose commit is stored.
+        registry: the metrics.
 
     Raises:
         StorageError: the name is not a run id or is taken, or the folder cannot be written.
     """
 
-    def __init__(self, settings: Settings, *, run_id: str | None, cases: Path) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        run_id: str | None,
+        cases: Path,
+        registry: Registry = BUILT_IN,
+    ) -> None:
         self._settings = settings
+        self._registry = registry
         self._cases = cases
-        self._columns = RecordColumns(path_case=settings.path_case)
+        self._columns = RecordColumns(registry, path_case=settings.path_case)
         self._facts = RunFacts()
         self._case_hashes: dict[tuple[str, str], str] = {}
         self._started_at = datetime.now(UTC)
@@ -106,6 +117,7 @@ class ScoredRun:
             dataset_hash=dataset_hash(self._case_hashes.values()),
             facts=self._facts,
             git=git_state(Path(self._settings.rootdir), (self._cases.absolute(),)),
+            registry=self._registry,
         )
         run = StoredRun(
             folder=writer.path, records=self.shown, config=config, settings=self._settings

@@ -6,13 +6,16 @@ Independent of pytest and of the kind of judge: a judge is the value of the ``ju
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
 from pytest_rageval.judges.spot_check import repeated_rubrics, spot_check_fields
-from pytest_rageval.metrics.view import CaseView, Verdicts
+from pytest_rageval.metrics.built_in import BUILT_IN
+from pytest_rageval.metrics.judged import UNANSWERABLE
+from pytest_rageval.metrics.registry import Registry
+from pytest_rageval.metrics.view import FAILED, CaseView, NotApplicable, Score, Verdicts
 from pytest_rageval.support.slots import Slots, waiting
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.errors import ConfigError
@@ -42,6 +45,7 @@ _KEYS: Final[Mapping[str, tuple[str, ...]]] = {
 
 _GROUNDED: Final = frozenset({"groundedness", "claims"})
 _EVERY_ANSWER: Final = frozenset({"five_dimensions"})
+_NOT_GIVEN: Final = "The judge gave no such score."
 _NO_TEXT: Final = "The target reports chunks without their text."
 
 
@@ -66,8 +70,8 @@ class Judged:
     verdicts: Verdicts
     judgements: tuple[Judgement, ...] = ()
     """All judgements of the first judge, in the order of asking."""
-    extra_scores: Mapping[str, float | None] = field(default_factory=dict)
-    """Scores of custom rubrics, which the registry lacks; None: that verdict failed."""
+    own_scores: Mapping[str, Score] = field(default_factory=dict)
+    """Scores of custom rubrics, by metric key."""
     source: str = "target"
     """Source of the statement whether the answer abstains: ``target`` or ``judge``."""
     context_chunk_ids: tuple[str | None, ...] = ()
@@ -82,6 +86,7 @@ def judge_case(
     judges: Judges,
     *,
     rubrics: Sequence[str],
+    registry: Registry = BUILT_IN,
     repeat: int = 0,
     slots: Slots | None = None,
 ) -> Judged:
@@ -91,6 +96,7 @@ def judge_case(
         view: the case with its response; if the target failed, the judge is not asked.
         judges: the judges to ask.
         rubrics: rubrics in use.
+        registry: with the metrics of custom rubrics.
         repeat: number of the case's repeat, from 0.
         slots: slots held around a judge that does not take them itself; None: no limit.
 
@@ -103,7 +109,7 @@ def judge_case(
         return Judged(
             verdicts=Verdicts(judged_keys=in_use),
             # A custom rubric would have rated the answer that the target failed to give.
-            extra_scores=_extra_scores({}, rubrics, judges.first) if case.answerable else {},
+            own_scores=dict(_own_scores({}, rubrics, registry, case)),
         )
     request = _request(view, response.answer)
     asker = _Asker(judges.first, request, repeat, slots)
@@ -128,7 +134,7 @@ def judge_case(
             textless=bool(view.cut) and not request.context,
         ),
         judgements=tuple(found.values()),
-        extra_scores=_extra_scores(found, rubrics, judges.first) if case.answerable else {},
+        own_scores=dict(_own_scores(found, rubrics, registry, case)),
         source="target" if response.abstained is not None else "judge",
         context_chunk_ids=tuple(passage.chunk_id for passage in request.context),
         repeated=tuple(repeated),
@@ -247,27 +253,20 @@ def _verdicts(
     )
 
 
-def _extra_scores(
-    found: Mapping[str, Judgement], rubrics: Sequence[str], judge: Judge
-) -> dict[str, float | None]:
-    """Return the scores of custom rubrics; None: the verdict is missing, which is an error."""
-    extra: dict[str, float | None] = {}
+def _own_scores(
+    found: Mapping[str, Judgement], rubrics: Sequence[str], registry: Registry, case: Case
+) -> Iterator[tuple[str, Score]]:
+    """Yield the scores of custom rubrics; a missing verdict is an error of its metrics."""
     for rubric in rubrics:
-        if rubric in RUBRICS:
-            continue
         verdict = found[rubric].verdict if rubric in found else None
-        if verdict is None:
-            extra |= dict.fromkeys(_own_keys(judge, rubric))
-        else:
-            # An optional score that the judge left out is not applicable.
-            extra |= verdict.scores
-    return extra
-
-
-def _own_keys(judge: Judge, rubric: str) -> tuple[str, ...]:
-    """Return the metric keys of a custom rubric, as far as the judge knows them."""
-    metric_keys = getattr(judge, "metric_keys", None)
-    return tuple(metric_keys(rubric)) if callable(metric_keys) else ()
+        for key in () if rubric in RUBRICS else registry.of(rubric):
+            if not case.answerable:
+                yield key, UNANSWERABLE
+            elif verdict is None:
+                yield key, FAILED
+            else:
+                reason = NotApplicable(verdict.not_applicable.get(key, _NOT_GIVEN))
+                yield key, verdict.scores.get(key, reason)
 
 
 # --- fields of a record ------------------------------------------------------------------------

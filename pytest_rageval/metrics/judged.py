@@ -5,7 +5,6 @@ Defined in docs/metrics.md#judged.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -91,7 +90,8 @@ def compute_disagreement(
     return Disagreement(spot_check_n=len(apart), disagreement_rate=rate)
 
 
-_NO_JUDGE: Final = NotApplicable("The run has no judge.")
+NO_JUDGE: Final = NotApplicable("The run has no judge.")
+UNANSWERABLE: Final = NotApplicable("The case is unanswerable.")
 
 
 def score_judged(view: CaseView) -> Scores:
@@ -101,7 +101,7 @@ def score_judged(view: CaseView) -> Scores:
     ``correctness`` and ``key_fact_recall`` without asking.
     """
     if not view.settings.judge_configured:
-        return dict.fromkeys(_JUDGED_KEYS, _NO_JUDGE)
+        return dict.fromkeys(_JUDGED_KEYS, NO_JUDGE)
     return {key: _score(view, key) for key in _JUDGED_KEYS}
 
 
@@ -135,9 +135,8 @@ def _in_use(view: CaseView, key: str) -> bool:
 
 
 def _verdict(view: CaseView, key: str) -> float | None:
-    low, high = BUILT_IN.cases[key].scale
     score = view.verdicts.scores.get(key) if view.verdicts is not None else None
-    return valid_score(score, (low, math.inf if high is None else high))
+    return valid_score(score, BUILT_IN.cases[key].bounds)
 
 
 def _five_composite(view: CaseView) -> float | None:
@@ -146,7 +145,7 @@ def _five_composite(view: CaseView) -> float | None:
 
 def _outside_case(view: CaseView, key: str) -> NotApplicable | None:
     if not view.case.answerable and not key.startswith("five."):
-        return NotApplicable("The case is unanswerable.")
+        return UNANSWERABLE
     if key == "key_fact_recall" and not view.case.expected_key_facts:
         return NotApplicable("The case has no expected_key_facts.")
     return None

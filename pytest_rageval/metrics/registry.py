@@ -6,9 +6,11 @@ everywhere or nowhere.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Final, Literal
 
 from pytest_rageval.support.text import Unit
@@ -66,6 +68,12 @@ class MetricInfo:
         return self.level in {"answer", "judged"}
 
     @property
+    def bounds(self) -> tuple[float, float]:
+        """Both ends of the scale; infinity: unbounded above."""
+        low, high = self.scale
+        return low, math.inf if high is None else high
+
+    @property
     def worst(self) -> float:
         """The value of an error in ``mean_errors_as_worst``."""
         low, high = self.scale
@@ -85,7 +93,7 @@ class MetricInfo:
         return self.key if plain or self.level == "run" else f"{self.key}_avg"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Registry:
     """Every metric known to a session, a command or a stored run."""
 
@@ -96,11 +104,20 @@ class Registry:
     aliases: Mapping[str, str]
     """Other names accepted on input."""
 
-    @property
-    def own(self) -> dict[str, MetricInfo]:
+    @cached_property
+    def own_cases(self) -> Mapping[str, MetricInfo]:
+        """Metrics of a case that are not built in."""
+        return {key: info for key, info in self.cases.items() if not info.built_in}
+
+    @cached_property
+    def own(self) -> Mapping[str, MetricInfo]:
         """Metrics that are not built in, of cases and of runs."""
-        every = {**self.cases, **self.runs}
-        return {key: info for key, info in every.items() if not info.built_in}
+        of_runs = {key: info for key, info in self.runs.items() if not info.built_in}
+        return {**self.own_cases, **of_runs}
+
+    def of(self, source: str) -> tuple[str, ...]:
+        """Return the keys of the metrics of a case that a source defines."""
+        return tuple(key for key, info in self.cases.items() if info.source == source)
 
     def resolve(self, name: str) -> str | None:
         """Return the key of a name or alias, for metrics of cases and runs; None if unknown."""

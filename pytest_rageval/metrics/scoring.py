@@ -21,8 +21,9 @@ from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.context import score_context, score_tokens, unused_facts
 from pytest_rageval.metrics.deciding import ReportedParts, relevant_facts, unreadable_anchor
 from pytest_rageval.metrics.embedding_scores import score_embeddings
-from pytest_rageval.metrics.judged import PASS_SHARE, score_judged
+from pytest_rageval.metrics.judged import NO_JUDGE, PASS_SHARE, score_judged, valid_score
 from pytest_rageval.metrics.matching import norm_path
+from pytest_rageval.metrics.registry import MetricInfo, Registry
 from pytest_rageval.metrics.retrieval import (
     score_leaks,
     score_lists,
@@ -123,6 +124,48 @@ def score_case(
         citations=view.citations,
         unchecked=unchecked,
         metrics_before_rerank=before,
+    )
+
+
+def with_own_scores(
+    scores: CaseScores, found: Mapping[str, Score], registry: Registry, settings: ScoreSettings
+) -> CaseScores:
+    """Return scores with those of own metrics, in the order of the registry.
+
+    Args:
+        scores: of the built-in metrics, and own ones that are known already.
+        found: scores of own metrics. One outside its scale is an error; those of other keys are
+            left out.
+        registry: the metrics. An own one that nothing scored is not applicable.
+        settings: with the reason why nothing did.
+    """
+    if not registry.own_cases:
+        return scores
+    metrics, reasons = dict(scores.metrics), dict(scores.not_applicable)
+    for key, info in registry.own_cases.items():
+        if key not in found and key in metrics:
+            continue
+        score = found.get(key, _nothing_scored(info, settings))
+        metrics[key] = valid_score(score, info.bounds)
+        if isinstance(score, NotApplicable):
+            reasons[key] = score.reason
+    return replace(scores, metrics=metrics, not_applicable=reasons)
+
+
+def _nothing_scored(info: MetricInfo, settings: ScoreSettings) -> NotApplicable:
+    if not info.judged:
+        return NotApplicable("The run did not compute this metric.")
+    return _RETRIEVAL_ONLY if settings.retrieval_only else NO_JUDGE
+
+
+def with_stored_own(scores: CaseScores, record: CaseRecord) -> CaseScores:
+    """Return scores of a case with the own metrics that its record holds."""
+    own = [key for key in record.metrics if key not in BUILT_IN.cases]
+    reasons = {key: record.not_applicable[key] for key in own if key in record.not_applicable}
+    return replace(
+        scores,
+        metrics={**scores.metrics, **{key: record.metrics[key] for key in own}},
+        not_applicable={**scores.not_applicable, **reasons},
     )
 
 
@@ -419,10 +462,8 @@ def settle(
     )
     scores = score_case(view, verdicts, known=known)
     response = record.response and replace(record.response, retrieved_chunks=view.chunks)
-    custom = {key: value for key, value in record.metrics.items() if key not in BUILT_IN.cases}
-    metrics = {**scores.metrics, **custom}
     # The citations are kept, since the stored answer may be truncated.
-    settled = replace(scores, metrics=metrics, citations=record.citations)
+    settled = replace(with_stored_own(scores, record), citations=record.citations)
     return replace(record, response=response, scores=settled)
 
 

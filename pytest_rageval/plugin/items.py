@@ -241,7 +241,15 @@ class CaseItem(pytest.Function):
     def _trial(self, repeat: int, judges: Judges | None) -> Trial:
         parameters = self.name.removeprefix(self.located.case.id)
         settings = self.state.settings
-        return Trial(self.located, self.file, settings, repeat, judges, parameters=parameters)
+        return Trial(
+            self.located,
+            self.file,
+            settings,
+            repeat,
+            judges,
+            parameters=parameters,
+            registry=self.state.registry,
+        )
 
     def _delivered(self, record: CaseRecord, deliver: Deliver) -> CaseRecord:
         record = redact(record, full_text=self.state.settings.store_full_text)

@@ -141,6 +141,7 @@ def _prepare(config: pytest.Config, rootdir: Path) -> State | None:
         read_sets,
         run_thresholds,
     )
+    from pytest_rageval.engine.registry import open_registry
     from pytest_rageval.judges.spot_check import check_second_judge
     from pytest_rageval.project.case_variables import sent_fields
     from pytest_rageval.project.settings import load_settings
@@ -168,12 +169,14 @@ def _prepare(config: pytest.Config, rootdir: Path) -> State | None:
 
             exit_with_faults(config, "case files", "\n".join(faults))
     from_controller: dict[str, Any] = getattr(config, "workerinput", {})
-    thresholds = run_thresholds(settings, sets.values(), whole=not faulty)
+    registry = open_registry(settings)
+    thresholds = run_thresholds(settings, registry, sets.values(), whole=not faulty)
     settings = replace(settings, judged_on=thresholds.judged_on)
     return State(
         settings=settings,
         thresholds=thresholds,
         breaker=Breaker(limit=settings.max_errors),
+        registry=registry,
         debugs=config.getoption("usepdb", False),
         files=tuple(files),
         all_files=tuple(sorted({*sets, *faulty})),

@@ -205,7 +205,7 @@ def _gates(option: Setting, value: object) -> tuple[str, ...]:
 
     for text in _texts(option, value):
         try:
-            parse_gate_expression(text)
+            parse_gate_expression(text, None)
         except ConfigError as error:
             raise ValueError(str(error)) from None
     return _texts(option, value)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Final, get_args
 
 from pytest_rageval.metrics.built_in import BUILT_IN
-from pytest_rageval.metrics.registry import STAGE_PREFIX
+from pytest_rageval.metrics.registry import STAGE_PREFIX, MetricInfo, Registry
 from pytest_rageval.support.text import nearest
 from pytest_rageval.values.gate import CHANGE_WORDS, CheckKind, CheckTable, Decide
 from pytest_rageval.values.json_documents import number
@@ -28,23 +28,48 @@ _PHASE: Final = re.compile(r"latency_ms\.([A-Za-z][A-Za-z0-9_-]*?)(?:_ms)?\.(p50
 _PHASE_PREFIX: Final = re.compile(r"latency_ms(\.[A-Za-z][A-Za-z0-9_-]*)?")
 
 
-def resolve_gate_key(name: str) -> str | None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownNames:
+    """Names that limits may use."""
+
+    registry: Registry = BUILT_IN
+    categories: Collection[str] | None = None
+    """Those of the case files; None: any name is valid."""
+    tags: Collection[str] | None = None
+    """Those of the case files; None: any name is valid."""
+
+    def of(self, table: CheckTable) -> Collection[str] | None:
+        """Return the names of a table's groups; None: any name is valid."""
+        return self.categories if table == "category" else self.tags
+
+
+ANY_NAMES: Final = KnownNames()
+"""The built-in metrics, and groups of any name."""
+
+
+def resolve_gate_key(name: str, registry: Registry = BUILT_IN) -> str | None:
     """Return the key of a threshold's name or alias; None if unknown."""
-    key = BUILT_IN.resolve(name)
+    key = registry.resolve(name)
     if key is not None:
         return key
     phase = _PHASE.fullmatch(name)
     return f"latency_ms.{phase[1]}.{phase[2]}" if phase else None
 
 
-def is_of_groups(key: str) -> bool:
+def may_be_own(name: str) -> bool:
+    """Say whether a name could be that of a metric of a project."""
+    word, dot, _ = name.partition(".")
+    return bool(dot) and not is_metric_prefix(word)
+
+
+def is_of_groups(key: str, registry: Registry = BUILT_IN) -> bool:
     """Say whether a figure can be limited for a category or tag, not only for the whole run."""
-    return BUILT_IN.resolve(key) in BUILT_IN.cases or key.startswith(STAGE_PREFIX)
+    return registry.resolve(key) in registry.cases or key.startswith(STAGE_PREFIX)
 
 
-def is_metric_prefix(name: str) -> bool:
+def is_metric_prefix(name: str, registry: Registry = BUILT_IN) -> bool:
     """Whether a dotted metric key, such as ``latency_ms.p95``, begins with this name."""
-    keys = (*BUILT_IN.cases, *BUILT_IN.runs)
+    keys = (*registry.cases, *registry.runs)
     return any(key.startswith(f"{name}.") for key in keys) or bool(_PHASE_PREFIX.fullmatch(name))
 
 
@@ -56,9 +81,8 @@ def short_limit(text: str) -> tuple[CheckKind, float] | None:
     return ("min" if match[1] == ">=" else "max"), float(match[2])
 
 
-def off_scale(key: str, kind: CheckKind, limit: float) -> tuple[str, str] | None:
+def off_scale(info: MetricInfo | None, kind: CheckKind, limit: float) -> tuple[str, str] | None:
     """Return message and hint for a limit outside the scale of its metric; None: it is within."""
-    info = BUILT_IN.info(key)
     if info is None:
         return None
     low, high = info.scale
@@ -67,7 +91,7 @@ def off_scale(key: str, kind: CheckKind, limit: float) -> tuple[str, str] | None
     if low <= limit and (high is None or limit <= high):
         return None
     scale = f"of at least {low:g}" if high is None else f"from {low:g} to {high:g}"
-    message = f"got {limit:g}, expected a number {scale}, the scale of {key}"
+    message = f"got {limit:g}, expected a number {scale}, the scale of {info.key}"
     percent = (low, high) == (0.0, 1.0) and 1 < limit <= 100
     return message, f"write {limit / 100:g} for {limit:g} %" if percent else ""
 
@@ -86,10 +110,12 @@ def joined(message: str, hint: str) -> str:
     return f"{message}, {hint}" if hint else message
 
 
-def unknown_metric(name: str, table: CheckTable, place: str = "") -> tuple[str, str]:
+def unknown_metric(
+    name: str, table: CheckTable, registry: Registry, place: str = ""
+) -> tuple[str, str]:
     """Return message and hint for a metric that does not exist."""
-    keys = [*BUILT_IN.cases, *BUILT_IN.runs]
-    known = keys if table == "overall" else filter(is_of_groups, keys)
+    keys = [*registry.cases, *registry.runs]
+    known = keys if table == "overall" else [key for key in keys if is_of_groups(key, registry)]
     if name.startswith(STAGE_PREFIX):
         # Compared without the prefix, which makes every stage look near.
         close = nearest(name.removeprefix(STAGE_PREFIX), STAGES)
@@ -97,6 +123,8 @@ def unknown_metric(name: str, table: CheckTable, place: str = "") -> tuple[str, 
         hint = f'did you mean "{STAGE_PREFIX}{close}"?' if close else stages
     else:
         hint = suggest(name, known)
+        if not hint and may_be_own(name):
+            hint = "no rubric in use defines it (rubrics of [tool.rageval.judge])"
     return f'unknown metric "{name}"{place}', hint
 
 
@@ -217,12 +245,13 @@ TABLES: Final = ("cases", "overall", "category", "tag", "defaults")
 # --- JSON Schema -----------------------------------------------------------------------------
 
 
-def thresholds_json_schema() -> dict[str, Any]:
+def thresholds_json_schema(registry: Registry = BUILT_IN) -> dict[str, Any]:
     """Return the JSON Schema (draft 2020-12) of thresholds.toml.
 
     A dotted key such as ``latency_ms.p95`` is an object in it, as TOML reads it.
     """
-    keys = [*BUILT_IN.cases, *BUILT_IN.aliases, *BUILT_IN.runs]
+    keys = [*registry.cases, *registry.aliases, *registry.runs]
+    of_groups = [key for key in keys if is_of_groups(key, registry)]
     short = {"type": "string", "pattern": f"^{LIMIT_TEXT}$", "examples": [">= 0.85", "<= 0.05"]}
     limit = {**_table(LIMIT_RULES), "anyOf": [{"required": [kind]} for kind in LIMITS]}
     top = _table(TOP_RULES)
@@ -239,8 +268,8 @@ def thresholds_json_schema() -> dict[str, Any]:
         **top,
         "$defs": {
             "limit": {"anyOf": [short, limit]},
-            "group": _metrics_table(filter(is_of_groups, keys)),
-            "overall": _metrics_table(keys, phases=True),
+            "group": _metrics_table(of_groups, registry),
+            "overall": _metrics_table(keys, registry, phases=True),
         },
     }
 
@@ -261,7 +290,9 @@ def _groups(description: str) -> dict[str, Any]:
     }
 
 
-def _metrics_table(keys: Iterable[str], *, phases: bool = False) -> dict[str, Any]:
+def _metrics_table(
+    keys: Iterable[str], registry: Registry, *, phases: bool = False
+) -> dict[str, Any]:
     """Return the object schema that holds a limit for each key, dotted ones nested."""
     root = _object({})
     for key in keys:
@@ -269,7 +300,7 @@ def _metrics_table(keys: Iterable[str], *, phases: bool = False) -> dict[str, An
         table = root
         for parent in parents:
             table = table["properties"].setdefault(parent, _object({}))
-        info = BUILT_IN.info(key)
+        info = registry.info(key)
         title = {"description": info.title} if info else {}
         table["properties"][leaf] = {"$ref": "#/$defs/limit", **title}
     if phases:

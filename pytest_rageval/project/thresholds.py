@@ -11,8 +11,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
+from pytest_rageval.metrics.built_in import BUILT_IN
+from pytest_rageval.metrics.registry import Registry
 from pytest_rageval.project.discovery import THRESHOLDS
 from pytest_rageval.project.threshold_keys import (
+    ANY_NAMES,
     CASES_RULES,
     DEFAULTS_RULES,
     LIMIT_RULES,
@@ -20,10 +23,12 @@ from pytest_rageval.project.threshold_keys import (
     LIMITS,
     TABLES,
     TOP_RULES,
+    KnownNames,
     Rule,
     is_metric_prefix,
     is_of_groups,
     joined,
+    may_be_own,
     off_scale,
     resolve_gate_key,
     short_limit,
@@ -48,8 +53,7 @@ def load_thresholds(
     path: Path,
     *,
     display: str | None = None,
-    categories: Collection[str] | None = None,
-    tags: Collection[str] | None = None,
+    known: KnownNames = ANY_NAMES,
     gates: Sequence[str] = (),
 ) -> Thresholds:
     """Read thresholds.toml; without the file, the ``gates`` apply and every miss fails.
@@ -57,8 +61,7 @@ def load_thresholds(
     Args:
         path: the file.
         display: the path as shown to the user; ``path`` itself when None.
-        categories: those of the case files; None: any name is valid.
-        tags: those of the case files; None: any name is valid.
+        known: names that limits may use.
         gates: ``--gate`` expressions.
 
     Raises:
@@ -69,20 +72,19 @@ def load_thresholds(
         text = path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         # Without limits every miss counts.
-        return add_gates(Thresholds(on_miss="fail"), gates, categories=categories, tags=tags)
+        return add_gates(Thresholds(on_miss="fail"), gates, known=known)
     except UnicodeDecodeError as error:
         raise ConfigError(f"{display}: not UTF-8 at byte {error.start}") from None
     except OSError as error:
         raise ConfigError(f"{display}: cannot be read: {error.strerror}") from error
-    return parse_thresholds(text, display=display, categories=categories, tags=tags, gates=gates)
+    return parse_thresholds(text, display=display, known=known, gates=gates)
 
 
 def parse_thresholds(
     text: str,
     *,
     display: str,
-    categories: Collection[str] | None,
-    tags: Collection[str] | None,
+    known: KnownNames = ANY_NAMES,
     gates: Sequence[str] = (),
 ) -> Thresholds:
     """Parse the text of thresholds.toml.
@@ -90,25 +92,29 @@ def parse_thresholds(
     Args:
         text: the content.
         display: the path as shown to the user.
-        categories: those of the case files; None: any name is valid.
-        tags: those of the case files; None: any name is valid.
+        known: names that limits may use.
         gates: ``--gate`` expressions, to which ``[defaults]`` of the file apply, too.
 
     Raises:
         ConfigError: all faults at once, each ``file:line:col: message``.
     """
     source = read_toml(text, display=display)
-    reader = _Reader(source, {"category": categories, "tag": tags})
+    reader = _Reader(source, known)
     thresholds = reader.read()
     source.raise_faults()
-    return add_gates(thresholds, gates, categories=categories, tags=tags, defaults=reader.defaults)
+    return add_gates(thresholds, gates, known=known, defaults=reader.defaults)
 
 
 # --- gate expressions ------------------------------------------------------------------------
 
 
-def parse_gate_expression(text: str) -> Check:
+def parse_gate_expression(text: str, registry: Registry | None = BUILT_IN) -> Check:
     """Parse an expression such as ``recall_at_k[multi_hop]>=0.9`` or ``mrr[tag work]>=0.7``.
+
+    Args:
+        text: the expression.
+        registry: the metrics; None: only the built-in ones are known so far, and any other name
+            with a dot may be that of a metric of the project.
 
     Raises:
         ConfigError: it is not an expression, or limits an unknown metric.
@@ -123,12 +129,15 @@ def parse_gate_expression(text: str) -> Check:
     table: CheckTable = "overall"
     if match["group"] is not None:
         table = "tag" if match["tag"] else "category"
-    key = resolve_gate_key(match["metric"])
+    name, known = match["metric"], registry or BUILT_IN
+    key = resolve_gate_key(name, known)
+    if key is None and registry is None and may_be_own(name):
+        return Check(metric=name, kind=limit[0], limit=limit[1], table=table, group=match["group"])
     if key is None:
-        raise ConfigError(f"got {shown(text)}: " + joined(*unknown_metric(match["metric"], table)))
-    if table != "overall" and not is_of_groups(key):
+        raise ConfigError(f"got {shown(text)}: " + joined(*unknown_metric(name, table, known)))
+    if table != "overall" and not is_of_groups(key, known):
         raise ConfigError(f"got {shown(text)}: {key} is a figure of the whole run")
-    if fault := off_scale(key, *limit):
+    if fault := off_scale(known.info(key), *limit):
         raise ConfigError(f"got {shown(text)}: {joined(*fault)}")
     return Check(metric=key, kind=limit[0], limit=limit[1], table=table, group=match["group"])
 
@@ -137,8 +146,7 @@ def add_gates(
     thresholds: Thresholds,
     gates: Iterable[str],
     *,
-    categories: Collection[str] | None = None,
-    tags: Collection[str] | None = None,
+    known: KnownNames = ANY_NAMES,
     defaults: Mapping[str, Any] | None = None,
 ) -> Thresholds:
     """Add checks from the command line; one replaces a check of the same metric and kind.
@@ -150,8 +158,8 @@ def add_gates(
     faults = []
     for gate in gates:
         try:
-            check = parse_gate_expression(gate)
-            _check_group(gate, check, categories if check.table == "category" else tags)
+            check = parse_gate_expression(gate, known.registry)
+            _check_group(gate, check, known.of(check.table))
         except ConfigError as error:
             faults.append(f"--gate: {error}")
         else:
@@ -187,11 +195,10 @@ def _name_apart(checks: Iterable[Check]) -> tuple[Check, ...]:
 class _Reader:
     """One pass over the values of a file; faults are collected in ``source``."""
 
-    def __init__(
-        self, source: TomlSource, groups: Mapping[CheckTable, Collection[str] | None]
-    ) -> None:
+    def __init__(self, source: TomlSource, known: KnownNames) -> None:
         self.source = source
-        self.groups = groups
+        self.known = known
+        self.registry = known.registry
         self.defaults: dict[str, Any] = {}
         self.checks: list[Check] = []
         self.limited: dict[tuple[str, str | None, str], KeyPath] = {}
@@ -217,7 +224,9 @@ class _Reader:
 
     def _unknown_top(self, name: str) -> None:
         table = isinstance(self.source.values[name], (dict, list))
-        if resolve_gate_key(name) is not None or is_metric_prefix(name):
+        if resolve_gate_key(name, self.registry) is not None or is_metric_prefix(
+            name, self.registry
+        ):
             self.source.key_fault((name,), f'"{name}" stands in no table', "put it in [overall]")
         elif table:
             self.source.key_fault((name,), f"unknown table [{name}]", suggest(name, TABLES))
@@ -251,7 +260,7 @@ class _Reader:
         return good
 
     def _grouped(self, table: CheckTable, groups: Mapping[str, Any]) -> None:
-        known = self.groups[table]
+        known = self.known.of(table)
         for name in groups:
             path = (table, name)
             if known is not None and name not in known:
@@ -266,14 +275,16 @@ class _Reader:
         for key, value in values.items():
             here = (*path, key)
             name = ".".join(here[depth:])
-            metric = resolve_gate_key(name)
-            if metric is None and isinstance(value, dict) and is_metric_prefix(name):
+            metric = resolve_gate_key(name, self.registry)
+            if metric is None and isinstance(value, dict) and is_metric_prefix(name, self.registry):
                 self._metrics(here, value, table, group)
                 continue
             if metric is None:
                 place = f" in [{'.'.join(here[:depth])}]"
-                self.source.key_fault(here, *unknown_metric(name, table, place), whole=True)
-            elif table != "overall" and not is_of_groups(metric):
+                self.source.key_fault(
+                    here, *unknown_metric(name, table, self.registry, place), whole=True
+                )
+            elif table != "overall" and not is_of_groups(metric, self.registry):
                 message = f"{name} is a figure of the whole run"
                 self.source.key_fault(here, message, "put it in [overall]", whole=True)
             else:
@@ -329,7 +340,7 @@ class _Reader:
 
     def _fits(self, path: KeyPath, name: str, metric: str, limit: tuple[CheckKind, float]) -> bool:
         """Say whether a limit is on the scale of its metric; otherwise it is a fault."""
-        if fault := off_scale(metric, limit[0], float(limit[1])):
+        if fault := off_scale(self.registry.info(metric), limit[0], float(limit[1])):
             self.source.value_fault(path, f"{name}: {joined(*fault)}")
         return fault is None
 
@@ -339,8 +350,7 @@ def project_thresholds(
     *,
     gates: tuple[str, ...],
     judge_configured: bool,
-    categories: Collection[str] | None,
-    tags: Collection[str] | None,
+    known: KnownNames = ANY_NAMES,
     allow_regressions: bool = False,
 ) -> Thresholds:
     """Read the gate of a project.
@@ -349,16 +359,13 @@ def project_thresholds(
         rootdir: folder of thresholds.toml, if there is one.
         gates: ``--gate`` expressions.
         judge_configured: whether answers are judged.
-        categories: of the set; None: any name is valid.
-        tags: of the set; None: any name is valid.
+        known: names that limits may use.
         allow_regressions: whether checks against a baseline only warn.
 
     Raises:
         ConfigError: with every fault.
     """
-    found = load_thresholds(
-        rootdir / THRESHOLDS, display=THRESHOLDS, categories=categories, tags=tags, gates=gates
-    )
+    found = load_thresholds(rootdir / THRESHOLDS, display=THRESHOLDS, known=known, gates=gates)
     if allow_regressions:
         checks = (
             replace(check, severity="warn") if needs_baseline(check) else check

@@ -15,7 +15,9 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, Final, Self
 
-from pytest_rageval.metrics.built_in import DEFINITIONS_VERSION
+from pytest_rageval.metrics.built_in import BUILT_IN, DEFINITIONS_VERSION
+from pytest_rageval.metrics.definitions import METRIC_DEFINITIONS, definitions_document
+from pytest_rageval.metrics.registry import Registry
 from pytest_rageval.project.case_reader import LoadedSet, dataset_hash
 from pytest_rageval.project.settings import config_hash, settings_document
 from pytest_rageval.values.gate import GateResult
@@ -70,6 +72,7 @@ def config_document(
     dataset_hash: str | None,
     facts: RunFacts,
     git: Mapping[str, Any],
+    registry: Registry = BUILT_IN,
 ) -> dict[str, Any]:
     """Return the content of ``config.json``.
 
@@ -80,12 +83,14 @@ def config_document(
         dataset_hash: over the cases; None: unknown before the first case.
         facts: of the records so far.
         git: state of the repository, empty outside one.
+        registry: the metrics of the run.
     """
     return {
         "run_id": run_id,
         "timestamp": started_at.isoformat(timespec="seconds"),
         "config_hash": config_hash(settings),
         "metric_definitions_version": DEFINITIONS_VERSION,
+        METRIC_DEFINITIONS: definitions_document(registry),
         "judge": None if settings.judge == "none" else settings.judge,
         **recorded_fields(settings_document(settings), facts, dataset_hash),
         # With the version of the dataset those of an experiment: from settings, else as reported.

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from pytest_rageval.project.threshold_keys import KnownNames
 from pytest_rageval.project.thresholds import parse_thresholds
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -30,7 +31,9 @@ def blocks(language: str) -> list[str]:
 
 def test_the_limits_of_the_page_are_valid() -> None:
     (text,) = blocks("toml")
-    found = parse_thresholds(text, display="t.toml", categories={"multi_hop"}, tags={"work"})
+    found = parse_thresholds(
+        text, display="t.toml", known=KnownNames(categories={"multi_hop"}, tags={"work"})
+    )
     assert (found.baseline, found.require_baseline) == ("main", False)
     assert [check.name for check in found.checks] == [
         "recall_all_at_k max_drop [multi_hop]",

@@ -96,13 +96,16 @@ def test_the_case_lines_of_the_readme_are_valid(tmp_path: Path) -> None:
 
 
 def test_the_thresholds_of_the_documents_are_valid(tmp_path: Path) -> None:
+    from pytest_rageval.project.threshold_keys import KnownNames
     from pytest_rageval.project.thresholds import parse_thresholds
 
     guide = (ROOT / "docs" / "thresholds.md").read_text(encoding="utf-8")
     found = [*blocks("toml"), *re.findall(r"```toml\n(.*?)```", guide, flags=re.DOTALL)]
     parsed = [
         parse_thresholds(
-            text, display="t.toml", categories={"multi_hop", "policies"}, tags={"work"}
+            text,
+            display="t.toml",
+            known=KnownNames(categories={"multi_hop", "policies"}, tags={"work"}),
         )
         for text in found
         if "[overall]" in text

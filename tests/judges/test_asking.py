@@ -11,6 +11,8 @@ import pytest
 from pytest_rageval.analysis.aggregate.run import aggregate
 from pytest_rageval.engine.case import Trial, not_attempted, record_of
 from pytest_rageval.judges.asking import Judges
+from pytest_rageval.metrics.built_in import BUILT_IN
+from pytest_rageval.metrics.registry import MetricInfo, Registry
 from pytest_rageval.project.case_reader import LocatedCase
 from pytest_rageval.runs.record_json import record_from_json, record_to_json
 from pytest_rageval.target.calling import answered
@@ -79,6 +81,7 @@ def judged(
     judge: object,
     *,
     rubrics: tuple[str, ...] = ("groundedness", "correctness"),
+    registry: Registry = BUILT_IN,
     **settings: Any,
 ) -> CaseRecord:
     given = Settings(rootdir="", judge="fake", judging=JudgeSettings(rubrics=rubrics), **settings)
@@ -89,7 +92,8 @@ def judged(
     )
     located = LocatedCase(case=of, lineno=1)
     judges = Judges(judge)  # type: ignore[arg-type]
-    return record_of(Trial(located, "evals/s.jsonl", given, judges=judges), result)
+    trial = Trial(located, "evals/s.jsonl", given, judges=judges, registry=registry)
+    return record_of(trial, result)
 
 
 def reply(**fields: Any) -> AskResponse:
@@ -243,54 +247,90 @@ def test_a_conflict_is_asked_about_where_the_case_has_the_rule() -> None:
     assert "correctness" in record.not_applicable
 
 
+TONE = ("tone.warmth", "tone.plainness")
+REGISTRY = BUILT_IN.with_(
+    MetricInfo(
+        key=key, title=key, population="answers", level="judged", version="1", source="tone.jinja"
+    )
+    for key in TONE
+)
+
+
+def toned(of: Case, answer: AskResponse | None, judge: object, **more: Any) -> CaseRecord:
+    return judged(of, answer, judge, rubrics=("tone.jinja",), registry=REGISTRY, **more)
+
+
 def test_a_rubric_of_ones_own_gives_metrics_of_its_own() -> None:
-    judge = FakeJudge({"tone.jinja": Verdict(scores={"tone.warmth": 0.5})})
-    record = judged(GOLD, reply(), judge, rubrics=("tone.jinja",))
+    found = Verdict(scores={"tone.warmth": 0.5, "tone.plainness": 1.0, "tone.other": 1, "mrr": 0})
+    record = toned(GOLD, reply(), FakeJudge({"tone.jinja": found}))
+    assert [*record.metrics] == [*BUILT_IN.cases, *TONE]
     assert record.metrics["tone.warmth"] == 0.5
-    assert aggregate([record]).metrics["tone.warmth"].mean == 0.5
+    assert record.metrics["mrr"] == judged(GOLD, reply(), FakeJudge()).metrics["mrr"]
+    summary = aggregate([record], registry=REGISTRY).metrics["tone.warmth"]
+    assert (summary.mean, summary.low) == (0.5, None)
 
 
-class KnowingJudge(FakeJudge):
-    """Knows what its own rubric gives, as a judge does that has read it."""
-
-    def metric_keys(self, rubric: str) -> tuple[str, ...]:
-        assert rubric == "tone.jinja"
-        return ("tone.warmth", "tone.plainness")
+@pytest.mark.parametrize("score", [1.5, -0.1, float("nan"), None])
+def test_a_score_outside_the_scale_of_an_own_metric_is_an_error(score: Any) -> None:
+    found = Verdict(scores={"tone.warmth": score, "tone.plainness": 1.0})
+    record = toned(GOLD, reply(), FakeJudge({"tone.jinja": found}))
+    assert record.metrics["tone.warmth"] is None
+    assert "tone.warmth" not in record.not_applicable
+    assert record.metrics["tone.plainness"] == 1.0
 
 
 @pytest.mark.parametrize("said", [FAILED, None])
 def test_a_rubric_of_ones_own_is_an_error_of_its_metrics_where_it_or_the_target_failed(
     said: JudgeFailure | None,
 ) -> None:
-    judge = KnowingJudge({} if said is None else {"tone.jinja": said})
-    record = judged(GOLD, None if said is None else reply(), judge, rubrics=("tone.jinja",))
+    judge = FakeJudge({} if said is None else {"tone.jinja": said})
+    record = toned(GOLD, None if said is None else reply(), judge)
     assert record.metrics["tone.warmth"] is None
     assert "tone.warmth" not in record.not_applicable
-    found = aggregate([record]).metrics
-    assert {(found[f"tone.{key}"].n, found[f"tone.{key}"].n_error) for key in TONE} == {(0, 1)}
-
-
-TONE = ("warmth", "plainness")
+    found = aggregate([record], registry=REGISTRY).metrics
+    assert {(found[key].n, found[key].n_error) for key in TONE} == {(0, 1)}
+    assert found["tone.warmth"].mean_errors_as_worst == 0.0
 
 
 def test_what_a_rubric_of_ones_own_lets_a_judge_leave_out_is_not_applicable() -> None:
-    judge = KnowingJudge({"tone.jinja": Verdict(scores={"tone.warmth": 0.5})})
-    records = [judged(GOLD, reply(), judge, rubrics=("tone.jinja",))]
-    judge = KnowingJudge({"tone.jinja": FAILED})
-    records.append(judged(replace(GOLD, id="b"), reply(), judge, rubrics=("tone.jinja",)))
+    judge = FakeJudge({"tone.jinja": Verdict(scores={"tone.warmth": 0.5})})
+    records = [toned(GOLD, reply(), judge)]
+    assert records[0].not_applicable["tone.plainness"] == "The judge gave no such score."
+    judge = FakeJudge({"tone.jinja": FAILED})
+    records.append(toned(replace(GOLD, id="b"), reply(), judge))
     found = aggregate(records)
-    warmth, plainness = (found.metrics[f"tone.{key}"] for key in TONE)
+    warmth, plainness = (found.metrics[key] for key in TONE)
     assert (warmth.mean, warmth.n, warmth.n_error, warmth.n_not_applicable) == (0.5, 1, 1, 0)
     assert (plainness.n, plainness.n_error, plainness.n_not_applicable) == (0, 1, 1)
     assert found.rates["judge_error_rate"] == 0.5
 
 
-def test_an_unanswerable_case_has_no_score_of_a_rubric_of_ones_own() -> None:
-    judge = KnowingJudge()
+def test_a_rubric_of_ones_own_does_not_apply_to_an_unanswerable_case() -> None:
+    judge = FakeJudge()
     for answer in (None, reply(abstained=True)):
-        record = judged(case(answerable=False), answer, judge, rubrics=("tone.jinja",))
-        assert "tone.warmth" not in record.metrics
+        record = toned(case(answerable=False), answer, judge)
+        assert record.not_applicable["tone.warmth"] == "The case is unanswerable."
     assert judge.asked == []
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        ({"judge": "none"}, "The run has no judge."),
+        ({"retrieval_only": True}, "The run measures retrieval only."),
+    ],
+)
+def test_own_metrics_that_nobody_was_asked_for_say_why(
+    settings: dict[str, Any], reason: str
+) -> None:
+    trial = Trial(
+        LocatedCase(case=GOLD, lineno=1),
+        "evals/s.jsonl",
+        Settings(rootdir="", **settings),
+        registry=REGISTRY,
+    )
+    record = record_of(trial, answered(reply(), total_ms=1.0))
+    assert {record.not_applicable[key] for key in TONE} == {reason}
 
 
 def test_a_failed_verdict_counts_though_nobody_knows_its_metrics() -> None:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_rageval.metrics.built_in import BUILT_IN
-from pytest_rageval.project.threshold_keys import resolve_gate_key
+from pytest_rageval.project.threshold_keys import KnownNames, resolve_gate_key
 from pytest_rageval.project.thresholds import (
     add_gates,
     load_thresholds,
@@ -18,14 +18,13 @@ from pytest_rageval.project.thresholds import (
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.gate import Check, Thresholds
 
-CATEGORIES = frozenset({"multi_hop", "recency/conflict"})
-TAGS = frozenset({"work"})
+KNOWN = KnownNames(
+    categories=frozenset({"multi_hop", "recency/conflict"}), tags=frozenset({"work"})
+)
 
 
 def parse(text: str, *gates: str) -> Thresholds:
-    return parse_thresholds(
-        text, display="thresholds.toml", categories=CATEGORIES, tags=TAGS, gates=gates
-    )
+    return parse_thresholds(text, display="thresholds.toml", known=KNOWN, gates=gates)
 
 
 def fault(text: str) -> str:
@@ -403,8 +402,6 @@ def test_unknown_groups_pass_where_the_case_files_are_not_known() -> None:
     found = parse_thresholds(
         "[category.any]\nmrr = '>= 0'\n[tag.any]\nmrr = '>= 0'",
         display="t",
-        categories=None,
-        tags=None,
     )
     assert [check.name for check in found.checks] == ["mrr [any]", "mrr [tag any]"]
 
@@ -493,8 +490,7 @@ def test_all_wrong_gates_come_at_once() -> None:
         add_gates(
             Thresholds(),
             ["mr>=1", "mrr>=1", "mrr[multihop]>=1", "mrr[tag play]>=1"],
-            categories=CATEGORIES,
-            tags=TAGS,
+            known=KNOWN,
         )
     assert str(caught.value).splitlines() == [
         '--gate: got \'mr>=1\': unknown metric "mr", did you mean "mrr"?',

@@ -33,7 +33,7 @@ def leaves(schema: dict[str, Any], prefix: str = "") -> Iterator[str]:
 
 def accepts(text: str) -> bool:
     try:
-        parse_thresholds(text, display="t", categories=None, tags=None)
+        parse_thresholds(text, display="t")
     except ConfigError:
         return False
     return True

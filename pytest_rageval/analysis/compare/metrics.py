@@ -30,7 +30,7 @@ from pytest_rageval.analysis.stats.intervals import fmean
 from pytest_rageval.analysis.stats.paired import holm, mcnemar, minimum_detectable_effect, sign_flip
 from pytest_rageval.analysis.trust.reliability import summarise_spot_checks
 from pytest_rageval.metrics.built_in import BUILT_IN
-from pytest_rageval.metrics.registry import MetricInfo
+from pytest_rageval.metrics.registry import MetricInfo, Registry
 from pytest_rageval.metrics.scoring import ANSWER_KEYS, decided_by
 from pytest_rageval.support.text import counted
 from pytest_rageval.values.record import ANSWER_STAGES, STAGES, CaseRecord, FailureStage
@@ -158,6 +158,8 @@ class ComparisonSettings:
 
     keys: frozenset[str] | None = None
     """Metrics that may be compared; None: all."""
+    registry: Registry = BUILT_IN
+    """The metrics of both runs."""
     margins: Mapping[str, float] = field(default_factory=dict)
     """Smallest relevant difference by metric; default: ``MARGIN_SHARE`` of its range."""
     confidence: float = 0.95
@@ -242,7 +244,7 @@ def compare_metrics(
     records = [group.records for pair in pairs for group in (pair.base, pair.new)]
     found: dict[str, MetricChange] = {}
     known: dict[tuple[object, ...], float | None] = {}
-    for key, info in BUILT_IN.cases.items():
+    for key, info in settings.registry.cases.items():
         if settings.keys is not None and key not in settings.keys:
             continue
         values = paired_values(pairs, key)

@@ -13,6 +13,12 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
 from pytest_rageval.metrics.built_in import BUILT_IN, DEFINITIONS_VERSION
+from pytest_rageval.metrics.definitions import (
+    METRIC_DEFINITIONS,
+    definitions_document,
+    stored_registry,
+)
+from pytest_rageval.metrics.registry import Registry
 from pytest_rageval.project.options import OPTIONS, SETTINGS, VERSIONS, Affects
 from pytest_rageval.project.settings import compared_settings, settings_document
 from pytest_rageval.support.text import counted, cut
@@ -33,6 +39,7 @@ _LISTED: Final = {one.name for one in SETTINGS if one.role in {"subject", "effor
 _NOT_LISTED: Final = {"judging", *VERSIONS, *(s.name for s in SETTINGS if s.name not in _LISTED)}
 _COMPARED: Final = (
     "metric_definitions_version",
+    METRIC_DEFINITIONS,
     "settings",
     "judge",
     "judges",
@@ -66,6 +73,8 @@ class Invariant(ConfigDifference):
     """A difference that makes numbers not comparable."""
 
     affects: Affects
+    only: str = ""
+    """The one metric whose numbers are not comparable; empty: all that ``affects`` names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,14 +121,17 @@ def shown(value: object) -> str:
     return "not set" if value is None else f"{value!r:.60}"
 
 
-def judge_dependent_keys(*, abstention: bool, conflict: bool) -> frozenset[str]:
+def judge_dependent_keys(
+    *, abstention: bool, conflict: bool, registry: Registry = BUILT_IN
+) -> frozenset[str]:
     """Return the metrics that depend on a judge.
 
     Args:
         abstention: whether it decided for any answer if it abstains.
         conflict: whether it decided for any answer if it names a conflict.
+        registry: the metrics.
     """
-    judged = {key for key, info in BUILT_IN.cases.items() if info.judged}
+    judged = {key for key, info in registry.cases.items() if info.judged}
     if abstention:
         judged |= _ABSTENTION_KEYS
     if conflict:
@@ -128,22 +140,25 @@ def judge_dependent_keys(*, abstention: bool, conflict: bool) -> frozenset[str]:
 
 
 def unaffected_keys(
-    comparability: Comparability, judge_dependent: frozenset[str]
+    comparability: Comparability, judge_dependent: frozenset[str], registry: Registry = BUILT_IN
 ) -> frozenset[str] | None:
     """Return the metrics that depend on no differing invariant; None: all of them.
 
     Args:
         comparability: of the runs.
         judge_dependent: metrics that depend on a judge in either run.
+        registry: the metrics of both runs.
     """
     if comparability.comparable:
         return None
-    left = set(BUILT_IN.cases)
+    left = set(registry.cases)
     for one in comparability.invariants:
-        if one.affects == "everything":
+        if one.only:
+            left.discard(one.only)
+        elif one.affects == "everything":
             return frozenset()
-        if one.affects == "answers":
-            left -= {key for key in left if BUILT_IN.cases[key].answer_side}
+        elif one.affects == "answers":
+            left -= {key for key in left if registry.cases[key].answer_side}
         else:
             left -= judge_dependent
     return frozenset(left)
@@ -218,6 +233,12 @@ def _invariants(base: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Inv
             new=new.get(definitions),
             affects="everything",
         )
+    defined = stored_definitions(base), stored_definitions(new)
+    for found in _differing(*defined):
+        if found.base is not None and found.new is not None:  # else only one run has scores
+            key = found.name.removeprefix(DEFINED)
+            name, both = found.name, (found.base, found.new)
+            yield Invariant(name=name, base=both[0], new=both[1], affects="answers", only=key)
     yield from _judge_invariants(base, new)
     if not {"none", "offline"} & {one["judge"], other["judge"]}:
         yield from _differing_invariants("judging", one["judging"], other["judging"])
@@ -239,9 +260,11 @@ def _judge_invariants(base: Mapping[str, Any], new: Mapping[str, Any]) -> Iterat
     if base_judge != new_judge:
         yield Invariant(name="judge", base=base_judge, new=new_judge, affects="judged")
     one, other = _rubrics(base), _rubrics(new)
+    # A rubric of the user has a definition of each of its metrics, which are compared one by one.
+    own = _sources(base) & _sources(new)
     for name in one:
         # A rubric that only one run used has no scores to compare.
-        if name in other and one[name] != other[name]:
+        if name in other and name not in own and one[name] != other[name]:
             yield Invariant(
                 name="prompt",
                 base=", ".join(sorted(one[name])),
@@ -279,6 +302,25 @@ def _rubrics(config: Mapping[str, Any]) -> dict[str, frozenset[str]]:
         for name, version in part(judge, "rubrics").items():
             found.setdefault(str(name), set()).add(str(version))
     return {name: frozenset(versions) for name, versions in found.items()}
+
+
+DEFINED: Final = "metric "
+"""Of the differences between definitions of one metric."""
+
+
+def stored_definitions(config: Mapping[str, Any]) -> dict[str, str]:
+    """Return what the numbers of each own metric of a run depend on, in words."""
+    found = {}
+    for key, info in stored_registry(config).own.items():
+        low, high = info.scale
+        ends = f"from {low:g}" if high is None else f"{low:g} or {high:g}" * info.binary
+        scale = ends or f"{low:g} to {high:g}"
+        found[f"{DEFINED}{key}"] = f"version {info.version}, {info.direction} is better, {scale}"
+    return found
+
+
+def _sources(config: Mapping[str, Any]) -> frozenset[str]:
+    return frozenset(info.source for info in stored_registry(config).own.values())
 
 
 def _settings(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -324,11 +366,12 @@ def _flat(document: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, 
 # --- parts of one run --------------------------------------------------------------------------
 
 
-def current_config(settings: Settings) -> dict[str, Any]:
+def current_config(settings: Settings, registry: Registry = BUILT_IN) -> dict[str, Any]:
     """Return the parts of a ``config.json`` for these settings that `setting_differences` reads."""
     return {
         "settings": settings_document(settings),
         "metric_definitions_version": DEFINITIONS_VERSION,
+        METRIC_DEFINITIONS: definitions_document(registry),
     }
 
 
@@ -343,7 +386,13 @@ def setting_differences(
         also: settings that must agree too although they change no number, such as ``shard``.
     """
     flags = {option.name: option.flag for option in OPTIONS}
-    found = _differing(_of_numbers(one, also), _of_numbers(other, also), absent=_MISSING)
+    numbers = [_of_numbers(config, also) for config in (one, other)]
+    if METRIC_DEFINITIONS in one and METRIC_DEFINITIONS in other:  # older runs have none
+        numbers = [
+            {**known, **stored_definitions(config)}
+            for known, config in zip(numbers, (one, other), strict=True)
+        ]
+    found = _differing(*numbers, absent=_MISSING)
     return [replace(each, name=flags.get(each.name) or each.name) for each in found]
 
 

@@ -20,7 +20,6 @@ from pytest_rageval.analysis.gate.figures import (
     decide_limit,
     find_figure,
 )
-from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.registry import unit_of
 from pytest_rageval.support.text import counted, format_limit_pair, format_value
 from pytest_rageval.values.gate import (
@@ -64,7 +63,7 @@ def _nothing_counts(run: GateRun, n_reported: int) -> str:
 def _skip_reason(check: Check, run: GateRun, selection: Selection, nothing: str) -> str | None:
     if nothing and not (run.records and check.metric in ERROR_KINDS):
         return nothing
-    info = BUILT_IN.info(check.metric)
+    info = run.registry.info(check.metric)
     if info is not None and info.answer_side and run.retrieval_only:
         return "answer metrics are not gated under --retrieval-only"
     if info is not None and info.judged and not run.judge_configured:

@@ -29,7 +29,7 @@ from pytest_rageval.analysis.gate.figures import (
 from pytest_rageval.analysis.stats.intervals import NO_INTERVAL, Interval
 from pytest_rageval.analysis.stats.paired import holm, minimum_detectable_effect, regression_p
 from pytest_rageval.metrics.built_in import BUILT_IN
-from pytest_rageval.metrics.registry import STAGE_PREFIX, MetricInfo, unit_of
+from pytest_rageval.metrics.registry import STAGE_PREFIX, MetricInfo, Registry, unit_of
 from pytest_rageval.support.text import TOLERANCE, counted, format_limit_pair, format_value
 from pytest_rageval.values.gate import (
     CHANGE_WORDS,
@@ -199,6 +199,7 @@ def check_differences(
     runs: Callable[[], tuple[GateRun, GateRun]],
     *,
     confidence: float,
+    registry: Registry = BUILT_IN,
 ) -> dict[Check, Difference]:
     """Compute the difference that decides each check against the baseline.
 
@@ -208,6 +209,7 @@ def check_differences(
         runs: returns baseline and candidate, for figures of a whole run such as
             ``latency_ms.p95``; not paired, and without an interval.
         confidence: of the proofs, one-sided.
+        registry: the metrics of both runs.
     """
     found = {}
     both = None
@@ -216,8 +218,8 @@ def check_differences(
             continue
         if check.metric == "newly_missed":
             found[check] = _newly_missed(pairs)
-        elif check.metric in BUILT_IN.cases:
-            found[check] = _paired(check, BUILT_IN.cases[check.metric], pairs, confidence)
+        elif check.metric in registry.cases:
+            found[check] = _paired(check, registry.cases[check.metric], pairs, confidence)
         else:
             both = both or runs()
             found[check] = _of_figures(check, *both)

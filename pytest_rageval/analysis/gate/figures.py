@@ -25,7 +25,7 @@ from pytest_rageval.analysis.aggregate.operational import (
 from pytest_rageval.analysis.stats.intervals import quantile_interval
 from pytest_rageval.analysis.stats.paired import minimum_detectable_effect
 from pytest_rageval.metrics.built_in import BUILT_IN
-from pytest_rageval.metrics.registry import STAGE_PREFIX, MetricInfo
+from pytest_rageval.metrics.registry import STAGE_PREFIX, MetricInfo, Registry
 from pytest_rageval.support.text import TOLERANCE
 from pytest_rageval.values.gate import Check, CheckKind, Decide, Proof
 from pytest_rageval.values.numbers import Aggregate, MetricSummary, no_data_reason
@@ -47,6 +47,8 @@ class GateRun:
     timeout_ms: float | None = None
     concurrency: int | None = None
     """Requests in flight at most; None: unknown."""
+    registry: Registry = BUILT_IN
+    """The metrics of the run."""
     extra_figures: Mapping[str, float] = field(default_factory=dict)
 
 
@@ -82,8 +84,8 @@ def find_figure(check: Check, run: GateRun) -> CheckFigure:
         return CheckFigure(estimate=run.extra_figures[check.metric])
     if check.metric.startswith("latency_ms."):
         return _latency_figure(check, run, cases)
-    info = BUILT_IN.info(check.metric)
-    if info is None or info.key in BUILT_IN.cases:
+    info = run.registry.info(check.metric)
+    if info is None or info.key in run.registry.cases:
         return _mean_figure(check, run, cases, info)
     return _run_figure(check, run, cases)
 

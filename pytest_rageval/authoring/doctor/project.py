@@ -107,6 +107,8 @@ def check_case_files(
 
 def check_thresholds(settings: Settings, sets: Sequence[LoadedSet | DatasetError]) -> Finding:
     """Check that the thresholds can be read."""
+    from pytest_rageval.engine.registry import open_registry
+    from pytest_rageval.project.threshold_keys import KnownNames
     from pytest_rageval.project.thresholds import project_thresholds
 
     root = Path(settings.rootdir)
@@ -117,8 +119,11 @@ def check_thresholds(settings: Settings, sets: Sequence[LoadedSet | DatasetError
             root,
             gates=settings.extra_gates,
             judge_configured=settings.judge != "none",
-            categories={case.category for case in cases} if whole else None,
-            tags={tag for case in cases for tag in case.tags} if whole else None,
+            known=KnownNames(
+                registry=open_registry(settings),
+                categories={case.category for case in cases} if whole else None,
+                tags={tag for case in cases for tag in case.tags} if whole else None,
+            ),
         )
     except ConfigError as error:
         return _FOUND.fail("thresholds", _first_lines(error), "mend what it names")

@@ -73,6 +73,7 @@ def command(
     which chunk matched which anchor and why, the arithmetic of each metric, and the reason why the
     others are not applicable.
     """
+    from pytest_rageval.metrics.definitions import stored_registry
     from pytest_rageval.report.explain.case import explain_record
     from pytest_rageval.runs.read import settled
     from pytest_rageval.runs.record_json import to_plain
@@ -90,7 +91,9 @@ def command(
     for record in _choose(stored.records, case, repeat):
         known = record.stored_case or _case_of_file(record)
         scored = settled(stored, record, known)
-        explanation = explain_record(scored, stored.scoring, case=known)
+        explanation = explain_record(
+            scored, stored.scoring, case=known, registry=stored_registry(stored.config)
+        )
         explanation = replace(
             explanation,
             notes=(*stored.notes, *explanation.notes),

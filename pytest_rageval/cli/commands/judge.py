@@ -153,16 +153,23 @@ def _judge(run: str, settings: Settings, *, dry_run: bool, as_json: bool) -> Non
 def _judged(
     stored: StoredRun, settings: Settings, judge: Judge, second: Judge | None
 ) -> list[Rejudged]:
+    from pytest_rageval.engine.registry import open_registry
     from pytest_rageval.engine.rejudge import rejudge
     from pytest_rageval.judges.asking import Judges
 
     found: list[Rejudged] = []
-    watch = JudgeWatch(settings.max_errors)
+    watch, registry = JudgeWatch(settings.max_errors), open_registry(settings)
     chosen = chosen_cases(stored.records, settings)
     for record in stored.records:
         twice = (record.file, record.case_id) in chosen
         judges = Judges(judge, second if twice else None)
-        one = rejudge(record, judges, rubrics=settings.judging.rubrics, scoring=stored.scoring)
+        one = rejudge(
+            record,
+            judges,
+            rubrics=settings.judging.rubrics,
+            scoring=stored.scoring,
+            registry=registry,
+        )
         found.append(one)
         watch.see(one.record)
     return found
@@ -193,12 +200,13 @@ def _document(
 ) -> dict[str, Any]:
     from pytest_rageval.analysis.aggregate.case_groups import count_outcomes
     from pytest_rageval.analysis.aggregate.run import correctness_by_reference
+    from pytest_rageval.engine.registry import open_registry
     from pytest_rageval.engine.rejudge import judged_keys, summarise_judged
     from pytest_rageval.judges.asking import judge_cost
     from pytest_rageval.runs.metrics_document import statistics_document
 
-    records = [one.record for one in found]
-    keys = judged_keys(settings.judging.rubrics, records)
+    records, registry = [one.record for one in found], open_registry(settings)
+    keys = judged_keys(settings.judging.rubrics, registry)
     apart = correctness_by_reference(records) if "correctness" in keys else {}
     judgements = list(_judgements(found))
     second = [judgement for one in found for judgement in one.judged.second]
@@ -209,9 +217,9 @@ def _document(
         "outcomes": count_outcomes(records),
         "verdicts": len(judgements),
         "failures": sum(j.failure is not None for j in judgements),
-        "statistics": statistics_document(summarise_judged(records, keys)),
+        "statistics": statistics_document(summarise_judged(records, keys, registry)),
         "correctness_by_reference": statistics_document(apart) or None,
-        "before": statistics_document(summarise_judged(stored.records, keys)),
+        "before": statistics_document(summarise_judged(stored.records, keys, registry)),
         "second_judge": second[0].judge if second else None,
         "cost": judge_cost([*judgements, *second]),
     }
@@ -224,6 +232,7 @@ def _save(
     found: Sequence[Rejudged],
     document: Mapping[str, Any],
 ) -> str:
+    from pytest_rageval.engine.registry import open_registry
     from pytest_rageval.engine.rejudge import judged_keys, verdict_lines, verdicts_name
     from pytest_rageval.runs.store import write_document, write_text_document
     from pytest_rageval.values.record import SCHEMA_VERSION
@@ -232,7 +241,7 @@ def _save(
     name = _free_name(
         stored.folder, verdicts_name(identity, rubrics, _versions(settings, document))
     )
-    keys = judged_keys(rubrics, [one.record for one in found])
+    keys = judged_keys(rubrics, open_registry(settings))
     lines = "".join(f"{line}\n" for line in verdict_lines(found, keys))
     write_text_document(stored.folder, f"{name}.jsonl", lines)
     path = write_document(

@@ -117,12 +117,14 @@ def _score(
 ) -> tuple[ScoredRun, list[str]]:
     """Score everything, print the JSON document if requested, and return the remaining output."""
     from pytest_rageval.engine.recorded import RecordedRun
+    from pytest_rageval.engine.registry import open_registry
     from pytest_rageval.engine.scored import ScoredRun
 
-    recorded = RecordedRun(cases, responses, settings, judge=judge)
+    registry = open_registry(settings)
+    recorded = RecordedRun(cases, responses, settings, judge=judge, registry=registry)
     watch = JudgeWatch(settings.max_errors)
     with (
-        ScoredRun(settings, run_id=run_id, cases=cases) as scored,
+        ScoredRun(settings, run_id=run_id, cases=cases, registry=registry) as scored,
         closing(JsonList()) if as_json else nullcontext() as items,
     ):
         for record in recorded.records():
@@ -165,7 +167,9 @@ def _page(scored: ScoredRun, folder: Path) -> tuple[str, str]:
 
 
 def _settings(flags: dict[str, Any]) -> Settings:
+    from pytest_rageval.engine.registry import registry_for_runs
     from pytest_rageval.project.discovery import THRESHOLDS
+    from pytest_rageval.project.threshold_keys import KnownNames
     from pytest_rageval.project.thresholds import load_thresholds
     from pytest_rageval.values.settings import TargetSettings
 
@@ -179,12 +183,13 @@ def _settings(flags: dict[str, Any]) -> Settings:
     elif retrieval_only and found.judge != "none":
         raise click.UsageError("--judge: expected no --retrieval-only, which leaves out answers")
     rootdir = Path(found.rootdir)
-    thresholds = load_thresholds(rootdir / THRESHOLDS, display=THRESHOLDS)
+    if rubrics:
+        found = replace(found, judging=replace(found.judging, rubrics=rubrics))
+    known = KnownNames(registry=registry_for_runs(found))
+    thresholds = load_thresholds(rootdir / THRESHOLDS, display=THRESHOLDS, known=known)
     found = replace(found, judged_on=thresholds.judged_on)
     # The target is not asked.
     found = replace(found, target=TargetSettings(), run_id=None, retrieval_only=retrieval_only)
-    if rubrics:
-        found = replace(found, judging=replace(found.judging, rubrics=rubrics))
     return found if k is None else replace(found, k=k, origins={**found.origins, "k": "flag"})
 
 

@@ -146,16 +146,6 @@ class OpenAIJudge:
         """Price of the calls."""
         return self._price
 
-    def metric_keys(self, rubric: str) -> tuple[str, ...]:
-        """Return the metric keys that a rubric gives, also where its verdict fails.
-
-        Raises:
-            ConfigError: the rubric is not valid.
-        """
-        from pytest_rageval.judges.rubrics.load import load_rubric
-
-        return tuple(load_rubric(rubric, root=self._rubric_root).metrics.values())
-
     def forget(self) -> None:
         """Discard the form of request that the endpoint was found to accept."""
         with self._lock:

@@ -17,6 +17,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from pytest_rageval.judges.rubrics.definitions import define_metrics
 from pytest_rageval.judges.rubrics.fence import (
     clean_text,
     derive_boundary,
@@ -33,6 +34,7 @@ from pytest_rageval.judges.rubrics.schema import (
     schema_faults,
 )
 from pytest_rageval.metrics.built_in import BUILT_IN
+from pytest_rageval.metrics.registry import MetricInfo
 from pytest_rageval.support.text import did_you_mean
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.reply import Citation
@@ -99,6 +101,8 @@ class Rubric:
     """Metric key to lowest and highest score."""
     own: bool = False
     """Whether it is a custom rubric, from a file of the user."""
+    definitions: tuple[MetricInfo, ...] = ()
+    """The metrics of a custom rubric; empty: those of the package are in ``BUILT_IN``."""
     alternate: bool = False
     """Whether it is the other wording, for spot checks."""
     path: str = ""
@@ -182,24 +186,28 @@ def _load(name: str, path: Path, shown: str, *, alternate: bool, own: bool) -> R
         path, shown = path.with_suffix(".alternate.jinja"), f"{beside}.alternate.jinja"
     template = _read(path, shown)
     schema = _read_schema(schema_text, f"{beside}.schema.json")
-    found = scales(schema)
+    found = scales(schema, own=own)
     if own and not found:
         raise ConfigError(
             f"{beside}.schema.json: no property is a score, expected at least one number with"
-            " minimum and maximum"
+            " minimum and maximum or an enum, or a boolean"
         )
     prefix = _METRIC_PREFIX.get(name, name)
     metrics = {prop: f"{prefix}.{prop}" if prefix else name for prop in found}
     digest = hashlib.sha256((_frame() + template + schema_text).encode()).hexdigest()
+    version = f"{name}-{digest[:12]}"
+    source = f"{beside}.jinja"
+    defined = define_metrics(schema, metrics, version=version, source=source) if own else ()
     rubric = Rubric(
         name=name,
-        version=f"{name}-{digest[:12]}",
+        version=version,
         template=template,
         schema=schema,
         data=_read_data(template, shown),
         metrics=metrics,
         scales={metrics[prop]: scale for prop, scale in found.items()},
         own=own,
+        definitions=tuple(defined),
         alternate=alternate,
         path=shown,
     )

@@ -22,6 +22,7 @@ from pytest_rageval.judges.rubrics.schema import (
     validator,
 )
 from pytest_rageval.metrics.judged import claim_support
+from pytest_rageval.values.json_documents import number
 from pytest_rageval.values.verdict import (
     Claim,
     JudgeErrorKind,
@@ -245,6 +246,8 @@ def _is_outside(error: ValidationError) -> bool:
     value = error.instance
     if error.validator in {"minimum", "maximum"}:
         return True
+    if error.validator == "enum":
+        return number(value) is not None
     if error.validator != "type" or error.validator_value not in {"number", "integer"}:
         return False
     if isinstance(value, str):

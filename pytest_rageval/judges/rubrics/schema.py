@@ -7,6 +7,7 @@ JSON values, and jsonschema checks them and the replies.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -27,7 +28,19 @@ _COUNT: Final[Schema] = {"type": "integer", "minimum": 0, "description": "a whol
 _LIMIT: Final[Schema] = {"type": "number", "description": "a finite number"}
 _NAMES: Final[Schema] = {"type": "array", "items": {"type": "string"}}
 _NOTES: Final = {"type": _TEXT, "$schema": _TEXT, "title": _TEXT, "description": _TEXT}
-_NUMBER: Final = {"minimum": _LIMIT, "maximum": _LIMIT} | _NOTES
+DIRECTION: Final = "x-direction"
+"""Keyword for the direction in which a score of a user's rubric improves."""
+_WAY: Final[dict[str, Schema]] = {
+    DIRECTION: {"enum": ["higher", "lower", "neutral"], "description": "higher, lower or neutral"}
+}
+_NUMBERS: Final[Schema] = {
+    "type": "array",
+    "items": {"type": "number"},
+    "minItems": 2,
+    "uniqueItems": True,
+    "description": "a list of two numbers or more",
+}
+_NUMBER: Final = {"minimum": _LIMIT, "maximum": _LIMIT, "enum": _NUMBERS} | _WAY | _NOTES
 _KEYWORDS: Final[Mapping[str, Mapping[str, Schema]]] = {
     "object": {
         "properties": {"type": "object", "minProperties": 1, "description": "at least one"},
@@ -37,7 +50,7 @@ _KEYWORDS: Final[Mapping[str, Mapping[str, Schema]]] = {
     | _NOTES,
     "array": {"items": {}, "minItems": _COUNT, "maxItems": _COUNT} | _NOTES,
     "string": {"enum": {**_NAMES, "minItems": 1, "description": "a list of strings"}} | _NOTES,
-    "boolean": _NOTES,
+    "boolean": _WAY | _NOTES,
     "number": _NUMBER,
     "integer": _NUMBER,
 }
@@ -70,6 +83,8 @@ def schema_faults(schema: object, at: str = "", depth: int = 0) -> Iterator[str]
     sound = {key: value for key, value in schema.items() if _is_sound(kind, key, value)}
     yield from _keyword_faults(schema, sound, kind, where)
     ends = {"minimum", "maximum"} & sound.keys()
+    if kind != "string" and "enum" in sound and ends:
+        yield f"{where}: enum and {min(ends)} came, expected one of them"
     if at and depth == 1 and len(ends) == 1 == len({"minimum", "maximum"} & schema.keys()):
         missing = "maximum" if "minimum" in ends else "minimum"
         yield f"{where}: {missing} is missing; a score has both ends of its scale"
@@ -140,18 +155,27 @@ def _validator_class() -> type[Validator]:
     return made
 
 
-def scales(schema: Schema) -> dict[str, Scale]:
-    """Return the scale of each top-level property that is a score: a number with both ends."""
-    return {
-        name: (float(inner["minimum"]), float(inner["maximum"]))
-        for name, inner in schema["properties"].items()
-        if is_scale(inner)
-    }
+def scales(schema: Schema, *, own: bool = False) -> dict[str, Scale]:
+    """Return the scale of each top-level property that is a score.
+
+    Args:
+        schema: of a rubric.
+        own: whether it is a user's rubric, of which a boolean is a score of 0 or 1, too.
+    """
+    found: dict[str, Scale] = {}
+    for name, inner in schema["properties"].items():
+        if is_scale(inner):
+            ends = inner.get("enum") or (inner["minimum"], inner["maximum"])
+            found[name] = (float(min(ends)), float(max(ends)))
+        elif own and inner["type"] == "boolean":
+            found[name] = (0.0, 1.0)
+    return found
 
 
 def is_scale(schema: Schema) -> bool:
-    """Return whether a schema is that of a number with both ends of its scale."""
-    return schema["type"] in {"number", "integer"} and {"minimum", "maximum"} <= schema.keys()
+    """Return whether a schema is that of a number with both ends of its scale, or with a list."""
+    numeric = schema["type"] in {"number", "integer"}
+    return numeric and ("enum" in schema or {"minimum", "maximum"} <= schema.keys())
 
 
 def asked_schema(schema: Schema, request: JudgeRequest, *, conditional: bool) -> dict[str, Any]:
@@ -193,7 +217,7 @@ def response_schema(schema: Schema) -> dict[str, Any]:
     Every property is required and no other is allowed, as strict modes demand; replies are checked
     by the rubric's own schema, which may require less.
     """
-    strict = {key: value for key, value in schema.items() if key != "$schema"}
+    strict = {key: value for key, value in schema.items() if key not in {"$schema", DIRECTION}}
     if schema["type"] == "object":
         properties = {name: response_schema(s) for name, s in schema["properties"].items()}
         strict |= {
@@ -217,7 +241,7 @@ def describe_shape(schema: Schema) -> str:
         count = f" ({counted(low, 'item')})" if low == high else ""
         return f"[{describe_shape(schema['items'])}, ...]{count}"
     if "enum" in schema:
-        return " or ".join(f'"{name}"' for name in schema["enum"])
+        return " or ".join(json.dumps(one, ensure_ascii=False) for one in schema["enum"])
     return {"boolean": "true or false", "string": "string"}.get(kind) or describe_number(schema)
 
 

@@ -14,6 +14,7 @@ from pytest_rageval.metrics.answer import (
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.context import score_context, score_tokens
 from pytest_rageval.metrics.matching import document_key
+from pytest_rageval.metrics.registry import MetricInfo, Registry
 from pytest_rageval.metrics.retrieval import (
     anchor_ranking,
     document_ranking,
@@ -80,7 +81,11 @@ _AS_RECORDED: Final = "as recorded; without the case its arithmetic cannot be sh
 
 
 def explain_record(
-    record: CaseRecord, settings: ScoreSettings, *, case: Case | None = None
+    record: CaseRecord,
+    settings: ScoreSettings,
+    *,
+    case: Case | None = None,
+    registry: Registry = BUILT_IN,
 ) -> Explanation:
     """Explain one record.
 
@@ -88,6 +93,7 @@ def explain_record(
         record: as stored; matches of its chunks were decided from their full text and are kept.
         settings: matching settings of the run.
         case: the case as asked, if the record does not contain it.
+        registry: the metrics of the run.
     """
     case = record.stored_case or case
     chunks = explain_chunks(case, record, settings)
@@ -100,7 +106,12 @@ def explain_record(
         groups = explain_groups(case, golds, reported=chunks is not None)
         irrelevant = explain_irrelevant(case, chunks, record.k)
         citations = explain_citations(case, record, settings)
-    metrics = _metrics(record, case, settings, chunks, golds, citations)
+    figures, before = _all_figures(record, case, settings, chunks, golds, citations)
+    order = [key for key in registry.cases if key in record.metrics]
+    order += [key for key in record.metrics if key not in registry.cases]
+    metrics = tuple(
+        _metric(key, registry.info(key), record, figures.get(key), before.get(key)) for key in order
+    )
     return Explanation(
         record=record,
         stage_meaning=STAGE_MEANING.get(record.failure_stage) if record.failure_stage else None,
@@ -135,14 +146,15 @@ def _notes(case: Case | None, metrics: Sequence[MetricReason]) -> list[str]:
     return notes
 
 
-def _metrics(
+def _all_figures(
     record: CaseRecord,
     case: Case | None,
     settings: ScoreSettings,
     chunks: Sequence[ChunkReason] | None,
     golds: Sequence[AnchorReason],
     citations: Sequence[CitationReason] | None,
-) -> tuple[MetricReason, ...]:
+) -> tuple[dict[str, Figure], dict[str, Figure]]:
+    """Return the figures of metrics, and those before reranking, by key."""
     sentences = {**abstention_sentences(record), **scope_sentences(record, golds)}
     if chunks is not None:
         sentences |= list_sentences(chunks, record.k)
@@ -157,10 +169,7 @@ def _metrics(
         if citations is not None:
             sentences |= citation_sentences(case, golds, citations)
     figures = _figures(sentences, computed_scores(record, case, settings))
-    figures |= EMBEDDING_FIGURES | judged_figures(record)
-    order = [*(key for key in BUILT_IN.cases if key in record.metrics)]
-    order += [key for key in record.metrics if key not in BUILT_IN.cases]
-    return tuple(_metric(key, record, figures.get(key), before.get(key)) for key in order)
+    return figures | EMBEDDING_FIGURES | judged_figures(record), before
 
 
 def _figures(sentences: Mapping[str, str], scores: Mapping[str, float]) -> dict[str, Figure]:
@@ -168,9 +177,13 @@ def _figures(sentences: Mapping[str, str], scores: Mapping[str, float]) -> dict[
 
 
 def _metric(
-    key: str, record: CaseRecord, figure: Figure | None, before: Figure | None
+    key: str,
+    info: MetricInfo | None,
+    record: CaseRecord,
+    figure: Figure | None,
+    before: Figure | None,
 ) -> MetricReason:
-    value, info = record.metrics[key], BUILT_IN.cases.get(key)
+    value = record.metrics[key]
     status: MetricStatus = "scored"
     computed = None
     if value is not None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from pytest_rageval.metrics.built_in import BUILT_IN
-from pytest_rageval.metrics.registry import MetricInfo, unit_of
+from pytest_rageval.metrics.registry import MetricInfo, Registry, unit_of
 from pytest_rageval.report.html.values import (
     ChangeView,
     CheckView,
@@ -32,11 +32,13 @@ _GROUPS_SHOWN: Final = 60
 """Maximum groups of one kind: hundreds of tags are unreadable as a heat map."""
 
 
-def known_metrics(metrics: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+def known_metrics(
+    metrics: Mapping[str, Any], registry: Registry = BUILT_IN
+) -> dict[str, Mapping[str, Any]]:
     """Return the statistics of the metrics that applied to any case, in order."""
     found = part(metrics, "statistics")
-    order = [key for key in BUILT_IN.cases if key in found]
-    order += [key for key in found if key not in BUILT_IN.cases and isinstance(key, str)]
+    order = [key for key in registry.cases if key in found]
+    order += [key for key in found if key not in registry.cases and isinstance(key, str)]
     return {
         key: part(found, key)
         for key in order
@@ -45,7 +47,10 @@ def known_metrics(metrics: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
 
 
 def view_metrics(
-    metrics: Mapping[str, Any], gate: Mapping[str, Any], changes: Mapping[str, ChangeView]
+    metrics: Mapping[str, Any],
+    gate: Mapping[str, Any],
+    changes: Mapping[str, ChangeView],
+    registry: Registry = BUILT_IN,
 ) -> tuple[MetricView, ...]:
     """Show every mean with its interval, its limits and its change since the baseline."""
     limits: dict[str, list[Mapping[str, Any]]] = {}
@@ -53,18 +58,18 @@ def view_metrics(
         if text(result, "check", "table") == "overall":
             limits.setdefault(text(result, "check", "metric"), []).append(result)
     return tuple(
-        _metric(key, found, limits.get(key, ()), changes.get(key))
-        for key, found in known_metrics(metrics).items()
+        _metric(key, registry.info(key), found, limits.get(key, ()), changes.get(key))
+        for key, found in known_metrics(metrics, registry).items()
     )
 
 
 def _metric(
     key: str,
+    info: MetricInfo | None,
     found: Mapping[str, Any],
     checks: Iterable[Mapping[str, Any]],
     change: ChangeView | None,
 ) -> MetricView:
-    info = BUILT_IN.cases.get(key)
     mean = number(found, "mean")
     low, high = number(found, "low"), number(found, "high")
     limits = tuple(_limit(result, info) for result in checks)
@@ -80,7 +85,7 @@ def _metric(
         change=change,
         places=_places(low, mean, high, info),
         better=_BETTER[info.direction] if info is not None else "",
-        headline=key in HEADLINE or bool(limits),
+        headline=key in HEADLINE or bool(limits) or (info is not None and not info.built_in),
     )
 
 
@@ -165,37 +170,42 @@ def _check_interval(result: Mapping[str, Any]) -> str:
 # --- groups ------------------------------------------------------------------------------------
 
 
-def view_heat_maps(metrics: Mapping[str, Any]) -> tuple[HeatMap, ...]:
+def view_heat_maps(
+    metrics: Mapping[str, Any], registry: Registry = BUILT_IN
+) -> tuple[HeatMap, ...]:
     """Show the means of each category, tag and difficulty."""
-    keys = [key for key in HEADLINE if key in known_metrics(metrics)]
-    maps = (_heat_map(title, part(metrics, name), keys) for name, title in _GROUPS)
+    known = known_metrics(metrics, registry)
+    infos = [registry.cases[key] for key in (*HEADLINE, *registry.own_cases) if key in known]
+    maps = (_heat_map(title, part(metrics, name), infos) for name, title in _GROUPS)
     return tuple(found for found in maps if found.rows and found.columns)
 
 
-def _heat_map(title: str, groups: Mapping[str, Any], keys: Iterable[str]) -> HeatMap:
+def _heat_map(title: str, groups: Mapping[str, Any], infos: Iterable[MetricInfo]) -> HeatMap:
     columns = [
-        key
-        for key in keys
-        if any(count(group, "statistics", key, "n") for group in groups.values())
+        info
+        for info in infos
+        if any(count(group, "statistics", info.key, "n") for group in groups.values())
     ]
     largest = sorted(groups, key=lambda name: (-count(groups[name], "total_tests"), name))
     kept = set(largest[:_GROUPS_SHOWN])
     return HeatMap(
         title=title,
-        columns=tuple((key, BUILT_IN.cases[key].title) for key in columns),
+        columns=tuple((info.key, info.title) for info in columns),
         rows=tuple(
             (
                 name,
                 count(groups[name], "total_tests"),
-                tuple(_heat_cell(key, part(groups[name], "statistics", key)) for key in columns),
+                tuple(
+                    _heat_cell(info, part(groups[name], "statistics", info.key)) for info in columns
+                ),
             )
             for name in sorted(kept)
         ),
     )
 
 
-def _heat_cell(key: str, found: Mapping[str, Any]) -> HeatCell:
-    mean, info = number(found, "mean"), BUILT_IN.cases[key]
+def _heat_cell(info: MetricInfo, found: Mapping[str, Any]) -> HeatCell:
+    mean = number(found, "mean")
     if mean is None:
         return HeatCell(text="-", level="", n=0)
     place = place_on_scale(mean, info)

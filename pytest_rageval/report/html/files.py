@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from pytest_rageval.analysis.two_runs import RunComparison, compare_runs
+from pytest_rageval.metrics.definitions import stored_registry
 from pytest_rageval.report.html.page import render_report
 from pytest_rageval.report.html.values import ReportOptions
 from pytest_rageval.report.html.view import view_report
@@ -26,7 +27,8 @@ def with_metrics(run: StoredRun) -> StoredRun:
     from pytest_rageval.analysis.aggregate.run import aggregate
     from pytest_rageval.runs.metrics_document import metrics_document
 
-    numbers = aggregate(run.records, path_case=run.settings.path_case)
+    registry = stored_registry(run.config)
+    numbers = aggregate(run.records, registry=registry, path_case=run.settings.path_case)
     facts = {"run_id": run.run_id, "timestamp": str(run.config.get("timestamp", ""))}
     return replace(run, metrics=metrics_document(numbers, facts))
 

@@ -21,7 +21,7 @@ from pytest_rageval.report.text.comparison import (
     p_text,
     pairing_text,
 )
-from pytest_rageval.report.text.summary import HEADLINE, change_text, interval_text
+from pytest_rageval.report.text.summary import change_text, interval_text, is_headline
 from pytest_rageval.support.text import counted, format_value
 from pytest_rageval.values.json_documents import count, number, text
 from pytest_rageval.values.run import StoredRun
@@ -55,7 +55,7 @@ def run_cell(run: StoredRun) -> str:
 
 def _metric(key: str, found: Mapping[str, Any]) -> tuple[str, ...]:
     mean = number(found, "mean")
-    if key not in HEADLINE or mean is None:
+    if not is_headline(key) or mean is None:
         return ()
     interval = interval_text(number(found, "low"), number(found, "high"))
     return key, str(count(found, "n")), format_value(mean), interval

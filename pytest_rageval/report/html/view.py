@@ -16,6 +16,8 @@ from pytest_rageval.analysis.compare.settings import compared_config, shown
 from pytest_rageval.analysis.trend import TrendRun, differences
 from pytest_rageval.analysis.two_runs import RunComparison
 from pytest_rageval.metrics.built_in import BUILT_IN
+from pytest_rageval.metrics.definitions import stored_registry
+from pytest_rageval.metrics.registry import MetricInfo, Registry
 from pytest_rageval.report.html.cases import case_key, view_cases
 from pytest_rageval.report.html.charts import ChartPoint, forest_plot, latency_bars, trend_panel
 from pytest_rageval.report.html.figures import (
@@ -102,8 +104,9 @@ def view_report(
     changes = {}
     if baseline is not None:
         beyond = _beyond_limits(run.gate, baseline.base.run_id)
-        changes = view_changes(baseline.comparison, beyond)
-    metrics = view_metrics(run.metrics, run.gate, changes)
+        changes = view_changes(baseline.comparison, baseline.registry, beyond)
+    registry = stored_registry(run.config)
+    metrics = view_metrics(run.metrics, run.gate, changes, registry)
     headline = [row for row in metrics if row.headline]
     latency = view_latency(run.metrics)
     verdict = text(run.gate, "verdict")
@@ -124,7 +127,7 @@ def view_report(
         else view_comparison(baseline, cases.anchors, redact=chosen.redact),
         metrics=metrics,
         forest=forest_plot(headline, baseline="" if baseline is None else baseline.base.run_id),
-        heat_maps=view_heat_maps(run.metrics),
+        heat_maps=view_heat_maps(run.metrics, registry),
         trend=view_trend(history, run.run_id),
         latency=latency,
         concurrency=run.concurrency,
@@ -183,8 +186,11 @@ def view_trend(runs: Sequence[StoredRun], current: str) -> Trend | None:
     shown = [run for run in runs if run.metrics]
     if len(shown) < 2:
         return None
-    present = {key for run in shown for key in known_metrics(run.metrics)}
-    keys = [key for key in dict.fromkeys([*_FIRST, *HEADLINE]) if key in present][:_PANELS]
+    registry = stored_registry(*(run.config for run in shown))
+    present = {key for run in shown for key in known_metrics(run.metrics, registry)}
+    own = [key for key in registry.own_cases if key in present]
+    ours = [key for key in dict.fromkeys([*_FIRST, *HEADLINE]) if key in present]
+    keys = [*ours[:_PANELS], *own[:_PANELS]]
     breaks = {key: _breaks(shown, key) for key in keys}
     return Trend(
         columns=tuple(keys),
@@ -205,7 +211,7 @@ def view_trend(runs: Sequence[StoredRun], current: str) -> Trend | None:
                 [
                     ChartPoint(
                         run_id=run.run_id,
-                        place=place_on_scale(_mean(run.metrics, key), BUILT_IN.cases[key]),
+                        place=place_on_scale(_mean(run.metrics, key), registry.cases[key]),
                         text=format_value(_mean(run.metrics, key)),
                         breaks=bool(names),
                         current=run.run_id == current,
@@ -272,21 +278,24 @@ def _beyond_limits(gate: Mapping[str, Any], base: str) -> frozenset[str]:
     )
 
 
-def view_changes(comparison: Comparison, beyond: Collection[str] = ()) -> dict[str, ChangeView]:
+def view_changes(
+    comparison: Comparison, registry: Registry = BUILT_IN, beyond: Collection[str] = ()
+) -> dict[str, ChangeView]:
     """Show the change of each metric over the paired cases.
 
     Args:
         comparison: with the baseline.
+        registry: the metrics of both runs.
         beyond: metrics whose change is past a limit, in the words of ``rageval compare``.
     """
     return {
-        key: _change(change, past_limit=key in beyond)
+        key: _change(change, registry.info(key), past_limit=key in beyond)
         for key, change in comparison.metrics.items()
         if change.base is not None and change.delta is not None
     }
 
 
-def _change(change: MetricChange, *, past_limit: bool) -> ChangeView:
+def _change(change: MetricChange, info: MetricInfo | None, *, past_limit: bool) -> ChangeView:
     interval = "-"
     if change.low is not None and change.high is not None:
         interval = f"{change.low:+.2f} to {change.high:+.2f}"
@@ -297,7 +306,7 @@ def _change(change: MetricChange, *, past_limit: bool) -> ChangeView:
         p="-" if change.p is None else f"{change.p:.2g}",
         verdict=verdict_word(change, past_limit=past_limit),
         n=change.n,
-        place=place_on_scale(change.base, BUILT_IN.cases.get(change.key)),
+        place=place_on_scale(change.base, info),
     )
 
 

@@ -15,7 +15,6 @@ from typing import Final
 
 from pytest_rageval.analysis.aggregate.target_faults import group_errors
 from pytest_rageval.analysis.trust.reliability import reliability_lines, worst_disagreements
-from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.registry import unit_of
 from pytest_rageval.report.matching import rules_text
 from pytest_rageval.report.text.lines import detectable_size
@@ -118,7 +117,7 @@ def _metric_table(view: SummaryView) -> Iterator[str]:
         f"| metric | n | mean | {percent} | n/a | errors |{versus[0]}",
         f"|---|---:|---:|---|---:|---:|{versus[1]}",
     )
-    for key in BUILT_IN.cases:
+    for key in view.registry.cases:
         summary = view.aggregate.metrics.get(key)
         if summary is None or (summary.n == 0 and summary.n_error == 0):
             continue

@@ -16,7 +16,7 @@ from pytest_rageval.analysis.compare.settings import ConfigDifference, shown
 from pytest_rageval.analysis.two_runs import RunComparison
 from pytest_rageval.metrics.registry import unit_of
 from pytest_rageval.report.text.lines import Line, Style, check_lines, fit_line, wrapped
-from pytest_rageval.report.text.summary import HEADLINE, change_text
+from pytest_rageval.report.text.summary import change_text, is_headline
 from pytest_rageval.support.text import clean, counted, cut_columns, format_value
 from pytest_rageval.values.gate import CHANGE_WORDS, CheckResult
 from pytest_rageval.values.json_documents import part
@@ -234,7 +234,7 @@ BEYOND_TEXT: Final = f"{BEYOND}: past the limit of thresholds.toml, and not prov
 
 def is_shown(change: MetricChange) -> bool:
     """Whether a metric is shown by default: a headline, or one that changed."""
-    return change.key in HEADLINE or change.verdict in {"better", "worse"}
+    return is_headline(change.key) or change.verdict in {"better", "worse"}
 
 
 def _row(cells: tuple[str, str, str, str, str, str, str, str], width: int) -> str:

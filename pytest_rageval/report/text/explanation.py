@@ -39,6 +39,7 @@ _LEVELS: Final = {
     "embedding": "vectors",
     "answer": "answer",
     "judged": "judge",
+    "own": "the project's",
     "other": "other",
 }
 _ROLES: Final[dict[str, Style]] = {"relevant": "green", "irrelevant": "red", "undecided": "yellow"}

@@ -7,7 +7,7 @@ from typing import Final
 
 from pytest_rageval.analysis.compare.settings import shown
 from pytest_rageval.analysis.trend import TrendPoint, TrendQuery
-from pytest_rageval.metrics.built_in import BUILT_IN
+from pytest_rageval.metrics.definitions import stored_registry
 from pytest_rageval.metrics.registry import unit_of
 from pytest_rageval.report.text.lines import Line
 from pytest_rageval.report.text.summary import interval_text
@@ -33,7 +33,8 @@ def sync_lines(
 
 def trend_lines(query: TrendQuery, points: Sequence[TrendPoint]) -> Iterator[Line]:
     """Yield the figures of a metric over runs, oldest first, with a line where they break."""
-    info = BUILT_IN.info(query.metric)
+    registry = stored_registry(*(point.run.config for point in points))
+    info = registry.info(query.metric)
     where = f", {query.scope} {clean(query.group)}" if query.group else ""
     ways = {"higher": ", higher is better", "lower": ", lower is better"}
     way = ways.get(info.direction, "") if info else ""

@@ -19,7 +19,7 @@ from pytest_rageval.analysis.trust.reliability import (
     worst_disagreements,
 )
 from pytest_rageval.metrics.built_in import BUILT_IN
-from pytest_rageval.metrics.registry import unit_of
+from pytest_rageval.metrics.registry import Registry, unit_of
 from pytest_rageval.metrics.scoring import below_pass_line
 from pytest_rageval.report.explain.verdict import missing_facts, unsupported_claims
 from pytest_rageval.report.matching import rules_text
@@ -62,7 +62,13 @@ HEADLINE = (
     "groundedness",
     "correctness",
 )
-"""Metrics shown by default; others appear if they are gated or with ``-v``."""
+"""Built-in metrics shown by default; others appear if they are gated or with ``-v``."""
+
+
+def is_headline(key: str) -> bool:
+    """Return whether a metric of a case is shown by default, as every own one is."""
+    return key in HEADLINE or key not in BUILT_IN.cases
+
 
 GROUP_COLUMNS = (
     ("hit_at_k", "hit"),
@@ -109,6 +115,8 @@ class SummaryView:
     """The names by which commands take the run, and the way to run it again."""
     report: str = ""
     """Displayed path of the report page; empty: none was written."""
+    registry: Registry = BUILT_IN
+    """The metrics of the run."""
     concurrency: int | None = None
     """Requests in flight at most while the latency was measured; None: unknown."""
     changes: Mapping[str, float] = field(default_factory=dict)
@@ -210,9 +218,9 @@ def _metric_table(view: SummaryView, width: int, verbosity: int) -> Iterator[Lin
     if width >= NARROW:
         head = table.row("metric", "n", "value", percent, "limit", view.versus)
         yield ((head.rstrip(), "dim"),)
-    for key in BUILT_IN.cases:
+    for key in view.registry.cases:
         summary = view.aggregate.metrics.get(key)
-        shown = key in HEADLINE or verbosity > 0
+        shown = is_headline(key) or verbosity > 0
         if summary is None or not (key in checks or (shown and summary.n)):
             continue
         rows = {key: summary}
@@ -240,7 +248,7 @@ def _run_rows(
     if view.aggregate.errored:
         rows["error_rate"] = view.aggregate.rates.get("error_rate")
     for metric, results in checks.items():
-        if metric not in BUILT_IN.cases and metric not in rows:
+        if metric not in view.registry.cases and metric not in rows:
             # A skipped check has no estimate, but the run may have the figure.
             rows[metric] = view.aggregate.rates.get(metric, results[0].estimate)
     for metric, value in rows.items():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 import threading
@@ -289,22 +288,6 @@ def test_a_rubric_that_does_not_exist_is_refused(open_judge: OpenJudge) -> None:
     with pytest.raises(ConfigError, match="groundednes"):
         judge.judge("groundednes", REQUEST)
     assert server.asked == []
-
-
-def test_the_metrics_of_a_users_rubric_are_known_before_any_verdict(tmp_path: Path) -> None:
-    schema = {
-        "type": "object",
-        "properties": {"warmth": {"type": "number", "minimum": 0, "maximum": 1}},
-        "required": ["warmth"],
-    }
-    (tmp_path / "tone.jinja").write_text("Rate the tone.", encoding="utf-8")
-    (tmp_path / "tone.schema.json").write_text(json.dumps(schema), encoding="utf-8")
-    with model_judge(
-        "judge", JudgeSettings(), environ={}, needs_key=False, rubric_root=tmp_path
-    ) as judge:
-        assert judge.metric_keys("tone.jinja") == ("tone.warmth",)
-        with pytest.raises(ConfigError, match="no such file"):
-            judge.metric_keys("other.jinja")
 
 
 def test_the_alternate_wording_asks_otherwise_and_is_kept_apart() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -481,3 +482,31 @@ def test_any_text_is_read_without_an_exception(text: str) -> None:
     for rubric in RUBRICS:
         found = read(rubric, text)
         assert isinstance(found, JudgeFailure | Verdict)
+
+
+# --- scores of a user's rubric -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({"kind": True, "level": 3}, {"tone.kind": 1.0, "tone.level": 3.0}),
+        ({"kind": False, "level": "1"}, {"tone.kind": 0.0, "tone.level": 1.0}),
+        ({"kind": True, "level": 2}, "out_of_range"),
+        ({"kind": 1, "level": 3}, "unparseable"),
+        ({"level": 3}, "unparseable"),
+    ],
+)
+def test_booleans_and_listed_numbers_are_scores_of_a_users_rubric(
+    tmp_path: Path, given: dict[str, Any], expected: object
+) -> None:
+    schema = {
+        "type": "object",
+        "properties": {"kind": {"type": "boolean"}, "level": {"type": "integer", "enum": [1, 3]}},
+        "required": ["kind", "level"],
+    }
+    (tmp_path / "tone.jinja").write_text("Rate the tone.", encoding="utf-8")
+    (tmp_path / "tone.schema.json").write_text(json.dumps(schema), encoding="utf-8")
+    rubric = load_rubric("tone.jinja", root=tmp_path)
+    found = parse_reply(rubric, json.dumps(given), JudgeRequest(question="q", answer="a"))
+    assert (found.kind if isinstance(found, JudgeFailure) else found.scores) == expected

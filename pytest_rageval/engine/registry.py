@@ -1,0 +1,52 @@
+"""The registry of a project: the built-in metrics and those that its settings name.
+
+A new source of metrics is added to ``_definitions``, and nowhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pytest_rageval.metrics.built_in import BUILT_IN
+from pytest_rageval.metrics.definitions import stored_registry
+from pytest_rageval.metrics.registry import MetricInfo, Registry
+from pytest_rageval.values.errors import ConfigError
+from pytest_rageval.values.settings import Settings
+from pytest_rageval.values.verdict import RUBRICS
+
+
+def open_registry(settings: Settings) -> Registry:
+    """Return the registry of a project.
+
+    Raises:
+        ConfigError: a rubric cannot be read, or a metric has a name that is taken.
+    """
+    found = tuple(_definitions(settings))
+    return BUILT_IN.with_(found) if found else BUILT_IN
+
+
+def registry_for_runs(settings: Settings, *configs: Mapping[str, Any]) -> Registry:
+    """Return the registry in which a project reads stored runs.
+
+    It has the metrics that the runs define, then those of the project if they can be read: a
+    stored run needs no rubric file.
+
+    Args:
+        settings: of the project.
+        configs: ``config.json`` of the runs; of two definitions of a key the later one holds.
+    """
+    try:
+        project = open_registry(settings)
+    except ConfigError:
+        project = BUILT_IN
+    return stored_registry(*configs, project=project)
+
+
+def _definitions(settings: Settings) -> Iterator[MetricInfo]:
+    own = [name for name in dict.fromkeys(settings.judging.rubrics) if name not in RUBRICS]
+    if own:  # reading a rubric imports heavy libraries
+        from pytest_rageval.judges.rubrics.load import load_rubric
+
+        for name in own:
+            yield from load_rubric(name, root=settings.rootdir).definitions
