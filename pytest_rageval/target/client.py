@@ -244,6 +244,13 @@ class HttpRagClient:
 
     def _timed(self, http: httpx.Client, request: Request) -> Attempt:
         started = ended = self._clock()
+        sending = False
+
+        def note_start() -> None:
+            # After the connection is made, since this thread may then wait for its turn to compute.
+            nonlocal started, sending
+            if not sending:
+                started, sending = self._clock(), True
 
         def note_time() -> None:
             # Before this thread waits for its turn to compute, which does not count as the target's
@@ -263,7 +270,7 @@ class HttpRagClient:
             reader = StreamReader(self._stream, lambda: (ended - started) * 1000)
             request = replace(request, on_piece=reader.feed)
         sent_at = time.time()
-        with within(self._target.timeout_s, note_time) as deadline:
+        with within(self._target.timeout_s, note_time, note_start) as deadline:
             done = attempt(http, request, timeout_text)
         if done.status is None:
             note_time()

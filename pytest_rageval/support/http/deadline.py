@@ -32,6 +32,8 @@ class Deadline:
     at_s: float
     on_read: Callable[[], object] | None = None
     """Called after each piece of the reply."""
+    on_write: Callable[[], object] | None = None
+    """Called before each piece of the request."""
 
     @property
     def passed(self) -> bool:
@@ -40,9 +42,13 @@ class Deadline:
 
 
 @contextmanager
-def within(seconds: float, on_read: Callable[[], object] | None = None) -> Iterator[Deadline]:
+def within(
+    seconds: float,
+    on_read: Callable[[], object] | None = None,
+    on_write: Callable[[], object] | None = None,
+) -> Iterator[Deadline]:
     """Limit all work of a client of ``mind_deadlines`` on this thread."""
-    deadline = Deadline(time.monotonic() + seconds, on_read)
+    deadline = Deadline(time.monotonic() + seconds, on_read, on_write)
     _current.deadline = deadline
     try:
         yield deadline
@@ -156,6 +162,9 @@ class _Stream(httpcore.NetworkStream):
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
         left = _left(timeout, httpcore.WriteTimeout)
+        deadline: Deadline | None = getattr(_current, "deadline", None)
+        if deadline is not None and deadline.on_write is not None:
+            deadline.on_write()
         # Small buffers fit into that of the socket.
         with waiting() if len(buffer) > _BUFFERED_BYTES else nullcontext():
             self._stream.write(buffer, left)
