@@ -24,7 +24,7 @@ from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.deciding import ReportedParts
 from pytest_rageval.metrics.registry import Registry
 from pytest_rageval.metrics.scoring import score_settings
-from pytest_rageval.metrics.view import read_citations, read_markers, text_citations
+from pytest_rageval.metrics.view import read_markers, text_citations
 from pytest_rageval.project.case_reader import CaseReader, LocatedCase
 from pytest_rageval.project.case_variables import sent_fields
 from pytest_rageval.project.field_names import ALIASES
@@ -121,9 +121,10 @@ class RecordedResponses:
                 chunks = response.retrieved_chunks
                 response = read_markers(response, chunks, scoring)
                 parts.add(chunks or ())
-                cited = cited or read_citations(response, chunks) is not None
-                if in_text and not cited_in_text:
-                    cited_in_text = any(text_citations(response.answer, chunks))
+                if not cited or (in_text and not cited_in_text):
+                    written = any(text_citations(response.answer, chunks))
+                    cited = cited or written or response.references is not None
+                    cited_in_text = in_text and (cited_in_text or written)
             found = parts.headings and (not paged or (parts.texts and parts.pages))
             if found and cited and (cited_in_text or not in_text):
                 break

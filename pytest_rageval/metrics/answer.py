@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Final
 
-from pytest_rageval.metrics.matching import citation_in_chunk, citation_points_into
+from pytest_rageval.metrics.deciding import cited_golds
+from pytest_rageval.metrics.matching import citation_in_chunk
 from pytest_rageval.metrics.view import (
     FAILED,
     CaseView,
@@ -26,15 +27,21 @@ SUPPORT_METRICS: Final = ("citation_support_precision", "citation_support_recall
 _NO_CITATION: Final = NotApplicable("The answer cites nothing.")
 _UNCITED_TEXT: Final = NotApplicable("The answer cites nothing in its text.")
 _NOT_REPORTED: Final = NotApplicable("The target reports no citations.")
+_UNDECIDED: Final = NotApplicable("A cited chunk cannot be compared with the evidence of the case.")
 
 
 def score_citations(view: CaseView) -> Scores:
     """Score attribution, citations in context and the handling of recency conflicts."""
-    cited = [_golds_at(view, citation) for citation in view.citations or ()]
+    chunks = view.chunks or ()
+    found = [cited_golds(c, view.case, chunks, view.settings) for c in view.citations or ()]
+    cited = [golds for golds in found if golds is not None]
+    blocked = _blocked(view)
+    if len(cited) < len(found):
+        blocked = blocked or _UNDECIDED
     return {
-        **_attribution(view, cited),
+        **_attribution(view, cited, blocked),
         "citation_in_context_rate": _in_context(view),
-        "recency_conflict_accuracy": _recency(view, _NOTHING.union(*cited)),
+        "recency_conflict_accuracy": _recency(view, _NOTHING.union(*cited), blocked),
     }
 
 
@@ -45,16 +52,10 @@ def _blocked(view: CaseView) -> Score | None:
     return _NOT_REPORTED if view.citations is None else None
 
 
-def _golds_at(view: CaseView, citation: Citation) -> frozenset[int]:
-    case = view.settings.path_case
-    golds = view.case.gold_supports
-    return frozenset(
-        [i for i, gold in enumerate(golds) if citation_points_into(citation, gold, case)]
-    )
-
-
-def _attribution(view: CaseView, cited: Sequence[frozenset[int]]) -> dict[str, Score]:
-    blocked = gold_population(view.case) or _blocked(view)
+def _attribution(
+    view: CaseView, cited: Sequence[frozenset[int]], blocked: Score | None
+) -> dict[str, Score]:
+    blocked = gold_population(view.case) or blocked
     if blocked is not None:
         return dict.fromkeys(_ATTRIBUTION, blocked)
     found = _NOTHING.union(*cited)
@@ -81,11 +82,8 @@ def _in_context(view: CaseView) -> Score:
     return sum(held) / len(held)
 
 
-def _recency(view: CaseView, cited: Collection[int]) -> Score:
-    outside = gold_population(view.case) or _rule_missing(view)
-    if outside is not None:
-        return outside
-    blocked = _blocked(view)
+def _recency(view: CaseView, cited: Collection[int], blocked: Score | None) -> Score:
+    blocked = gold_population(view.case) or _rule_missing(view) or blocked
     if blocked is not None:
         return blocked
     if view.case.recency_conflict_rule == "cite_newer":

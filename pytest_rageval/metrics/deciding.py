@@ -13,15 +13,17 @@ from typing import Final
 
 from pytest_rageval.metrics.matching import (
     anchor_segments,
+    citation_points_into,
     document_key,
     matches_anchor,
+    norm_heading,
     norm_path,
     order_chunks,
     same_document,
 )
 from pytest_rageval.values.case import Anchor, Case, MatchingMode
 from pytest_rageval.values.record import CaseRecord, Reported, ScoreSettings
-from pytest_rageval.values.reply import MATCH_RULES, MatchRule, RetrievedChunk
+from pytest_rageval.values.reply import MATCH_RULES, Citation, MatchRule, RetrievedChunk
 
 UNDECIDED: Final = "undecided"
 """Name, beside the rules, of chunks that no rule can compare with an anchor of the case."""
@@ -49,6 +51,15 @@ def has_whole_text(chunk: RetrievedChunk) -> bool:
     return chunk.text is not None and not chunk.text_truncated
 
 
+def has_heading(chunk: RetrievedChunk, settings: ScoreSettings) -> bool:
+    """Return whether a chunk reports its heading.
+
+    An empty one is text before the first heading, unless no chunk of the run has another.
+    """
+    known = settings.headings_reported and chunk.heading_path is not None
+    return known or bool(norm_heading(chunk.heading_path))
+
+
 class ReportedParts:
     """Collects which parts the chunks of a run have at all; without chunks all of them count."""
 
@@ -59,7 +70,7 @@ class ReportedParts:
         """Take the chunks of one reply."""
         for chunk in chunks:
             self._any = True
-            self.headings = self.headings or chunk.heading_path is not None
+            self.headings = self.headings or bool(norm_heading(chunk.heading_path))
             self.texts = self.texts or has_whole_text(chunk)
             self.pages = self.pages or bool(chunk.pages)
 
@@ -84,7 +95,7 @@ def rule_for(anchor: Anchor, chunk: RetrievedChunk, settings: ScoreSettings) -> 
     if settings.matching_mode == "heading":
         return "heading"
     section = bool(anchor_segments(anchor))
-    if chunk.heading_path is not None and (section or not anchor.pages):
+    if (section or not anchor.pages) and has_heading(chunk, settings):
         return "heading"
     if anchor.snippets and has_whole_text(chunk):
         return "snippet"
@@ -133,6 +144,7 @@ class _Decider:
     """Comparison of chunks with the anchors of one case, which are normalised once."""
 
     def __init__(self, case: Case, settings: ScoreSettings) -> None:
+        self._case = case
         self._settings = settings
         self._path_case = settings.path_case
         self._golds = case.gold_supports
@@ -141,12 +153,8 @@ class _Decider:
         # Most chunks are from documents without an anchor.
         self._paths = {norm_path(a.rel_path, settings.path_case) for a in anchors}
         self._reads_snippets = reads_snippets(case, settings)
-        heading_mode = settings.matching_mode == "heading"
-        # A chunk with a heading has one rule for all anchors, unless one names pages alone.
-        self._headings_suffice = heading_mode or not names_pages(case)
-        self._null_is_heading = heading_mode
         self._texts_needed: list[tuple[int, ...]] = []
-        if not heading_mode and not settings.headings_reported:
+        if settings.matching_mode != "heading" and not settings.headings_reported:
             # As with headings, a missing text is missing whatever the document of its chunk.
             self._texts_needed = [
                 anchor.pages
@@ -159,8 +167,7 @@ class _Decider:
             return chunk
         if norm_path(chunk.rel_path, self._path_case) not in self._paths:
             return chunk.decided((), irrelevant=False)
-        by_heading = chunk.heading_path is not None or self._null_is_heading
-        if by_heading and self._headings_suffice:
+        if headings_decide(self._case, chunk, self._settings):
             return self._by_headings(chunk)
         return self._by_rules(chunk)
 
@@ -168,7 +175,7 @@ class _Decider:
         """Return whether a chunk without a text needs it, or was decided when it had one."""
         if self._reads_snippets or "snippet" in (chunk.matched_by or ()):
             return True
-        unread = self._texts_needed and chunk.heading_path is None
+        unread = self._texts_needed and not has_heading(chunk, self._settings)
         return bool(unread) and any(not (chunk.pages and pages) for pages in self._texts_needed)
 
     def _by_headings(self, chunk: RetrievedChunk) -> RetrievedChunk:
@@ -208,6 +215,37 @@ class _Decider:
         irrelevant = best_bad[0] >= 0 and best_bad >= best_gold
         rules = tuple([rule for rule in MATCH_RULES if rule in used]) or None
         return chunk.decided(() if irrelevant else tuple(golds), irrelevant=irrelevant, rules=rules)
+
+
+def headings_decide(case: Case, chunk: RetrievedChunk, settings: ScoreSettings) -> bool:
+    """Return whether headings compare a chunk with every anchor of a case."""
+    if settings.matching_mode == "heading" or not has_heading(chunk, settings):
+        return settings.matching_mode == "heading"
+    return not any(anchor.pages and not anchor_segments(anchor) for anchor in anchors_of(case))
+
+
+def cited_golds(
+    citation: Citation,
+    case: Case,
+    chunks: Sequence[RetrievedChunk],
+    settings: ScoreSettings,
+) -> frozenset[int] | None:
+    """Return the golds that a citation points into; None: its chunk cannot be compared with them.
+
+    Args:
+        citation: one that names a chunk points into the golds that the chunk matches.
+        case: the case with the golds.
+        chunks: decided, in rank order.
+        settings: matching settings of the run.
+    """
+    rank = citation.chunk_rank
+    if rank is not None and 1 <= rank <= len(chunks):
+        found = chunks[rank - 1].matched_golds
+        unknown = found is None or unreadable_anchor(case, settings) is not None
+        return None if unknown else frozenset(found or ())
+    golds = enumerate(case.gold_supports)
+    case_of = settings.path_case
+    return frozenset([i for i, gold in golds if citation_points_into(citation, gold, case_of)])
 
 
 def decide_chunks(

@@ -22,7 +22,7 @@ from pytest_rageval.metrics.context import score_context, score_tokens, unused_f
 from pytest_rageval.metrics.deciding import ReportedParts, relevant_facts, unreadable_anchor
 from pytest_rageval.metrics.embedding_scores import score_embeddings
 from pytest_rageval.metrics.judged import NO_JUDGE, PASS_SHARE, score_judged, valid_score
-from pytest_rageval.metrics.matching import norm_path
+from pytest_rageval.metrics.matching import norm_heading, norm_path
 from pytest_rageval.metrics.registry import MetricInfo, Registry
 from pytest_rageval.metrics.retrieval import (
     score_leaks,
@@ -402,7 +402,7 @@ def seems_reported(
 
     ``settle`` corrects the guess at the end. Parts that the case does not need count as reported.
     """
-    headings = not chunks or any(chunk.heading_path is not None for chunk in chunks)
+    headings = not chunks or any(norm_heading(chunk.heading_path) for chunk in chunks)
     facts = Reported(headings=headings, citations=citations is not None)
     if relevant_facts(case, replace(facts, texts=False, pages=False), mode) == facts:
         return facts
@@ -445,7 +445,10 @@ def settle(
     seen = record.retrieved_chunks and record.citations is not None and in_text
     if guess == reported and not (settled_before and not seen):
         return record
-    changed = set(CITED_METRICS) if record.citations is None else set()
+    by_chunk = [c for c in record.citations or () if c.chunk_rank is not None]
+    changed = set(CITED_METRICS) if record.citations is None or by_chunk else set()
+    if by_chunk and record.metrics.get("recency_conflict_accuracy") is not None:
+        changed.discard("recency_conflict_accuracy")  # it may need the verdict of a judge
     changed |= set() if in_text else set(SUPPORT_METRICS)
     known = {
         key: _stored_score(record, key)

@@ -21,7 +21,7 @@ from typing import Final
 
 from pytest_rageval.metrics.citation_markers import with_markers_read
 from pytest_rageval.metrics.citation_numbers import BRACKETED, cited_numbers
-from pytest_rageval.metrics.deciding import decide_chunks
+from pytest_rageval.metrics.deciding import decide_chunks, headings_decide
 from pytest_rageval.metrics.matching import (
     PathCase,
     Segments,
@@ -158,7 +158,7 @@ def view_case(
         if response.retrieved_chunks is not None:
             chunks = decide_chunks(case, response.retrieved_chunks, settings)
         response = read_markers(response, chunks, settings)
-        citations = read_citations(response, chunks, settings.path_case)
+        citations = read_citations(response, chunks, case, settings)
         if citations is None and settings.citations_reported:
             citations = ()
     return CaseView(
@@ -223,23 +223,43 @@ _QUOTE_PAIRS: Final = ("``", "''", '""', "**", "__", "“”", "‘’", "«»")
 def read_citations(
     response: AskResponse,
     chunks: Sequence[RetrievedChunk] | None,
-    path_case: PathCase = "sensitive",
+    case: Case,
+    settings: ScoreSettings,
 ) -> tuple[Citation, ...] | None:
     """Return the distinct citations of a response, references first.
 
     Args:
         response: response of the target.
         chunks: its retrieved chunks in rank order; None: not reported.
-        path_case: comparison of paths.
+        case: the case that was asked.
+        settings: matching settings of the run.
 
     Returns:
         None if the target reports no references and its text cites nothing; empty if it reports an
         empty list.
     """
-    written = tuple(text_citations(response.answer, chunks, path_case))
-    if response.references is None and not written:
+    path_case = settings.path_case
+    found = list(response.references or ())
+    for rank, citation in located_citations(response.answer, chunks, path_case):
+        named = rank is not None and citation.rel_path is not None
+        found.append(replace(citation, chunk_rank=rank) if named else citation)
+    if response.references is None and not found:
         return None
-    return distinct_citations((*(response.references or ()), *written), path_case)
+    return distinct_citations(
+        [_by_section(citation, case, chunks or (), settings) for citation in found], path_case
+    )
+
+
+def _by_section(
+    citation: Citation, case: Case, chunks: Sequence[RetrievedChunk], settings: ScoreSettings
+) -> Citation:
+    """Return a citation of a chunk as one of its section where headings decide about the chunk."""
+    rank = citation.chunk_rank
+    if rank is None or (
+        1 <= rank <= len(chunks) and not headings_decide(case, chunks[rank - 1], settings)
+    ):
+        return citation
+    return replace(citation, chunk_rank=None)
 
 
 def text_citations(
@@ -349,15 +369,16 @@ def _chunk_of(
 def distinct_citations(
     citations: Iterable[Citation], path_case: PathCase = "sensitive"
 ) -> tuple[Citation, ...]:
-    """Drop every citation with the normalised path and heading of an earlier one.
+    """Drop every citation with the normalised path, heading and chunk of an earlier one.
 
     Citations of nothing count once. Vaults distinguish citations only if both are known.
     """
-    seen: dict[tuple[str | None, Segments | None], list[str | None]] = {}
+    seen: dict[tuple[str | None, Segments | None, int | None], list[str | None]] = {}
     kept = []
     for citation in citations:
         path = None if citation.rel_path is None else norm_path(citation.rel_path, path_case)
-        vaults = seen.setdefault((path, norm_heading(citation.heading_path)), [])
+        key = (path, norm_heading(citation.heading_path), citation.chunk_rank)
+        vaults = seen.setdefault(key, [])
         if not any(v is None or citation.vault is None or v == citation.vault for v in vaults):
             kept.append(citation)
             vaults.append(citation.vault)

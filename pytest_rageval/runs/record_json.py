@@ -65,8 +65,8 @@ _WHERE_REPORTED: Final = ("usage", "session", "searches", "reply_keys")
 _WHERE_ASKED: Final = ("trace_id", "span_id", "asked_at")
 """Facts of asking that a line holds only if they are known."""
 _BARE: Final = AskResponse(answer="")
-_SPARSE: Final = frozenset({"pages", "matched_by"})
-"""Fields of anchors and chunks that a line holds only where they are set: most have none."""
+_SPARSE: Final = frozenset({"pages", "matched_by", "chunk_rank"})
+"""Fields of anchors, chunks and citations that a line holds only where they are set."""
 
 _OWN: Final = frozenset({item.name for item in fields(CaseRecord)} - {"case_stored", *PARTS})
 

@@ -121,6 +121,9 @@ class Citation:
     """None: the whole document."""
     vault: str | None = None
     chunk_index: int | None = None
+    chunk_rank: int | None = None
+    """Rank, from 1, of the retrieved chunk that it names by number, where headings do not decide
+    about that chunk; None: it names a document or a section."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -249,3 +249,15 @@ def test_pages_of_the_run_decide_whether_a_case_that_names_pages_applies() -> No
     paged = AskResponse(answer="a", retrieved_chunks=(chunk("m.pdf", pages=(3, 4)),))
     facts = reported_by([bare, asked(PAGED, paged)])
     assert settle(bare, PAGED, SETTINGS, facts).metrics["recall_at_k"] == 0
+
+
+def test_a_citation_of_a_chunk_is_decided_with_the_chunk_once_the_run_is_known() -> None:
+    bare = asked(case(GOLD), response("a.md", answer="So it is [1]."))
+    assert "A cited chunk" in bare.not_applicable["attribution_hit_rate"]
+    found = settled(case(GOLD), bare, reported=True)
+    assert (found.metrics["attribution_hit_rate"], found.failure_stage) == (0, "not_retrieved")
+    blank = AskResponse(answer="[1]", retrieved_chunks=(chunk("a.md | ", text="set the model"),))
+    quoted = asked(QUOTED, blank)
+    assert (quoted.metrics["recall_at_k"], quoted.metrics["attribution_hit_rate"]) == (1, 1)
+    headed = settled(QUOTED, quoted, reported=True)
+    assert (headed.metrics["recall_at_k"], headed.metrics["attribution_precision"]) == (0, 0)

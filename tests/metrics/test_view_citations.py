@@ -122,7 +122,7 @@ def test_numbers_count_the_retrieved_chunks(answer: str, paths: list[str | None]
 def test_numbers_follow_the_rank_order() -> None:
     ranked = (chunk("a.md", rank=2), chunk("b.md", rank=1))
     citations = cited(response(answer="[1]", retrieved_chunks=ranked))
-    assert citations == (Citation(rel_path="b.md"),)
+    assert citations == (Citation(rel_path="b.md", chunk_rank=1),)
 
 
 def test_numbers_mean_nothing_where_no_chunks_are_reported() -> None:

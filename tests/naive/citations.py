@@ -12,6 +12,7 @@ from tests.naive.matching import (
     norm_heading,
     same_document,
 )
+from tests.naive.rules import named_by
 
 WRITTEN = re.compile(
     r"""
@@ -26,9 +27,18 @@ WRITTEN = re.compile(
 NOTHING: Values = {"rel_path": None, "heading_path": None}
 
 
-def cited(response: Values, ranked: list[Values] | None, settings: Values) -> list[Values] | None:
-    """Distinct citations of a response; None where none are reported."""
+def cited(
+    response: Values, ranked: list[Values] | None, case: Values, settings: Values
+) -> list[Values] | None:
+    """Distinct citations of a response; None where none are reported.
+
+    ``chunk`` is the index of the chunk that a citation names in place of a section.
+    """
     found = written(response.get("answer") or "", ranked, settings)
+    for one in found:
+        at = one.pop("at", None)
+        if at is not None and named_by(at + 1, case, ranked or [], settings):
+            one["chunk"] = at
     references = response.get("references")
     if references is None and not found:
         return None
@@ -43,7 +53,7 @@ def _identity(citation: Values, settings: Values) -> object:
         return None
     segments = norm_heading(citation.get("heading_path"))
     path = norm_path(citation["rel_path"], settings.get("path_case", "sensitive"))
-    return path, None if segments is None else tuple(segments)
+    return path, None if segments is None else tuple(segments), citation.get("chunk")
 
 
 def written(answer: str, ranked: list[Values] | None, settings: Values) -> list[Values]:
@@ -62,10 +72,10 @@ def written(answer: str, ranked: list[Values] | None, settings: Values) -> list[
 
 def _numbered(number: int, chunks: list[Values]) -> Values:
     if not 1 <= number <= len(chunks):
-        return NOTHING
+        return dict(NOTHING)
     chunk = chunks[number - 1]
     fields = ("rel_path", "heading_path", "vault")
-    return {field: chunk.get(field) for field in fields}
+    return {field: chunk.get(field) for field in fields} | {"at": number - 1}
 
 
 def _in_section(

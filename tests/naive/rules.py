@@ -9,7 +9,13 @@ import re
 import unicodedata
 
 from pytest_rageval.metrics.matching import norm_text
-from tests.naive.matching import Values, anchor_segments, matches, same_document
+from tests.naive.matching import (
+    Values,
+    anchor_segments,
+    matches,
+    norm_heading,
+    same_document,
+)
 
 RULES = ("heading", "snippet", "pages", "document")
 UNSPACED = (
@@ -33,9 +39,8 @@ def rule_of(anchor: Values, chunk: Values, settings: Values) -> str | None:
     if settings.get("matching_mode", "auto") == "heading":
         return "heading"
     names_section, names_pages = bool(anchor_segments(anchor)), bool(pages_of(anchor))
-    has_heading = chunk.get("heading_path") is not None
     allowed = {
-        "heading": has_heading and (names_section or not names_pages),
+        "heading": has_heading(chunk, settings) and (names_section or not names_pages),
         "snippet": bool(anchor.get("snippets")) and whole_text(chunk) is not None,
         "pages": names_pages and bool(pages_of(chunk)),
         "document": not names_section and not names_pages,
@@ -45,6 +50,21 @@ def rule_of(anchor: Values, chunk: Values, settings: Values) -> str | None:
             return rule
     reported = settings.get("headings_reported", True)
     return "heading" if names_section and reported else None
+
+
+def has_heading(chunk: Values, settings: Values) -> bool:
+    """Say whether a heading is reported; where none of the run has a word, an empty one is not."""
+    got = norm_heading(chunk.get("heading_path"))
+    return got is not None and (len(got) > 0 or settings.get("headings_reported", True))
+
+
+def named_by(number: int, case: Values, ranked: list[Values], settings: Values) -> bool:
+    """Say whether a number cites its chunk, and not the chunk's section."""
+    if settings.get("matching_mode", "auto") == "heading":
+        return False
+    anchors = [*(case.get("gold_supports") or []), *(case.get("irrelevant_supports") or [])]
+    bare = [one for one in anchors if pages_of(one) and not anchor_segments(one)]
+    return bool(bare) or not has_heading(ranked[number - 1], settings)
 
 
 def agrees(rule: str, anchor: Values, chunk: Values, settings: Values) -> bool:
@@ -111,7 +131,7 @@ def missing_text(case: Values, chunk: Values, settings: Values) -> bool:
         return True
     if settings.get("matching_mode", "auto") == "heading":
         return False
-    if settings.get("headings_reported", True) or chunk.get("heading_path") is not None:
+    if settings.get("headings_reported", True) or has_heading(chunk, settings):
         return False
     narrow = [one for one in quoted if anchor_segments(one) or pages_of(one)]
     return any(not (pages_of(one) and pages_of(chunk)) for one in narrow)

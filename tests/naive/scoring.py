@@ -348,26 +348,39 @@ def answer_side(of: Row) -> dict[str, Cell]:
 def attribution(of: Row) -> dict[str, Cell]:
     """Return the metrics of the citations."""
     ranked = None if of.chunks is None else rank_order(of.chunks)
-    citations = cited(of.response, ranked, of.settings)
+    citations = cited(of.response, ranked, of.case, of.settings)
     keys = (*ATTRIBUTION, "citation_in_context_rate", "recency_conflict_accuracy")
     cells: dict[str, Cell] = dict.fromkeys(keys, NA)
     if citations is None and of.settings.get("citations_reported"):
         citations = []
     if citations is None:
         return cells
-    hits = [[points_into(one, gold, of.settings) for gold in of.golds] for one in citations]
+    if citations and ranked is not None:
+        there = [in_context(one, ranked, of.settings) for one in citations]
+        cells["citation_in_context_rate"] = sum(there) / len(there)
+    found = [cited_golds(of, one, ranked or []) for one in citations]
+    hits = [one for one in found if one is not None]
+    if len(hits) < len(found):
+        return cells
     met = [any(column) for column in zip(*hits, strict=True)] or [False] * len(of.golds)
     if of.golds:
         cells["attribution_hit_rate"] = float(any(met))
         cells["attribution_recall"] = sum(met) / len(met)
     if citations:
         cells["attribution_precision"] = sum(any(one) for one in hits) / len(hits)
-        if ranked is not None:
-            there = [in_context(one, ranked, of.settings) for one in citations]
-            cells["citation_in_context_rate"] = sum(there) / len(there)
     if len(met) >= 2:
         cells["recency_conflict_accuracy"] = recency(of, met)
     return cells
+
+
+def cited_golds(of: Row, citation: Values, ranked: list[Values]) -> list[bool] | None:
+    """Whether a citation points into each gold; None: its chunk cannot be compared."""
+    if citation.get("chunk") is None:
+        return [points_into(citation, gold, of.settings) for gold in of.golds]
+    chunk = ranked[citation["chunk"]]
+    known = all(comparable(anchor, of.settings) for anchor in [*of.golds, *of.junk])
+    verdict = decide(of.case, chunk, of.settings) if known and decidable(of, chunk) else None
+    return None if verdict is None else [at in verdict[0] for at in range(len(of.golds))]
 
 
 def recency(of: Row, met: list[bool]) -> Cell:

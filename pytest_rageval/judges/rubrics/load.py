@@ -412,7 +412,7 @@ def _render_system(
 def _texts_but_passages(rubric: Rubric, request: JudgeRequest) -> list[tuple[str, str]]:
     """Return label and clean text of the fenced parts other than passages, in order."""
     facts = (f"{n}. {one_line(fact)}" for n, fact in enumerate(request.expected_key_facts, 1))
-    cited = (_citation_line(citation) for citation in request.citations)
+    cited = dict.fromkeys(_citation_line(citation) for citation in request.citations)
     texts = {
         "question": clean_text(request.question),
         "key_facts": "\n".join(facts) or None,

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
+from pytest_rageval.metrics.deciding import cited_golds
 from pytest_rageval.metrics.matching import (
     citation_in_chunk,
-    citation_points_into,
     document_key,
     in_scope,
     same_document,
@@ -31,8 +31,11 @@ def explain_golds(
     case: Case, record: CaseRecord, settings: ScoreSettings
 ) -> tuple[AnchorReason, ...]:
     """Explain every gold: found, ranked too low, not returned, or outside the searched folders."""
+    chunks = record.retrieved_chunks or ()
+    citations = [cited_golds(c, case, chunks, settings) or () for c in record.citations or ()]
     return tuple(
-        _gold(index, gold, record, settings) for index, gold in enumerate(case.gold_supports)
+        _gold(index, gold, record, settings, citations)
+        for index, gold in enumerate(case.gold_supports)
     )
 
 
@@ -75,7 +78,13 @@ def anchor_reason(index: int, anchor: Anchor, places: tuple[int, ...], k: int) -
     )
 
 
-def _gold(index: int, gold: Anchor, record: CaseRecord, settings: ScoreSettings) -> AnchorReason:
+def _gold(
+    index: int,
+    gold: Anchor,
+    record: CaseRecord,
+    settings: ScoreSettings,
+    citations: Sequence[Collection[int]],
+) -> AnchorReason:
     chunks, selection = record.retrieved_chunks, record.folder_selection
     plain = anchor_reason(index, gold, gold_ranks(chunks, index), record.k)
     key = document_key(gold, settings.path_case)
@@ -90,11 +99,7 @@ def _gold(index: int, gold: Anchor, record: CaseRecord, settings: ScoreSettings)
         notes = "" if inside else _out_of_scope(selection)
     cited_by = None
     if record.citations is not None:
-        cited_by = tuple(
-            number
-            for number, citation in enumerate(record.citations, start=1)
-            if citation_points_into(citation, gold, settings.path_case)
-        )
+        cited_by = tuple(n for n, golds in enumerate(citations, start=1) if index in golds)
         numbers = join([f"#{number}" for number in cited_by])
         notes += f"; cited by {numbers}" if cited_by else "; not cited"
     if chunks is None:
@@ -178,23 +183,20 @@ def explain_citations(
         return None
     found = []
     for number, citation in enumerate(record.citations, start=1):
-        golds = tuple(
-            index
-            for index, gold in enumerate(case.gold_supports)
-            if citation_points_into(citation, gold, settings.path_case)
-        )
+        golds = cited_golds(citation, case, record.retrieved_chunks or (), settings)
         places = None
         if record.retrieved_chunks is not None:
             places = tuple(
                 rank
                 for rank, chunk in enumerate(record.retrieved_chunks, start=1)
-                if citation_in_chunk(citation, chunk, settings.path_case)
+                if citation.chunk_rank in (None, rank)
+                and citation_in_chunk(citation, chunk, settings.path_case)
             )
         found.append(
             CitationReason(
                 number=number,
                 citation=citation,
-                golds=golds,
+                golds=tuple(sorted(golds or ())),
                 ranks=places,
                 reason=_citation_text(case, citation, golds, places),
             )
@@ -203,12 +205,14 @@ def explain_citations(
 
 
 def _citation_text(
-    case: Case, citation: Citation, golds: Sequence[int], places: Sequence[int] | None
+    case: Case, citation: Citation, golds: Collection[int] | None, places: Sequence[int] | None
 ) -> str:
     if citation.rel_path is None:
         return "cites nothing: a number beyond the retrieved chunks"
     parts = []
-    if case.gold_supports:
+    if golds is None:
+        parts.append("unknown whether it points into a gold")
+    elif case.gold_supports:
         parts.append(f"points into gold {indices(golds)}" if golds else "points into no gold")
     if places is not None:
         parts.append(f"retrieved at {ranks(places)}" if places else "was not retrieved")

@@ -103,6 +103,18 @@ def test_citations_say_where_they_point() -> None:
     )
 
 
+def test_a_number_says_what_its_chunk_is_and_not_its_document() -> None:
+    of = case(gold_supports=(gold(S, snippets=("set the model",)),))
+    chunks = (chunk("a.md", text="other"), chunk("a.md", text="set the model"), chunk("b.md"))
+    for chunks_, reasons in (
+        (chunks[:2], ["points into no gold; retrieved at rank 1", "points into gold [0]"]),
+        (chunks[2:], ["unknown whether it points into a gold; retrieved at rank 1", "nothing"]),
+    ):
+        reply = AskResponse(answer="So it is [1]. And so [2].", retrieved_chunks=chunks_)
+        found = explained(of, reply).citations or ()
+        assert all(text in one.reason for one, text in zip(found, reasons, strict=True))
+
+
 def judged(of: Case, reply: AskResponse, verdicts: Verdicts, **fields: Any) -> Explanation:
     """Explain a record with verdicts, put together as a judge's would be."""
     settings = ScoreSettings(judge_configured=True)
