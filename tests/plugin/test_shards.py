@@ -104,6 +104,8 @@ def test_shards_together_are_one_whole_run(project: Project) -> None:
     gate, expected = document(one, "gate.json"), document(other, "gate.json")
     assert {**gate, "run_id": ""} == {**expected, "run_id": ""}
     assert stripped(one) == stripped(other)
+    asked = [trace for name in ("s1", "s2", "s3") for trace in traces(project.folder(name))]
+    assert traces(one) == sorted(asked)
     assert (one / "summary.md").is_file()
     merged = document(one, "config.json")
     assert merged["merged_from"] == ["s1", "s2", "s3"]
@@ -111,9 +113,13 @@ def test_shards_together_are_one_whole_run(project: Project) -> None:
     assert merged["config_hash"] == document(other, "config.json")["config_hash"]
 
 
+def traces(folder: Path) -> list[str]:
+    return sorted(line["trace_id"] for line in lines_of(folder))
+
+
 def stripped(folder: Path) -> list[dict[str, Any]]:
-    """The records of a run in the order of its cases, without times and money."""
-    left_out = {"latency", "cost", "judgements"}
+    """The records of a run in the order of its cases, without times, money and traces."""
+    left_out = {"latency", "cost", "judgements", "asked_at", "trace_id", "span_id"}
     lines = sorted(lines_of(folder), key=lambda record: str(record["case_id"]))
     return [{k: v for k, v in record.items() if k not in left_out} for record in lines]
 
