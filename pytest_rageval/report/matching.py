@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 from pytest_rageval.metrics.deciding import UNDECIDED
 from pytest_rageval.values.json_documents import whole
 from pytest_rageval.values.reply import MATCH_RULES
 
+_BY_DOCUMENT: Final = (
+    "without a heading, text or page to compare, such a case is matched by document (doc_hit_at_k)"
+)
+
 
 def rules_text(matching: Mapping[str, object]) -> str:
-    """Return the number of chunks by rule: ``heading 812, snippet 40, undecided 2``.
+    """Return the number of chunks by rule: ``heading 812, snippet 40``.
+
+    Chunks that no rule could compare are said to be known by their document alone, which the
+    outcome of their cases then depends on.
 
     Args:
         matching: of the numbers of a run, or of its ``metrics.json``.
@@ -22,4 +30,9 @@ def rules_text(matching: Mapping[str, object]) -> str:
     found = {name: n for name, n in counts.items() if n}
     if found.keys() <= {"heading"}:
         return ""
-    return ", ".join(f"{name} {n}" for name, n in found.items())
+    alone = found.pop(UNDECIDED, 0)
+    text = ", ".join(f"{name} {n}" for name, n in found.items())
+    if not alone:
+        return text
+    only = f"{text}; {alone}" if text else f"document alone {alone}"
+    return f"{only}{' by document alone' if text else ''}: {_BY_DOCUMENT}"

@@ -55,13 +55,19 @@ def _unreported(found: ChunkFaults, *, fixture: bool) -> str:
 
 
 def _by_document_alone(found: HeadingFaults, *, fixture: bool) -> str:
-    why = "other headings than the golds" if found.reported else "no headings"
+    some = f"{found.by_document} of {counted(found.n_cases, 'case')}"
     look = "`rageval doctor` compares those of a case"
-    return (
-        f"no gold matched by its heading: in {found.by_document} of "
-        f"{counted(found.n_cases, 'case')} the document of a gold was retrieved, and its chunks "
-        f"name {why}; {look}" + ("" if fixture else ", `rageval check --rag-url URL` all")
-    )
+    if found.reported:
+        text = (
+            f"no gold matched by its heading: in {some} the document of a gold was retrieved, and "
+            "its chunks name other headings than the golds"
+        )
+    else:
+        text = (
+            f"no gold could be compared by its section: in {some} the document of a gold was "
+            "retrieved, and its chunks name no headings; these cases are matched by document"
+        )
+    return f"{text}; {look}" + ("" if fixture else ", `rageval check --rag-url URL` all")
 
 
 def _all_empty(found: ChunkFaults, response: str | Mapping[str, str] | None) -> str:

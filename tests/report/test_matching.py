@@ -6,6 +6,10 @@ import pytest
 
 from pytest_rageval.report.matching import rules_text
 
+ALONE = (
+    "without a heading, text or page to compare, such a case is matched by document (doc_hit_at_k)"
+)
+
 
 @pytest.mark.parametrize(
     ("matching", "text"),
@@ -13,7 +17,11 @@ from pytest_rageval.report.matching import rules_text
         ({}, ""),
         ({"heading": 12}, ""),
         ({"heading": 12, "snippet": 0}, ""),
-        ({"snippet": 40, "heading": 812, "undecided": 2}, "heading 812, snippet 40, undecided 2"),
+        (
+            {"snippet": 40, "heading": 812, "undecided": 2},
+            f"heading 812, snippet 40; 2 by document alone: {ALONE}",
+        ),
+        ({"undecided": 5}, f"document alone 5: {ALONE}"),
         ({"document": 3}, "document 3"),
         ({"heading": "many", "other": 4}, ""),
     ],

@@ -27,6 +27,7 @@ _VARIES: Final = re.compile(r"\b[45]\d\d\b|[0-9a-fA-F]{8,}|0x[0-9a-f]+|\d+(\.\d+
 _WORD_CHARS: Final = 4
 """Length from which an id or question is looked for: a shorter one is part of other words."""
 _KEYS_SHOWN: Final = 8
+_OTHER_RULES: Final = frozenset({"snippet", "pages"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,7 +147,8 @@ def heading_faults(records: Iterable[CaseRecord]) -> HeadingFaults | None:
     """Find out whether golds fail by their heading alone; None: some match, or most lack more.
 
     A single gold that matches shows that the headings of the cases are those of the target, and a
-    single case with another section of its document is an ordinary miss.
+    single case with another section of its document is an ordinary miss. Where snippets or pages
+    decided in any case, headings are not what the run goes by.
     """
     n_cases = by_document = 0
     reported = False
@@ -156,10 +158,12 @@ def heading_faults(records: Iterable[CaseRecord]) -> HeadingFaults | None:
         chunks = record.response.retrieved_chunks if record.response else None
         if not headed or not chunks:
             continue
+        found = [chunk for chunk in chunks if norm_path(chunk.rel_path) in headed.values()]
+        if any(not _OTHER_RULES.isdisjoint(chunk.matched_by or ()) for chunk in found):
+            return None
         n_cases += 1
         if any(not headed.keys().isdisjoint(chunk.matched_golds or ()) for chunk in chunks):
             return None
-        found = [chunk for chunk in chunks if norm_path(chunk.rel_path) in headed.values()]
         by_document += bool(found)
         reported = reported or any(chunk.heading_path for chunk in found)
     if not by_document or by_document * 2 < n_cases or (reported and n_cases == 1):

@@ -104,7 +104,7 @@ def explain_record(
     if case is not None:
         golds = explain_golds(case, record, settings)
         groups = explain_groups(case, golds, reported=chunks is not None)
-        irrelevant = explain_irrelevant(case, chunks, record.k)
+        irrelevant = explain_irrelevant(case, chunks, record.k) if chunks is not None else ()
         citations = explain_citations(case, record, settings)
     figures, before = _all_figures(record, case, settings, chunks, golds, citations)
     order = [key for key in registry.cases if key in record.metrics]

@@ -32,7 +32,7 @@ def explain_golds(
 ) -> tuple[AnchorReason, ...]:
     """Explain every gold: found, ranked too low, not returned, or outside the searched folders."""
     chunks = record.retrieved_chunks or ()
-    citations = [cited_golds(c, case, chunks, settings) or () for c in record.citations or ()]
+    citations = [cited_golds(c, case, chunks, settings) for c in record.citations or ()]
     return tuple(
         _gold(index, gold, record, settings, citations)
         for index, gold in enumerate(case.gold_supports)
@@ -83,7 +83,7 @@ def _gold(
     gold: Anchor,
     record: CaseRecord,
     settings: ScoreSettings,
-    citations: Sequence[Collection[int]],
+    citations: Sequence[Collection[int] | None],
 ) -> AnchorReason:
     chunks, selection = record.retrieved_chunks, record.folder_selection
     plain = anchor_reason(index, gold, gold_ranks(chunks, index), record.k)
@@ -99,9 +99,10 @@ def _gold(
         notes = "" if inside else _out_of_scope(selection)
     cited_by = None
     if record.citations is not None:
-        cited_by = tuple(n for n, golds in enumerate(citations, start=1) if index in golds)
+        cited_by = tuple(n for n, golds in enumerate(citations, start=1) if index in (golds or ()))
         numbers = join([f"#{number}" for number in cited_by])
-        notes += f"; cited by {numbers}" if cited_by else "; not cited"
+        if cited_by or None not in citations:
+            notes += f"; cited by {numbers}" if cited_by else "; not cited"
     if chunks is None:
         text = "no chunks are reported"
     elif plain.found:
@@ -135,7 +136,9 @@ def _not_found(
     if taken:
         return f"returned at {ranks(taken)}, where an irrelevant anchor wins"
     if any(chunk.matched_golds is None for chunk in chunks):
-        return "unknown: a chunk without full text could not be decided"
+        if not in_document:
+            return "unknown: a chunk without full text could not be decided"
+        return f"its document is at {ranks(in_document)}; by more it could not be decided"
     if not chunks:
         return "not returned: the list is empty"
     relations = [relate(gold, f"gold [{index}]", chunk, settings) for chunk in chunks]

@@ -37,7 +37,7 @@ from pytest_rageval.support.tracebacks import last_place
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.json_documents import items, part
 from pytest_rageval.values.record import Aspect, CaseRecord, FailureStage
-from pytest_rageval.values.reply import RetrievedChunk
+from pytest_rageval.values.reply import MatchRule, RetrievedChunk
 from pytest_rageval.values.settings import REQUEST_TABLE
 
 STAGE_MEANING: Final[Mapping[FailureStage, str]] = MappingProxyType(
@@ -92,6 +92,16 @@ _STAGES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     }
 )
 _BROKEN_RULE: Final = "The answer breaks a rule of answer_rules; below, its metric names which."
+_MISSED_BY: Final[Mapping[MatchRule, str]] = MappingProxyType(
+    {
+        "heading": "its section did not: is the section a chunk of its own, is it ranked lower, or "
+        "does the anchor name an old heading?",
+        "snippet": "the quoted snippets did not: is their passage ranked lower or cut into small "
+        "pieces, or does the anchor quote an old text?",
+        "pages": "its pages did not: are they ranked lower, or do the target and the anchor count "
+        "pages differently (page_index counts from 0)?",
+    }
+)
 _READS_LITTLE: Final = (
     "Retrieval did its part: look at the prompt, and at how much of the context the model reads."
 )
@@ -118,6 +128,7 @@ def explain_expectations(
         metric = by_key.get(key)
         value = metric.value if metric is not None else None
         judged = BUILT_IN.cases[key].judged
+        reason = metric.reason if metric is not None else "not in the record"
         met = not below_pass_line(key, record.metrics) if judged else value == wanted
         found.append(
             Expectation(
@@ -126,7 +137,7 @@ def explain_expectations(
                 at_least=judged,
                 value=value,
                 met=None if value is None or record.unchecked else met,
-                reason=metric.reason if metric is not None else "not in the record",
+                reason=reason if key != "doc_hit_at_k" else f"{reason} (matched by document)",
             )
         )
     return tuple(found)
@@ -214,12 +225,11 @@ def _find_evidence(record: CaseRecord, missing: Sequence[AnchorReason]) -> Itera
     outside = indices(gold.index for gold in absent if gold.in_scope is False)
     if outside:
         yield f"Gold {outside} lies outside the selected folders."
-    near = [f"[{g.index}] ({ranks(g.document_ranks)})" for g in absent if g.document_ranks]
-    if near:
-        yield (
-            f"The document of gold {join(near)} came back, its section did not: is the section a "
-            "chunk of its own, is it ranked lower, or does the anchor name an old heading?"
-        )
+    for rule, question in _MISSED_BY.items():
+        near = [g for g in absent if g.document_ranks and _missed_by(g, record) == rule]
+        if near:
+            shown = join([f"[{g.index}] ({ranks(g.document_ranks)})" for g in near])
+            yield f"The document of gold {shown} came back, {question}"
     unseen = [g for g in absent if not g.document_ranks and g.in_scope is not False]
     if prefixed := [(gold, rank) for gold in unseen if (rank := _same_end(gold, record))]:
         shown = join([f"[{gold.index}] and of rank {rank}" for gold, rank in prefixed])
@@ -234,6 +244,16 @@ def _find_evidence(record: CaseRecord, missing: Sequence[AnchorReason]) -> Itera
             f"No chunk of the document of gold {nowhere} came back: is it indexed, and does it "
             "share words or meaning with the question? Try a larger --rag-k or other weights."
         )
+
+
+def _missed_by(gold: AnchorReason, record: CaseRecord) -> MatchRule:
+    """Return the rule by which the retrieved chunks of a gold's document were found not to match.
+
+    If there are several it is the one of most chunks.
+    """
+    chunks = record.retrieved_chunks or ()
+    rules = [rule for rank in gold.document_ranks for rule in chunks[rank - 1].matched_by or ()]
+    return max(_MISSED_BY, key=rules.count)
 
 
 def _same_end(gold: AnchorReason, record: CaseRecord) -> int:

@@ -22,8 +22,9 @@ from pytest_rageval.report.explain.values import (
     ranks,
 )
 from pytest_rageval.report.text.lines import Line, Style, indented
-from pytest_rageval.support.text import TOLERANCE, clean, format_value
+from pytest_rageval.support.text import TOLERANCE, clean, counted, format_value
 from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.reply import USAGE, AskResponse
 
 _OUTCOMES: Final[dict[str, tuple[str, Style]]] = {
     "passed": ("PASSED", "green"),
@@ -186,12 +187,27 @@ def _verdict(
         yield from _labelled("why", explanation.stage_meaning, width, style=style)
     for number, step in enumerate(explanation.next_steps):
         yield from _labelled("" if number else "try", step, width)
+    if record.response is not None:
+        yield from _reported(record.response, width)
     if record.trace_id is not None:
         # On one line, however wide: a broken address cannot be opened.
         trace = explanation.trace_link or clean(record.trace_id, width - _LABEL)
         yield (f"{'trace':<{_LABEL}}", "bold"), (trace, "")
     for note in explanation.notes:
         yield from _labelled("note", note, width, style="yellow")
+
+
+def _reported(response: AskResponse, width: int) -> Iterator[Line]:
+    """Yield the tokens, the cost and the searches that a target reports with an answer."""
+    usage = [f"{name} {response.usage[name]:,.6g}" for name in USAGE if name in response.usage]
+    if usage:
+        yield from _labelled("usage", ", ".join(usage), width)
+    label = "searches"
+    for search in response.searches or ():
+        found = "" if search.chunks is None else f"found {counted(len(search.chunks), 'chunk')}"
+        parts = (search.tool, search.query, found)
+        yield from _labelled(label, " | ".join(filter(None, parts)) or "-", width)
+        label = ""
 
 
 def _origin(record: CaseRecord, run_id: str) -> str:

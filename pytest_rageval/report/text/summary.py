@@ -19,6 +19,7 @@ from pytest_rageval.analysis.trust.reliability import (
     worst_disagreements,
 )
 from pytest_rageval.metrics.built_in import BUILT_IN
+from pytest_rageval.metrics.deciding import UNDECIDED
 from pytest_rageval.metrics.registry import Registry, unit_of
 from pytest_rageval.metrics.scoring import below_pass_line
 from pytest_rageval.report.explain.verdict import missing_facts, unsupported_claims
@@ -83,6 +84,8 @@ PARTS = {"reference": "with a reference", "no_reference": "without a reference"}
 NARROW = 60
 VERSUS = 80
 """Terminal width from which differences to a baseline have their own column."""
+_BY_DOCUMENT = ("doc_hit_at_k", "doc_recall_at_k")
+"""Shown where no case could be scored by its sections."""
 _CASES_SHOWN = 3
 _TEXTS_SHOWN = 10
 _FLAWS_SHOWN = 2
@@ -218,9 +221,11 @@ def _metric_table(view: SummaryView, width: int, verbosity: int) -> Iterator[Lin
     if width >= NARROW:
         head = table.row("metric", "n", "value", percent, "limit", view.versus)
         yield ((head.rstrip(), "dim"),)
+    hits = view.aggregate.metrics.get("hit_at_k")
+    by_document = UNDECIDED in view.aggregate.matching and (hits is None or not hits.n)
     for key in view.registry.cases:
         summary = view.aggregate.metrics.get(key)
-        shown = is_headline(key) or verbosity > 0
+        shown = is_headline(key) or verbosity > 0 or (by_document and key in _BY_DOCUMENT)
         if summary is None or not (key in checks or (shown and summary.n)):
             continue
         rows = {key: summary}

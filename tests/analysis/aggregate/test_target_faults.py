@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -169,5 +170,9 @@ def test_one_matching_heading_or_many_lost_documents_are_no_fault_of_headings() 
     assert heading_faults([headed("a", "a.md", "B", ()), headed("b", "a.md", "x", (0,))]) is None
     lost = [headed(name, "z.md", "B", ()) for name in ("b", "c")]
     assert heading_faults([headed("a", "a.md", "B", ()), *lost]) is None
+    quoted = replace(CHUNK, rel_path="a.md", matched_golds=(), matched_by=("snippet",))
+    by_snippet = [headed("a", "a.md", None, ()), headed("b", "a.md", None, ())]
+    by_snippet.append(changed(by_snippet[0], retrieved_chunks=(quoted,), case_id="c"))
+    assert heading_faults(by_snippet) is None
     assert heading_faults([]) is None
     assert heading_faults([replied("a", (CHUNK,))]) is None

@@ -15,6 +15,18 @@ from tests.report.explain.builders import S, U, explained, metric
     [
         (case(S), response("x.md", "y.md", S), "not_retrieved", "k = 3 would reach it"),
         (case(S), response(U), "not_retrieved", "came back, its section did not"),
+        (
+            case(gold_supports=(gold(S, snippets=("set the model",)),)),
+            AskResponse(answer="a", retrieved_chunks=(chunk("a.md", text="other"),)),
+            "not_retrieved",
+            "came back, the quoted snippets did not",
+        ),
+        (
+            case(gold_supports=(gold(S, pages=(3,)),)),
+            AskResponse(answer="a", retrieved_chunks=(chunk("a.md", pages=(1,)),)),
+            "not_retrieved",
+            "came back, its pages did not",
+        ),
         (case(S), response("x.md"), "not_retrieved", "No chunk of the document of gold [0]"),
         (case(S), response("x.md", f"kb/{S}"), "not_retrieved", "gold [0] and of rank 2: if they"),
         (case(S), response(S, references=()), "not_cited", "Gold [0] (rank 1) was in the context"),

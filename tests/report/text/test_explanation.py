@@ -13,7 +13,7 @@ from pytest_rageval.report.text.explanation import render_explanation
 from pytest_rageval.report.text.lines import Line
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.record import CaseRecord, ScoreSettings
-from pytest_rageval.values.reply import AskResponse, Citation, ErrorInfo, FolderSelection
+from pytest_rageval.values.reply import AskResponse, Citation, ErrorInfo, FolderSelection, Search
 from tests.build.records import changed
 from tests.build.scores import TIMEOUT, case, chunk, gold, response
 from tests.report.explain.builders import S, T, U, explained, recorded, runs
@@ -326,3 +326,25 @@ def test_the_place_of_an_exception_keeps_its_lines() -> None:
     assert lines[start + 1] == "          conftest.py:8: in answer"
     assert lines[start + 2].startswith("              f(ab")
     assert "\x1b" not in lines[start + 2]
+
+
+def test_usage_and_searches_of_a_reply_are_shown_and_nothing_where_there_are_none() -> None:
+    searches = (Search(query="words", tool="bm25", chunks=("c1",)), Search(query="more\x1b[31m"))
+    usage = {"input_tokens": 1200.0, "cost_usd": 0.0021}
+    found = shown(explained(case(S), response(S, usage=usage, searches=searches)))
+    assert "usage     input_tokens 1,200, cost_usd 0.0021\n" in found
+    assert "searches  bm25 | words | found 1 chunk\n" in found
+    assert "\x1b[31m" not in found
+    assert "usage" not in shown(explained(case(S), response(S)))
+
+
+def test_a_case_without_a_reply_lists_no_irrelevant_supports() -> None:
+    of = case(S, irrelevant_supports=(gold(U),))
+    assert "irrelevant supports" in shown(explained(of, response(S)))
+    assert "irrelevant supports" not in shown(explained(of, None, error=TIMEOUT))
+
+
+def test_a_case_that_was_matched_by_document_says_so() -> None:
+    found = shown(explained(case(S), response("a.md", answer="So it is [1].")))
+    assert "(matched by document)" in " ".join(found.split())
+    assert "not cited" not in found
