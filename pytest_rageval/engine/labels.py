@@ -15,7 +15,7 @@ from typing_extensions import TypedDict
 from pytest_rageval.analysis.trust.calibration import (
     LABELS,
     LEFT_OUT,
-    CalibrationRubric,
+    OWN_LABELS,
     LabelledAnswer,
 )
 from pytest_rageval.analysis.trust.judge import SCALE, validation_of
@@ -53,7 +53,7 @@ _ANSWER_LINE: Final = ObjectLine(
 
 
 def load_labels(
-    path: Path, rubric: CalibrationRubric, *, display: str | None = None
+    path: Path, rubric: str, *, display: str | None = None
 ) -> tuple[LabelledAnswer, ...]:
     """Read a whole file of labelled answers.
 
@@ -63,13 +63,13 @@ def load_labels(
 
     Args:
         path: a JSONL file in UTF-8; a BOM, CRLF and blank lines are fine.
-        rubric: of the expected labels.
+        rubric: of the expected labels, or the key of a metric of a user's rubric.
         display: the path as shown in messages; ``path`` itself by default.
 
     Raises:
         DatasetError: with every fault of the file, one a line, or it holds no row.
     """
-    known = (*LABELS[rubric], *LEFT_OUT.get(rubric, ()))
+    known = (*LABELS.get(rubric, OWN_LABELS), *LEFT_OUT.get(rubric, ()))
     expected = f"{', '.join(known[:-1])} or {known[-1]}"
     first_line: dict[str, int] = {}
 
@@ -179,8 +179,9 @@ def judge_notes(records: Iterable[CaseRecord], settings: Settings) -> list[str]:
     for record in records:
         second = second or (record.spot_check or {}).get("level") not in {None, "offline"}
         for rubric, found in record.judgements.items():
-            if found.get("scores"):
-                versions.setdefault(found["judge"], {})[rubric] = found["rubric_version"]
+            # The metrics of a user's rubric are calibrated one by one.
+            for name in (rubric, *found["scores"]) if found.get("scores") else ():
+                versions.setdefault(found["judge"], {})[name] = found["rubric_version"]
             asked = asked or found.get("level") not in {None, "offline"}
     notes = [*_validations(versions, settings), *(_alias(settings.judge) if asked else ())]
     named = settings.judging.spot_check_model

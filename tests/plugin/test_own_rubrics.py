@@ -391,3 +391,113 @@ def test_a_run_of_a_version_without_definitions_is_read(
                     ("report", "r1"), ("runs", "trend", "tone.politeness")):  # fmt: skip
         code, shown = rageval(capsys, *command)
         assert code in {0, 1}, shown
+
+
+# --- people ------------------------------------------------------------------------------------
+
+
+def test_an_own_metric_is_calibrated_in_its_direction(
+    own: Project, tone: Tone, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tone.ruder = True
+    lines = [
+        {
+            "id": f"{i}",
+            "question": f"hit q{i:02}",
+            "answer": "x",
+            "label": "good" if i % 2 else "bad",
+        }
+        for i in range(N)
+    ]
+    write_lines(own.path / "labels.jsonl", *lines)
+    calibrate = ("calibrate", "labels.jsonl", "--rubric")
+    code, shown = rageval(capsys, *calibrate, "tone.politeness", "--json", "--save")
+    assert code == 0, shown
+    found = json.loads(shown)
+    assert found["threshold"] == pytest.approx(4.2)
+    assert (found["n"], found["n_error"], found["auroc"], found["kappa"]) == (23, 1, 1.0, 1.0)
+    code, shown = rageval(capsys, *calibrate, "tone.jargon", "--json", "--threshold", "0.5")
+    found = json.loads(shown)
+    assert (found["auroc"], found["kappa"], found["precision"]) == (1.0, 1.0, 1.0)
+    assert found["best_threshold"] == {"threshold": 0.25, "kappa": 1.0}
+    code, shown = rageval(capsys, *calibrate, "tone.jargon")
+    assert "bad answers, which score above 0.2" in re.sub(r"\s+", " ", shown)
+    result = own.run("--rageval-run-id", "one")
+    notes = re.sub(r"\s+", " ", " ".join(summary_lines(result)))
+    assert "tone.politeness: fewer than 50 labels" in notes
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("tone.warmth",), "there are: tone.politeness, tone.jargon, tone.honest"),
+        (("tone.politeness", "--threshold", "6"), "6.0 is not in the range 1<=x<=5."),
+        (("tone.jargon", "--probes"), "of which higher is better"),
+        (("tone.politeness",), 'grounded", expected good or bad, or --rubric groundedness'),
+    ],
+)
+def test_a_calibration_that_cannot_be_is_refused(
+    own: Project,
+    capsys: pytest.CaptureFixture[str],
+    arguments: tuple[str, ...],
+    told: str,
+) -> None:
+    line = {"id": "1", "question": "q", "answer": "x", "label": "grounded"}
+    write_lines(own.path / "labels.jsonl", line)
+    code, shown = rageval(capsys, "calibrate", "labels.jsonl", "--rubric", *arguments)
+    assert code == 2
+    assert told in shown
+
+
+# --- other commands ----------------------------------------------------------------------------
+
+
+def test_the_index_shows_the_trend_of_an_own_metric_with_its_interval(
+    fallen: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    index = ("--db", f"sqlite:///{fallen.path / 'index.sqlite'}")
+    assert rageval(capsys, "runs", "sync", *index)[0] == 0
+    code, shown = rageval(capsys, "runs", "trend", "tone.jargon", "--json", *index)
+    assert code == 0, shown
+    runs = json.loads(shown)["runs"]
+    assert [run["value"] for run in runs] == [0.25, pytest.approx(0.5108695652)]
+    assert runs[1]["low"] < runs[1]["value"] < runs[1]["high"]
+    assert runs[1]["breaks"] == []
+
+
+def test_a_stored_run_is_judged_again_by_the_rubric(
+    own: Project, tone: Tone, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own.run("--rageval-run-id", "r1")
+    tone.ruder = True
+    code, shown = rageval(capsys, "judge", "r1", "--json")
+    assert code == 0, shown
+    found = json.loads(shown)
+    assert [*found["statistics"]] == [*found["before"]] == [*KEYS]
+    now, then = found["statistics"]["tone.jargon"], found["before"]["tone.jargon"]
+    assert (then["mean"], now["mean"] > 0.5) == (0.25, True)
+    assert (now["n"], now["n_error"], now["n_not_applicable"]) == (23, 1, 1)
+
+
+def test_parts_under_different_rubrics_are_not_merged(
+    own: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own.run("--rageval-run-id", "s1", "--rageval-shard", "1/2")
+    own.write("evals/rubrics/tone.jinja", "{# data: question, answer #}\nRate it anew.\n")
+    own.run("--rageval-run-id", "s2", "--rageval-shard", "2/2")
+    code, shown = rageval(capsys, "merge", "s1", "s2")
+    assert code != 0
+    assert "metric tone.politeness: 'version tone-" in shown
+
+
+def test_own_metrics_have_their_place_in_the_schema_the_doctor_and_otlp(
+    own: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    limit(own, '"tone.politeness" = ">= 4"')
+    schema = json.loads(rageval(capsys, "schema", "thresholds")[1])
+    tone = schema["$defs"]["overall"]["properties"]["tone"]["properties"]
+    assert [*tone] == ["politeness", "jargon", "honest"]
+    shown = rageval(capsys, "doctor")[1]
+    assert "thresholds.toml: 3 checks" in re.sub(r"\s+", " ", shown)
+    own.run("--rageval-run-id", "r1", "-k", "c01")
+    assert "tone.politeness" in rageval(capsys, "export", "otlp", "r1")[1]

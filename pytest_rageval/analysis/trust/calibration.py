@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from itertools import pairwise
 from typing import Any, Final, Literal
 
@@ -25,6 +24,7 @@ from pytest_rageval.analysis.stats.agreement import (
 )
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.judged import PASS_SHARE, valid_score
+from pytest_rageval.metrics.registry import MetricInfo
 from pytest_rageval.values.verdict import JudgeErrorKind, Judgement, JudgeRequest, Passage
 
 CalibrationRubric = Literal["groundedness", "correctness", "abstention"]
@@ -37,6 +37,8 @@ LABELS: Final[Mapping[str, tuple[str, str]]] = {
     "abstention": ("answer", "abstain"),
 }
 """By rubric: the label of the negative class, then of the positive one."""
+OWN_LABELS: Final = ("good", "bad")
+"""The same of a metric of a user's rubric."""
 LEFT_OUT: Final[Mapping[str, tuple[str, ...]]] = {"abstention": ("partial", "clarify")}
 """Labels of neither class; they are counted and not judged."""
 
@@ -147,7 +149,7 @@ class Reading:
     """Reason for scoring nothing; exactly one of the three is set."""
 
 
-def read_judgement(rubric: CalibrationRubric, judgement: Judgement) -> Reading:
+def read_judgement(rubric: str, judgement: Judgement, own: MetricInfo | None = None) -> Reading:
     """Read a rubric's score from a judgement; an invalid one is an error, never 0."""
     verdict = judgement.verdict
     if verdict is None:
@@ -160,24 +162,29 @@ def read_judgement(rubric: CalibrationRubric, judgement: Judgement) -> Reading:
     if rubric not in verdict.scores:
         reason = verdict.not_applicable.get(rubric)
         return Reading(error="unparseable") if reason is None else Reading(not_applicable=reason)
-    score = valid_score(verdict.scores[rubric], scale_of(rubric))
+    score = valid_score(verdict.scores[rubric], scale_of(rubric, own))
     return Reading(error="out_of_range") if score is None else Reading(score=score)
 
 
-def scale_of(rubric: CalibrationRubric) -> tuple[float, float]:
-    """Return the ends of a rubric's scale."""
+def scale_of(rubric: str, own: MetricInfo | None = None) -> tuple[float, float]:
+    """Return the ends of the scale of a rubric, or of a metric of a user's rubric."""
     if rubric == "abstention":
         return 0.0, 1.0
-    low, high = BUILT_IN.cases[rubric].scale
-    return low, math.inf if high is None else high
+    return (own or BUILT_IN.cases[rubric]).bounds
 
 
-def pass_line(rubric: CalibrationRubric) -> float | None:
-    """Return the score from which an answer is good; None: the rubric gives a flag."""
+def pass_line(rubric: str, own: MetricInfo | None = None) -> float | None:
+    """Return the worst score of a good answer; None: the rubric gives a flag."""
     if rubric == "abstention":
         return None
-    low, high = scale_of(rubric)
-    return low + PASS_SHARE * (high - low)
+    low, high = scale_of(rubric, own)
+    share = PASS_SHARE * (high - low)
+    return high - share if is_lower(own) else low + share
+
+
+def is_lower(own: MetricInfo | None) -> bool:
+    """Return whether lower scores are better, as they may be in a user's rubric."""
+    return own is not None and own.direction == "lower"
 
 
 # --- agreement -----------------------------------------------------------------------------------
@@ -225,7 +232,8 @@ class BestThreshold:
 class Calibration:
     """Agreement of a judge with people under one rubric."""
 
-    rubric: CalibrationRubric
+    rubric: str
+    """A rubric, or the key of a metric of a user's rubric."""
     threshold: float | None
     overall: Agreement
     by_source: Mapping[str, Agreement]
@@ -243,7 +251,8 @@ def calibrate(
     rows: Sequence[LabelledAnswer],
     readings: Mapping[str, Reading],
     *,
-    rubric: CalibrationRubric,
+    rubric: str,
+    own: MetricInfo | None = None,
     threshold: float | None = None,
     confidence: float = 0.95,
 ) -> Calibration:
@@ -252,20 +261,26 @@ def calibrate(
     Args:
         rows: labelled answers with distinct ids; those of neither class are only counted.
         readings: by row id, one for every row of a class.
-        rubric: rubric of the readings.
+        rubric: rubric of the readings, or the key of a metric of a user's rubric.
+        own: definition of that metric; None: the rubric is one of the package.
         threshold: an answer is good from this score on; None: the pass line.
         confidence: of all intervals.
 
     Raises:
         KeyError: a row has no reading.
     """
-    line = pass_line(rubric) if threshold is None else threshold
+    line = pass_line(rubric, own) if threshold is None else threshold
+    # Turned around, so that below only low scores are bad.
+    sign = -1.0 if is_lower(own) else 1.0
+    limit = None if line is None else sign * line
+    scores = {row_id: s * sign for row_id, r in readings.items() if (s := r.score) is not None}
     judged = [row for row in rows if row.label not in LEFT_OUT.get(rubric, ())]
     sources = list(dict.fromkeys(row.source for row in judged))
 
     def measure(part: Sequence[LabelledAnswer]) -> Agreement:
-        return _measure(part, readings, rubric, line, confidence)
+        return _measure(part, readings, scores, rubric, limit, confidence)
 
+    best = None if limit is None else _best_threshold(judged, scores, rubric)
     overall = measure(judged)
     return Calibration(
         rubric=rubric,
@@ -275,7 +290,7 @@ def calibrate(
         by_source={sources[0]: overall}
         if len(sources) == 1
         else {name: measure([row for row in judged if row.source == name]) for name in sources},
-        best_threshold=None if line is None else _best_threshold(judged, readings, rubric),
+        best_threshold=best and replace(best, threshold=sign * best.threshold),
         left_out=dict(Counter(row.label for row in rows if row.label in LEFT_OUT.get(rubric, ()))),
         errors=dict(Counter(e for row in judged if (e := readings[row.id].error) is not None)),
         readings={row.id: readings[row.id] for row in judged},
@@ -283,17 +298,18 @@ def calibrate(
 
 
 def _matters(rubric: str, label: str) -> bool:
-    return label == LABELS[rubric][1]
+    return label == LABELS.get(rubric, OWN_LABELS)[1]
 
 
 def _measure(
     rows: Sequence[LabelledAnswer],
     readings: Mapping[str, Reading],
-    rubric: CalibrationRubric,
+    found_scores: Mapping[str, float],
+    rubric: str,
     line: float | None,
     confidence: float,
 ) -> Agreement:
-    scored = [(row, s) for row in rows if (s := readings[row.id].score) is not None]
+    scored = [(row, found_scores[row.id]) for row in rows if row.id in found_scores]
     scores, clusters = [score for _, score in scored], [row.cluster for row, _ in scored]
     truth = [_matters(rubric, row.label) for row, _ in scored]
     said = [score > 0 if line is None else score < line - _TOLERANCE for score in scores]
@@ -344,12 +360,12 @@ def _kappa(n: int, yes_a: float, yes_b: float, both: float) -> float | None:
 
 
 def _best_threshold(
-    rows: Iterable[LabelledAnswer], readings: Mapping[str, Reading], rubric: str
+    rows: Iterable[LabelledAnswer], scores: Mapping[str, float], rubric: str
 ) -> BestThreshold | None:
     bad = Counter[float]()
     total = Counter[float]()
     for row in rows:
-        score = readings[row.id].score
+        score = scores.get(row.id)
         if score is not None:
             total[score] += 1
             bad[score] += _matters(rubric, row.label)

@@ -21,11 +21,8 @@ from pytest_rageval.cli.output import (
 from pytest_rageval.support.text import clean
 
 if TYPE_CHECKING:
-    from pytest_rageval.analysis.trust.calibration import (
-        CalibrationRubric,
-        LabelledAnswer,
-        Reading,
-    )
+    from pytest_rageval.analysis.trust.calibration import LabelledAnswer, Reading
+    from pytest_rageval.metrics.registry import MetricInfo
     from pytest_rageval.values.settings import Settings
     from pytest_rageval.values.verdict import Judge, JudgeFailure, Judgement, JudgeRequest
 
@@ -38,20 +35,40 @@ _UNREACHABLE: Final = frozenset({"unreachable", "rate_limited"})
 class _Wanted:
     """Options of the command line."""
 
-    rubric: CalibrationRubric
+    rubric: str
+    """A rubric of the package, or the key of a metric of a user's rubric."""
     threshold: float | None
     probes: bool
     probe_sample: int | None
     save: bool
+    own: MetricInfo | None = None
+    """Definition of that metric; None: it is a rubric of the package."""
+
+    @property
+    def asked(self) -> str:
+        """The rubric that the judge is asked."""
+        return self.rubric if self.own is None else self.own.source
+
+
+class _RubricName(click.Choice[str]):
+    """A rubric of the package, or any name with a dot, which may be an own metric."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        return value if "." in str(value) else super().convert(value, param, ctx)
 
 
 @click.command("calibrate")
 @click.argument("labels", type=click.Path(path_type=Path))
-@click.option("--rubric", type=click.Choice(_RUBRICS), required=True, help="Rubric to judge by.")
+@click.option(
+    "--rubric",
+    type=_RubricName(_RUBRICS),
+    required=True,
+    help="Rubric to judge by, or a metric of your own rubric such as tone.politeness.",
+)
 @click.option(
     "--threshold",
-    type=click.FloatRange(0, 5),
-    help="Lowest score of a good answer.  [default: 4, the pass line]",
+    type=float,
+    help="Worst score of a good answer.  [default: the pass line, 4 of 5]",
 )
 @click.option(
     "--probes", is_flag=True, help="Also judge every answer padded, and with sentences reordered."
@@ -70,17 +87,19 @@ def command(labels: Path, as_json: bool, **flags: Any) -> int:
 
     Each line of LABELS is {"id", "question", "answer", "label"}, with "context", "reference",
     "history" and "source" if known. Labels: grounded, not_grounded; correct, incorrect; answer,
-    abstain (partial and clarify are left out). The judge is the project's unless --judge is
-    given. With --save, later calls also report drift of the judge. The exit code is 1 if it gave no
-    score at all, 4 if it could not be reached.
+    abstain (partial and clarify are left out); good, bad for a metric of your own rubric. The judge
+    is the project's unless --judge is given. With --save, later calls also report drift of the
+    judge. The exit code is 1 if it gave no score at all, 4 if it could not be reached.
     """
     from pytest_rageval.report.text.agreement import calibration_lines
 
-    wanted = _Wanted(**{f.name: flags.pop(f.name) for f in fields(_Wanted)})
+    given = {f.name: flags.pop(f.name) for f in fields(_Wanted) if f.name in flags}
+    settings = judge_settings(flags)
+    wanted = _Wanted(**given, own=_own_metric(given["rubric"], settings))
     if wanted.probe_sample is not None:
         wanted = replace(wanted, probes=True)
     _check(wanted)
-    document, saved = _calibrate(labels, wanted, judge_settings(flags))
+    document, saved = _calibrate(labels, wanted, settings)
     code = ExitCode.YES if document["n"] else ExitCode.NO
     print_result(document, calibration_lines(document), as_json=as_json)
     if saved is not None and not as_json:
@@ -88,7 +107,31 @@ def command(labels: Path, as_json: bool, **flags: Any) -> int:
     return code
 
 
+def _own_metric(name: str, settings: Settings) -> MetricInfo | None:
+    """Return the definition of an own metric; None: the name is that of a rubric."""
+    if name in _RUBRICS:
+        return None
+    from pytest_rageval.engine.registry import open_registry
+
+    own = {key: one for key, one in open_registry(settings).own.items() if one.judged}
+    if name not in own:
+        there = f"there are: {', '.join(own)}" if own else "the project has none"
+        raise click.UsageError(f"--rubric: no rubric in use gives {name!r}; {there}")
+    return own[name]
+
+
 def _check(wanted: _Wanted) -> None:
+    from pytest_rageval.analysis.trust.calibration import is_lower, scale_of
+
+    low, high = scale_of(wanted.rubric, wanted.own)
+    line = wanted.threshold
+    if line is not None and wanted.rubric != "abstention" and not low <= line <= high:
+        problem = f"{line} is not in the range {low:g}<=x<={high:g}."
+        raise click.BadParameter(problem, param_hint="'--threshold'")
+    if wanted.own is not None and wanted.own.direction == "neutral":
+        raise click.UsageError(f"--rubric: {wanted.rubric} has no direction, so none is good")
+    if wanted.probes and is_lower(wanted.own):
+        raise click.UsageError("--probes: expected a metric of which higher is better")
     given = {"--threshold": wanted.threshold is not None, "--probes": wanted.probes}
     for flag, there in given.items():
         if there and wanted.rubric == "abstention":
@@ -112,21 +155,24 @@ def _calibrate(
     if not judged:
         raise CommandError(f"{labels}: every row carries a label that is left out")
     # The spot check and the rubrics of a run do not apply here.
-    judging = replace(settings.judging, rubrics=(wanted.rubric,), spot_check=0)
+    judging = replace(settings.judging, rubrics=(wanted.asked,), spot_check=0)
     with open_judge(replace(settings, judging=judging), environ=os.environ) as judge:
         if judge is None:
             raise CommandError(f"--judge {settings.judge}: there is no such judge")
-        asker = _Asker(judge, wanted.rubric, settings.max_errors)
+        asker = _Asker(judge, wanted, settings.max_errors)
         readings = _read(asker, judged)
         probes = _probe(asker, judged, readings, wanted) if wanted.probes else None
         identity = judge.identity
         warn_of_cache(judge)
-    found = calibrate(rows, readings, rubric=wanted.rubric, threshold=wanted.threshold)
+    found = calibrate(
+        rows, readings, rubric=wanted.rubric, own=wanted.own, threshold=wanted.threshold
+    )
     document = {
         "judge": identity,
         "model": asker.model,
         "rubric_version": asker.version,
         **calibration_document(found),
+        "direction": "higher" if wanted.own is None else wanted.own.direction,
         "probes": probes,
         "cost": judge_cost(asker.judgements),
     }
@@ -141,7 +187,7 @@ class _Asker:
     """Asks the judge, one answer after the other, until it cannot be reached."""
 
     judge: Judge
-    rubric: CalibrationRubric
+    wanted: _Wanted
     max_errors: int
     """Failures to reach it in a row before giving up; fewer do as long as it never replied."""
     version: str | None = None
@@ -153,7 +199,7 @@ class _Asker:
     def ask(self, request: JudgeRequest) -> Reading:
         from pytest_rageval.analysis.trust.calibration import read_judgement
 
-        judgement = self.judge.judge(self.rubric, request)
+        judgement = self.judge.judge(self.wanted.asked, request)
         failure = judgement.failure
         self._in_a_row = self._in_a_row + 1 if _is_unreachable(failure) else 0
         self._replied = self._replied or not self._in_a_row
@@ -167,7 +213,7 @@ class _Asker:
         self.version = judgement.rubric_version
         self.model = judgement.model or self.model
         self.judgements.append(judgement)
-        return read_judgement(self.rubric, judgement)
+        return read_judgement(self.wanted.rubric, judgement, self.wanted.own)
 
 
 def _is_unreachable(failure: JudgeFailure | None) -> bool:
@@ -199,7 +245,9 @@ def _probe(
 
     scored = {row.id: row for row in rows if readings[row.id].score is not None}
     chosen = choose_spot_check(scored, wanted.probe_sample or len(scored))
-    line = wanted.threshold if wanted.threshold is not None else pass_line(wanted.rubric)
+    line = (
+        wanted.threshold if wanted.threshold is not None else pass_line(wanted.rubric, wanted.own)
+    )
     assert line is not None
     found: dict[str, Any] = {}
     for probe in PROBES:
@@ -240,7 +288,7 @@ def _with_history(
     before = stored.get("scores") if stored else None
     document["drift"] = None
     if stored and isinstance(before, dict) and before:
-        drift = measure_drift(before, scores, scale=scale_of(wanted.rubric))
+        drift = measure_drift(before, scores, scale=scale_of(wanted.rubric, wanted.own))
         document["drift"] = {
             "n": drift.n,
             "n_lost": drift.n_lost,

@@ -110,13 +110,13 @@ def otlp_command(run: str | None, output: Path | None, content: bool, as_json: b
 
     from pytest_rageval.authoring.interchange.files import write_new
     from pytest_rageval.authoring.interchange.otlp import write_spans
-    from pytest_rageval.metrics.built_in import BUILT_IN
+    from pytest_rageval.metrics.definitions import stored_registry
     from pytest_rageval.runs.read import open_run
 
     if as_json and output is None:
         raise click.UsageError("--json: expected -o FILE beside it; without, the spans are printed")
     stored = open_run(run_or_last(run), os.environ)
-    found = write_spans(stored, BUILT_IN, content=content)
+    found = write_spans(stored, stored_registry(stored.config), content=content)
     text = json.dumps(found.document, allow_nan=False)
     if output is None:
         click.echo(text)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import click
 
+from pytest_rageval.cli.judge_options import project_settings
 from pytest_rageval.cli.output import CommandError
 
 
@@ -19,12 +21,11 @@ from pytest_rageval.cli.output import CommandError
     help="File to write instead of printing; missing folders are created.",
 )
 def command(kind: str, output: Path | None) -> None:
-    """Print the JSON Schema (2020-12) of a case line or of thresholds.toml."""
-    if kind == "case":
-        from pytest_rageval.project.case_fields import case_json_schema as make_schema
-    else:
-        from pytest_rageval.project.threshold_keys import thresholds_json_schema as make_schema
-    text = json.dumps(make_schema(), indent=2)
+    """Print the JSON Schema (2020-12) of a case line or of thresholds.toml.
+
+    That of thresholds.toml has the metrics of the project's own rubrics, too.
+    """
+    text = json.dumps(_case_schema() if kind == "case" else _thresholds_schema(), indent=2)
     if output is None:
         click.echo(text)
         return
@@ -33,3 +34,16 @@ def command(kind: str, output: Path | None) -> None:
         output.write_text(f"{text}\n", encoding="utf-8")
     except OSError as error:
         raise CommandError(f"{output}: {error.strerror}") from error
+
+
+def _case_schema() -> dict[str, Any]:
+    from pytest_rageval.project.case_fields import case_json_schema
+
+    return case_json_schema()
+
+
+def _thresholds_schema() -> dict[str, Any]:
+    from pytest_rageval.engine.registry import registry_for_runs
+    from pytest_rageval.project.threshold_keys import thresholds_json_schema
+
+    return thresholds_json_schema(registry_for_runs(project_settings({})))

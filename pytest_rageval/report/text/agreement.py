@@ -62,13 +62,14 @@ def _row(name: str, row: Mapping[str, Any]) -> str:
 
 def _explanation(document: Mapping[str, Any]) -> Iterator[str]:
     line = document["threshold"]
-    below = "" if line is None else f", which score below {line:g}"
+    side = "above" if document.get("direction") == "lower" else "below"
+    beyond = "" if line is None else f", which score {side} {line:g}"
     n = len(document["by_source"])
     pooled = format_value(document["auroc_pooled"])
     macro = f" AUROC is the mean over sources; pooled {pooled}." if n > 1 else ""
     yield from _wrap(
         f"accuracy {format_value(document['accuracy'])}; precision and recall of "
-        f"{_CLASSES[document['rubric']]}{below}.{macro}"
+        f"{_CLASSES.get(document['rubric'], 'bad answers')}{beyond}.{macro}"
     )
     best = document["best_threshold"]
     if best is not None and best["kappa"] >= (document["kappa"] or 0.0) + _NOTED:
