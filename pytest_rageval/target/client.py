@@ -244,13 +244,14 @@ class HttpRagClient:
 
     def _timed(self, http: httpx.Client, request: Request) -> Attempt:
         started = ended = self._clock()
+        sent_at = time.time()
         sending = False
 
         def note_start() -> None:
             # After the connection is made, since this thread may then wait for its turn to compute.
-            nonlocal started, sending
+            nonlocal started, sent_at, sending
             if not sending:
-                started, sending = self._clock(), True
+                started, sent_at, sending = self._clock(), time.time(), True
 
         def note_time() -> None:
             # Before this thread waits for its turn to compute, which does not count as the target's
@@ -269,7 +270,6 @@ class HttpRagClient:
         if self._stream is not None:
             reader = StreamReader(self._stream, lambda: (ended - started) * 1000)
             request = replace(request, on_piece=reader.feed)
-        sent_at = time.time()
         with within(self._target.timeout_s, note_time, note_start) as deadline:
             done = attempt(http, request, timeout_text)
         if done.status is None:
