@@ -183,6 +183,23 @@ def test_commands_ask_a_named_client_as_pytest_does(scratch: Project) -> None:
     done.stdout.fnmatch_lines(["ok * target reachable: answered in *"])
 
 
+def test_what_a_function_of_headers_raises_names_its_place_in_every_command(
+    scratch: Project,
+) -> None:
+    scratch.write("src13/broken.py", "def headers():\n    raise LookupError('no login')\n")
+    scratch.cases([case("x", "q", gold_supports=[{"rel_path": "b.md"}])])
+    named(scratch, url="http://127.0.0.1:9", auth="src13.broken:headers")
+    done = run_command(scratch, "doctor", "--probe-chars", "0")
+    done.stdout.fnmatch_lines(
+        ["FAIL *target auth: LookupError: no login, at src13/broken.py:2: in headers; fix: change"
+         " the function that * auth names"]
+    )  # fmt: skip
+    for command in (["label", "--plain", "evals/eval_set.jsonl"], ["check", "--target"]):
+        done = run_command(scratch, *command)
+        assert "LookupError: no login" in done.stderr.str()
+        assert "src13/broken.py:2" in done.stderr.str()
+
+
 AUTH = """
 import json, httpx
 n = 0

@@ -76,7 +76,7 @@ def ask_case(client: object, case: Case, settings: Settings) -> tuple[AskResult,
         raise
     except Exception as error:  # of the function of [tool.rageval.target] auth
         result = AskResult(response=None, error=raised_error(error, rootdir), total_ms=None)
-        return result, Asked(case, k)
+        return result, Asked(case, k, MappingReport())
     return result, Asked(case, k, mapping)
 
 
@@ -144,6 +144,9 @@ def _failed(error: ErrorInfo | None, asked: Asked, *, check: str = "reachable") 
         message = f"{message}, at {place}"
     if asked.mapping is None:
         return _failed_fixture(kind, message, check)
+    if place:  # over HTTP nothing else of the project runs
+        fix = "change the function that [tool.rageval.target] auth names"
+        return _FOUND.fail("auth", message, fix, unreachable=kind in _UNREACHABLE)
     if kind in _UNREACHABLE:
         fix = "start the service, or name its address with --rag-url"
         return _FOUND.fail(check, message, fix, unreachable=True)

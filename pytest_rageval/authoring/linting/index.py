@@ -23,6 +23,7 @@ from pytest_rageval.metrics.matching import (
 )
 from pytest_rageval.project.case_variables import case_variables
 from pytest_rageval.support.text import did_you_mean
+from pytest_rageval.support.tracebacks import last_place
 from pytest_rageval.target.calling import call_client
 from pytest_rageval.target.variables import new_uuid
 from pytest_rageval.values.case import Anchor
@@ -138,7 +139,9 @@ def _retrieved(client: object, request: AskRequest) -> tuple[RetrievedChunk, ...
     result = call_client(client, request)
     if result.response is None:
         assert result.error is not None  # one of the two is always set
-        raise EndpointError(result.error.kind, result.error.message, attempts=result.error.attempts)
+        error, place = result.error, last_place(result.error.traceback)
+        message = f"{error.message}, at {place}" if place else error.message
+        raise EndpointError(error.kind, message, attempts=error.attempts)
     if result.response.retrieved_chunks is None:
         message = "the target reports no debug.retrieved_chunks, so no anchor can be looked for"
         raise EndpointError("protocol", message)
