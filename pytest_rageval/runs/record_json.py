@@ -134,7 +134,7 @@ def to_plain(value: Any) -> Any:
     if names is not None:
         plain = {name: to_plain(getattr(value, name)) for name in names}
         for name in _sparse_names(kind):
-            if item := getattr(value, name):
+            if (item := getattr(value, name)) not in (None, ()):
                 plain[name] = to_plain(item)
         return plain
     if isinstance(value, Mapping):
