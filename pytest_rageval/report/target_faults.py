@@ -12,6 +12,7 @@ from pytest_rageval.analysis.aggregate.target_faults import (
     HeadingFaults,
     chunk_faults,
     heading_faults,
+    path_faults,
 )
 from pytest_rageval.support.text import clean, counted, cut
 from pytest_rageval.values.record import CaseRecord
@@ -28,6 +29,8 @@ def chunk_sentences(
     fixture = response is None and any("rag_client fixture" in target for target in asked)
     if headings := heading_faults(records):
         yield _by_document_alone(headings, fixture=fixture)
+    if (n_other := path_faults(records)) is not None:
+        yield _other_paths(n_other, response, fixture=fixture)
     if found is None:
         return
     if found.unreported:
@@ -70,16 +73,30 @@ def _by_document_alone(found: HeadingFaults, *, fixture: bool) -> str:
     return f"{text}; {look}" + ("" if fixture else ", `rageval check --rag-url URL` all")
 
 
+def _other_paths(n_cases: int, response: str | Mapping[str, str] | None, *, fixture: bool) -> str:
+    mapped = "" if fixture or response is None else f", mapped by {_expression(response)},"
+    return (
+        f"no document of a gold was retrieved in any of {counted(n_cases, 'case')}: if the "
+        f"rel_path of the chunks{mapped} is another name than that of the golds, such as a title "
+        "or an id, no chunk can match; `rageval explain` shows both"
+    )
+
+
+def _expression(response: str | Mapping[str, str]) -> str:
+    """Return the beginning of the expression for the chunks."""
+    expression = response
+    if not isinstance(response, str):
+        expression = next((response[name] for name in _FIELDS if name in response), "")
+    return clean(cut(str(expression), 100))
+
+
 def _all_empty(found: ChunkFaults, response: str | Mapping[str, str] | None) -> str:
     n = found.n_cases - found.unreported
     have = "has" if n == 1 else "have"
     text = f"every reply had 0 retrieved chunks ({counted(n, 'case')} {have} golds)"
     if response is None:
         return f"{text}; does the index hold documents?"
-    expression = response
-    if not isinstance(response, str):
-        expression = next((response[name] for name in _FIELDS if name in response), "")
-    shown = clean(cut(str(expression), 100))
+    shown = _expression(response)
     keys = f"; keys that came: {', '.join(found.keys)}" if found.keys else ""
     return (
         f"{text}: the mapping of retrieved_chunks, {shown}, found nothing in any of them; a filter "

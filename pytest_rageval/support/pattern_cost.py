@@ -1,4 +1,4 @@
-r"""What a regular expression of Python may cost, read from its text.
+r"""Cost of a regular expression of Python, read from its text.
 
 Python's engine may take exponential time and cannot be interrupted, so that a pattern which can
 match one text in many ways has to be refused before it is used.

@@ -15,7 +15,7 @@ from itertools import permutations
 from typing import Any, Final, Literal
 
 from pytest_rageval.support.text import clean, counted, did_you_mean, nearest
-from pytest_rageval.target.contract import last_data, shown_keys
+from pytest_rageval.target.contract import error_message, last_data, shown_keys
 from pytest_rageval.target.variables import whole_request
 from pytest_rageval.values.errors import ConfigError, EndpointError
 from pytest_rageval.values.settings import RESPONSE_TABLE, TargetSettings
@@ -252,7 +252,15 @@ def compile_mapping(
         path: compile_expression(spec[name], f"{where}.{_toml_key(name)}")
         for name, path in paths.items()
     }
-    return lambda document: _assemble((path, search(document)) for path, search in compiled.items())
+    error = compiled.get(("error",)) if direction == "response" else None
+
+    def assemble(document: object) -> object:
+        # A reply that reports an error often lacks what the other expressions need.
+        if error is not None and error_message(found := error(document)):
+            return {"error": found}
+        return _assemble((path, search(document)) for path, search in compiled.items())
+
+    return assemble
 
 
 def compile_expression(expression: object, where: str) -> MapFunction:

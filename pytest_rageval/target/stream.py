@@ -38,6 +38,7 @@ _ACCEPT: Final = {
     "ndjson": "application/x-ndjson, application/json",
 }
 _LINE_END: Final = re.compile(rb"\r\n|\r|\n")
+_PREFIX: Final = re.compile(rb"\s*([0-9a-z]):(?=\S)")
 _BOM: Final = b"\xef\xbb\xbf"
 _JSON_TYPE: Final = re.compile(r"\s*application/json\s*(;|$)", re.IGNORECASE)
 _SSE_FIELD: Final = re.compile(rb"(?:data|event|id|retry)?:")
@@ -133,6 +134,9 @@ class SseParser:
 class LinesParser:
     """JSON Lines: each line that is not blank is the ``data`` of an event; ``event`` is null.
 
+    A line such as ``0:"text"``, of the data stream protocol that AI SDK 4 and LlamaIndexServer
+    speak, has what stands before the colon as its ``event``.
+
     ``feed`` and ``end`` raise EndpointError (``protocol``) for a line that is not JSON.
     """
 
@@ -145,7 +149,7 @@ class LinesParser:
         for line in self._lines.feed(piece):
             self._n += 1
             if line.strip():
-                yield {"event": None, "data": _line_data(line, self._n)}
+                yield _line_event(line, self._n)
 
     def end(self) -> Iterator[Event]:
         """Yield the event of a last line without an end, if it is whole."""
@@ -153,7 +157,7 @@ class LinesParser:
         if not rest:
             return
         try:
-            yield {"event": None, "data": _line_data(rest.removeprefix(_BOM), self._n + 1)}
+            yield _line_event(rest.removeprefix(_BOM), self._n + 1)
         except EndpointError:
             return  # cut within the line, which the missing last event shows
 
@@ -393,6 +397,12 @@ def _event_data(text: str) -> object:
         raise EndpointError("protocol", f"the data of an event is {error}") from error
     except ValueError:
         return text
+
+
+def _line_event(line: bytes, number: int) -> Event:
+    prefix = _PREFIX.match(line)
+    name = prefix[1].decode() if prefix else None
+    return {"event": name, "data": _line_data(line[prefix.end() :] if prefix else line, number)}
 
 
 def _line_data(line: bytes, number: int) -> object:

@@ -8,7 +8,7 @@ from pytest_rageval.report.target_faults import chunk_sentences
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import RetrievedChunk
 from pytest_rageval.values.settings import Settings, TargetSettings
-from tests.analysis.aggregate.test_target_faults import CHUNK, headed, replied
+from tests.analysis.aggregate.test_target_faults import CHUNK, headed, replied, retrieved
 
 FIXTURE = ("the rag_client fixture of conftest.py",)
 
@@ -81,3 +81,12 @@ def test_headings_that_never_match_are_named_without_their_text() -> None:
     alone = sentence(headed("a", "a.md", None, ()), asked=FIXTURE)
     assert alone.startswith("no gold could be compared by its section: in 1 of 1 case the document")
     assert "name no headings; these cases are matched by document; `rageval doctor`" in alone
+
+
+def test_names_of_another_kind_are_said_with_the_expression_that_maps_them() -> None:
+    records = [retrieved("a", "a.md", "Pumps"), retrieved("b", "b.md", "Oil")]
+    found = sentence(*records, response={"retrieved_chunks": "hits[].{rel_path: title}"})
+    assert found.startswith(
+        "no document of a gold was retrieved in any of 2 cases: if the rel_path"
+    )
+    assert "mapped by hits[].{rel_path: title}, is another name than that of the golds" in found

@@ -85,6 +85,13 @@ def test_lines_of_json_are_events_without_a_name() -> None:
     assert events(b'{"a": 1}\n{"b": ', LinesParser()) == [{"event": None, "data": {"a": 1}}]
 
 
+def test_a_line_with_a_prefix_is_an_event_of_that_name() -> None:
+    found = events(b'0:"14 days."\n8:[{"a": 1}]\nd:{"finishReason": "stop"}', LinesParser())
+    assert [(one["event"], one["data"]) for one in found] == [
+        ("0", "14 days."), ("8", [{"a": 1}]), ("d", {"finishReason": "stop"}),
+    ]  # fmt: skip
+
+
 def test_a_line_that_is_not_json_is_named() -> None:
     with pytest.raises(EndpointError, match="line 2 of the stream is not JSON; it begins: data: x"):
         events(b"{}\ndata: x\n", LinesParser())

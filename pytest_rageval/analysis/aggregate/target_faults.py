@@ -143,6 +143,28 @@ def chunk_faults(records: Iterable[CaseRecord]) -> ChunkFaults | None:
     )
 
 
+def path_faults(records: Iterable[CaseRecord]) -> int | None:
+    """Count the cases with evidence whose chunks share no document with the golds of any case.
+
+    Such a run compares names of two kinds, like paths and titles. One case alone may have missed.
+
+    Returns:
+        None: some document of a gold came back, for whichever case, or fewer than two cases count.
+    """
+    n_cases = 0
+    golds: set[str] = set()
+    retrieved: set[str] = set()
+    for record in {record.nodeid: record for record in records if record.response}.values():
+        supports = record.case.gold_supports if record.case_stored and record.answerable else ()
+        chunks = record.response.retrieved_chunks if record.response else None
+        if not supports or not chunks:
+            continue
+        n_cases += 1
+        golds |= {norm_path(gold.rel_path, "insensitive") for gold in supports}
+        retrieved |= {norm_path(chunk.rel_path, "insensitive") for chunk in chunks}
+    return n_cases if n_cases > 1 and golds.isdisjoint(retrieved) else None
+
+
 def heading_faults(records: Iterable[CaseRecord]) -> HeadingFaults | None:
     """Find out whether golds fail by their heading alone; None: some match, or most lack more.
 

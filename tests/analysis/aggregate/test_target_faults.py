@@ -12,6 +12,7 @@ from pytest_rageval.analysis.aggregate.target_faults import (
     chunk_faults,
     group_errors,
     heading_faults,
+    path_faults,
 )
 from pytest_rageval.values.case import Anchor, Case
 from pytest_rageval.values.errors import TargetErrorKind
@@ -176,3 +177,25 @@ def test_one_matching_heading_or_many_lost_documents_are_no_fault_of_headings() 
     assert heading_faults(by_snippet) is None
     assert heading_faults([]) is None
     assert heading_faults([replied("a", (CHUNK,))]) is None
+
+
+# --- documents -----------------------------------------------------------------------------
+
+
+def retrieved(case_id: str, gold: str, *paths: str) -> CaseRecord:
+    asked = Case(id=case_id, question="q", gold_supports=(Anchor(rel_path=gold),))
+    chunks = tuple(RetrievedChunk(rel_path=path) for path in paths)
+    return record(case_id, case=asked, response=AskResponse(answer="a", retrieved_chunks=chunks))
+
+
+def test_chunks_of_no_document_of_any_gold_are_counted() -> None:
+    titles = [retrieved("a", "docs/a.md", "Pumps"), retrieved("b", "docs/b.md", "Oil", "Pumps")]
+    assert path_faults(titles) == 2
+
+
+def test_a_gold_of_another_case_shows_that_names_are_of_one_kind() -> None:
+    assert path_faults([retrieved("a", "a.md", "b.md"), retrieved("b", "B.md", "x.md")]) is None
+
+
+def test_one_case_alone_may_have_missed() -> None:
+    assert path_faults([retrieved("a", "a.md", "x.md"), retrieved("b", "b.md")]) is None

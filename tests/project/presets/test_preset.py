@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -14,34 +15,51 @@ from pytest_rageval.metrics.scoring import score_settings
 from pytest_rageval.metrics.view import view_case
 from pytest_rageval.project.presets.preset import load_preset, preset_names
 from pytest_rageval.project.settings import load_settings
+from pytest_rageval.report.target_faults import chunk_sentences
 from pytest_rageval.target.calling import call_client
 from pytest_rageval.target.mapping import compile_mapping
 from pytest_rageval.target.opening import open_target
-from pytest_rageval.values.case import Case
+from pytest_rageval.values.case import Anchor, Case
 from pytest_rageval.values.reply import AskResult
 from pytest_rageval.values.settings import Settings
-from tests.build.presets import SystemCase, stand_in, stored_replies, system_case
+from tests.build.presets import SystemCase, Systems, all_systems, stored_replies, system_case
+from tests.build.records import changed, record
 from tests.build.scores import case as scored_case
+from tests.docs.examples import read_document, sections
 
 LISTS = ("retrieved_chunks", "references", "searches")
 PLAIN = ("answer", "abstained", "session", "usage")
 
 
-def ask(case: SystemCase, folder: Path) -> tuple[AskResult, Settings]:
+@pytest.fixture(scope="module")
+def systems() -> Iterator[Systems]:
+    with all_systems() as found:
+        yield found
+
+
+def ask(systems: Systems, system: str, name: str, folder: Path) -> tuple[AskResult, Settings]:
+    """Ask a system as a run does."""
+    case = system_case(system, name)
     (folder / "pyproject.toml").write_text(case.toml, encoding="utf-8")
-    with stand_in(case) as server:
-        settings = load_settings(folder, flags={"rageval_rag_url": server.url}, environ={})
-        request = ask_request(Case(id="c-1", question=case.question), settings)
-        with open_target(settings, environ=case.environ) as client:
-            result = call_client(client, request)
-        assert [case.refused(one) for one in server.received] == [""]
-    return result, settings
+    flags = {"rageval_rag_url": systems.url(system, name)}
+    settings = load_settings(folder, flags=flags, environ={})
+    return ask_with(systems, case, name, settings), settings
+
+
+def ask_with(systems: Systems, case: SystemCase, name: str, settings: Settings) -> AskResult:
+    """Ask a system with other settings."""
+    request = ask_request(Case(id="c-1", question=case.question), settings)
+    with open_target(settings, environ=case.environ) as client:
+        result = call_client(client, request)
+    assert case.refused(systems.received(case.preset, name)[-1]) == ""
+    return result
 
 
 def cited(result: AskResult, settings: Settings) -> list[str | None] | None:
-    """Return the documents that the answer's text and the references cite."""
+    """Return the documents that the answer's text and the references cite, each once."""
     view = view_case(scored_case(), result.response, score_settings(settings))
-    return None if view.citations is None else [one.rel_path for one in view.citations]
+    found = view.citations
+    return None if found is None else [*dict.fromkeys(one.rel_path for one in found)]
 
 
 def given(result: AskResult) -> dict[str, Any]:
@@ -65,10 +83,28 @@ def _set(fields: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize(("preset", "name"), stored_replies())
-def test_a_stored_reply_is_read_exactly(preset: str, name: str, tmp_path: Path) -> None:
-    case = system_case(preset, name)
-    result, settings = ask(case, tmp_path)
+REPLIES = stored_replies()
+SUCCESSES = sorted({system for system, _ in REPLIES})
+
+
+def test_every_section_on_systems_without_a_preset_is_asked() -> None:
+    titles = [one.title for one in sections(read_document("systems.md")) if one.level == 2]
+    assert sorted(titles) == sorted(
+        system_case(one, "success").section for one in SUCCESSES if one not in preset_names()
+    )
+
+
+def test_the_set_is_that_of_many_systems() -> None:
+    assert len(REPLIES) >= 130
+    assert len(SUCCESSES) >= 33
+
+
+@pytest.mark.parametrize(("system", "name"), REPLIES)
+def test_a_stored_reply_is_read_exactly(
+    system: str, name: str, systems: Systems, tmp_path: Path
+) -> None:
+    case = system_case(system, name)
+    result, settings = ask(systems, system, name, tmp_path)
     found, expected = given(result), _set(case.expected)
     if result.response is not None:
         # Named where the text of the answer has citations; else they are the references.
@@ -106,11 +142,83 @@ def _without_places(text: str) -> str:
     return re.sub(r"\{vars\.\w+\}", "`1`", text)
 
 
-@pytest.mark.parametrize("preset", preset_names())
-def test_a_reply_of_another_system_is_an_error(preset: str, tmp_path: Path) -> None:
-    other = replace(system_case(preset, "success"), reply={"state": "fine", "count": 3})
-    result, _ = ask(other, tmp_path)
+@pytest.mark.parametrize("system", SUCCESSES)
+def test_a_reply_of_another_system_is_an_error(
+    system: str, systems: Systems, tmp_path: Path
+) -> None:
+    systems.replies[system, "success"] = {"state": "fine", "count": 3}
+    result, _ = ask(systems, system, "success", tmp_path)
+    del systems.replies[system, "success"]
     assert result.response is None
     assert result.error is not None
     assert result.error.kind == "protocol"
     assert "keys of the reply: count, state" in result.error.message
+
+
+# --- a wrong mapping -------------------------------------------------------------------------
+
+_FIELD = re.compile(r"""`[^`]*`|'[^']*'|"[^"]*"|(?P<name>[A-Za-z_]\w*)(?!\w*\s*[(:])""")
+
+
+def typos(expression: str) -> Iterator[str]:
+    """Yield an expression with one misspelt name after the other."""
+    for found in _FIELD.finditer(expression):
+        if found["name"]:
+            yield f"{expression[: found.end()]}x{expression[found.end() :]}"
+
+
+def test_each_name_of_an_expression_is_misspelt() -> None:
+    assert list(typos("some(a[?t=='b'].c)[].{d: e || `1`}")) == [
+        "some(ax[?t=='b'].c)[].{d: e || `1`}",
+        "some(a[?tx=='b'].c)[].{d: e || `1`}",
+        "some(a[?t=='b'].cx)[].{d: e || `1`}",
+        "some(a[?t=='b'].c)[].{d: ex || `1`}",
+    ]
+
+
+def mapped(system: str) -> list[str]:
+    """Return the successful replies of a system whose retrieved chunks come from a mapping."""
+    found = system_case(system, "success").expected["retrieved_chunks"]
+    return [system] if found else []
+
+
+@pytest.mark.parametrize("system", [one for system in SUCCESSES for one in mapped(system)])
+def test_a_misspelt_mapping_is_an_error_or_a_note_and_never_a_silent_miss(
+    system: str, systems: Systems, tmp_path: Path
+) -> None:
+    case = system_case(system, "success")
+    right, settings = ask(systems, system, "success", tmp_path)
+    response = settings.target.response
+    assert right.response is not None
+    assert isinstance(response, dict)
+    assert notes(case, right, settings) == []
+    for expression in typos(response["retrieved_chunks"]):
+        target = replace(
+            settings.target, response={**response, "retrieved_chunks": expression}, preset=None
+        )
+        wrong = replace(settings, target=target)
+        result = ask_with(systems, case, "success", wrong)
+        found = result.response is not None and case.gold in paths(result)
+        assert found or result.error is not None or notes(case, result, wrong), expression
+
+
+def paths(result: AskResult) -> list[str]:
+    """Return the documents that were retrieved."""
+    assert result.response is not None
+    return [one.rel_path for one in result.response.retrieved_chunks or ()]
+
+
+def notes(case: SystemCase, result: AskResult, settings: Settings) -> list[str]:
+    """Return the sentences of a run that asked two cases and got the same reply to both."""
+    asked = Case(id="c", question=case.question, gold_supports=(Anchor(rel_path=case.gold),))
+    view = view_case(asked, result.response, score_settings(settings), error=result.error)
+    response = result.response and replace(result.response, retrieved_chunks=view.chunks)
+    records = [
+        replace(
+            changed(record("c"), case=replace(asked, id=f"c-{n}")),
+            response=response,
+            error=result.error,
+        )
+        for n in range(2)
+    ]
+    return list(chunk_sentences(records, settings))
