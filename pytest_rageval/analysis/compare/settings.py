@@ -233,12 +233,7 @@ def _invariants(base: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Inv
             new=new.get(definitions),
             affects="everything",
         )
-    defined = stored_definitions(base), stored_definitions(new)
-    for found in _differing(*defined):
-        if found.base is not None and found.new is not None:  # else only one run has scores
-            key = found.name.removeprefix(DEFINED)
-            name, both = found.name, (found.base, found.new)
-            yield Invariant(name=name, base=both[0], new=both[1], affects="answers", only=key)
+    yield from _metric_invariants(base, new)
     yield from _judge_invariants(base, new)
     if not {"none", "offline"} & {one["judge"], other["judge"]}:
         yield from _differing_invariants("judging", one["judging"], other["judging"])
@@ -304,18 +299,24 @@ def _rubrics(config: Mapping[str, Any]) -> dict[str, frozenset[str]]:
     return {name: frozenset(versions) for name, versions in found.items()}
 
 
-DEFINED: Final = "metric "
-"""Of the differences between definitions of one metric."""
+def _metric_invariants(base: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Invariant]:
+    one, other = _definitions(base), _definitions(new)
+    for key in one:
+        # A metric that only one run defines has no scores to compare.
+        if key in other and one[key] != other[key]:
+            name = f"metric {key}"
+            yield Invariant(name=name, base=one[key], new=other[key], affects="answers", only=key)
 
 
-def stored_definitions(config: Mapping[str, Any]) -> dict[str, str]:
+def _definitions(config: Mapping[str, Any]) -> dict[str, str]:
     """Return what the numbers of each own metric of a run depend on, in words."""
     found = {}
     for key, info in stored_registry(config).own.items():
         low, high = info.scale
-        ends = f"from {low:g}" if high is None else f"{low:g} or {high:g}" * info.binary
-        scale = ends or f"{low:g} to {high:g}"
-        found[f"{DEFINED}{key}"] = f"version {info.version}, {info.direction} is better, {scale}"
+        link = "or" if info.binary else "to"
+        scale = f"from {low:g}" if high is None else f"{low:g} {link} {high:g}"
+        way = "neither" if info.direction == "neutral" else info.direction
+        found[key] = f"version {info.version}, {way} is better, {scale}"
     return found
 
 
@@ -389,7 +390,7 @@ def setting_differences(
     numbers = [_of_numbers(config, also) for config in (one, other)]
     if METRIC_DEFINITIONS in one and METRIC_DEFINITIONS in other:  # older runs have none
         numbers = [
-            {**known, **stored_definitions(config)}
+            {**known, **{f"metric {key}": text for key, text in _definitions(config).items()}}
             for known, config in zip(numbers, (one, other), strict=True)
         ]
     found = _differing(*numbers, absent=_MISSING)

@@ -20,6 +20,9 @@ from pytest_rageval.analysis.compare.settings import (
     shown,
     unaffected_keys,
 )
+from pytest_rageval.metrics.built_in import BUILT_IN
+from pytest_rageval.metrics.definitions import stored_registry
+from pytest_rageval.metrics.registry import MetricInfo
 from pytest_rageval.project.options import SETTINGS, VERSIONS, Setting
 from pytest_rageval.project.settings import config_hash
 from pytest_rageval.values.record import CaseRecord
@@ -116,6 +119,54 @@ def test_a_run_stored_before_a_setting_existed_had_its_default() -> None:
     found = compare_configs(older, one)
     assert (found.invariants, found.config) == ((), ())
     assert setting_differences(older, one) == []
+
+
+TONE = MetricInfo(
+    key="tone.warm",
+    title="Warm",
+    population="answers",
+    level="judged",
+    version="tone-1",
+    source="tone.jinja",
+)
+JARGON = replace(TONE, key="tone.jargon", direction="lower")
+
+
+def defined(*infos: MetricInfo) -> dict[str, Any]:
+    registry = BUILT_IN.with_(infos)
+    judges = [{"judge": "m-1", "model": "m-1", "rubrics": {i.source: i.version for i in infos}}]
+    return {**stored(BASE), **current_config(BASE, registry), "judges": judges}
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"version": "tone-2"}, "version tone-2, higher is better, 0 to 1"),
+        ({"direction": "neutral"}, "version tone-1, neither is better, 0 to 1"),
+        ({"scale": (0.0, None)}, "version tone-1, higher is better, from 0"),
+        ({"binary": True}, "version tone-1, higher is better, 0 or 1"),
+    ],
+)
+def test_another_definition_of_an_own_metric_leaves_all_others(
+    change: dict[str, Any], said: str
+) -> None:
+    base, new = defined(TONE, JARGON), defined(replace(TONE, **change), JARGON)
+    found = compare_configs(base, new)
+    (invariant,) = found.invariants
+    before = "version tone-1, higher is better, 0 to 1"
+    assert (invariant.name, invariant.base, invariant.new) == ("metric tone.warm", before, said)
+    registry = stored_registry(base, new)
+    keys = judge_dependent_keys(abstention=True, conflict=True, registry=registry)
+    assert {*keys} >= {"tone.warm", "tone.jargon", "groundedness"}
+    assert unaffected_keys(found, keys, registry) == frozenset({*registry.cases} - {"tone.warm"})
+    assert [one.name for one in setting_differences(base, new)] == ["metric tone.warm"]
+
+
+def test_a_title_and_a_metric_that_only_one_run_defines_are_no_difference() -> None:
+    base = defined(TONE)
+    assert compare_configs(base, defined(replace(TONE, title="T"), JARGON)).comparable
+    assert compare_configs({**base, "metric_definitions": None}, base).comparable
+    assert setting_differences({k: base[k] for k in base if k != "metric_definitions"}, base) == []
 
 
 def test_another_version_of_the_metric_definitions_leaves_nothing() -> None:
