@@ -501,3 +501,13 @@ def test_own_metrics_have_their_place_in_the_schema_the_doctor_and_otlp(
     assert "thresholds.toml: 3 checks" in re.sub(r"\s+", " ", shown)
     own.run("--rageval-run-id", "r1", "-k", "c01")
     assert "tone.politeness" in rageval(capsys, "export", "otlp", "r1")[1]
+
+
+def test_a_run_older_than_the_rubric_has_no_data_for_its_limits(
+    own: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own.run("--rageval-run-id", "r1", "--judge-rubrics", "correctness", "--judge", "offline")
+    limit(own, '"tone.politeness" = { min = 4, max_drop = 0.1 }')
+    code, shown = rageval(capsys, "gate", "r1", "--baseline", "r1")
+    assert code == 1
+    assert "no data: the run did not measure tone.politeness" in re.sub(r"\s+", " ", shown)

@@ -130,7 +130,10 @@ def _mean_figure(
     summary = _summary(check, run, key)
     if summary is None:
         where = "the run" if check.table == "overall" else f"{check.table} {check.group}"
-        return CheckFigure(estimate=None, n=0, is_mean=True, no_data=f"no case of {where} was run")
+        none = f"no case of {where} was run"
+        # A metric of the project that is newer than the run.
+        no_data = f"the run did not measure {key}" if info is None else none
+        return CheckFigure(estimate=None, n=0, is_mean=True, no_data=no_data)
     missed = _beyond(check, [(v.value, v.case_id) for v in values if v.value is not None])
     found = _of_summary(summary, run.confidence, no_data_reason(summary), missed)
     return replace(found, is_mean=True)
