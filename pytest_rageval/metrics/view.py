@@ -245,9 +245,35 @@ def read_citations(
         found.append(replace(citation, chunk_rank=rank) if named else citation)
     if response.references is None and not found:
         return None
-    return distinct_citations(
-        [_by_section(citation, case, chunks or (), settings) for citation in found], path_case
-    )
+    found = [_by_section(citation, case, chunks or (), settings) for citation in found]
+    return distinct_citations(_without_whole_documents(found, path_case), path_case)
+
+
+def _without_whole_documents(citations: Sequence[Citation], path_case: PathCase) -> list[Citation]:
+    """Drop a citation of a whole document where another one names a chunk of it.
+
+    Many targets also list the documents of the markers in their text as references.
+    """
+    chunks = [one for one in citations if one.chunk_rank is not None]
+
+    def is_whole(citation: Citation) -> bool:
+        return citation.chunk_rank is None and not norm_heading(citation.heading_path)
+
+    return [
+        one
+        for one in citations
+        if not (is_whole(one) and any(_same_document(one, chunk, path_case) for chunk in chunks))
+    ]
+
+
+def _same_document(one: Citation, other: Citation, path_case: PathCase) -> bool:
+    same = _document(one, path_case) == _document(other, path_case)
+    return same and (one.vault is None or other.vault is None or one.vault == other.vault)
+
+
+def _document(citation: Citation, path_case: PathCase) -> str | None:
+    path = citation.rel_path
+    return None if path is None else norm_path(path, path_case)
 
 
 def _by_section(
@@ -376,8 +402,11 @@ def distinct_citations(
     seen: dict[tuple[str | None, Segments | None, int | None], list[str | None]] = {}
     kept = []
     for citation in citations:
-        path = None if citation.rel_path is None else norm_path(citation.rel_path, path_case)
-        key = (path, norm_heading(citation.heading_path), citation.chunk_rank)
+        key = (
+            _document(citation, path_case),
+            norm_heading(citation.heading_path),
+            citation.chunk_rank,
+        )
         vaults = seen.setdefault(key, [])
         if not any(v is None or citation.vault is None or v == citation.vault for v in vaults):
             kept.append(citation)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -123,6 +124,21 @@ def test_numbers_follow_the_rank_order() -> None:
     ranked = (chunk("a.md", rank=2), chunk("b.md", rank=1))
     citations = cited(response(answer="[1]", retrieved_chunks=ranked))
     assert citations == (Citation(rel_path="b.md", chunk_rank=1),)
+
+
+def test_a_reference_to_a_document_adds_nothing_to_a_citation_of_its_chunk() -> None:
+    found = (chunk("a.md", rank=1), chunk("b.md", rank=2))
+    references = (cite("a.md"), cite("b.md"), cite("a.md | # S"))
+    reply = response(answer="[1]", retrieved_chunks=found, references=references)
+    assert cited(reply) == (*references[1:], Citation(rel_path="a.md", chunk_rank=1))
+
+
+def test_a_reference_to_a_document_of_another_vault_is_another_citation() -> None:
+    found = (replace(chunk("a.md", rank=1), vault="home"),)
+    references = (Citation(rel_path="a.md", vault="work"), Citation(rel_path="a.md", vault="home"))
+    reply = response(answer="[1]", retrieved_chunks=found, references=references)
+    of_chunk = Citation(rel_path="a.md", vault="home", chunk_rank=1)
+    assert cited(reply) == (references[0], of_chunk)
 
 
 def test_numbers_mean_nothing_where_no_chunks_are_reported() -> None:

@@ -43,7 +43,12 @@ def cited(
     if references is None and not found:
         return None
     distinct: dict[object, Values] = {}
+    chunks = [one for one in found if "chunk" in one]
     for citation in [*(references or []), *found]:
+        whole = "chunk" not in citation and not norm_heading(citation.get("heading_path"))
+        whole = whole and citation["rel_path"] is not None
+        if whole and any(same_document(citation, one, settings) for one in chunks):
+            continue  # a chunk of it says more
         distinct.setdefault(_identity(citation, settings), citation)
     return list(distinct.values())
 
