@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 __version__ = "0.1.0"
 
 __all__ = [
+    "NA",
     "AskRequest",
     "AskResponse",
     "Case",
@@ -27,6 +28,7 @@ __all__ = [
     "RagEvalError",
     "RetrievedChunk",
     "Run",
+    "Scored",
     "Search",
     "StorageError",
     "Verdict",
@@ -35,15 +37,18 @@ __all__ = [
     "from_documents",
     "load_cases",
     "load_run",
+    "metric",
 ]
 
 _MODULES: Final = {
     "api.cases": ("load_cases",),
     "api.comparison": ("Comparison", "compare_runs"),
+    "api.metric": ("metric",),
     "api.run": ("Run", "load_run"),
     "target.adapters": ("from_documents",),
     "values.case": ("Case",),
     "values.errors": ("ConfigError", "DatasetError", "RagEvalError", "StorageError"),
+    "values.own_metric": ("NA", "Scored"),
     "values.record": ("CaseRecord",),
     "values.reply": (
         "AskRequest", "AskResponse", "Citation", "FolderSelection", "RetrievedChunk", "Search",
@@ -57,6 +62,7 @@ if TYPE_CHECKING:
     from pytest_rageval.api.cases import load_cases as load_cases
     from pytest_rageval.api.comparison import Comparison as Comparison
     from pytest_rageval.api.comparison import compare_runs as compare_runs
+    from pytest_rageval.api.metric import metric as metric
     from pytest_rageval.api.run import Run as Run
     from pytest_rageval.api.run import load_run as load_run
     from pytest_rageval.target.adapters import from_documents as from_documents
@@ -65,6 +71,8 @@ if TYPE_CHECKING:
     from pytest_rageval.values.errors import DatasetError as DatasetError
     from pytest_rageval.values.errors import RagEvalError as RagEvalError
     from pytest_rageval.values.errors import StorageError as StorageError
+    from pytest_rageval.values.own_metric import NA as NA
+    from pytest_rageval.values.own_metric import Scored as Scored
     from pytest_rageval.values.record import CaseRecord as CaseRecord
     from pytest_rageval.values.reply import AskRequest as AskRequest
     from pytest_rageval.values.reply import AskResponse as AskResponse

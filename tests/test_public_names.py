@@ -13,6 +13,7 @@ import pytest
 import pytest_rageval
 
 NAMES = {
+    "NA": None,
     "AskRequest": None,
     "AskResponse": None,
     "Case": None,
@@ -29,6 +30,7 @@ NAMES = {
     "RagEvalError": None,
     "RetrievedChunk": None,
     "Run": None,
+    "Scored": None,
     "Search": None,
     "StorageError": None,
     "Verdict": None,
@@ -37,6 +39,8 @@ NAMES = {
     "from_documents": "(documents, *, path=None, root=None)",
     "load_cases": "(path)",
     "load_run": "(run='last', *, root='.')",
+    "metric": "(key, *, title='', direction='higher', binary=False, scale=(0.0, 1.0), "
+    "population='cases that were answered', version='1')",
 }
 """Public names; of functions with their parameters."""
 

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, Literal
 
+from pytest_rageval.engine.own_metrics import own_scores
 from pytest_rageval.judges.asking import Judged, Judges, case_verdicts, judge_case, judge_ms
 from pytest_rageval.judges.evidence import with_evidence
 from pytest_rageval.metrics.built_in import BUILT_IN
@@ -22,15 +23,15 @@ from pytest_rageval.metrics.scoring import (
     seems_reported,
     with_own_scores,
 )
-from pytest_rageval.metrics.view import view_case
+from pytest_rageval.metrics.view import CaseView, view_case
 from pytest_rageval.project.case_reader import LocatedCase
 from pytest_rageval.project.case_variables import case_variables
 from pytest_rageval.support.slots import Slots
 from pytest_rageval.target.calling import call_client
 from pytest_rageval.target.variables import new_uuid
 from pytest_rageval.values.case import Case
-from pytest_rageval.values.record import CaseRecord, Reported
-from pytest_rageval.values.reply import AskRequest, AskResult, ErrorInfo
+from pytest_rageval.values.record import CaseRecord, MetricDetail, Reported
+from pytest_rageval.values.reply import AskRequest, AskResponse, AskResult, ErrorInfo
 from pytest_rageval.values.settings import Settings
 from pytest_rageval.values.trace import trace_id
 from pytest_rageval.values.verdict import Judgement, JudgeRequest
@@ -159,8 +160,15 @@ def record_of(trial: Trial, result: AskResult, *, reported: Reported | None = No
             slots=trial.slots,
         )
     verdicts = with_evidence(view, judged)
-    own = {} if judged is None else judged.own_scores
-    scores = with_own_scores(score_case(view, verdicts), own, trial.registry, scoring)
+    scores = score_case(view, verdicts)
+    if trial.registry.own_cases:
+        reply = response if result.error is None else None
+        coded = own_scores(case, reply and _whole(reply, view), trial.registry, settings)
+        own = {key: one.score for key, one in coded.items()}
+        own |= {} if judged is None else judged.own_scores
+        said = {key: one.said for key, one in coded.items() if one.said != MetricDetail()}
+        scores = with_own_scores(scores, own, trial.registry, scoring)
+        scores = replace(scores, metric_details=said)
     return CaseRecord(
         case=case,
         file=trial.file,
@@ -172,8 +180,7 @@ def record_of(trial: Trial, result: AskResult, *, reported: Reported | None = No
         parameters=trial.parameters,
         status="error" if result.error is not None else "ok",
         error=result.error,
-        response=response
-        and replace(response, retrieved_chunks=view.chunks, query_embedding=None, latency={}),
+        response=response and replace(_whole(response, view), query_embedding=None, latency={}),
         answer_chars=None if response is None else len(response.answer),
         latency=_latency(result, judged),
         scores=scores,
@@ -186,6 +193,11 @@ def record_of(trial: Trial, result: AskResult, *, reported: Reported | None = No
 
 def _utc(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="microseconds")
+
+
+def _whole(response: AskResponse, view: CaseView) -> AskResponse:
+    """Return a reply with its chunks as they were ranked and compared with the golds."""
+    return replace(response, retrieved_chunks=view.chunks)
 
 
 def _latency(result: AskResult, judged: Judged | None) -> dict[str, float]:

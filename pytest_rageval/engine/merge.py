@@ -19,6 +19,7 @@ from pytest_rageval.engine.finish import (
     with_page,
 )
 from pytest_rageval.engine.labels import judge_notes
+from pytest_rageval.engine.own_metrics import own_notes
 from pytest_rageval.engine.parts import (
     missing_shards,
     put_together,
@@ -94,7 +95,7 @@ def merge_parts(
     )
     words = EndWords(
         wall_s=merged.wall_s or 0.0,
-        notes=[*_notes(parts), *judge_notes(records, project)],
+        notes=[*_notes(parts), *judge_notes(records, project), *own_notes(records)],
         rerun=f"pytest --rageval-failed-from {name}",
     )
     with RunWriter(results, name) as writer:

@@ -5,7 +5,7 @@ A new source of metrics is added to ``_definitions``, and nowhere else.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from pytest_rageval.metrics.built_in import BUILT_IN
@@ -16,13 +16,17 @@ from pytest_rageval.values.settings import Settings
 from pytest_rageval.values.verdict import RUBRICS
 
 
-def open_registry(settings: Settings) -> Registry:
+def open_registry(settings: Settings, registered: Iterable[MetricInfo] = ()) -> Registry:
     """Return the registry of a project.
 
+    Args:
+        settings: of the project.
+        registered: further metrics, which its code has added.
+
     Raises:
-        ConfigError: a rubric cannot be read, or a metric has a name that is taken.
+        ConfigError: a rubric or a plug-in cannot be read, or a metric has a name that is taken.
     """
-    found = tuple(_definitions(settings))
+    found = tuple(_definitions(settings, registered))
     return BUILT_IN.with_(found) if found else BUILT_IN
 
 
@@ -43,10 +47,17 @@ def registry_for_runs(settings: Settings, *configs: Mapping[str, Any]) -> Regist
     return stored_registry(*configs, project=project)
 
 
-def _definitions(settings: Settings) -> Iterator[MetricInfo]:
+def _definitions(settings: Settings, registered: Iterable[MetricInfo] = ()) -> Iterator[MetricInfo]:
     own = [name for name in dict.fromkeys(settings.judging.rubrics) if name not in RUBRICS]
     if own:  # reading a rubric imports heavy libraries
         from pytest_rageval.judges.rubrics.load import load_rubric
 
         for name in own:
             yield from load_rubric(name, root=settings.rootdir).definitions
+    coded = list(registered)
+    if settings.plugins:
+        from pytest_rageval.project.plugins import load_plugins
+
+        coded = [*load_plugins(settings.plugins, settings.rootdir), *coded]
+    # Both ways may lead to the same function.
+    yield from {id(info): info for info in coded}.values()

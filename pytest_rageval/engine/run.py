@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_rageval.engine.case import Trial, lost_judges, not_attempted
 from pytest_rageval.engine.labels import judge_notes
+from pytest_rageval.engine.own_metrics import own_notes
 from pytest_rageval.engine.resume import ResumedRun, find_resumed, read_resumed, resume_command
 from pytest_rageval.engine.run_cases import RunCases
 from pytest_rageval.engine.run_state import RunState
@@ -312,6 +313,7 @@ class Run:
                 *self.state.notes,
                 *(w for loaded in self._selected_sets() for w in loaded.warnings),
                 *judge_notes(records, settings),
+                *own_notes(records),
                 *self.notes,
                 *(["the git tree has uncommitted changes"] if self._git.get("dirty") else []),
             ],

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Final, Literal
 
@@ -51,6 +51,9 @@ class MetricInfo:
     """Version of the definition; that of built-in metrics is ``DEFINITIONS_VERSION``."""
     source: str = BUILT_IN_SOURCE
     """Origin of the definition: built-in, or the file or module that defines it."""
+    compute: Callable[..., object] | None = field(default=None, compare=False, repr=False)
+    """Function of the project that scores a case or a run; None: the metric is built in or of a
+    rubric, or only its definition is known, as in a stored run."""
 
     @property
     def built_in(self) -> bool:
@@ -74,10 +77,10 @@ class MetricInfo:
         return low, math.inf if high is None else high
 
     @property
-    def worst(self) -> float:
-        """The value of an error in ``mean_errors_as_worst``."""
+    def worst(self) -> float | None:
+        """The value of an error in ``mean_errors_as_worst``; None: the scale has no worst end."""
         low, high = self.scale
-        return low if self.direction != "lower" or high is None else high
+        return high if self.direction == "lower" else low
 
     @property
     def aggregate_key(self) -> str:

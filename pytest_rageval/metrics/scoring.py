@@ -166,6 +166,7 @@ def with_stored_own(scores: CaseScores, record: CaseRecord) -> CaseScores:
         scores,
         metrics={**scores.metrics, **{key: record.metrics[key] for key in own}},
         not_applicable={**scores.not_applicable, **reasons},
+        metric_details=record.metric_details,
     )
 
 

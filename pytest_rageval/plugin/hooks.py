@@ -18,6 +18,7 @@ from pytest_rageval.project.options import OPTIONS
 
 if TYPE_CHECKING:
     from pytest_rageval.project.documents import LoadedDocument
+    from pytest_rageval.project.plugins import Extensions
     from pytest_rageval.values.case import Case
     from pytest_rageval.values.record import CaseRecord
     from pytest_rageval.values.settings import Settings
@@ -26,6 +27,20 @@ STATE = pytest.StashKey[State]()
 _sessions: list[State | None] = []
 """Sessions of this process, the innermost last, since a test may run pytest within pytest. None:
 the session does not evaluate."""
+
+
+class _Hooks:
+    """Hooks that a project may implement in its conftest.py."""
+
+    @staticmethod
+    @pytest.hookspec
+    def pytest_rageval_register(registry: Extensions) -> None:
+        """Add metrics of the project's own: ``registry.add(function_or_module, ...)``."""
+
+
+def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
+    """Make the hooks of a project known."""
+    pluginmanager.add_hookspecs(_Hooks)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -10,6 +10,7 @@ import json
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,7 @@ from pytest_rageval.project.discovery import (
 from pytest_rageval.project.options import OPTIONS
 
 if TYPE_CHECKING:
+    from pytest_rageval.metrics.registry import MetricInfo
     from pytest_rageval.plugin.cassettes import Cassettes
     from pytest_rageval.project.case_reader import LoadedSet
     from pytest_rageval.values.errors import DatasetError
@@ -169,7 +171,7 @@ def _prepare(config: pytest.Config, rootdir: Path) -> State | None:
 
             exit_with_faults(config, "case files", "\n".join(faults))
     from_controller: dict[str, Any] = getattr(config, "workerinput", {})
-    registry = open_registry(settings)
+    registry = open_registry(settings, _registered(config))
     thresholds = run_thresholds(settings, registry, sets.values(), whole=not faulty)
     settings = replace(settings, judged_on=thresholds.judged_on)
     return State(
@@ -192,6 +194,18 @@ def _prepare(config: pytest.Config, rootdir: Path) -> State | None:
         part=_part(settings, sets),
         notes=notes,
     )
+
+
+def _registered(config: pytest.Config) -> Iterable[MetricInfo]:
+    """Return the metrics that the files conftest.py of the project register."""
+    if not config.hook.pytest_rageval_register.get_hookimpls():
+        return ()
+    from pytest_rageval.project.plugins import HOOK, Extensions, named_code
+
+    found = Extensions()
+    call = partial(config.hook.pytest_rageval_register, registry=found)
+    named_code(call, f"{HOOK} in conftest.py", config.rootpath)
+    return found
 
 
 def _finished(from_controller: Mapping[str, Any]) -> dict[str, dict[int, CaseRecord | None]]:

@@ -303,6 +303,12 @@ SETTINGS: Final[tuple[Setting, ...]] = (
         help="where below the target's URL documents of a set are put and deleted"),
     Setting("documents_loader", "documents.loader", "text", "nothing",
         help="module:function that returns the text of a document that a set names by a ref"),
+    # Their metrics are compared by definition.
+    Setting("plugins", "plugins", "texts", "nothing",
+        help="modules with metrics of your own, or installed packages that register some"),
+    Setting("metric_timeout_s", "metric_timeout_s", "number", "nothing",
+        minimum=0, above_minimum=True,
+        help="seconds that a metric of your own may take for one case (default: 10)"),
     Setting("dataset_version", "versions.dataset", "text", "subject",
         help="name of the dataset's version"),
     Setting("index_build_version", "versions.index_build", "text", "subject",

@@ -38,7 +38,10 @@ rageval: no target to ask. Reach one in one of three ways:
 """Text of the usage error when nothing can be asked."""
 
 _PYPROJECT = "pyproject.toml"
-_TABLES = ("testpaths", "target", "judge", "matching", "citations", "documents", "versions")
+_TABLES = (
+    "testpaths", "target", "judge", "matching", "citations", "documents", "plugins",
+    "metric_timeout_s", "versions",
+)  # fmt: skip
 """First parts of the keys without a flag, in the order in which ``config.json`` lists origins."""
 _KEY_ALIASES = {"judge.model": "judge"}
 """``judge = "offline"`` and a table ``[tool.rageval.judge]`` cannot be in one file."""

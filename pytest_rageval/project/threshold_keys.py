@@ -124,7 +124,7 @@ def unknown_metric(
     else:
         hint = suggest(name, known)
         if not hint and may_be_own(name):
-            hint = "no rubric in use defines it (rubrics of [tool.rageval.judge])"
+            hint = "no rubric or plug-in in use defines it"
     return f'unknown metric "{name}"{place}', hint
 
 

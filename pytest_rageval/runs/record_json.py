@@ -15,7 +15,13 @@ from typing import TYPE_CHECKING, Any, Final
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.matching import text_hash
 from pytest_rageval.values.errors import StorageError
-from pytest_rageval.values.record import SCHEMA_VERSION, CaseRecord, CaseScores, CaseVerdicts
+from pytest_rageval.values.record import (
+    SCHEMA_VERSION,
+    CaseRecord,
+    CaseScores,
+    CaseVerdicts,
+    MetricDetail,
+)
 from pytest_rageval.values.reply import AskResponse, RetrievedChunk
 
 if TYPE_CHECKING:
@@ -117,8 +123,14 @@ def record_to_json(record: CaseRecord) -> dict[str, Any]:
     for name in _WHERE_REPORTED if record.response is not None else ():
         if (reported := getattr(record.response, name)) != getattr(_BARE, name):
             line[name] = to_plain(reported)
+    if record.metric_details:
+        line["metric_details"] = {k: _said(one) for k, one in record.metric_details.items()}
     asked = {name: getattr(record, name) for name in _WHERE_ASKED}
     return line | {name: value for name, value in asked.items() if value is not None}
+
+
+def _said(detail: MetricDetail) -> dict[str, str]:
+    return {name: text for name, text in to_plain(detail).items() if text}
 
 
 def to_plain(value: Any) -> Any:

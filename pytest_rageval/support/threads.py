@@ -19,17 +19,46 @@ _T = TypeVar("_T")
 _JOIN_S = 5.0
 
 
-def result_of(future: Future[_T]) -> _T:
+def result_of(future: Future[_T], limit_s: float | None = None) -> _T:
     """Wait for a future and return its result, or raise its exception.
 
     Ctrl-C ends the wait at any moment. ``Future.result`` fails with a RuntimeError instead if the
     interrupt comes when its condition has released its lock and does not wait so far.
+
+    Args:
+        future: to wait for.
+        limit_s: seconds to wait at most; None: for ever.
+
+    Raises:
+        GivenUp: the limit has passed.
     """
     finished = threading.Lock()
     finished.acquire()
     future.add_done_callback(lambda _: finished.release())
-    finished.acquire()
+    if not finished.acquire(timeout=-1 if limit_s is None else min(limit_s, threading.TIMEOUT_MAX)):
+        raise GivenUp(f"no result after {limit_s:g} s")
     return future.result()
+
+
+class GivenUp(Exception):
+    """A task took longer than its limit; its thread goes on by itself."""
+
+
+def call_within(limit_s: float, task: Callable[[], _T]) -> _T:
+    """Call a function on a daemon thread of its own and return its result.
+
+    The function must not raise: an exception of an exiting interpreter could not be told from one
+    of the caller.
+
+    Raises:
+        GivenUp: it takes longer.
+    """
+    future: Future[_T] = Future()
+    work = threading.Thread(
+        target=lambda: future.set_result(task()), name="rageval-own-metric", daemon=True
+    )
+    work.start()
+    return result_of(future, limit_s)
 
 
 class LoopThread:

@@ -1,20 +1,24 @@
-"""Mappings that cannot be changed, and records that hold no others."""
+"""Values that the code of a project gets to see and cannot change."""
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import fields, is_dataclass, replace
+from functools import cache
 from typing import Any, Final, NoReturn, TypeVar
 
-from pytest_rageval.values.record import CaseRecord, CaseScores, CaseVerdicts
-from pytest_rageval.values.reply import AskResponse
-
-_Part = TypeVar("_Part", CaseRecord, CaseScores, CaseVerdicts, AskResponse)
+_T = TypeVar("_T")
 
 MESSAGE: Final = (
-    "eval_record is read-only, the run keeps the record as it was scored: change a dict(...) of it "
-    "in the test; a figure that the run is to store comes from a rubric of your own "
-    "(docs/rubrics.md)"
+    "read-only, since the run keeps what was asked and scored: change a dict(...) or list(...) of "
+    "it; a figure that the run is to store comes from a metric of your own "
+    "(@metric, docs/extending.md) or a rubric (docs/rubrics.md)"
 )
+_PLAIN: Final = frozenset({str, float, int, bool, type(None)})
+
+
+def _refuse(self: object, *args: object, **kwargs: object) -> NoReturn:
+    __tracebackhide__ = True  # pytest then points at the line of the test
+    raise TypeError(MESSAGE)
 
 
 class ReadOnlyDict(dict[str, Any]):
@@ -24,10 +28,6 @@ class ReadOnlyDict(dict[str, Any]):
     ``MappingProxyType`` cannot.
     """
 
-    def _refuse(self, *args: object, **kwargs: object) -> NoReturn:
-        __tracebackhide__ = True  # pytest then points at the line of the test
-        raise TypeError(MESSAGE)
-
     __setitem__ = __delitem__ = __ior__ = _refuse
     clear = pop = popitem = setdefault = update = _refuse
 
@@ -36,26 +36,49 @@ class ReadOnlyDict(dict[str, Any]):
         return type(self), (dict(self),)
 
 
-def read_only(record: CaseRecord) -> CaseRecord:
-    """Return a copy of a record whose mappings raise TypeError when they are changed.
+class ReadOnlyList(list[Any]):
+    """A list that raises TypeError when it is changed; likewise."""
 
-    Lists within them are copied, so that no change reaches the original.
+    __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse
+    append = clear = extend = insert = pop = remove = reverse = sort = _refuse
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Rebuild it from a list."""
+        return type(self), (list(self),)
+
+
+def read_only(value: _T) -> _T:
+    """Return a value of which no mapping or list, at any depth, can be changed.
+
+    Parts without mappings and lists are not copied. Dataclasses are taken to be frozen.
     """
-    response = record.response
-    return replace(
-        _frozen_fields(record),
-        scores=_frozen_fields(record.scores),
-        verdicts=_frozen_fields(record.verdicts),
-        response=None if response is None else _frozen_fields(response),
-    )
-
-
-def _frozen_fields(part: _Part) -> _Part:
-    values = ((field.name, getattr(part, field.name)) for field in fields(part))
-    return replace(part, **{name: _frozen(v) for name, v in values if isinstance(v, dict)})
+    frozen: _T = _frozen(value)
+    return frozen
 
 
 def _frozen(value: Any) -> Any:
+    if type(value) in _PLAIN:
+        return value
     if isinstance(value, dict):
         return ReadOnlyDict({key: _frozen(item) for key, item in value.items()})
-    return [_frozen(item) for item in value] if isinstance(value, list) else value
+    if isinstance(value, list):
+        return ReadOnlyList(_frozen(item) for item in value)
+    if isinstance(value, tuple):
+        if not value or type(value[0]) in _PLAIN:  # of one kind, such as a vector
+            return value
+        items = tuple(map(_frozen, value))
+        return value if all(map(_same, items, value)) else items
+    kind: Any = type(value)
+    names = _field_names(kind)
+    parts = {name: _frozen(getattr(value, name)) for name in names}
+    changed = {name: part for name, part in parts.items() if part is not getattr(value, name)}
+    return replace(value, **changed) if changed else value
+
+
+def _same(one: object, other: object) -> bool:
+    return one is other
+
+
+@cache
+def _field_names(kind: type) -> tuple[str, ...]:
+    return tuple(item.name for item in fields(kind)) if is_dataclass(kind) else ()

@@ -147,6 +147,20 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MetricDetail:
+    """Words of a project's own metric on one case: beside its score, or in place of it."""
+
+    detail: str = ""
+    """The reason that the metric gave for its score; empty: none."""
+    error: str = ""
+    """Reason why there is no score, without secrets; empty: there is one, or it does not apply."""
+    place: str = ""
+    """Origin of an error: ``module:function``, and the file and line."""
+    traceback: str = ""
+    """Place in the project's code that raised, as of ``ErrorInfo``; empty: nothing was raised."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CaseScores:
     """Every metric of one case.
 
@@ -165,6 +179,8 @@ class CaseScores:
     metrics_before_rerank: Mapping[str, float | None] | None = None
     """The retrieval metrics of the same chunks in their order before reranking; None: not every
     chunk reports its rank there."""
+    metric_details: Mapping[str, MetricDetail] = field(default_factory=dict)
+    """By key of a metric in the project's own code that had more to say than its score."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -266,6 +282,7 @@ class CaseRecord:
     metrics = _Part[Mapping[str, float | None]]("scores.metrics")
     not_applicable = _Part[Mapping[str, str]]("scores.not_applicable")
     metrics_before_rerank = _Part[Mapping[str, float | None] | None]("scores.metrics_before_rerank")
+    metric_details = _Part[Mapping[str, MetricDetail]]("scores.metric_details")
     outcome = _Part[Outcome]("scores.outcome")
     failure_stage = _Part[FailureStage | None]("scores.failure_stage")
     unchecked = _Part[bool]("scores.unchecked")

@@ -162,6 +162,10 @@ class Settings:
     index_build_version: str | None = None
     retriever_version: str | None = None
     answerer_version: str | None = None
+    plugins: tuple[str, ...] = ()
+    """Modules with metrics of the project's own, or packages that register theirs."""
+    metric_timeout_s: float = 10.0
+    """Limit of one call of such a metric."""
     judged_on: tuple[Aspect, ...] = JUDGED_ON
     """Aspects that the outcome of a case depends on, from thresholds.toml."""
     origins: Mapping[str, str] = field(default_factory=dict)

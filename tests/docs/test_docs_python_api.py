@@ -33,9 +33,11 @@ def members(kind: type) -> set[str]:
     return {name for name in names if not name.startswith("_")}
 
 
-def test_the_two_pages_name_every_public_name() -> None:
+def test_the_pages_name_every_public_name() -> None:
     other = next(s for s in sections(read_document("python.md")) if s.title == "Names")
     named = {*first_cells("name"), *re.findall(r"`(\w+)`", other.text)}
+    imported = re.findall("from pytest_rageval import (.*)", read_document("extending.md"))
+    named |= {name for names in imported for name in names.split(", ")}
     assert named == set(pytest_rageval.__all__) - {"__version__"}
 
 
@@ -48,7 +50,10 @@ def test_the_tables_are_complete() -> None:
 
 def test_every_signature_of_the_page_is_that_of_the_function() -> None:
     shown = dict(re.findall(r"`(\w+)(\([^`]*=[^`]*\))`", PAGE))
-    assert set(shown) == {n for n, p in NAMES.items() if p and "=" in p} - {"from_documents"}
+    assert set(shown) == {n for n, p in NAMES.items() if p and "=" in p} - {
+        "from_documents",
+        "metric",
+    }
     for name, given in shown.items():
         assert given.replace('"', "'") == parameters(getattr(pytest_rageval, name))
 

@@ -151,7 +151,7 @@ def test_a_test_that_changes_its_record_fails_at_that_line_and_changes_no_file(
     assert result.ret == 1
     result.stdout.fnmatch_lines([
         ">*eval_record.metrics[[]\"recall_at_k\"] = 0.25",
-        "E *TypeError: eval_record is read-only*a rubric of your own (docs/rubrics.md)",
+        "E *TypeError: read-only, since the run keeps*(@metric, docs/extending.md)*",
     ])  # fmt: skip
     assert project.records()["ok-1"]["metrics"]["recall_at_k"] == 1
     assert project.stored("metrics.json")["aggregate_metrics"]["recall_at_k_avg"] == 1

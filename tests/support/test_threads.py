@@ -10,7 +10,13 @@ from typing import Any
 
 import pytest
 
-from pytest_rageval.support.threads import LoopThread, result_of, session_loop
+from pytest_rageval.support.threads import (
+    GivenUp,
+    LoopThread,
+    call_within,
+    result_of,
+    session_loop,
+)
 
 
 async def current_thread() -> threading.Thread:
@@ -125,3 +131,12 @@ def test_an_interrupt_at_any_moment_of_a_wait_stays_one() -> None:
             timer.cancel()
         assert found == 1
         return
+
+
+def test_a_call_that_takes_too_long_is_given_up_and_holds_nobody() -> None:
+    release = threading.Event()
+    with pytest.raises(GivenUp, match=r"no result after 0\.01 s"):
+        call_within(0.01, release.wait)
+    release.set()
+    assert call_within(60, lambda: 3) == 3
+    assert call_within(1e300, lambda: threading.current_thread().daemon)

@@ -70,7 +70,7 @@ from pytest_rageval.report.explain.verdict import (
     next_steps,
 )
 from pytest_rageval.values.case import Case
-from pytest_rageval.values.record import CaseRecord, ScoreSettings
+from pytest_rageval.values.record import CaseRecord, MetricDetail, ScoreSettings
 
 _TOLERANCE: Final = 1e-9
 _CASE_UNKNOWN: Final = (
@@ -186,13 +186,17 @@ def _metric(
     value = record.metrics[key]
     status: MetricStatus = "scored"
     computed = None
+    said = record.metric_details.get(key, MetricDetail())
     if value is not None:
-        figure = figure or Figure(None, _AS_RECORDED)
+        figure = figure or Figure(None, _as_recorded(said, info))
         computed, text = figure.value, figure.text
     elif key in record.not_applicable:
         status, text = "not_applicable", record.not_applicable[key]
     elif record.error is not None:
         status, text = "error", f"{record.error.kind}: {record.error.message}"
+    elif said.error or (info is not None and info.level == "own"):
+        words = ": ".join(filter(None, (said.place, said.error)))
+        status, text = "error", words or "its value is not known"
     else:
         status, text = "error", judge_failure(record, key)
     return MetricReason(
@@ -206,7 +210,14 @@ def _metric(
         reason=text,
         reason_before_rerank=before.text if before is not None else None,
         population=info.population if info is not None else "",
+        traceback=said.traceback,
     )
+
+
+def _as_recorded(said: MetricDetail, info: MetricInfo | None) -> str:
+    if info is None or info.level != "own":
+        return _AS_RECORDED
+    return said.detail or f"by {info.source}"
 
 
 def _retrieval_sentences(record: CaseRecord, case: Case, settings: ScoreSettings) -> dict[str, str]:

@@ -177,6 +177,8 @@ class MetricReason:
     reason_before_rerank: str | None
     population: str
     """The cases to which the metric applies."""
+    traceback: str = ""
+    """Lines of the project's code that raised; empty: none did."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

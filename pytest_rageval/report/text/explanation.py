@@ -72,6 +72,7 @@ def render_explanation(
     width = max(width, _NARROWEST)
     error = explanation.record.error
     places = error.traceback.splitlines() if error is not None else []
+    raised = {metric.key: metric.traceback.splitlines() for metric in explanation.metrics}
     explanation = _harmless(explanation, None if verbose else _TEXT_READ)
     parts = (
         _verdict(explanation, run_id, width, places, verbose=verbose),
@@ -85,7 +86,7 @@ def render_explanation(
         _judgements(explanation.judgements, width, verbose=verbose),
         _metrics(explanation, width),
         _reranking(explanation, width),
-        _unscored(explanation, width),
+        _unscored(explanation, width, raised),
     )
     lines: list[Line] = []
     for part in parts:
@@ -481,7 +482,9 @@ def _reranking(explanation: Explanation, width: int) -> Iterator[Line]:
             yield from _lines(reason, width, first=" " * (column + 4), style="dim")
 
 
-def _unscored(explanation: Explanation, width: int) -> Iterator[Line]:
+def _unscored(
+    explanation: Explanation, width: int, raised: Mapping[str, Sequence[str]]
+) -> Iterator[Line]:
     for status, title in (("error", "metrics in error"), ("not_applicable", "not applicable")):
         reasons: dict[str, list[str]] = {}
         for metric in explanation.metrics:
@@ -493,3 +496,5 @@ def _unscored(explanation: Explanation, width: int) -> Iterator[Line]:
             yield from _lines(reason, width, first="  ", rest="    ")
             names = ", ".join(keys)
             yield from _lines(names, width, first="      ", style="dim", limit=_TEXT_READ)
+            for key in keys:
+                yield from (indented(place, 6, width) for place in raised.get(key, ()))

@@ -1,0 +1,93 @@
+"""The decorator that makes a function of a project a metric."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TypeVar, get_args
+
+from pytest_rageval.metrics.registry import Direction, MetricInfo
+from pytest_rageval.values.case import Case
+from pytest_rageval.values.errors import ConfigError
+from pytest_rageval.values.own_metric import MARK, NA, Scored
+from pytest_rageval.values.reply import AskResponse
+
+_Metric = TypeVar("_Metric", bound=Callable[[Case, AskResponse], "Scored | NA"])
+
+
+def metric(
+    key: str,
+    *,
+    title: str = "",
+    direction: Direction = "higher",
+    binary: bool = False,
+    scale: tuple[float, float | None] = (0.0, 1.0),
+    population: str = "cases that were answered",
+    version: str = "1",
+) -> Callable[[_Metric], _Metric]:
+    """Make a function of a case and its reply a metric; it is called once for each answer.
+
+    Both are read-only. What the function raises is an error of this metric on that case.
+
+    Args:
+        key: of thresholds, reports and comparisons, with a dot: ``acme.pii_free``.
+        title: short name for people; empty: the key.
+        direction: that of improvement, or ``neutral``.
+        binary: whether every score is 0 or 1.
+        scale: lowest and highest possible score; None: unbounded above.
+        population: the cases to which it applies, in a few words.
+        version: to be changed with the meaning of the score: runs of two versions are not compared.
+
+    Raises:
+        ConfigError: the definition is wrong.
+    """
+    info = MetricInfo(
+        key=key,
+        title=title or key,
+        direction=direction,
+        scale=scale,
+        binary=binary,
+        population=population,
+        level="own",
+        version=version,
+    )
+    return marker(info)
+
+
+_Function = TypeVar("_Function", bound=Callable[..., object])
+
+
+def marker(info: MetricInfo) -> Callable[[_Function], _Function]:
+    """Return the decorator that puts a definition on a function, which stays as it is.
+
+    Raises:
+        ConfigError: the definition is wrong.
+    """
+    _check(info)
+
+    def mark(function: _Function) -> _Function:
+        defined = replace(info, source=_origin(function), compute=function)
+        setattr(function, MARK, (*getattr(function, MARK, ()), defined))
+        return function
+
+    return mark
+
+
+def _check(info: MetricInfo) -> None:
+    where, (low, high) = f"metric {info.key!r}", info.scale
+    if info.direction not in get_args(Direction):
+        names = ", ".join(get_args(Direction))
+        raise ConfigError(f"{where}: direction {info.direction!r}, expected one of {names}")
+    if not math.isfinite(low) or (high is not None and not low < high < math.inf):
+        raise ConfigError(
+            f"{where}: scale {info.scale!r}, expected its lowest and its highest score, or None "
+            "for no highest"
+        )
+    if info.binary and (low, high) != (0, 1):
+        raise ConfigError(f"{where}: scale {info.scale!r}, expected (0, 1): it is binary")
+
+
+def _origin(function: object) -> str:
+    name = getattr(function, "__qualname__", type(function).__qualname__)
+    return f"{getattr(function, '__module__', '?')}:{name}"

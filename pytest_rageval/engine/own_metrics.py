@@ -1,0 +1,168 @@
+"""Calls of the metrics in a project's own code: each fault is an error of that metric alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from numbers import Real
+from pathlib import Path
+from typing import Any, Final
+
+from pytest_rageval.metrics.registry import MetricInfo, Registry
+from pytest_rageval.metrics.view import FAILED, NotApplicable, Score
+from pytest_rageval.support.http.address import blot_out_known
+from pytest_rageval.support.text import clean, counted, shown
+from pytest_rageval.support.threads import GivenUp, call_within
+from pytest_rageval.support.tracebacks import error_text, source_place, user_traceback
+from pytest_rageval.values.case import Case
+from pytest_rageval.values.own_metric import NA, Scored
+from pytest_rageval.values.read_only import read_only
+from pytest_rageval.values.record import CaseRecord, MetricDetail
+from pytest_rageval.values.reply import AskResponse
+from pytest_rageval.values.settings import Settings
+
+_TEXT_CHARS: Final = 500
+_READ_CHARS: Final = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class OwnScore:
+    """Result of one call of a project's metric."""
+
+    score: Score
+    said: MetricDetail = field(default_factory=MetricDetail)
+
+
+def own_scores(
+    case: Case, response: AskResponse | None, registry: Registry, settings: Settings
+) -> dict[str, OwnScore]:
+    """Score a case by the metrics in the project's code.
+
+    Args:
+        case: as it was asked.
+        response: the whole reply; None: the question failed, which is an error of each of them.
+        registry: the metrics of the session.
+        settings: with the limit of one call.
+    """
+    computed = {key: one for key, one in registry.own_cases.items() if one.compute is not None}
+    if response is None:
+        return dict.fromkeys(computed, OwnScore(FAILED))
+    return {
+        key: compute(info, settings, lambda: (read_only(case), read_only(response)))
+        for key, info in computed.items()
+    }
+
+
+def compute(
+    info: MetricInfo, settings: Settings, arguments: Callable[[], tuple[object, ...]]
+) -> OwnScore:
+    """Call the function of a metric and check what it returns; it never raises.
+
+    Args:
+        info: a metric with a function.
+        settings: with the limit of the call and the folder of the project.
+        arguments: makes those of the function.
+    """
+    function = info.compute
+    assert function is not None
+    rootdir = Path(settings.rootdir)
+    given = arguments()
+
+    def call() -> tuple[object, BaseException | None]:
+        try:
+            return function(*given), None
+        except BaseException as error:  # SystemExit and the like must not end the run either
+            return None, error
+
+    try:
+        found, error = call_within(settings.metric_timeout_s, call)
+    except GivenUp as late:
+        return _failed(info, rootdir, f"{late} (metric_timeout_s of [tool.rageval])")
+    if error is not None:
+        text = clean(blot_out_known(error_text(error)[:_READ_CHARS]), _TEXT_CHARS)
+        message = f"{type(error).__name__}{': ' if text else ''}{text}"
+        return _failed(info, rootdir, message, user_traceback(error, rootdir, hide=blot_out_known))
+    try:
+        return _checked(found, info)
+    except ValueError as fault:
+        return _failed(info, rootdir, str(fault))
+
+
+def _failed(info: MetricInfo, rootdir: Path, message: str, traceback: str = "") -> OwnScore:
+    place = source_place(info.compute, rootdir).partition(": in ")[0]
+    origin = f"{info.source} ({place})" if place else info.source
+    said = MetricDetail(error=message, place=origin, traceback=traceback)
+    return OwnScore(FAILED, said)
+
+
+def _checked(found: object, info: MetricInfo) -> OwnScore:
+    """Return the score that a function returned.
+
+    Raises:
+        ValueError: it is none.
+    """
+    if isinstance(found, NA):
+        if not isinstance(found.reason, str) or not found.reason.strip():
+            raise ValueError(f"returned NA({_shown(found.reason)}), expected a reason in words")
+        return OwnScore(NotApplicable(_words(found.reason)))
+    if not isinstance(found, Scored):
+        if hasattr(found, "close") and hasattr(found, "__await__"):
+            found.close()  # or it would warn that it was never awaited
+        raise ValueError(
+            f"returned {_shown(found)}, expected Scored(value) or NA(reason); "
+            "a metric is a plain function"
+        )
+    if not isinstance(found.detail, str):
+        raise ValueError(f"returned the detail {_shown(found.detail)}, expected a string")
+    value = _number(found.value)
+    low, high = info.bounds
+    if value is None or not math.isfinite(value):
+        raise ValueError(f"returned Scored({_shown(found.value)}), expected a finite number")
+    if info.binary and value not in (0.0, 1.0):
+        raise ValueError(f"returned Scored({_shown(found.value)}), expected 0 or 1: it is binary")
+    if not low <= value <= high:
+        end = "" if info.scale[1] is None else f" to {high:g}"
+        raise ValueError(
+            f"returned Scored({_shown(found.value)}), expected {low:g}{end or ' or more'}"
+        )
+    return OwnScore(value, MetricDetail(detail=_words(found.detail)))
+
+
+def _number(value: Any) -> float | None:
+    """Return a number of Python or numpy; None: it is none."""
+    scalar = hasattr(value, "dtype") and getattr(value, "ndim", None) == 0
+    if not isinstance(value, Real) and not scalar:
+        return None
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+def _shown(value: object) -> str:
+    try:
+        return clean(blot_out_known(shown(value)))
+    except Exception:  # its ``__repr__`` is code of the project, too
+        return f"a {type(value).__name__}"
+
+
+def _words(text: str) -> str:
+    return clean(blot_out_known(text[:_READ_CHARS]), _TEXT_CHARS)
+
+
+def own_notes(records: Iterable[CaseRecord]) -> list[str]:
+    """Name each metric of the project that erred, with its place and the first case.
+
+    Its message stays in the record, since it may quote an answer, and notes go into summary.md.
+    """
+    found: dict[tuple[str, str], list[CaseRecord]] = {}
+    for record in records:
+        for key, said in record.metric_details.items():
+            if said.error:
+                found.setdefault((key, said.place), []).append(record)
+    return [
+        f"{key}: {counted(len(erred), 'error')} of {place}, shown by "
+        f"`rageval explain last {clean(erred[0].case_id, 80)}`"
+        for (key, place), erred in found.items()
+    ]

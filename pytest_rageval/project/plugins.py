@@ -1,0 +1,131 @@
+"""Metrics in a project's own code: modules that the settings name, and what they define."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from importlib import metadata
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final
+
+from pytest_rageval.metrics.registry import MetricInfo
+from pytest_rageval.support.http.address import blot_out_known
+from pytest_rageval.support.text import clean, shown
+from pytest_rageval.support.tracebacks import error_text, user_traceback
+from pytest_rageval.values.errors import ConfigError
+from pytest_rageval.values.own_metric import MARK
+
+GROUP: Final = "pytest_rageval"
+"""Entry points of installed packages; they are loaded only if the settings name them."""
+WHERE: Final = "[tool.rageval] plugins"
+HOOK: Final = "pytest_rageval_register"
+
+
+class Extensions:
+    """Metrics of a project's own code, in the order in which they were added."""
+
+    def __init__(self) -> None:
+        self._found: dict[int, MetricInfo] = {}
+
+    def __iter__(self) -> Iterator[MetricInfo]:
+        return iter(self._found.values())
+
+    def add(self, *found: object) -> None:
+        """Add decorated functions, or modules with all that they define.
+
+        Raises:
+            ConfigError: one is neither.
+        """
+        for one in found:
+            marked = list(_marked(one))
+            if not marked:
+                raise ConfigError(
+                    f"got {clean(shown(one))}, expected a function below @metric or a module that "
+                    "defines one"
+                )
+            # A module may import what another defines.
+            self._found.update({id(info): info for info in marked})
+
+
+def _marked(found: object) -> Iterator[MetricInfo]:
+    things = vars(found).values() if isinstance(found, ModuleType) else (found,)
+    for thing in things:
+        # A mock or proxy has every attribute.
+        for info in getattr(thing, MARK, ()) if callable(thing) else ():
+            if isinstance(info, MetricInfo):
+                yield info
+
+
+def load_plugins(names: Iterable[str], rootdir: str) -> Extensions:
+    """Import the modules that the settings name, as seen from the rootdir.
+
+    A name is that of a module, of an entry point or of an installed package with entry points, in
+    this order.
+
+    Raises:
+        ConfigError: one cannot be imported, or defines nothing; with its traceback.
+    """
+    extensions = Extensions()
+    if rootdir not in sys.path:  # it stays, as a metric may import more when it is called
+        sys.path.insert(0, rootdir)
+    for name in names:
+        where = f"{WHERE}: {name!r}"
+        modules = named_code(partial(_modules, name), where, Path(rootdir))
+        if not modules:
+            raise ConfigError(
+                f"{where}: no module, and no entry point {GROUP!r} of an installed package, has "
+                "this name"
+            )
+        for module in modules:
+            try:
+                extensions.add(module)
+            except ConfigError as error:
+                raise ConfigError(f"{where}: {error}") from error
+    return extensions
+
+
+def named_code(run: Callable[[], Any], where: str, rootdir: Path) -> Any:
+    """Run code of the project before the first case, such as that of a module.
+
+    Raises:
+        ConfigError: it raised; with the lines of the project that did.
+    """
+    try:
+        return run()
+    except (Exception, SystemExit) as error:
+        text = clean(blot_out_known(error_text(error)), 500)
+        lines = user_traceback(error, rootdir, hide=blot_out_known).splitlines()
+        message = f"{where}: {type(error).__name__}{': ' if text else ''}{text}"
+        raise ConfigError("\n".join([message, *(f"  {line}" for line in lines)])) from error
+
+
+def _modules(name: str) -> list[object]:
+    module = _module(name)
+    if module is not None and any(_marked(module)):
+        return [module]
+    points = [point for point in metadata.entry_points(group=GROUP) if _is_named(point, name)]
+    return [point.load() for point in points] or ([] if module is None else [module])
+
+
+def _module(name: str) -> ModuleType | None:
+    if not all(part.isidentifier() for part in name.split(".")):
+        return None
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is not None and f"{name}.".startswith(f"{error.name}."):
+            return None
+        raise
+
+
+def _is_named(point: metadata.EntryPoint, name: str) -> bool:
+    package = "" if point.dist is None else point.dist.name
+    return point.name == name or _normal(package) == _normal(name)
+
+
+def _normal(package: str) -> str:
+    return re.sub(r"[-_.]+", "-", package).lower()

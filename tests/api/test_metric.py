@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import pytest
+
+from pytest_rageval.api.metric import metric
+from pytest_rageval.project.plugins import Extensions
+from pytest_rageval.values.case import Case
+from pytest_rageval.values.errors import ConfigError
+from pytest_rageval.values.own_metric import Scored
+from pytest_rageval.values.reply import AskResponse
+
+CASE = Case(id="a", question="Why?")
+REPLY = AskResponse(answer="So.")
+
+
+@metric("acme.one")
+@metric("acme.two", version="7", scale=(1, 5))
+def one(case: Case, reply: AskResponse) -> Scored:
+    return Scored(len(case.id))
+
+
+def test_a_decorated_function_stays_a_function_and_has_its_definitions() -> None:
+    assert one(CASE, REPLY).value == 1
+    found = Extensions()
+    found.add(one, one)
+    assert [(i.key, i.title, i.version, i.scale, i.level, i.source) for i in found] == [
+        ("acme.two", "acme.two", "7", (1, 5), "own", "tests.api.test_metric:one"),
+        ("acme.one", "acme.one", "1", (0, 1), "own", "tests.api.test_metric:one"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"direction": "up"}, "direction 'up', expected one of higher, lower, neutral"),
+        ({"scale": (1, 0)}, r"scale \(1, 0\), expected its lowest and its highest score"),
+        ({"scale": (float("nan"), 1)}, "expected its lowest"),
+        ({"binary": True, "scale": (0, 5)}, r"expected \(0, 1\): it is binary"),
+    ],
+)
+def test_a_wrong_definition_is_refused(given: dict[str, Any], told: str) -> None:
+    with pytest.raises(ConfigError, match=f"metric 'acme.x': .*{told}"):
+        metric("acme.x", **given)(partial(one))

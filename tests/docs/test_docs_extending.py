@@ -1,0 +1,51 @@
+"""docs/extending.md names every argument, and its files run together as a project."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from pytest_rageval import metric
+from tests.build.projects import clear_settings
+from tests.docs.examples import read_document, sections
+from tests.plugin.scratch import Project, case
+from tests.test_public_names import parameters
+
+PAGE = read_document("extending.md")
+FILES = {
+    match[1]: block.text
+    for section in sections(PAGE)
+    for block in section.blocks
+    if (match := re.match(r"# (\S+)\n", block.text))
+}
+
+
+def test_the_table_has_every_argument_of_metric() -> None:
+    named = re.findall(r"^\| `(\w+)` \|", PAGE, re.MULTILINE)
+    assert named == [name for name in re.findall(r"(\w+)=", parameters(metric)) if name != "key"]
+
+
+@pytest.fixture
+def acme(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Project:
+    clear_settings(monkeypatch)
+    project = Project(pytester)
+    for name in ("acme_metrics.py", "thresholds.toml"):
+        project.write(name, FILES[name])
+    project.cases([case("one", "hit one")])
+    return project
+
+
+def test_the_metric_of_the_page_is_found_by_the_setting(acme: Project) -> None:
+    acme.write("pyproject.toml", FILES["pyproject.toml"])
+    assert acme.run().ret == 0
+    assert acme.records()["one"]["metric_details"]["acme.pii_free"]["detail"] == (
+        "0 addresses in the answer"
+    )
+
+
+def test_the_metric_of_the_page_is_found_by_the_hook(acme: Project) -> None:
+    conftest = (acme.path / "conftest.py").read_text(encoding="utf-8")
+    acme.write("conftest.py", FILES["conftest.py"] + conftest)
+    acme.write("acme_metrics.py", FILES["acme_metrics.py"].replace("not found", "bool(found)"))
+    assert acme.run().ret == 1

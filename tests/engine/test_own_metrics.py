@@ -1,0 +1,76 @@
+"""Calls of own metrics; their way through a run is in tests/plugin/test_own_metrics.py."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pytest_rageval.engine.own_metrics import compute, own_notes, own_scores
+from pytest_rageval.metrics.built_in import BUILT_IN
+from pytest_rageval.metrics.registry import MetricInfo
+from pytest_rageval.metrics.view import FAILED
+from pytest_rageval.values.case import Case
+from pytest_rageval.values.own_metric import NA, Scored
+from pytest_rageval.values.record import MetricDetail
+from pytest_rageval.values.reply import AskResponse
+from pytest_rageval.values.settings import Settings
+from tests.build.records import record
+
+SETTINGS = Settings(rootdir=".")
+INFO = MetricInfo(key="acme.x", title="x", population="all", level="own", source="acme:x")
+
+
+@pytest.mark.parametrize("value", [1, True, 1.0, np.float32(1), np.bool_(True), Fraction(1)])
+def test_any_kind_of_number_is_a_score(value: Any) -> None:
+    info = replace(INFO, compute=lambda: Scored(value))
+    found = compute(info, SETTINGS, tuple)
+    assert found.score == 1.0
+    assert type(found.score) is float
+
+
+class Strange:
+    def __repr__(self) -> str:
+        raise ValueError("no text")
+
+
+@pytest.mark.parametrize(
+    "value", [None, "1", [1], np.ones(1), complex(1), 10**400, Strange(), float("inf"), -0.1]
+)
+def test_anything_else_is_an_error(value: Any) -> None:
+    found = compute(replace(INFO, compute=lambda: Scored(value)), SETTINGS, tuple)
+    assert found.score is FAILED
+    assert found.said.error.startswith("returned ")
+    assert "acme:x" in found.said.place
+
+
+def test_reasons_and_details_are_one_line_without_control_signs() -> None:
+    long = "a\x1b[31m\n" * 9999
+    found = compute(replace(INFO, compute=lambda: Scored(1, detail=long)), SETTINGS, tuple)
+    assert (len(found.said.detail), "\x1b" in found.said.detail) == (500, False)
+    reason: Any = compute(replace(INFO, compute=lambda: NA("so\nit is")), SETTINGS, tuple).score
+    assert reason.reason == "so it is"
+
+
+def test_a_metric_cannot_change_what_it_gets() -> None:
+    def change(case: Case, reply: AskResponse) -> Scored:
+        case.metadata["list"].append(1)
+        return Scored(1)
+
+    case = Case(id="a", question="b", metadata={"list": []})
+    registry = BUILT_IN.with_([replace(INFO, compute=change)])
+    found = own_scores(case, AskResponse(answer="c"), registry, SETTINGS)["acme.x"]
+    assert found.said.error.startswith("TypeError: read-only")
+    assert case.metadata == {"list": []}
+
+
+def test_errors_are_counted_by_metric_and_place() -> None:
+    said = MetricDetail(error="ValueError: secret text", place="acme:x (acme.py:3)")
+    bad = record("a", {"mrr": 0.5})
+    bad = replace(bad, scores=replace(bad.scores, metric_details={"acme.x": said}))
+    assert own_notes([bad, bad, record("b", {"mrr": 1.0})]) == [
+        "acme.x: 2 errors of acme:x (acme.py:3), shown by `rageval explain last a`"
+    ]
