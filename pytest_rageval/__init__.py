@@ -38,12 +38,13 @@ __all__ = [
     "load_cases",
     "load_run",
     "metric",
+    "run_metric",
 ]
 
 _MODULES: Final = {
     "api.cases": ("load_cases",),
     "api.comparison": ("Comparison", "compare_runs"),
-    "api.metric": ("metric",),
+    "api.metric": ("metric", "run_metric"),
     "api.run": ("Run", "load_run"),
     "target.adapters": ("from_documents",),
     "values.case": ("Case",),
@@ -63,6 +64,7 @@ if TYPE_CHECKING:
     from pytest_rageval.api.comparison import Comparison as Comparison
     from pytest_rageval.api.comparison import compare_runs as compare_runs
     from pytest_rageval.api.metric import metric as metric
+    from pytest_rageval.api.metric import run_metric as run_metric
     from pytest_rageval.api.run import Run as Run
     from pytest_rageval.api.run import load_run as load_run
     from pytest_rageval.target.adapters import from_documents as from_documents

@@ -41,6 +41,7 @@ NAMES = {
     "load_run": "(run='last', *, root='.')",
     "metric": "(key, *, title='', direction='higher', binary=False, scale=(0.0, 1.0), "
     "population='cases that were answered', version='1')",
+    "run_metric": "(key, *, title='', direction='higher', scale=(0.0, None), version='1')",
 }
 """Public names; of functions with their parameters."""
 

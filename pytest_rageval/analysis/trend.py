@@ -21,7 +21,7 @@ from pytest_rageval.metrics.definitions import stored_registry
 from pytest_rageval.metrics.registry import STAGE_PREFIX, Registry
 from pytest_rageval.values.json_documents import number, part, whole
 from pytest_rageval.values.record import STAGES
-from pytest_rageval.values.run import TIMED, concurrency_of, other_concurrency
+from pytest_rageval.values.run import RUN_METRICS, TIMED, concurrency_of, other_concurrency
 
 Scope = Literal["overall", "category", "tag", "difficulty", "answerable", "vault"]
 """Cases that a figure covers."""
@@ -81,6 +81,9 @@ def run_figures(metrics: Mapping[str, Any], config: Mapping[str, Any]) -> Iterat
         for stage in STAGES:  # the document leaves out those that no case has
             count = number(stages.get(stage, 0))
             yield RunFigure(scope="overall", group="", metric=STAGE_PREFIX + stage, value=count)
+    for key, found in part(metrics, RUN_METRICS).items():
+        value = number(part(found), "value")
+        yield RunFigure(scope="overall", group="", metric=str(key), value=value)
     if "wall_s" in config:
         wall_s = number(config["wall_s"])
         yield RunFigure(scope="overall", group="", metric="suite_wall_s", value=wall_s)

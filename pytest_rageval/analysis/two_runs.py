@@ -8,6 +8,7 @@ from pytest_rageval.analysis.aggregate.run import aggregate
 from pytest_rageval.analysis.compare.metrics import (
     Comparison,
     ComparisonSettings,
+    UnpairedChange,
     compare_records,
 )
 from pytest_rageval.analysis.compare.pairs import pair_cases
@@ -87,7 +88,10 @@ def gate_run(run: StoredRun, *, confidence: float, numbers: RunNumbers | None = 
         timeout_ms=run.timeout_ms,
         concurrency=run.concurrency,
         registry=stored_registry(run.config),
-        extra_figures={name: figure for name, figure in figures.items() if figure is not None},
+        extra_figures={
+            **{name: figure for name, figure in figures.items() if figure is not None},
+            **run.run_metrics,
+        },
     )
 
 
@@ -163,6 +167,8 @@ def compare_runs(
             or not other_concurrency(base.concurrency, new.concurrency),
         ),
     )
+    changes = {} if keys is not None and not keys else _run_metrics(base, new, registry)
+    comparison = replace(comparison, run_metrics=changes)
     return RunComparison(
         base=base,
         new=new,
@@ -170,6 +176,32 @@ def compare_runs(
         comparison=comparison,
         ignored=ignore_invariants and not comparability.comparable,
     )
+
+
+def _run_metrics(base: StoredRun, new: StoredRun, registry: Registry) -> dict[str, UnpairedChange]:
+    """Return the changes of own metrics of whole runs that both runs define alike."""
+    first, second = stored_registry(base.config), stored_registry(new.config)
+    found = {}
+    for key in registry.runs:
+        before, after = base.run_metrics.get(key), new.run_metrics.get(key)
+        one, other = first.runs.get(key), second.runs.get(key)
+        if before is None or after is None or one is None or other is None:
+            continue
+        if one.meaning != other.meaning:
+            continue
+        found[key] = UnpairedChange(
+            key=key,
+            base=before,
+            new=after,
+            delta=after - before,
+            n_base=_n_counted(base),
+            n_new=_n_counted(new),
+        )
+    return found
+
+
+def _n_counted(run: StoredRun) -> int:
+    return len({(record.file, record.name) for record in run.records if record.counted})
 
 
 def _comparability(base: StoredRun, new: StoredRun) -> Comparability:
@@ -214,7 +246,7 @@ class Baseline(GateBaseline):
         found = self.comparison.comparison
         both = {
             **{key: one.delta for key, one in found.metrics.items()},
-            **{key: one.delta for key, one in found.latency.items()},
+            **{key: one.delta for key, one in found.unpaired.items()},
         }
         return {key: delta for key, delta in both.items() if delta is not None}
 

@@ -1,9 +1,9 @@
-"""The decorator that makes a function of a project a metric."""
+"""The decorators that make a function of a project a metric."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TypeVar, get_args
 
@@ -11,6 +11,7 @@ from pytest_rageval.metrics.registry import Direction, MetricInfo
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.own_metric import MARK, NA, Scored
+from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import AskResponse
 
 _Metric = TypeVar("_Metric", bound=Callable[[Case, AskResponse], "Scored | NA"])
@@ -50,6 +51,44 @@ def metric(
         binary=binary,
         population=population,
         level="own",
+        version=version,
+    )
+    return marker(info)
+
+
+_RunMetric = TypeVar("_RunMetric", bound=Callable[[Sequence[CaseRecord]], "Scored | NA"])
+
+
+def run_metric(
+    key: str,
+    *,
+    title: str = "",
+    direction: Direction = "higher",
+    scale: tuple[float, float | None] = (0.0, None),
+    version: str = "1",
+) -> Callable[[_RunMetric], _RunMetric]:
+    """Make a function of the records of a run a figure of the whole run.
+
+    It is called once at the end, with the read-only records of all cases that a person has reviewed
+    and their repeats.
+
+    Args:
+        key: as that of ``metric``; likewise the others.
+        title: short name for people; empty: the key.
+        direction: that of improvement, or ``neutral``.
+        scale: lowest and highest possible value; None: unbounded above.
+        version: to be changed with the meaning of the value.
+
+    Raises:
+        ConfigError: the definition is wrong.
+    """
+    info = MetricInfo(
+        key=key,
+        title=title or key,
+        direction=direction,
+        scale=scale,
+        population="the whole run",
+        level="run",
         version=version,
     )
     return marker(info)

@@ -20,9 +20,12 @@ from pytest_rageval.analysis.two_runs import (
     gate_run,
     run_numbers,
 )
+from pytest_rageval.engine.own_metrics import run_notes, run_scores
 from pytest_rageval.engine.parts import selection_of
 from pytest_rageval.engine.registry import registry_for_runs
+from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.definitions import stored_registry
+from pytest_rageval.metrics.registry import Registry
 from pytest_rageval.project.threshold_keys import KnownNames
 from pytest_rageval.project.thresholds import project_thresholds
 from pytest_rageval.report.markdown.summary import render_markdown
@@ -50,7 +53,8 @@ from pytest_rageval.values.gate import (
     needs_baseline,
 )
 from pytest_rageval.values.json_documents import items, text, whole
-from pytest_rageval.values.run import StoredRun
+from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.run import RUN_METRICS, StoredRun
 from pytest_rageval.values.settings import Settings
 
 _MAKE_ONE: Final = "make one with `rageval runs tag RUN main`"
@@ -73,6 +77,20 @@ class EndedRun:
     """Ids of the runs that it was merged from, which are not compared with it."""
     labels: JudgeLabels | None = None
     """Scores by people, which correct judged means; None: there are none."""
+    registry: Registry = BUILT_IN
+    """The metrics of the project, with its functions."""
+    every: Sequence[CaseRecord] | None = None
+    """All records, where the run holds a part of them."""
+
+    def with_run_metrics(self) -> EndedRun:
+        """Return it with the project's metrics of the whole run."""
+        found = run_scores(
+            self.registry,
+            self.run.records if self.every is None else self.every,
+            stored_registry(self.run.config),
+            self.project,
+        )
+        return replace(self, run=replace(self.run, metrics={RUN_METRICS: found})) if found else self
 
     def numbers(self) -> RunNumbers:
         """Compute the numbers of the run.
@@ -171,15 +189,17 @@ def finish_run(
         DatasetError: a label matches several cases.
         StorageError: a document cannot be written.
     """
+    ended = ended.with_run_metrics()
     known = numbers or ended.numbers()
     baseline = ended.baseline(known) if decided is None else None
     gate = decided or ended.decide(baseline, known)
     run = ended.run
+    document = metrics_document(
+        known.aggregate, run.config, judge_reliability=known.reliability.document()
+    )
     run = replace(
         run,
-        metrics=metrics_document(
-            known.aggregate, run.config, judge_reliability=known.reliability.document()
-        ),
+        metrics={**document, **run.metrics},
         gate=gate_document(gate, run.run_id),
     )
     view = SummaryView(
@@ -190,7 +210,8 @@ def finish_run(
         wall_s=words.wall_s,
         judge=_judge(run),
         folder=_shown(run.folder, Path(ended.project.rootdir)),
-        notes=words.notes,
+        notes=[*words.notes, *run_notes(run)],
+        run_metrics=run.run_metrics,
         reply_faults=tuple(chunk_sentences(run.records, run.settings, run.config.get("asked", ()))),
         confidence=ended.thresholds.confidence,
         reliability=known.reliability,

@@ -27,7 +27,7 @@ from pytest_rageval.engine.parts import (
     selection_of,
     skipped_cases,
 )
-from pytest_rageval.engine.registry import registry_for_runs
+from pytest_rageval.engine.registry import readable_registry, registry_for_runs
 from pytest_rageval.metrics.definitions import (
     METRIC_DEFINITIONS,
     definitions_document,
@@ -92,6 +92,7 @@ def merge_parts(
         n_reported=len(reported_cases(parts, records)),
         parts=[part.run_id for part in parts],
         labels=labels,
+        registry=readable_registry(project),
     )
     words = EndWords(
         wall_s=merged.wall_s or 0.0,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from numbers import Real
 from pathlib import Path
@@ -14,12 +14,14 @@ from pytest_rageval.metrics.view import FAILED, NotApplicable, Score
 from pytest_rageval.support.http.address import blot_out_known
 from pytest_rageval.support.text import clean, counted, shown
 from pytest_rageval.support.threads import GivenUp, call_within
-from pytest_rageval.support.tracebacks import error_text, source_place, user_traceback
+from pytest_rageval.support.tracebacks import error_text, last_place, source_place, user_traceback
 from pytest_rageval.values.case import Case
+from pytest_rageval.values.json_documents import part, text
 from pytest_rageval.values.own_metric import NA, Scored
 from pytest_rageval.values.read_only import read_only
 from pytest_rageval.values.record import CaseRecord, MetricDetail
 from pytest_rageval.values.reply import AskResponse
+from pytest_rageval.values.run import RUN_METRICS, StoredRun
 from pytest_rageval.values.settings import Settings
 
 _TEXT_CHARS: Final = 500
@@ -166,3 +168,48 @@ def own_notes(records: Iterable[CaseRecord]) -> list[str]:
         f"`rageval explain last {clean(erred[0].case_id, 80)}`"
         for (key, place), erred in found.items()
     ]
+
+
+def run_scores(
+    project: Registry, records: Sequence[CaseRecord], defined: Registry, settings: Settings
+) -> dict[str, dict[str, float | str]]:
+    """Compute the own metrics of a whole run, as ``metrics.json`` holds them.
+
+    Args:
+        project: the metrics with their functions.
+        records: of the run; those that no person has reviewed do not count.
+        defined: the metrics that the run defines; a function of another version is not called.
+        settings: with the limit of one call.
+
+    Returns:
+        By key ``value``, or ``not_applicable`` with the reason, or ``error`` with the place.
+    """
+    found: dict[str, dict[str, float | str]] = {}
+    counted_ones = tuple(record for record in records if record.counted)
+    for key, info in defined.runs.items():
+        if info.built_in:
+            continue
+        code = project.runs.get(key)
+        if code is None or code.compute is None or code.meaning != info.meaning:
+            found[key] = {
+                "error": f"{info.source}: its code of version {info.version} is not there"
+            }
+            continue
+        one = compute(code, settings, lambda: (read_only(counted_ones),))
+        if isinstance(one.score, float):
+            found[key] = {"value": one.score}
+        elif isinstance(one.score, NotApplicable):
+            found[key] = {"not_applicable": one.score.reason}
+        else:
+            # The message may quote an answer, and metrics.json goes into git.
+            place = last_place(one.said.traceback)
+            kind = one.said.error.partition(":")[0] if place else "no valid score"
+            found[key] = {"error": f"{one.said.place}: {kind}{f' at {place}' if place else ''}"}
+    return found
+
+
+def run_notes(run: StoredRun) -> list[str]:
+    """Name each own metric of the whole run that erred."""
+    found = part(run.metrics, RUN_METRICS)
+    errors = {key: text(found, str(key), "error") for key in found}
+    return [f"{key}: {error}" for key, error in errors.items() if error]

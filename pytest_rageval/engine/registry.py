@@ -40,11 +40,15 @@ def registry_for_runs(settings: Settings, *configs: Mapping[str, Any]) -> Regist
         settings: of the project.
         configs: ``config.json`` of the runs; of two definitions of a key the later one holds.
     """
+    return stored_registry(*configs, project=readable_registry(settings))
+
+
+def readable_registry(settings: Settings) -> Registry:
+    """Return the registry of a project; the built-in metrics alone if it cannot be read."""
     try:
-        project = open_registry(settings)
+        return open_registry(settings)
     except ConfigError:
-        project = BUILT_IN
-    return stored_registry(*configs, project=project)
+        return BUILT_IN
 
 
 def _definitions(settings: Settings, registered: Iterable[MetricInfo] = ()) -> Iterator[MetricInfo]:

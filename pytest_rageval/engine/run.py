@@ -297,6 +297,7 @@ class Run:
             n_expected=len(self.cases.asked),
             n_reported=len(self.cases.reported()),
             labels=self.state.labels,
+            registry=self.state.registry,
         )
 
     def _end_words(self, records: Sequence[CaseRecord]) -> EndWords:

@@ -59,6 +59,8 @@ class ScoredRun:
         self._started = time.monotonic()
         self.shown: list[CaseRecord] = []
         """The first cases that did not pass."""
+        computed = any(info.compute is not None for info in registry.runs.values())
+        self._kept: list[CaseRecord] | None = [] if computed else None
         self.n_records = 0
         self.n_failed = 0
         """Number of records that did not pass."""
@@ -79,6 +81,8 @@ class ScoredRun:
         if self._writer is not None:
             self._writer.append(redact(record, full_text=self._settings.store_full_text))
             self._case_hashes[record.file, record.case_id] = record.case_hash
+        if self._kept is not None:
+            self._kept.append(record)
         self._columns.add(record)
         self._facts.add(record)
         self.n_records += 1
@@ -122,7 +126,7 @@ class ScoredRun:
         run = StoredRun(
             folder=writer.path, records=self.shown, config=config, settings=self._settings
         )
-        ended = EndedRun(run=run, project=self._settings)
+        ended = EndedRun(run=run, project=self._settings, registry=self._registry, every=self._kept)
         # The gate of a project is for its target; recorded responses may be of any other.
         gate = GateResult(
             verdict="not_evaluated",

@@ -61,6 +61,11 @@ class MetricInfo:
         return self.source == BUILT_IN_SOURCE
 
     @property
+    def meaning(self) -> tuple[object, ...]:
+        """The parts without which two numbers are not comparable."""
+        return self.version, self.direction, self.scale, self.binary
+
+    @property
     def judged(self) -> bool:
         """Whether it is based on a judge's score."""
         return self.level == "judged"

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any, Final
 
 from pytest_rageval.analysis.compare.flips import CaseFlip
-from pytest_rageval.analysis.compare.metrics import GroupChange, LatencyChange, MetricChange
+from pytest_rageval.analysis.compare.metrics import GroupChange, MetricChange, UnpairedChange
 from pytest_rageval.analysis.compare.settings import ConfigDifference
 from pytest_rageval.analysis.two_runs import RunComparison
 from pytest_rageval.runs.record_json import to_plain
@@ -46,6 +46,7 @@ def comparison_document(
         "confidence": comparison.confidence,
         "metrics": {key: _metric(one) for key, one in comparison.metrics.items()},
         "latency": {key: _latency(one) for key, one in comparison.latency.items()},
+        "run_metrics": {key: _latency(one) for key, one in comparison.run_metrics.items()},
         "latency_problem": found.latency_problem or None,
         "flips": [_flip(one) for one in comparison.flips],
         "newly_missed": list(comparison.newly_missed),
@@ -81,7 +82,7 @@ def _groups(groups: Sequence[GroupChange]) -> dict[str, Any]:
     return found
 
 
-def _latency(one: LatencyChange) -> dict[str, Any]:
+def _latency(one: UnpairedChange) -> dict[str, Any]:
     return {key: value for key, value in asdict(one).items() if key != "key"}
 
 

@@ -12,6 +12,8 @@ from pytest_rageval.values.record import CaseRecord, ScoreSettings
 from pytest_rageval.values.settings import Settings
 
 _NOT_COMPARED: Final = "times are not compared: concurrency"
+RUN_METRICS: Final = "run_metrics"
+"""Key of ``metrics.json``: own metrics of the whole run."""
 ASSUMED: Final = Settings(rootdir=".", judge="none", matching_mode="heading")
 """Settings assumed of a run that does not store them: it names no judge, and headings decided
 before there was a mode of matching."""
@@ -82,6 +84,13 @@ class StoredRun:
     def n_cases(self) -> int:
         """Number of cases with a record, each counted once."""
         return len({(record.file, record.name) for record in self.records})
+
+    @property
+    def run_metrics(self) -> dict[str, float]:
+        """Own metrics of the whole run that have a value."""
+        found = part(self.metrics, RUN_METRICS)
+        values = {str(key): number(found, str(key), "value") for key in found}
+        return {key: value for key, value in values.items() if value is not None}
 
     @property
     def given(self) -> Mapping[str, Any]:

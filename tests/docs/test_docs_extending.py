@@ -30,7 +30,7 @@ def test_the_table_has_every_argument_of_metric() -> None:
 def acme(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Project:
     clear_settings(monkeypatch)
     project = Project(pytester)
-    for name in ("acme_metrics.py", "thresholds.toml"):
+    for name in ("acme_metrics.py", "acme_runs.py", "thresholds.toml"):
         project.write(name, FILES[name])
     project.cases([case("one", "hit one")])
     return project
@@ -49,3 +49,10 @@ def test_the_metric_of_the_page_is_found_by_the_hook(acme: Project) -> None:
     acme.write("conftest.py", FILES["conftest.py"] + conftest)
     acme.write("acme_metrics.py", FILES["acme_metrics.py"].replace("not found", "bool(found)"))
     assert acme.run().ret == 1
+
+
+def test_the_metric_of_the_run_of_the_page_counts_documents(acme: Project) -> None:
+    acme.write("pyproject.toml", FILES["pyproject.toml"].replace("acme_metrics", "acme_runs"))
+    acme.write("thresholds.toml", "")
+    assert acme.run("--gate", "acme.distinct_documents>=1").ret == 0
+    assert acme.stored("metrics.json")["run_metrics"] == {"acme.distinct_documents": {"value": 1.0}}

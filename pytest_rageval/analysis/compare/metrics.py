@@ -91,12 +91,12 @@ class MetricChange:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LatencyChange:
-    """A percentile of the call times of each run: unpaired, and without a p-value."""
+class UnpairedChange:
+    """A figure of each whole run, such as a percentile of call times: without a p-value."""
 
     key: str
     base: float | None
-    """Milliseconds."""
+    """Of latency in milliseconds."""
     new: float | None
     delta: float | None
     n_base: int
@@ -110,7 +110,10 @@ class Comparison:
     pairing: Pairing
     metrics: Mapping[str, MetricChange]
     """Metrics that either run scored on a paired case, in the order of the registry."""
-    latency: Mapping[str, LatencyChange]
+    latency: Mapping[str, UnpairedChange]
+    """Percentiles of call times."""
+    run_metrics: Mapping[str, UnpairedChange] = field(default_factory=dict, kw_only=True)
+    """Metrics of whole runs, from the project's own code."""
     flips: tuple[CaseFlip, ...]
     """Worse ones, then better ones, each by file and id."""
     newly_missed: tuple[str, ...]
@@ -118,6 +121,11 @@ class Comparison:
     stages: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     """Paired cases in base and new by failure stage, where the numbers differ."""
     confidence: float = 0.95
+
+    @property
+    def unpaired(self) -> Mapping[str, UnpairedChange]:
+        """Figures of whole runs: metrics, then latency."""
+        return {**self.run_metrics, **self.latency}
 
     @property
     def n_paired(self) -> int:
@@ -329,7 +337,7 @@ def _moved_stages(pairs: Sequence[CasePair]) -> dict[str, tuple[int, int]]:
 
 def _latency(
     base: Sequence[CaseRecord], new: Sequence[CaseRecord], given: ComparisonSettings
-) -> dict[str, LatencyChange]:
+) -> dict[str, UnpairedChange]:
     if not given.with_latency or (given.keys is not None and not given.keys):
         return {}
     one = record_latency(base, given.base_timeout_ms)
@@ -341,7 +349,7 @@ def _latency(
         "latency_ms.p95": (one.p95_ms, other.p95_ms),
     }
     return {
-        key: LatencyChange(
+        key: UnpairedChange(
             key=key,
             base=before,
             new=after,

@@ -19,6 +19,7 @@ from pytest_rageval.report.html.values import (
 from pytest_rageval.report.text.summary import HEADLINE, interval_text
 from pytest_rageval.support.text import format_limit_pair, format_value
 from pytest_rageval.values.json_documents import count, items, number, part, text
+from pytest_rageval.values.run import RUN_METRICS
 
 _SIGNS: Final = {"min": ">=", "max": "<=", "max_drop": "drop <=", "max_rise": "rise <="}
 _BETTER: Final = {"higher": "higher is better", "lower": "lower is better", "neutral": ""}
@@ -36,7 +37,14 @@ def known_metrics(
     metrics: Mapping[str, Any], registry: Registry = BUILT_IN
 ) -> dict[str, Mapping[str, Any]]:
     """Return the statistics of the metrics that applied to any case, in order."""
-    found = part(metrics, "statistics")
+    whole = count(metrics, "total_tests")
+    found = {
+        **part(metrics, "statistics"),
+        **{
+            key: {"mean": number(part(one), "value"), "n": whole}
+            for key, one in part(metrics, RUN_METRICS).items()
+        },
+    }
     order = [key for key in registry.cases if key in found]
     order += [key for key in found if key not in registry.cases and isinstance(key, str)]
     return {

@@ -85,7 +85,7 @@ def _checks(view: ComparisonView) -> Iterator[str]:
 
 def _metrics(view: ComparisonView) -> Iterator[str]:
     comparison = view.found.comparison
-    if not comparison.metrics and not comparison.latency:
+    if not comparison.metrics and not comparison.unpaired:
         return
     percent = f"{comparison.confidence * 100:g} % interval of delta"
     yield from (
@@ -100,7 +100,7 @@ def _metrics(view: ComparisonView) -> Iterator[str]:
             f"| {change_text(one.key, one.delta)} | {change_interval(one)} | {p_text(one.p)} "
             f"| {p_text(one.p_holm)} | {word}{f' ({noise})' if noise else ''} |"
         )
-    for late in comparison.latency.values():
+    for late in comparison.unpaired.values():
         unit = unit_of(late.key)
         yield (
             f"| {late.key} | {late.n_new} | {format_value(late.base, unit)} "

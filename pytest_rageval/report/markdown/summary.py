@@ -125,6 +125,13 @@ def _metric_table(view: SummaryView) -> Iterator[str]:
         yield _metric_row(key, summary) + change
         for name, part in parts_of(view.aggregate, key).items():
             yield _metric_row(f"{key} {name}", part) + (" - |" if view.changes else "")
+    yield from _run_metric_rows(view)
+
+
+def _run_metric_rows(view: SummaryView) -> Iterator[str]:
+    for key, value in view.run_metrics.items():
+        change = f" {change_text(key, view.changes.get(key))} |" if view.changes else ""
+        yield f"| {key} | {view.aggregate.total} | {format_value(value)} | - | 0 | 0 |{change}"
 
 
 def _latency_line(view: SummaryView) -> Iterator[str]:

@@ -242,13 +242,14 @@ def _row(cells: tuple[str, str, str, str, str, str, str, str], width: int) -> st
     adjusted = f"{p_holm:>10}" if width >= WIDE else ""
     room = min(max(width - 59 - len(adjusted), 21), 31)
     cut = key if len(key) <= room else f"{key[: room - 2]}.."
+    base, new, delta = (f" {value}" for value in (base, new, delta))  # large ones stay apart
     return f"{cut:<{room}}{n:>5}{base:>7}{new:>7}{delta:>8}{interval:>16}{p:>7}{adjusted}  "
 
 
 def _latency_lines(found: RunComparison, width: int) -> Iterator[Line]:
     if found.latency_problem and not found.comparison.latency:
         yield from wrapped("note", found.latency_problem, width, "yellow")
-    for change in found.comparison.latency.values():
+    for change in found.comparison.unpaired.values():
         unit = unit_of(change.key)
         base, new = format_value(change.base, unit), format_value(change.new, unit)
         delta = change_text(change.key, change.delta)

@@ -120,6 +120,8 @@ class SummaryView:
     """Displayed path of the report page; empty: none was written."""
     registry: Registry = BUILT_IN
     """The metrics of the run."""
+    run_metrics: Mapping[str, float] = field(default_factory=dict)
+    """Own metrics of the whole run by key."""
     concurrency: int | None = None
     """Requests in flight at most while the latency was measured; None: unknown."""
     changes: Mapping[str, float] = field(default_factory=dict)
@@ -248,7 +250,8 @@ def _run_rows(
     view: SummaryView, checks: Mapping[str, Sequence[CheckResult]], table: _Table
 ) -> Iterator[Line]:
     latency = view.aggregate.latency
-    rows = {"latency_ms.p50": latency.p50_ms, "latency_ms.p95": latency.p95_ms}
+    rows = dict[str, float | None](view.run_metrics)
+    rows |= {"latency_ms.p50": latency.p50_ms, "latency_ms.p95": latency.p95_ms}
     censored = {"latency_ms.p50": latency.p50_censored, "latency_ms.p95": latency.p95_censored}
     if view.aggregate.errored:
         rows["error_rate"] = view.aggregate.rates.get("error_rate")
