@@ -16,7 +16,9 @@ from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.judged import UNANSWERABLE
 from pytest_rageval.metrics.registry import Registry
 from pytest_rageval.metrics.view import FAILED, CaseView, NotApplicable, Score, Verdicts
+from pytest_rageval.support.http.address import blot_out_known
 from pytest_rageval.support.slots import Slots, waiting
+from pytest_rageval.support.text import clean
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.record import CaseVerdicts
@@ -194,7 +196,8 @@ class _Asker:
         except Exception as error:
             # A custom judge may raise anything; an answer that it could not judge is an error.
             lines = str(error).strip().splitlines()
-            message = f"{type(error).__name__}: {lines[0] if lines else 'no message'}"
+            said = clean(blot_out_known(lines[0][:4096])) if lines else "no message"
+            message = f"{type(error).__name__}: {said}"
             failure = JudgeFailure(kind="unreachable", message=message[:300])
             name = str(getattr(judge, "identity", type(judge).__name__))
             return Judgement(rubric=rubric, rubric_version=rubric, judge=name, failure=failure)

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pytest_rageval.judges.named_judge import is_named, open_named_judge
 from pytest_rageval.judges.spot_check import asks_second_judge
 from pytest_rageval.support.http.retry import Pacing, Sleep
 from pytest_rageval.support.slots import Slots
@@ -58,6 +59,9 @@ def open_judge(
         from pytest_rageval.judges.offline.judge import OfflineJudge
 
         yield OfflineJudge()
+    elif is_named(settings):
+        with open_named_judge(settings) as named:
+            yield named
     else:
         with open_model(settings, environ, pacing=pacing) as judge:
             yield judge

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from pytest_rageval.judges.asking import Judges, judge_case
+from pytest_rageval.judges.named_judge import is_named
 from pytest_rageval.judges.opening import open_model, second_settings
 from pytest_rageval.judges.spot_check import asks_second_judge, choose_cases, repeated_rubrics
 from pytest_rageval.metrics.scoring import response_of, score_settings
@@ -78,6 +79,8 @@ def _plan(
         settings = second_settings(settings)
     if settings.judge == "offline":
         return "judge: the offline judge sends no request and costs nothing"
+    if is_named(settings):
+        return f"judge: what {settings.judge} costs is not known"
     from pytest_rageval.judges.cost import describe, estimate
 
     with open_model(settings, environ, alternate=alternate, needs_key=False) as judge:

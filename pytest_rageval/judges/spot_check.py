@@ -51,9 +51,10 @@ def check_second_judge(settings: Settings) -> None:
     second = judging.spot_check_model
     flag = f"--judge-spot-check {judging.spot_check}"
     place = "spot_check_model in [tool.rageval.judge]"
-    if second is None and settings.judge == "offline":
+    if second is None and settings.judge in {"offline", judging.client}:
+        first = "the offline judge" if settings.judge == "offline" else settings.judge
         raise ConfigError(
-            f"{flag}: the offline judge has no other wording to be asked in, so it cannot be its "
+            f"{flag}: {first} has no other wording to be asked in, so it cannot be its "
             f"own second judge; name a model with {place}, let a model judge (--judge MODEL), or "
             "leave the spot check out (--judge-spot-check 0)"
         )

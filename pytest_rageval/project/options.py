@@ -297,6 +297,8 @@ SETTINGS: Final[tuple[Setting, ...]] = (
         help="US dollars per million tokens sent to the judge"),
     Setting("judging.output_per_mtok", "judge.output_per_mtok", "number", "nothing", minimum=0,
         help="US dollars per million tokens of the judge's replies"),
+    Setting("judging.client", "judge.client", "text", "nothing",
+        help="module:name of a judge in Python, or of a function that makes one"),
     Setting("judging.cache_url", "judge.cache_url", "text", "nothing",
         help="SQLAlchemy URL of the judge's cache (default: cache/judge.sqlite of the cases)"),
     Setting("documents_path", "documents.path", "text", "nothing",

@@ -90,6 +90,10 @@ def load_settings(
         found.faults.append(
             f"{_PYPROJECT}: [tool.rageval.target]: url and client: keep one of them"
         )
+    if found.origins.get("judging.client") == found.origins.get("judge") == _PYPROJECT:
+        found.faults.append(
+            f"{_PYPROJECT}: [tool.rageval.judge]: model and client: keep one of them"
+        )
     if found.faults:
         raise ConfigError("\n".join(found.faults))
     return _build(rootdir, found)
@@ -239,6 +243,9 @@ def _build(rootdir: Path, found: _Found) -> Settings:
         # A longer limit would have no effect if the default read timeout ended the wait first.
         values["target.read_timeout_s"] = values["target.timeout_s"]
         origins["target.read_timeout_s"] = origins["target.timeout_s"]
+    client = values.get("judging.client")
+    if client is not None and origins.get("judge", _PYPROJECT) == _PYPROJECT:
+        values["judge"], origins["judge"] = client, origins["judging.client"]
     response = values.get("target.response")
     if isinstance(response, dict):
         # Written beside the expressions over all events, these two belong to the stream.

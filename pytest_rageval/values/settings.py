@@ -65,6 +65,9 @@ class TargetSettings:
 class JudgeSettings:
     """Settings of judging (``[tool.rageval.judge]``); ``Settings.judge`` names the judge."""
 
+    client: str | None = None
+    """``module:name`` of a judge in Python, or of a factory of one; then ``Settings.judge`` is the
+    same text, unless a flag or variable names another judge."""
     base_url: str | None = None
     """OpenAI-compatible API; None: OpenAI's own."""
     api_key_env: str = "OPENAI_API_KEY"

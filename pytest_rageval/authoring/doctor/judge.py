@@ -13,6 +13,7 @@ from typing import Final
 from pytest_rageval.authoring.doctor.findings import Finding, Findings, missing_variable
 from pytest_rageval.judges.cost import count_prompt_tokens
 from pytest_rageval.judges.model.chat import ChatReply
+from pytest_rageval.judges.named_judge import is_named, open_named_judge
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.settings import JudgeSettings, Settings
 from pytest_rageval.values.verdict import Judgement, JudgeRequest, Passage
@@ -59,6 +60,13 @@ def check_judge(
     """
     if settings.judge == "offline":
         yield _FOUND.ok("offline", "deterministic, no model is asked")
+        return
+    if is_named(settings):
+        try:
+            with open_named_judge(settings) as judge:
+                yield _FOUND.ok(judge.identity, f"made by {settings.judge}; it was not asked")
+        except ConfigError as error:
+            yield _FOUND.fail("client", str(error), "mend it, or name another judge")
         return
     if settings.judge == "none":
         fix = 'set judge = "offline" or name a model with --judge'

@@ -1,0 +1,49 @@
+"""The judge that ``[tool.rageval.judge] client`` names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Final, cast
+
+from pytest_rageval.project.plugins import named_code
+from pytest_rageval.support.named_code import find_named, importable
+from pytest_rageval.support.text import shown
+from pytest_rageval.values.errors import ConfigError
+from pytest_rageval.values.settings import Settings
+from pytest_rageval.values.verdict import Judge
+
+_WHERE: Final = "[tool.rageval.judge] client"
+
+
+def is_named(settings: Settings) -> bool:
+    """Return whether the judge of a run is one in the project's code."""
+    return settings.judging.client is not None and settings.judge == settings.judging.client
+
+
+@contextmanager
+def open_named_judge(settings: Settings) -> Iterator[Judge]:
+    """Yield the judge, and call its ``close`` afterwards if a factory has made it.
+
+    Raises:
+        ConfigError: it does not exist, cannot be made, or is no judge.
+    """
+    with importable(settings.rootdir):
+        where, rootdir = f"{_WHERE}: {settings.judge}", Path(settings.rootdir)
+        found = named_code(partial(find_named, settings.judge, _WHERE), where, rootdir)
+        made = isinstance(found, type) or not hasattr(found, "judge")
+        judge = named_code(found, where, rootdir) if made and callable(found) else found
+        identity = getattr(judge, "identity", None)
+        if not callable(getattr(judge, "judge", None)) or not isinstance(identity, str):
+            raise ConfigError(
+                f"{where}: got {shown(judge)}, expected an object with an identity and "
+                "judge(rubric, request, repeat=0), or a function or class that makes one"
+            )
+        try:
+            yield cast(Judge, judge)
+        finally:
+            close = getattr(judge, "close", None)
+            if judge is not found and callable(close):
+                close()

@@ -1,0 +1,124 @@
+"""The judge that the settings name, in runs and commands; its files are those of docs/judges.md."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from pytest_rageval.cli import main as cli
+from tests.build.projects import clear_settings
+from tests.docs.examples import read_document, sections
+from tests.plugin.scratch import Project, case
+
+FILES = {
+    match[1]: block.text
+    for section in sections(read_document("judges.md"))
+    for block in section.blocks
+    if (match := re.match(r"# (\S+)\n", block.text))
+}
+NAMED = FILES["pyproject.toml"]
+
+
+@pytest.fixture
+def acme(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Project:
+    clear_settings(monkeypatch)
+    project = Project(pytester)
+    project.write("pyproject.toml", NAMED)
+    project.write("acme_judge.py", FILES["acme_judge.py"])
+    project.write("thresholds.toml", "")
+    project.cases([case("one", "hit one"), case("two", "hit two")])
+    return project
+
+
+def judged(project: Project) -> list[str]:
+    config = json.loads((project.folder() / "config.json").read_text(encoding="utf-8"))
+    return [one["judge"] for one in config["judges"]]
+
+
+def test_the_judge_of_the_setting_judges_and_is_named(acme: Project) -> None:
+    result = acme.run("--rageval-run-id", "one", "--gate", "groundedness>=5")
+    assert result.ret == 0
+    assert "judge acme-length/1" in result.stdout.str()
+    assert judged(acme) == ["acme-length/1"]
+    record = acme.records()["one"]
+    assert record["metrics"]["groundedness"] == record["metrics"]["correctness"] == 5.0
+    assert record["groundedness"]["reasoning"] == "3 words"
+
+
+def test_the_fixture_of_the_page_judges_alike(acme: Project) -> None:
+    acme.write("pyproject.toml", "")
+    conftest = (acme.path / "conftest.py").read_text(encoding="utf-8")
+    acme.write("conftest.py", FILES["conftest.py"] + conftest)
+    result = acme.run("--rageval-run-id", "one")
+    assert "judge acme-length/1" in result.stdout.str()
+    assert acme.records()["one"]["metrics"]["correctness"] == 5.0
+
+
+@pytest.mark.slow
+def test_workers_open_it_too(acme: Project) -> None:
+    acme.run("--rageval-run-id", "one", "-n", "2")
+    assert judged(acme) == ["acme-length/1"]
+
+
+@pytest.mark.parametrize("other", ["offline", "none"])
+def test_a_flag_goes_before_it(acme: Project, other: str) -> None:
+    acme.run("--rageval-run-id", "one", "--judge", other)
+    assert judged(acme) == ([] if other == "none" else ["offline/2"])
+
+
+def test_commands_use_it(acme: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    acme.run("--rageval-run-id", "one", "--judge", "none")
+    capsys.readouterr()
+    assert cli.run(["judge", "one", "--dry-run"]) == 0
+    assert "what acme_judge:LengthJudge costs is not known" in capsys.readouterr().out
+    assert cli.run(["judge", "one"]) == 0
+    assert "acme-length/1" in capsys.readouterr().out
+    assert cli.run(["doctor"]) in {0, 1}
+    assert "acme-length/1: made by acme_judge:LengthJudge" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("acme_judge:Lost", "'acme_judge:Lost' cannot be imported: module"),
+        ("acme_judge", "got 'acme_judge', expected module:function"),
+        ("acme_judge:Judgement", "TypeError: "),
+        ("json:dumps", "TypeError: dumps() missing 1 required positional argument"),
+        ("json:decoder", "expected an object with an identity and judge(rubric, request, repe"),
+    ],
+)
+def test_what_is_no_judge_is_an_error_of_the_settings(acme: Project, text: str, told: str) -> None:
+    acme.write("pyproject.toml", NAMED.replace("acme_judge:LengthJudge", text))
+    result = acme.run()
+    assert result.ret == 4
+    assert told in "\n".join([*result.outlines, *result.errlines])
+
+
+def test_a_model_beside_it_and_a_spot_check_without_a_second_judge_are_refused(
+    acme: Project,
+) -> None:
+    acme.write("pyproject.toml", NAMED + 'model = "gpt-x"\n')
+    result = acme.run()
+    assert (result.ret, "model and client: keep one of them" in result.stderr.str()) == (4, True)
+    acme.write("pyproject.toml", NAMED)
+    result = acme.run("--judge-spot-check", "1")
+    assert "acme_judge:LengthJudge has no other wording" in result.stderr.str()
+
+
+def test_what_it_raises_is_an_error_of_its_metrics_without_secrets(
+    acme: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ACME_TOKEN", "s3cret-value")
+    text = FILES["acme_judge.py"].replace(
+        "words = ", "raise ValueError('s3cret-value')\n        words = "
+    )
+    acme.write("acme_judge.py", text)
+    acme.run("--rageval-run-id", "one")
+    found = acme.records()["one"]
+    assert found["metrics"]["correctness"] is None
+    assert "correctness" not in found["not_applicable"]
+    results = (acme.folder() / "results.jsonl").read_text(encoding="utf-8")
+    assert "ValueError: ***" in results
+    assert "s3cret-value" not in results
