@@ -34,6 +34,7 @@ __all__ = [
     "Verdict",
     "__version__",
     "compare_runs",
+    "evaluate",
     "from_documents",
     "load_cases",
     "load_run",
@@ -45,6 +46,7 @@ _MODULES: Final = {
     "api.cases": ("load_cases",),
     "api.comparison": ("Comparison", "compare_runs"),
     "api.metric": ("metric", "run_metric"),
+    "api.evaluation": ("evaluate",),
     "api.run": ("Run", "load_run"),
     "target.adapters": ("from_documents",),
     "values.case": ("Case",),
@@ -63,6 +65,7 @@ if TYPE_CHECKING:
     from pytest_rageval.api.cases import load_cases as load_cases
     from pytest_rageval.api.comparison import Comparison as Comparison
     from pytest_rageval.api.comparison import compare_runs as compare_runs
+    from pytest_rageval.api.evaluation import evaluate as evaluate
     from pytest_rageval.api.metric import metric as metric
     from pytest_rageval.api.metric import run_metric as run_metric
     from pytest_rageval.api.run import Run as Run

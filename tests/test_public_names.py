@@ -36,6 +36,7 @@ NAMES = {
     "Verdict": None,
     "__version__": None,
     "compare_runs": "(base, new='last', *, root='.', ignore_invariants=False)",
+    "evaluate": "(cases, target=None, *, judge=None, root='.', save=True, **options)",
     "from_documents": "(documents, *, path=None, root=None)",
     "load_cases": "(path)",
     "load_run": "(run='last', *, root='.')",
@@ -51,8 +52,8 @@ MEMBERS = {
         "to_dict", "to_pandas", "to_polars", "view",
     ],
     "Run": [
-        "config", "folder", "gate", "means", "metrics", "records", "rows", "run_id", "stored",
-        "tags", "to_pandas", "to_polars",
+        "config", "folder", "gate", "means", "metrics", "notes", "records", "rows", "run_id",
+        "stored", "tags", "to_pandas", "to_polars",
     ],
 }  # fmt: skip
 """Names of a class that are its own; those of records are in docs/python.md."""

@@ -1,12 +1,27 @@
-"""Cases of a case file as plain values."""
+"""Cases as plain values, and the choice of those that are evaluated."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any, Final
 
+from pytest_rageval.engine.preparing import read_sets
 from pytest_rageval.project import case_reader
+from pytest_rageval.project.case_reader import LoadedSet, LocatedCase
+from pytest_rageval.project.case_variables import sent_fields
+from pytest_rageval.project.discovery import argument_path, project_files, selected_files
 from pytest_rageval.values.case import Case
+from pytest_rageval.values.errors import DatasetError, Fault, faults_error
+from pytest_rageval.values.settings import Settings
+
+CaseSource = str | os.PathLike[str] | Iterable[Case | Mapping[str, Any]]
+"""A case file, a folder of case files, or cases: values or mappings in the form of a line."""
+
+IN_MEMORY: Final = "in-memory"
+"""Name that stands for the case file of cases that no file of the project holds."""
 
 
 def load_cases(path: str | os.PathLike[str]) -> tuple[Case, ...]:
@@ -16,3 +31,119 @@ def load_cases(path: str | os.PathLike[str]) -> tuple[Case, ...]:
         DatasetError: with every fault of the file.
     """
     return tuple(located.case for located in case_reader.load_cases(Path(path)).cases)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChosenCases:
+    """The cases to ask, and the set that they are chosen from."""
+
+    cases: Mapping[str, LocatedCase]
+    """By node id."""
+    files: tuple[Path, ...]
+    """Files that hold them."""
+    sets: Mapping[Path, LoadedSet]
+    """The whole set by file."""
+    whole: bool
+    """Whether every file of the set could be read."""
+
+
+def choose_cases(given: CaseSource, settings: Settings) -> ChosenCases:
+    """Find the cases that a caller named or gave.
+
+    A file or folder is what it is to pytest. A given case that a case file of the project holds is
+    the case of that file; others make up a set of their own.
+
+    Raises:
+        DatasetError: with every fault of the files or cases, or there is none.
+    """
+    if isinstance(given, str | os.PathLike):
+        return _of_files(os.fspath(given), settings)
+    return _of_values(given, settings)
+
+
+def _read(
+    files: Iterable[Path], settings: Settings
+) -> tuple[dict[Path, LoadedSet], dict[Path, DatasetError]]:
+    return read_sets(files, Path(settings.rootdir), sent_fields(settings.target))
+
+
+def _of_files(named: str, settings: Settings) -> ChosenCases:
+    every = project_files(settings)
+    asked = selected_files([named], every, invocation_dir=Path.cwd())
+    sets, faulty = _read(sorted({*every, *asked}), settings)
+    path = argument_path(named, Path.cwd())
+    others = {f for f in faulty if f != path and case_reader.other_file_note(f, f.name)}
+    faults = [str(faulty[file]) for file in asked if file in faulty.keys() - others]
+    if faults:
+        raise DatasetError("\n".join(faults))
+    files = tuple(file for file in asked if file in sets)
+    if not files:
+        raise DatasetError(
+            f"{named}: no case file is there; expected a .jsonl file, or a folder of case files "
+            f"below {' or '.join(settings.testpaths)} in {settings.rootdir}"
+        )
+    cases = {nodeid: found for file in files for nodeid, found in _by_nodeid(sets[file])}
+    return ChosenCases(cases=cases, files=files, sets=sets, whole=not faulty.keys() - others)
+
+
+def _of_values(given: Iterable[Case | Mapping[str, Any]], settings: Settings) -> ChosenCases:
+    wanted = _checked(given)
+    sets, faulty = _read(project_files(settings), settings)
+    homes: dict[str, list[tuple[Path, str, LocatedCase]]] = {}
+    for path, loaded in sets.items():
+        for nodeid, located in _by_nodeid(loaded):
+            homes.setdefault(located.case.id, []).append((path, nodeid, located))
+    files: dict[Path, None] = {}
+    cases: dict[str, LocatedCase] = {}
+    rest: list[LocatedCase] = []
+    sent = sent_fields(settings.target)
+    for number, case in enumerate(wanted, start=1):
+        known = [home for home in homes.get(case.id, ()) if home[2].case == case]
+        if known:
+            path, nodeid, located = known[0]
+            files[path], cases[nodeid] = None, located
+        else:
+            rest.append(LocatedCase(case=case, lineno=number, sent=sent))
+    chosen = sets if cases else {}
+    if rest:
+        path = Path(settings.rootdir) / IN_MEMORY
+        own = LoadedSet(path=path, display=IN_MEMORY, cases=tuple(rest))
+        files[path], chosen = None, {**chosen, path: own}
+        cases |= dict(_by_nodeid(own))
+    return ChosenCases(cases=cases, files=tuple(files), sets=chosen, whole=not faulty)
+
+
+def _by_nodeid(loaded: LoadedSet) -> Iterator[tuple[str, LocatedCase]]:
+    for located in loaded.cases:
+        yield f"{loaded.display}::{located.case.id}", located
+
+
+def _checked(given: Iterable[Case | Mapping[str, Any]]) -> list[Case]:
+    """Check cases as the lines of a file are checked.
+
+    Raises:
+        DatasetError: with every fault, or there is no case.
+    """
+    found: list[Case] = []
+    faults: list[Fault] = []
+    first: dict[str, int] = {}
+    for number, one in enumerate(given):
+        place = f"cases[{number}]"
+        if not isinstance(one, Case | Mapping):
+            message = f"got {type(one).__name__}, expected a Case or a mapping of its fields"
+            faults.append(Fault(file=place, message=message))
+            continue
+        try:
+            case = case_reader.parse_case(
+                case_reader.case_fields(one) if isinstance(one, Case) else one
+            )
+        except DatasetError as error:
+            faults += [replace(fault, file=place, line=0) for fault in error.faults]
+            continue
+        if first.setdefault(case.id, number) != number:
+            message = f"id: {case.id!r} is also that of cases[{first[case.id]}]"
+            faults.append(Fault(file=place, message=message))
+        found.append(case)
+    if faults or not found:
+        raise faults_error(faults or [Fault(message="cases: none given, expected at least one")])
+    return found

@@ -88,6 +88,11 @@ class Run:
         return self.stored.gate
 
     @property
+    def notes(self) -> tuple[str, ...]:
+        """Remarks for readers of its figures, such as on what replies lack; not stored."""
+        return self.stored.notes
+
+    @property
     def means(self) -> dict[str, float | None]:
         """The mean of each metric by key; None: it applied to no case, or erred in all."""
         found = part(self.metrics, "statistics")
@@ -171,7 +176,7 @@ def project_of(root: str | os.PathLike[str]) -> Settings:
     Raises:
         ConfigError: they are wrong.
     """
-    return load_settings(Path(root).absolute(), flags={}, environ=os.environ)
+    return load_settings(Path(os.path.abspath(root)), flags={}, environ=os.environ)
 
 
 def open_stored(run: str | os.PathLike[str], project: Settings) -> Run:

@@ -5,13 +5,15 @@ It uses neither pytest nor files; its client is the object that ``rag_client`` r
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final, Literal, cast
 
 from pytest_rageval.engine.own_metrics import own_scores
+from pytest_rageval.engine.run_state import Breaker
 from pytest_rageval.judges.asking import Judged, Judges, case_verdicts, judge_case, judge_ms
 from pytest_rageval.judges.evidence import with_evidence
 from pytest_rageval.metrics.built_in import BUILT_IN
@@ -34,7 +36,7 @@ from pytest_rageval.values.record import CaseRecord, MetricDetail, Reported
 from pytest_rageval.values.reply import AskRequest, AskResponse, AskResult, ErrorInfo
 from pytest_rageval.values.settings import Settings
 from pytest_rageval.values.trace import trace_id
-from pytest_rageval.values.verdict import Judgement, JudgeRequest
+from pytest_rageval.values.verdict import Judge, Judgement, JudgeRequest
 
 _CASSETTE: Final = "cassette"
 """Run that is named in requests of cassettes, which are the same in every run."""
@@ -89,6 +91,53 @@ class Trial:
             return ""
         name = self.located.case.id + self.parameters
         return trace_id(self.run_id, f"{self.file}::{name}", self.repeat)
+
+
+@dataclass(frozen=True, slots=True)
+class Clients:
+    """Target and judges that a case asks."""
+
+    client: object
+    judge: object = None
+    second_judge: object = None
+
+    def are(self, others: Clients) -> bool:
+        """Return whether these are the same objects."""
+        return (
+            self.client is others.client
+            and self.judge is others.judge
+            and self.second_judge is others.second_judge
+        )
+
+    def judges(self, *, twice: bool) -> Judges | None:
+        """Return the judges of a case; None: its answer is not judged.
+
+        Args:
+            twice: whether the spot check chose the case.
+        """
+        if self.judge is None:
+            return None
+        second = self.second_judge if twice else None
+        return Judges(cast("Judge", self.judge), cast("Judge | None", second))
+
+
+def try_case(
+    trial: Trial, client: object, breaker: Breaker
+) -> tuple[CaseRecord, Exception | SystemExit | None]:
+    """Ask, judge and score one case, unless the run gave up on its target.
+
+    Returns:
+        The record with whole texts, and the exception of the user's client if it raised.
+
+    Raises:
+        ConfigError: the client is none, or the judge cannot work with its settings.
+    """
+    if breaker.open:
+        return not_attempted(trial, breaker.reason), None
+    result = ask(trial, client, clock=time.perf_counter)
+    record = record_of(trial, result)
+    breaker.count(record)
+    return record, result.raised
 
 
 def measure(trial: Trial, client: object, *, clock: Callable[[], float]) -> CaseRecord:

@@ -41,10 +41,19 @@ if TYPE_CHECKING:
 
 
 class Run:
-    """Collects the records of a session and finishes them into a run folder."""
+    """Collects the records of a session and finishes them into a run folder.
 
-    def __init__(self, state: RunState, sets: Sequence[LoadedSet]) -> None:
+    Args:
+        state: settings, thresholds and case files of the run.
+        sets: the case files that could be loaded.
+        results: folder of all runs; None: that of the settings.
+    """
+
+    def __init__(
+        self, state: RunState, sets: Sequence[LoadedSet], *, results: Path | None = None
+    ) -> None:
         self.state = state
+        self._results = results or Path(state.settings.rootdir) / state.settings.results_dir
         self.cases = RunCases(sets, state.settings)
         self.invocation: tuple[str, ...] = ()
         """Command-line arguments, for the command that continues the run."""
@@ -207,9 +216,7 @@ class Run:
 
     def _open_writer(self) -> RunWriter:
         if self._writer is None:
-            settings = self.state.settings
-            folder = Path(settings.rootdir) / settings.results_dir
-            self._writer = RunWriter(folder, self.run_id)
+            self._writer = RunWriter(self._results, self.run_id)
             self._describe(self._writer)
         return self._writer
 

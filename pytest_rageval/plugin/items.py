@@ -16,25 +16,24 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pytest_rageval.analysis.aggregate.case_groups import deciding_record
 from pytest_rageval.engine.case import (
+    Clients,
     Trial,
-    ask,
     lost_judges,
     not_asked,
-    not_attempted,
-    record_of,
+    try_case,
 )
 from pytest_rageval.judges.asking import Judges
 from pytest_rageval.plugin import default_case
 from pytest_rageval.plugin.client_fixtures import asked_target
 from pytest_rageval.plugin.private import fixture_info
 from pytest_rageval.plugin.reports import ReportDetails, decide_report, set_properties
-from pytest_rageval.plugin.state import CLIENT_FIXTURES, Clients, Evaluated
+from pytest_rageval.plugin.state import CLIENT_FIXTURES, Evaluated
 from pytest_rageval.project.case_reader import LoadedSet, LocatedCase, read_set
 from pytest_rageval.runs.record_json import record_to_json, redact
 from pytest_rageval.support.tracebacks import without_own_frames
@@ -44,7 +43,6 @@ from pytest_rageval.values.record import CaseRecord
 
 if TYPE_CHECKING:
     from pytest_rageval.plugin.state import State
-    from pytest_rageval.values.verdict import Judge
 
 
 class CaseFile(pytest.Module):
@@ -218,24 +216,15 @@ class CaseItem(pytest.Function):
         self, clients: Clients, repeat: int, deliver: Deliver
     ) -> tuple[CaseRecord, Exception | SystemExit | None]:
         state = self.state
-        judges = None
-        if clients.judge is not None:
-            second = clients.second_judge if self.judged_twice else None
-            judges = Judges(cast("Judge", clients.judge), cast("Judge | None", second))
+        judges = clients.judges(twice=self.judged_twice)
         trial = replace(self._trial(repeat, judges), slots=state.slots, run_id=state.run_id)
         if state.cassettes is not None:
             trial = replace(trial, cassette="replayed" if state.cassettes.replayed else "recorded")
-        raised = None
-        if state.breaker.open:
-            record = not_attempted(trial, state.breaker.reason)
-        else:
-            result = ask(trial, clients.client, clock=time.perf_counter)
-            if isinstance(result.raised, pytest.exit.Exception):
-                raise result.raised  # as by q in a debugger
-            if isinstance(result.raised, bdb.BdbQuit):
-                pytest.exit("Quitting debugger")
-            record, raised = record_of(trial, result), result.raised
-            state.breaker.count(record)
+        record, raised = try_case(trial, clients.client, state.breaker)
+        if isinstance(raised, pytest.exit.Exception):
+            raise raised  # as by q in a debugger
+        if isinstance(raised, bdb.BdbQuit):
+            pytest.exit("Quitting debugger")
         return self._delivered(record, deliver), raised
 
     def _trial(self, repeat: int, judges: Judges | None) -> Trial:

@@ -24,6 +24,8 @@ from typing import Any, Final
 
 import pytest
 
+from pytest_rageval.engine.asking import threads_for
+from pytest_rageval.engine.case import Clients
 from pytest_rageval.plugin import default_case
 from pytest_rageval.plugin.client_fixtures import (
     asked_one_by_one,
@@ -33,13 +35,11 @@ from pytest_rageval.plugin.client_fixtures import (
 )
 from pytest_rageval.plugin.items import CaseItem
 from pytest_rageval.plugin.private import WorkerQueue, live_log_handler, log_handlers
-from pytest_rageval.plugin.state import CaseOutput, Clients, Evaluated
+from pytest_rageval.plugin.state import CaseOutput, Evaluated
 from pytest_rageval.support.slots import Slots, Turns
 from pytest_rageval.support.threads import CaseThreads, result_of
 from pytest_rageval.values.record import CaseRecord
 
-_SPARE: Final = 4
-"""One thread in four beyond the limit: it scores while the others' requests are in flight."""
 _WINDOW: Final = 64
 """Cases ahead of the one being reported, per request in flight: a slow first case must not leave
 the other threads idle."""
@@ -85,9 +85,7 @@ class Lookahead:
         concurrency = slots.limit
         self._slots = slots
         self.output = OutputKeeper(session.config)
-        self._threads: CaseThreads[Evaluated] = CaseThreads(
-            concurrency + max(1, concurrency // _SPARE)
-        )
+        self._threads: CaseThreads[Evaluated] = CaseThreads(threads_for(slots))
         self._window = concurrency * _WINDOW
         if session.config.getoption("maxfail", 0):
             # Cases after the last allowed failure would be asked in vain.

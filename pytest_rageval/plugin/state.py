@@ -18,6 +18,7 @@ from pytest_rageval.engine.run_state import RunState
 if TYPE_CHECKING:
     import pytest
 
+    from pytest_rageval.engine.case import Clients
     from pytest_rageval.support.slots import Slots
     from pytest_rageval.values.errors import DatasetError
     from pytest_rageval.values.record import CaseRecord
@@ -89,23 +90,6 @@ class State(RunState):
 
 CLIENT_FIXTURES: Final = ("rag_client", "judge", "_rageval_second_judge")
 """Fixtures that give a case its clients, in the order of ``Clients``."""
-
-
-@dataclass(frozen=True, slots=True)
-class Clients:
-    """Target and judges that the fixtures of a case gave it."""
-
-    client: object
-    judge: object = None
-    second_judge: object = None
-
-    def are(self, others: Clients) -> bool:
-        """Return whether these are the same objects."""
-        return (
-            self.client is others.client
-            and self.judge is others.judge
-            and self.second_judge is others.second_judge
-        )
 
 
 @dataclass(frozen=True, slots=True)

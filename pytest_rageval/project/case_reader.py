@@ -134,6 +134,11 @@ def _content(value: Case | Anchor | AnswerRule, defaults: Mapping[str, Any]) -> 
     return content
 
 
+def case_fields(case: Case) -> dict[str, Any]:
+    """Return the fields of a case that hold another value than their default, as JSON values."""
+    return _content(case, {**_CASE_DEFAULTS, **_SENT_DEFAULTS})
+
+
 # --- one case ------------------------------------------------------------------------------
 
 

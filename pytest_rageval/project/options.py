@@ -93,6 +93,11 @@ class Setting:
         return "RAGEVAL_" + name.upper().replace("-", "_")
 
     @property
+    def keyword(self) -> str:
+        """Name as an argument of ``evaluate``: its key below ``[tool.rageval]``."""
+        return (self.key or self.name).replace(".", "_")
+
+    @property
     def dest(self) -> str:
         """Name of the parsed flag, with a prefix against conflicts with other plugins."""
         name = (self.flag or self.key).lstrip("-").removeprefix("rageval-")

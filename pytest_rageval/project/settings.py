@@ -64,7 +64,11 @@ class _Found:
 
 
 def load_settings(
-    rootdir: Path, *, flags: Mapping[str, object], environ: Mapping[str, str]
+    rootdir: Path,
+    *,
+    flags: Mapping[str, object],
+    environ: Mapping[str, str],
+    keywords: bool = False,
 ) -> Settings:
     """Build the settings of a run.
 
@@ -72,6 +76,7 @@ def load_settings(
         rootdir: pytest's rootdir; its ``pyproject.toml`` is read if there is one.
         flags: parsed flags by ``Setting.dest``; None or an empty list means not given.
         environ: environment variables.
+        keywords: whether the flags came as arguments in Python, which faults then name.
 
     Raises:
         ConfigError: one line per fault, all sources in one message.
@@ -83,7 +88,8 @@ def load_settings(
         if option.env and environ.get(option.env, "").strip():
             _take_text(found, option, environ[option.env], source=option.env, env=True)
         if option.flag and flags.get(option.dest) not in (None, []):
-            _take_text(found, option, flags[option.dest], source=option.flag, env=False)
+            source = option.keyword if keywords else option.flag
+            _take_text(found, option, flags[option.dest], source=source, env=False)
     if name := found.values.get("target.preset"):
         _take_preset(found, name)
     if found.origins.get("target.client") == found.origins.get("target.url") == _PYPROJECT:

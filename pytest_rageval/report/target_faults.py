@@ -18,6 +18,8 @@ from pytest_rageval.support.text import clean, counted, cut
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.settings import Settings
 
+_IN_PYTHON = ("rag_client fixture", "given to evaluate()")
+"""Words of the name of a target that is a function of the user."""
 _FIELDS = ("retrieved_chunks", "debug.retrieved_chunks")
 
 
@@ -26,7 +28,7 @@ def chunk_sentences(
 ) -> Iterator[str]:
     """Say which replies lack retrieved chunks, or their headings, of which cases name some."""
     found, response = chunk_faults(records), settings.target.response
-    fixture = response is None and any("rag_client fixture" in target for target in asked)
+    fixture = response is None and any(one in target for one in _IN_PYTHON for target in asked)
     if headings := heading_faults(records):
         yield _by_document_alone(headings, fixture=fixture)
     if (n_other := path_faults(records)) is not None:

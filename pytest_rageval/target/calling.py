@@ -159,7 +159,7 @@ def check_client(client: object, where: str = "rag_client") -> Callable[[AskRequ
     if callable(client) and not isinstance(client, type):
         return client
     raise ConfigError(
-        f"{where}: expected an object with ask(request) or a function, got {_named(client)}"
+        f"{where}: expected an object with ask(request) or a function, got {named(client)}"
     )
 
 
@@ -202,7 +202,7 @@ def _response(reply: object, client: object) -> AskResponse:
         return replace(response, reply_keys=reply_keys(given))
     raise EndpointError(
         "protocol",
-        f"{_named(client)} returned {_named(reply)}; expected an AskResponse or a dict with answer",
+        f"{named(client)} returned {named(reply)}; expected an AskResponse or a dict with answer",
     )
 
 
@@ -301,7 +301,8 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
         cause = cause.__cause__ or (cause.__context__ if implicit else None)
 
 
-def _named(value: object) -> str:
+def named(value: object) -> str:
+    """Name a function as ``ask()``, any other value by its type."""
     if value is None:
         return "None"
     name = getattr(value, "__name__", None)

@@ -28,6 +28,8 @@ from pytest_rageval.values.run import StoredRun
 
 _CASES_SHOWN: Final = 5
 _ID_CHARS: Final = 60
+_NOTES_SHOWN: Final = 3
+_NOTE_CHARS: Final = 300
 
 
 def run_cell(run: StoredRun) -> str:
@@ -41,6 +43,9 @@ def run_cell(run: StoredRun) -> str:
     parts = [element("p", element("b", f"run {run.run_id}"), f": {', '.join(counts)}")]
     if sentence := text(run.gate, "sentence"):
         parts.append(element("p", f"gate: {sentence}"))
+    parts += _list(
+        (shortened(note, _NOTE_CHARS) for note in run.notes[:_NOTES_SHOWN]), len(run.notes)
+    )
     head = ("metric", "n", "mean", "interval")
     parts.append(_table(head, (_metric(k, v) for k, v in known_metrics(run.metrics).items())))
     worst = [one for one in worst_misses(run.records) if one.counted and one.outcome != "passed"]

@@ -1,0 +1,224 @@
+"""A function, or the target of the settings, evaluated over cases in one call."""
+
+from __future__ import annotations
+
+import gc
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Final
+
+from pytest_rageval.api.cases import CaseSource, ChosenCases, choose_cases
+from pytest_rageval.api.run import Run
+from pytest_rageval.engine import run as engine_run
+from pytest_rageval.engine.asking import CaseAsker
+from pytest_rageval.engine.case import Clients
+from pytest_rageval.engine.preparing import (
+    check_results_dir,
+    check_target,
+    read_labels,
+    run_thresholds,
+)
+from pytest_rageval.engine.registry import open_registry
+from pytest_rageval.engine.run_state import Breaker, RunState
+from pytest_rageval.judges import spot_check
+from pytest_rageval.judges.opening import open_judge
+from pytest_rageval.project.documents import documents_path
+from pytest_rageval.project.options import OPTIONS
+from pytest_rageval.project.settings import load_settings, no_target, target_kind
+from pytest_rageval.runs.index import put_into_index
+from pytest_rageval.runs.read import read_documents
+from pytest_rageval.support.slots import Slots
+from pytest_rageval.support.text import did_you_mean
+from pytest_rageval.target.calling import check_client, named
+from pytest_rageval.target.opening import configured_target, open_target
+from pytest_rageval.values.errors import ConfigError
+
+if TYPE_CHECKING:
+    from pytest_rageval.engine.finish import FinishedRun
+    from pytest_rageval.values.settings import Settings
+    from pytest_rageval.values.verdict import Judge
+
+_NOT_TAKEN: Final = frozenset({"judge", "failed_from", "shard", "documents.cleanup"})
+"""Settings that have an argument of their own, or that a list of cases replaces."""
+_NO_TARGET: Final = (
+    "evaluate(): no target given, and the settings name none; expected a function of one "
+    "AskRequest, an object with ask(request), or a target in [tool.rageval.target]"
+)
+
+
+def evaluate(
+    cases: CaseSource,
+    target: object = None,
+    *,
+    judge: Judge | str | None = None,
+    root: str | os.PathLike[str] = ".",
+    save: bool = True,
+    **options: object,
+) -> Run:
+    """Ask every case, judge and score the answers, and return the run.
+
+    Settings, records, numbers and gate are those of a pytest session over the same cases. It may be
+    called where an event loop runs. Interrupted (Ctrl-C), it keeps what was measured.
+
+    Args:
+        cases: a case file, a folder of them, or cases.
+        target: a function of one ``AskRequest`` or an object with such a method ``ask``, sync or
+            async, as a ``rag_client`` fixture returns; None: that of the settings.
+        judge: what a ``judge`` fixture returns, or ``offline``, ``none`` or the name of a model;
+            None: that of the settings.
+        root: folder of the project, where ``pyproject.toml`` is.
+        save: whether to write a run folder.
+        options: settings that win over others, by their keys below ``[tool.rageval]``, such as
+            ``k`` and ``concurrency``, and ``run_id`` and ``resume``.
+
+    Raises:
+        ConfigError: a setting, the target, the judge or ``thresholds.toml`` is wrong.
+        DatasetError: with every fault of the cases.
+        StorageError: the run cannot be written, or the one to continue cannot be read.
+        TypeError: there is no such option.
+    """
+    settings = _settings(Path(os.path.abspath(root)), judge, options)
+    if not save and settings.resume is not None:
+        raise ConfigError("resume: got save=False, expected a run that is written to be continued")
+    chosen = choose_cases(cases, settings)
+    _check(settings, target, chosen, save=save)
+    registry = open_registry(settings)
+    thresholds = run_thresholds(settings, registry, chosen.sets.values(), whole=chosen.whole)
+    settings = replace(
+        settings, judged_on=thresholds.judged_on, no_report=not save or settings.no_report
+    )
+    state = RunState(
+        settings=settings,
+        registry=registry,
+        thresholds=thresholds,
+        breaker=Breaker(limit=settings.max_errors),
+        files=chosen.files,
+        all_files=tuple(sorted(chosen.sets)),
+        sets=dict(chosen.sets),
+        labels=read_labels(settings, chosen.sets.values()),
+    )
+    named_target = configured_target(settings) if target is None else named(target)
+    state.asked.add(named_target if target is None else f"{named_target}, given to evaluate()")
+    frozen = gc.get_freeze_count()
+    try:
+        return _evaluated(state, chosen, target, judge, save=save)
+    finally:
+        if not frozen:  # a session excludes what lives then; a notebook goes on
+            gc.unfreeze()
+
+
+def _settings(rootdir: Path, judge: object, options: Mapping[str, object]) -> Settings:
+    known = {
+        one.keyword: one for one in OPTIONS if one.flag is not None and one.name not in _NOT_TAKEN
+    }
+    for name in options.keys() - known.keys():
+        hint = did_you_mean(name, known)
+        raise TypeError(f"evaluate() got an unexpected option {name!r}{hint}")
+    flags: dict[str, object] = {"rageval_judge": judge} if isinstance(judge, str) else {}
+    for name, value in options.items():
+        if known[name].kind == "texts" and isinstance(value, list | tuple):
+            value = ",".join(str(one) for one in value)
+        flags[known[name].dest] = value
+    return load_settings(rootdir, flags=flags, environ=os.environ, keywords=True)
+
+
+def _check(settings: Settings, target: object, chosen: ChosenCases, *, save: bool) -> None:
+    """Check before the first request what every one of them would need.
+
+    Raises:
+        ConfigError: something is wrong.
+    """
+    spot_check.check_second_judge(settings)
+    if target is not None:
+        check_client(target, "evaluate(): target")
+    elif target_kind(settings) == "none":
+        raise ConfigError(no_target(settings) if settings.target.preset else _NO_TARGET)
+    else:
+        check_target(settings.target, os.environ)
+        brought = [documents_path(file) for file in chosen.files]
+        if any(path.is_file() for path in brought):
+            raise ConfigError(
+                "evaluate(): the cases bring documents, which only pytest puts into the target; "
+                "expected a target that has them"
+            )
+    if save:
+        check_results_dir(settings)
+
+
+def _evaluated(
+    state: RunState, chosen: ChosenCases, target: object, judge: object, *, save: bool
+) -> Run:
+    settings = state.settings
+    slots = Slots(settings.concurrency)
+    with ExitStack() as stack:
+        results = None
+        if not save:
+            results = Path(stack.enter_context(TemporaryDirectory(prefix="rageval-")))
+        run = engine_run.Run(state, list(chosen.sets.values()), results=results)
+        stack.callback(run.close)
+        if settings.resume is not None:
+            run.resume()
+        clients = stack.enter_context(_opened(settings, target, judge, slots))
+        run.expect(chosen.cases)
+        located = [(nodeid.split("::", 1)[0], one.case) for nodeid, one in chosen.cases.items()]
+        twice = spot_check.choose_cases(located, settings)
+        try:
+            CaseAsker(run=run, clients=clients, slots=slots, judged_twice=twice).ask_all()
+        except BaseException as error:
+            if run.cases.records and save:
+                run.finish(gate=False)
+                error.add_note(_kept(run))
+            raise
+        return _public(run.finish(gate=True), settings, save=save)
+
+
+@contextmanager
+def _opened(settings: Settings, target: object, judge: object, slots: Slots) -> Iterator[Clients]:
+    """Open the target and the judges of the settings, as far as none are given."""
+    with ExitStack() as stack:
+        if target is None:
+            target = stack.enter_context(open_target(settings, environ=os.environ, slots=slots))
+        if judge is None or isinstance(judge, str):
+            judge = stack.enter_context(open_judge(settings, environ=os.environ, slots=slots))
+        elif not callable(getattr(judge, "judge", None)):
+            raise ConfigError(
+                f"evaluate(): judge: expected an object with judge(rubric, request, repeat=0), or "
+                f"offline, none or a model, got {named(judge)}"
+            )
+        second = stack.enter_context(
+            open_judge(settings, environ=os.environ, slots=slots, second=True)
+        )
+        yield Clients(target, judge, second)
+
+
+def _kept(run: engine_run.Run) -> str:
+    n, total = len(run.cases.reported()), len(run.cases.asked)
+    return (
+        f"rageval: run {run.run_id} keeps the {n} of {total} cases that were measured; "
+        f"load_run({run.run_id!r}) reads it, evaluate(..., resume={run.run_id!r}) continues it"
+    )
+
+
+def _public(finished: FinishedRun, settings: Settings, *, save: bool) -> Run:
+    stored, view = finished.run, finished.view
+    notes = [*view.reply_faults, *view.notes]
+    if save:
+        rootdir = Path(settings.rootdir)
+        remark = put_into_index(
+            [stored.run_id], rootdir / settings.results_dir, rootdir, os.environ
+        )
+        notes += [remark] if remark else []
+    # As they are read again: JSON has no tuples.
+    documents = read_documents(stored.folder)
+    stored = replace(
+        stored,
+        config=documents.config,
+        metrics=documents.metrics,
+        gate=documents.gate,
+        notes=tuple(notes),
+    )
+    return Run(stored, stored.folder if save else None)
