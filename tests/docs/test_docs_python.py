@@ -23,6 +23,7 @@ FILES = {
     if (match := re.match(r"# (\S+\.py)\n", block.text))
 }
 FOUND_BY_SCORING = {
+    "chunk_rank",
     "matched_by",
     "matched_golds",
     "irrelevant",
