@@ -40,6 +40,7 @@ __all__ = [
     "load_run",
     "metric",
     "run_metric",
+    "score",
 ]
 
 _MODULES: Final = {
@@ -48,6 +49,7 @@ _MODULES: Final = {
     "api.metric": ("metric", "run_metric"),
     "api.evaluation": ("evaluate",),
     "api.run": ("Run", "load_run"),
+    "api.scoring": ("score",),
     "target.adapters": ("from_documents",),
     "values.case": ("Case",),
     "values.errors": ("ConfigError", "DatasetError", "RagEvalError", "StorageError"),
@@ -70,6 +72,7 @@ if TYPE_CHECKING:
     from pytest_rageval.api.metric import run_metric as run_metric
     from pytest_rageval.api.run import Run as Run
     from pytest_rageval.api.run import load_run as load_run
+    from pytest_rageval.api.scoring import score as score
     from pytest_rageval.target.adapters import from_documents as from_documents
     from pytest_rageval.values.case import Case as Case
     from pytest_rageval.values.errors import ConfigError as ConfigError

@@ -43,6 +43,7 @@ NAMES = {
     "metric": "(key, *, title='', direction='higher', binary=False, scale=(0.0, 1.0), "
     "population='cases that were answered', version='1')",
     "run_metric": "(key, *, title='', direction='higher', scale=(0.0, None), version='1')",
+    "score": "(cases, responses, *, judge='none', root='.', save=None, **options)",
 }
 """Public names; of functions with their parameters."""
 

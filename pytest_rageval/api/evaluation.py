@@ -81,7 +81,7 @@ def evaluate(
         StorageError: the run cannot be written, or the one to continue cannot be read.
         TypeError: there is no such option.
     """
-    settings = _settings(Path(os.path.abspath(root)), judge, options)
+    settings = option_settings(root, judge, options)
     if not save and settings.resume is not None:
         raise ConfigError("resume: got save=False, expected a run that is written to be continued")
     chosen = choose_cases(cases, settings)
@@ -111,19 +111,29 @@ def evaluate(
             gc.unfreeze()
 
 
-def _settings(rootdir: Path, judge: object, options: Mapping[str, object]) -> Settings:
+def option_settings(
+    root: str | os.PathLike[str], judge: object, options: Mapping[str, object]
+) -> Settings:
+    """Return the settings of a project under the options of a call.
+
+    Raises:
+        ConfigError: a setting or an option is wrong.
+        TypeError: there is no such option.
+    """
     known = {
         one.keyword: one for one in OPTIONS if one.flag is not None and one.name not in _NOT_TAKEN
     }
     for name in options.keys() - known.keys():
         hint = did_you_mean(name, known)
-        raise TypeError(f"evaluate() got an unexpected option {name!r}{hint}")
+        raise TypeError(f"unexpected option {name!r}{hint}")
     flags: dict[str, object] = {"rageval_judge": judge} if isinstance(judge, str) else {}
     for name, value in options.items():
         if known[name].kind == "texts" and isinstance(value, list | tuple):
             value = ",".join(str(one) for one in value)
         flags[known[name].dest] = value
-    return load_settings(rootdir, flags=flags, environ=os.environ, keywords=True)
+    return load_settings(
+        Path(os.path.abspath(root)), flags=flags, environ=os.environ, keywords=True
+    )
 
 
 def _check(settings: Settings, target: object, chosen: ChosenCases, *, save: bool) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, Self
@@ -11,9 +12,13 @@ from pytest_rageval.analysis.aggregate.columns import RecordColumns
 from pytest_rageval.analysis.aggregate.run import aggregate_columns
 from pytest_rageval.analysis.two_runs import RunNumbers
 from pytest_rageval.engine.finish import EndedRun, EndWords, finish_run
+from pytest_rageval.engine.registry import registry_for_runs
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.registry import Registry
 from pytest_rageval.project.case_reader import dataset_hash
+from pytest_rageval.project.discovery import THRESHOLDS
+from pytest_rageval.project.threshold_keys import KnownNames
+from pytest_rageval.project.thresholds import load_thresholds
 from pytest_rageval.runs.documents import RunFacts, config_document, git_state
 from pytest_rageval.runs.record_json import redact
 from pytest_rageval.runs.store import RunWriter
@@ -21,9 +26,27 @@ from pytest_rageval.values.gate import GateResult
 from pytest_rageval.values.numbers import Aggregate
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.run import StoredRun
-from pytest_rageval.values.settings import Settings
+from pytest_rageval.values.settings import Settings, TargetSettings
 
 _SHOWN: Final = 20
+
+
+def scored_settings(project: Settings, *, retrieval_only: bool) -> Settings:
+    """Return the settings of a project for responses that were recorded: no target is asked.
+
+    Raises:
+        ConfigError: thresholds.toml is wrong.
+    """
+    known = KnownNames(registry=registry_for_runs(project))
+    path = Path(project.rootdir) / THRESHOLDS
+    thresholds = load_thresholds(path, display=THRESHOLDS, known=known)
+    return replace(
+        project,
+        judged_on=thresholds.judged_on,
+        target=TargetSettings(),
+        run_id=None,
+        retrieval_only=retrieval_only,
+    )
 
 
 class ScoredRun:
@@ -36,6 +59,7 @@ class ScoredRun:
         run_id: name of the run to save; None: it is not saved.
         cases: the case file, whose commit is stored.
         registry: the metrics.
+        results: folder of all runs; None: that of the settings.
 
     Raises:
         StorageError: the name is not a run id or is taken, or the folder cannot be written.
@@ -48,6 +72,7 @@ class ScoredRun:
         run_id: str | None,
         cases: Path,
         registry: Registry = BUILT_IN,
+        results: Path | None = None,
     ) -> None:
         self._settings = settings
         self._registry = registry
@@ -69,7 +94,8 @@ class ScoredRun:
         self._finished = False
         self._writer: RunWriter | None = None
         if run_id is not None:
-            self._writer = RunWriter(Path(settings.rootdir) / settings.results_dir, run_id)
+            folder = results or Path(settings.rootdir) / settings.results_dir
+            self._writer = RunWriter(folder, run_id)
             self.folder = f"{settings.results_dir}/{run_id}"
 
     def add(self, record: CaseRecord) -> None:

@@ -167,11 +167,7 @@ def _page(scored: ScoredRun, folder: Path) -> tuple[str, str]:
 
 
 def _settings(flags: dict[str, Any]) -> Settings:
-    from pytest_rageval.engine.registry import registry_for_runs
-    from pytest_rageval.project.discovery import THRESHOLDS
-    from pytest_rageval.project.threshold_keys import KnownNames
-    from pytest_rageval.project.thresholds import load_thresholds
-    from pytest_rageval.values.settings import TargetSettings
+    from pytest_rageval.engine.scored import scored_settings
 
     k, rubrics, retrieval_only = (flags.pop(name) for name in ("k", "rubrics", "retrieval_only"))
     found = project_settings(flags)
@@ -182,14 +178,9 @@ def _settings(flags: dict[str, Any]) -> Settings:
         found = replace(found, judge="none")
     elif retrieval_only and found.judge != "none":
         raise click.UsageError("--judge: expected no --retrieval-only, which leaves out answers")
-    rootdir = Path(found.rootdir)
     if rubrics:
         found = replace(found, judging=replace(found.judging, rubrics=rubrics))
-    known = KnownNames(registry=registry_for_runs(found))
-    thresholds = load_thresholds(rootdir / THRESHOLDS, display=THRESHOLDS, known=known)
-    found = replace(found, judged_on=thresholds.judged_on)
-    # The target is not asked.
-    found = replace(found, target=TargetSettings(), run_id=None, retrieval_only=retrieval_only)
+    found = scored_settings(found, retrieval_only=retrieval_only)
     return found if k is None else replace(found, k=k, origins={**found.origins, "k": "flag"})
 
 

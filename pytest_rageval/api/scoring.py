@@ -1,0 +1,74 @@
+"""Responses that were recorded, scored in one call."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Final
+
+from pytest_rageval.api.evaluation import option_settings
+from pytest_rageval.api.run import Run
+from pytest_rageval.engine.recorded import RecordedRun
+from pytest_rageval.engine.registry import open_registry
+from pytest_rageval.engine.scored import ScoredRun, scored_settings
+from pytest_rageval.judges.opening import open_judge
+from pytest_rageval.runs.read import read_run
+
+if TYPE_CHECKING:
+    from pytest_rageval.values.settings import Settings
+
+_UNSAVED: Final = "unsaved"
+"""Name of a run without a folder."""
+
+
+def score(
+    cases: str | os.PathLike[str],
+    responses: str | os.PathLike[str],
+    *,
+    judge: str = "none",
+    root: str | os.PathLike[str] = ".",
+    save: str | None = None,
+    **options: object,
+) -> Run:
+    """Score recorded responses as ``rageval score`` does, without asking a target.
+
+    Args:
+        cases: a case file.
+        responses: a JSON Lines file of responses (docs/score.md).
+        judge: ``offline``, ``none`` or the name of a model.
+        root: folder of the project.
+        save: name of the run to write; None: none is written.
+        options: settings that win over others, such as ``k`` and ``retrieval_only``.
+
+    Raises:
+        ConfigError: a setting or the judge is wrong.
+        DatasetError: with every fault of both files.
+        StorageError: the run cannot be written.
+        TypeError: there is no such option.
+    """
+    project = option_settings(root, judge, options)
+    settings = scored_settings(project, retrieval_only=project.retrieval_only)
+    if save is not None:
+        folder = Path(settings.rootdir) / settings.results_dir
+        return _scored(Path(cases), Path(responses), settings, folder, save)
+    with TemporaryDirectory(prefix="rageval-") as folder_name:
+        run = _scored(Path(cases), Path(responses), settings, Path(folder_name), _UNSAVED)
+        return replace(run, folder=None)
+
+
+def _scored(cases: Path, responses: Path, settings: Settings, results: Path, run_id: str) -> Run:
+    registry = open_registry(settings)
+    with (
+        open_judge(settings, environ=os.environ) as opened,
+        ScoredRun(
+            settings, run_id=run_id, cases=cases, registry=registry, results=results
+        ) as scored,
+    ):
+        recorded = RecordedRun(cases, responses, settings, judge=opened, registry=registry)
+        for record in recorded.records():
+            scored.add(record)
+        scored.finish()
+    stored = read_run(results / run_id)
+    return Run(replace(stored, notes=(*stored.notes, *recorded.warnings)), results / run_id)

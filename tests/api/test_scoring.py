@@ -1,0 +1,57 @@
+"""Recorded responses scored from Python, as the command scores them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from pytest_rageval import DatasetError, load_run, score
+from pytest_rageval.cli import main as cli
+from tests.build.files import write_lines
+
+CASES, RESPONSES = Path("evals/set.jsonl"), Path("responses.jsonl")
+CHUNK = {"rel_path": "a.md", "heading_path": "# A", "text": "A is A.", "rank": 1}
+VOLATILE = {"run_id", "timestamp", "latency"}
+
+
+@pytest.fixture(autouse=True)
+def _files(project: Path) -> None:
+    golds = [{"rel_path": "a.md", "heading_path": "# A"}]
+    write_lines(CASES, *({"id": i, "question": "?", "gold_supports": golds} for i in "abc"))
+    reply = {"answer": "A is A.", "abstained": False, "debug": {"retrieved_chunks": [CHUNK]}}
+    other = {**reply, "debug": {"retrieved_chunks": [{**CHUNK, "rel_path": "b.md"}]}}
+    write_lines(RESPONSES, {"id": "a", "response": reply}, {"id": "b", "response": other})
+
+
+def figures(name: str) -> object:
+    document = json.loads((Path("evals/results") / name / "metrics.json").read_text("utf-8"))
+    document["aggregate_metrics"].pop("latency")
+    return {key: value for key, value in document.items() if key not in VOLATILE}
+
+
+@pytest.mark.parametrize("judge", ["none", "offline"])
+def test_a_scored_run_is_that_of_the_command(judge: str) -> None:
+    flags = [] if judge == "none" else ["--judge", judge]
+    command = ["score", str(CASES), str(RESPONSES), "-k", "3", "--save", "command", *flags]
+    assert cli.run(command) == 0
+    run = score(CASES, RESPONSES, judge=judge, k=3, save="call")
+    assert figures("call") == figures("command")
+    assert run.rows() == load_run("call").rows()
+    assert [row["outcome"] for row in run.rows()][1:] == ["missed", "error"]
+    assert run.notes == ("1 of 3 cases have no recorded response",)
+
+
+def test_a_run_that_is_not_saved_leaves_nothing(project: Path) -> None:
+    before = sorted(project.rglob("*"))
+    run = score(CASES, RESPONSES, retrieval_only=True)
+    assert sorted(project.rglob("*")) == before
+    assert (run.folder, run.means["recall_at_k"]) == (None, 0.5)
+    run._repr_html_()
+
+
+def test_faults_of_the_files_are_named() -> None:
+    write_lines(RESPONSES, {"id": "a"})
+    with pytest.raises(DatasetError, match=r"responses\.jsonl:1"):
+        score(CASES, RESPONSES)
