@@ -14,6 +14,7 @@ __all__ = [
     "NA",
     "AskRequest",
     "AskResponse",
+    "Bars",
     "Case",
     "CaseRecord",
     "Citation",
@@ -31,6 +32,7 @@ __all__ = [
     "Scored",
     "Search",
     "StorageError",
+    "Table",
     "Verdict",
     "__version__",
     "compare_runs",
@@ -41,6 +43,7 @@ __all__ = [
     "metric",
     "run_metric",
     "score",
+    "section",
 ]
 
 _MODULES: Final = {
@@ -50,6 +53,7 @@ _MODULES: Final = {
     "api.evaluation": ("evaluate",),
     "api.run": ("Run", "load_run"),
     "api.scoring": ("score",),
+    "api.section": ("section",),
     "target.adapters": ("from_documents",),
     "values.case": ("Case",),
     "values.errors": ("ConfigError", "DatasetError", "RagEvalError", "StorageError"),
@@ -58,6 +62,7 @@ _MODULES: Final = {
     "values.reply": (
         "AskRequest", "AskResponse", "Citation", "FolderSelection", "RetrievedChunk", "Search",
     ),
+    "values.section": ("Bars", "Table"),
     "values.verdict": ("Judge", "JudgeFailure", "JudgeRequest", "Judgement", "Verdict"),
 }  # fmt: skip
 """Modules below this package and the public names that they define."""
@@ -73,6 +78,7 @@ if TYPE_CHECKING:
     from pytest_rageval.api.run import Run as Run
     from pytest_rageval.api.run import load_run as load_run
     from pytest_rageval.api.scoring import score as score
+    from pytest_rageval.api.section import section as section
     from pytest_rageval.target.adapters import from_documents as from_documents
     from pytest_rageval.values.case import Case as Case
     from pytest_rageval.values.errors import ConfigError as ConfigError
@@ -88,6 +94,8 @@ if TYPE_CHECKING:
     from pytest_rageval.values.reply import FolderSelection as FolderSelection
     from pytest_rageval.values.reply import RetrievedChunk as RetrievedChunk
     from pytest_rageval.values.reply import Search as Search
+    from pytest_rageval.values.section import Bars as Bars
+    from pytest_rageval.values.section import Table as Table
     from pytest_rageval.values.verdict import Judge as Judge
     from pytest_rageval.values.verdict import JudgeFailure as JudgeFailure
     from pytest_rageval.values.verdict import Judgement as Judgement

@@ -16,6 +16,7 @@ NAMES = {
     "NA": None,
     "AskRequest": None,
     "AskResponse": None,
+    "Bars": None,
     "Case": None,
     "CaseRecord": None,
     "Citation": None,
@@ -33,6 +34,7 @@ NAMES = {
     "Scored": None,
     "Search": None,
     "StorageError": None,
+    "Table": None,
     "Verdict": None,
     "__version__": None,
     "compare_runs": "(base, new='last', *, root='.', ignore_invariants=False)",
@@ -44,6 +46,7 @@ NAMES = {
     "population='cases that were answered', version='1')",
     "run_metric": "(key, *, title='', direction='higher', scale=(0.0, None), version='1')",
     "score": "(cases, responses, *, judge='none', root='.', save=None, **options)",
+    "section": "(title)",
 }
 """Public names; of functions with their parameters."""
 

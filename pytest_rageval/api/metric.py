@@ -13,6 +13,7 @@ from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.own_metric import MARK, NA, Scored
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import AskResponse
+from pytest_rageval.values.section import Section
 
 _Metric = TypeVar("_Metric", bound=Callable[[Case, AskResponse], "Scored | NA"])
 
@@ -106,11 +107,16 @@ def marker(info: MetricInfo) -> Callable[[_Function], _Function]:
     _check(info)
 
     def mark(function: _Function) -> _Function:
-        defined = replace(info, source=_origin(function), compute=function)
-        setattr(function, MARK, (*getattr(function, MARK, ()), defined))
-        return function
+        return marked(function, replace(info, compute=function))
 
     return mark
+
+
+def marked(function: _Function, defined: MetricInfo | Section) -> _Function:
+    """Put a definition on a function, with its module and name."""
+    defined = replace(defined, source=_origin(function))
+    setattr(function, MARK, (*getattr(function, MARK, ()), defined))
+    return function
 
 
 def _check(info: MetricInfo) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from pytest_rageval.analysis.gate.decide import NO_BASELINE, decide_gate
 from pytest_rageval.analysis.trust.reliability import JudgeLabels
@@ -23,11 +23,13 @@ from pytest_rageval.analysis.two_runs import (
 from pytest_rageval.engine.own_metrics import run_notes, run_scores
 from pytest_rageval.engine.parts import selection_of
 from pytest_rageval.engine.registry import registry_for_runs
+from pytest_rageval.engine.sections import section_documents
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.definitions import stored_registry
 from pytest_rageval.metrics.registry import Registry
 from pytest_rageval.project.threshold_keys import KnownNames
 from pytest_rageval.project.thresholds import project_thresholds
+from pytest_rageval.report.markdown.sections import render_sections
 from pytest_rageval.report.markdown.summary import render_markdown
 from pytest_rageval.report.target_faults import chunk_sentences
 from pytest_rageval.report.text.next_commands import RunCommands
@@ -37,6 +39,7 @@ from pytest_rageval.runs.metrics_document import metrics_document, split_groups
 from pytest_rageval.runs.read import decided_run, read_compared
 from pytest_rageval.runs.store import (
     REPORT,
+    SECTIONS,
     RunWriter,
     resolve_run,
     write_document,
@@ -53,7 +56,7 @@ from pytest_rageval.values.gate import (
     needs_baseline,
 )
 from pytest_rageval.values.json_documents import items, text, whole
-from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.record import SCHEMA_VERSION, CaseRecord
 from pytest_rageval.values.run import RUN_METRICS, StoredRun
 from pytest_rageval.values.settings import Settings
 
@@ -91,6 +94,11 @@ class EndedRun:
             self.project,
         )
         return replace(self, run=replace(self.run, metrics={RUN_METRICS: found})) if found else self
+
+    def sections(self, run: StoredRun) -> list[dict[str, Any]]:
+        """Compute the sections of the project over a run with its numbers."""
+        whole = run if self.every is None else replace(run, records=self.every)
+        return section_documents(self.registry, whole, self.project)
 
     def numbers(self) -> RunNumbers:
         """Compute the numbers of the run.
@@ -222,7 +230,11 @@ def finish_run(
         concurrency=run.concurrency,
         registry=stored_registry(run.config),
     )
-    summary = render_markdown(view)
+    run = replace(run, sections=ended.sections(run))
+    summary = render_markdown(view) + render_sections(run.sections)
+    if run.sections:
+        content = {"schema_version": SCHEMA_VERSION, "sections": list(run.sections)}
+        write_document(writer.path, SECTIONS, content)
     write_document(writer.path, "config.json", run.config)
     metrics, groups = split_groups(run.metrics)
     write_document(writer.path, "groups.json", groups)

@@ -66,10 +66,24 @@ def compute(
         settings: with the limit of the call and the folder of the project.
         arguments: makes those of the function.
     """
-    function = info.compute
-    assert function is not None
-    rootdir = Path(settings.rootdir)
-    given = arguments()
+    assert info.compute is not None
+    found, fault = call_own(info.compute, arguments(), settings)
+    if fault is not None:
+        return _failed(info, settings, fault.error, fault.traceback)
+    try:
+        return _checked(found, info)
+    except ValueError as wrong:
+        return _failed(info, settings, str(wrong))
+
+
+def call_own(
+    function: Callable[..., object], given: tuple[object, ...], settings: Settings
+) -> tuple[object, MetricDetail | None]:
+    """Call a function of the project within its limit.
+
+    Returns:
+        Its result, and None or the reason why there is none.
+    """
 
     def call() -> tuple[object, BaseException | None]:
         try:
@@ -80,19 +94,17 @@ def compute(
     try:
         found, error = call_within(settings.metric_timeout_s, call)
     except GivenUp as late:
-        return _failed(info, rootdir, f"{late} (metric_timeout_s of [tool.rageval])")
-    if error is not None:
-        text = clean(blot_out_known(error_text(error)[:_READ_CHARS]), _TEXT_CHARS)
-        message = f"{type(error).__name__}{': ' if text else ''}{text}"
-        return _failed(info, rootdir, message, user_traceback(error, rootdir, hide=blot_out_known))
-    try:
-        return _checked(found, info)
-    except ValueError as fault:
-        return _failed(info, rootdir, str(fault))
+        return None, MetricDetail(error=f"{late} (metric_timeout_s of [tool.rageval])")
+    if error is None:
+        return found, None
+    text = clean(blot_out_known(error_text(error)[:_READ_CHARS]), _TEXT_CHARS)
+    message = f"{type(error).__name__}{': ' if text else ''}{text}"
+    lines = user_traceback(error, Path(settings.rootdir), hide=blot_out_known)
+    return None, MetricDetail(error=message, traceback=lines)
 
 
-def _failed(info: MetricInfo, rootdir: Path, message: str, traceback: str = "") -> OwnScore:
-    place = source_place(info.compute, rootdir).partition(": in ")[0]
+def _failed(info: MetricInfo, settings: Settings, message: str, traceback: str = "") -> OwnScore:
+    place = source_place(info.compute, Path(settings.rootdir)).partition(": in ")[0]
     origin = f"{info.source} ({place})" if place else info.source
     said = MetricDetail(error=message, place=origin, traceback=traceback)
     return OwnScore(FAILED, said)

@@ -6,28 +6,33 @@ A new source of metrics is added to ``_definitions``, and nowhere else.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.definitions import stored_registry
 from pytest_rageval.metrics.registry import MetricInfo, Registry
+from pytest_rageval.project.plugins import Definition
 from pytest_rageval.values.errors import ConfigError
+from pytest_rageval.values.section import Section
 from pytest_rageval.values.settings import Settings
 from pytest_rageval.values.verdict import RUBRICS
 
 
-def open_registry(settings: Settings, registered: Iterable[MetricInfo] = ()) -> Registry:
+def open_registry(settings: Settings, registered: Iterable[Definition] = ()) -> Registry:
     """Return the registry of a project.
 
     Args:
         settings: of the project.
-        registered: further metrics, which its code has added.
+        registered: further metrics and sections, which its code has added.
 
     Raises:
         ConfigError: a rubric or a plug-in cannot be read, or a metric has a name that is taken.
     """
     found = tuple(_definitions(settings, registered))
-    return BUILT_IN.with_(found) if found else BUILT_IN
+    metrics = [one for one in found if isinstance(one, MetricInfo)]
+    sections = tuple(one for one in found if isinstance(one, Section))
+    return replace(BUILT_IN.with_(metrics), sections=sections) if found else BUILT_IN
 
 
 def registry_for_runs(settings: Settings, *configs: Mapping[str, Any]) -> Registry:
@@ -51,7 +56,7 @@ def readable_registry(settings: Settings) -> Registry:
         return BUILT_IN
 
 
-def _definitions(settings: Settings, registered: Iterable[MetricInfo] = ()) -> Iterator[MetricInfo]:
+def _definitions(settings: Settings, registered: Iterable[Definition] = ()) -> Iterator[Definition]:
     own = [name for name in dict.fromkeys(settings.judging.rubrics) if name not in RUBRICS]
     if own:  # reading a rubric imports heavy libraries
         from pytest_rageval.judges.rubrics.load import load_rubric

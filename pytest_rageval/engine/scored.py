@@ -85,6 +85,7 @@ class ScoredRun:
         self.shown: list[CaseRecord] = []
         """The first cases that did not pass."""
         computed = any(info.compute is not None for info in registry.runs.values())
+        computed = computed or bool(registry.sections)
         self._kept: list[CaseRecord] | None = [] if computed else None
         self.n_records = 0
         self.n_failed = 0

@@ -15,6 +15,7 @@ from typing import Final, Literal
 
 from pytest_rageval.support.text import Unit
 from pytest_rageval.values.errors import ConfigError
+from pytest_rageval.values.section import Section
 
 Direction = Literal["higher", "lower", "neutral"]
 Level = Literal[
@@ -111,6 +112,8 @@ class Registry:
     """Figures of a whole run that thresholds can limit; no case has them."""
     aliases: Mapping[str, str]
     """Other names accepted on input."""
+    sections: tuple[Section, ...] = ()
+    """Sections of the report from the project's own code."""
 
     @cached_property
     def own_cases(self) -> Mapping[str, MetricInfo]:

@@ -29,9 +29,9 @@ from pytest_rageval.project.discovery import (
 from pytest_rageval.project.options import OPTIONS
 
 if TYPE_CHECKING:
-    from pytest_rageval.metrics.registry import MetricInfo
     from pytest_rageval.plugin.cassettes import Cassettes
     from pytest_rageval.project.case_reader import LoadedSet
+    from pytest_rageval.project.plugins import Definition
     from pytest_rageval.values.errors import DatasetError
     from pytest_rageval.values.record import CaseRecord
     from pytest_rageval.values.settings import Settings
@@ -196,7 +196,7 @@ def _prepare(config: pytest.Config, rootdir: Path) -> State | None:
     )
 
 
-def _registered(config: pytest.Config) -> Iterable[MetricInfo]:
+def _registered(config: pytest.Config) -> Iterable[Definition]:
     """Return the metrics that the files conftest.py of the project register."""
     if not config.hook.pytest_rageval_register.get_hookimpls():
         return ()

@@ -18,7 +18,10 @@ from pytest_rageval.support.text import clean, shown
 from pytest_rageval.support.tracebacks import error_text, user_traceback
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.own_metric import MARK
+from pytest_rageval.values.section import Section
 
+Definition = MetricInfo | Section
+"""Definition that a decorator puts on a function."""
 GROUP: Final = "pytest_rageval"
 """Entry points of installed packages; they are loaded only if the settings name them."""
 WHERE: Final = "[tool.rageval] plugins"
@@ -26,12 +29,12 @@ HOOK: Final = "pytest_rageval_register"
 
 
 class Extensions:
-    """Metrics of a project's own code, in the order in which they were added."""
+    """Metrics and sections of a project's own code, in the order in which they were added."""
 
     def __init__(self) -> None:
-        self._found: dict[int, MetricInfo] = {}
+        self._found: dict[int, Definition] = {}
 
-    def __iter__(self) -> Iterator[MetricInfo]:
+    def __iter__(self) -> Iterator[Definition]:
         return iter(self._found.values())
 
     def add(self, *found: object) -> None:
@@ -44,19 +47,19 @@ class Extensions:
             marked = list(_marked(one))
             if not marked:
                 raise ConfigError(
-                    f"got {clean(shown(one))}, expected a function below @metric or a module that "
-                    "defines one"
+                    f"got {clean(shown(one))}, expected a function below @metric, "
+                    "@run_metric or @section, or a module that defines one"
                 )
             # A module may import what another defines.
             self._found.update({id(info): info for info in marked})
 
 
-def _marked(found: object) -> Iterator[MetricInfo]:
+def _marked(found: object) -> Iterator[Definition]:
     things = vars(found).values() if isinstance(found, ModuleType) else (found,)
     for thing in things:
         # A mock or proxy has every attribute.
         for info in getattr(thing, MARK, ()) if callable(thing) else ():
-            if isinstance(info, MetricInfo):
+            if isinstance(info, Definition):
                 yield info
 
 

@@ -13,7 +13,7 @@ from pytest_rageval.project.option_values import read_option_value
 from pytest_rageval.project.options import OPTIONS
 from pytest_rageval.project.settings import load_settings
 from pytest_rageval.runs.metrics_document import with_groups
-from pytest_rageval.runs.store import RESULTS, read_json, read_records, resolve_run
+from pytest_rageval.runs.store import RESULTS, SECTIONS, read_json, read_records, resolve_run
 from pytest_rageval.runs.tags import tags_by_run
 from pytest_rageval.support.text import counted, first_of
 from pytest_rageval.values.case import Case
@@ -98,9 +98,21 @@ def read_documents(folder: Path, *, tags: tuple[str, ...] = (), groups: bool = T
         gate=found.get("gate.json", {}),
         settings=stored_settings(config),
         tags=tags,
+        sections=_sections(folder),
         notes=() if has_settings else (_CONFIG_MISSING,),
         unreadable=unreadable,
     )
+
+
+def _sections(folder: Path) -> tuple[Mapping[str, Any], ...]:
+    path = folder / SECTIONS
+    if not path.is_file():
+        return ()
+    try:
+        found = items(read_json(path), "sections")
+    except StorageError:  # they are no reason to refuse a run
+        return ()
+    return tuple(one for one in found if isinstance(one, Mapping))
 
 
 def settled(run: StoredRun, record: CaseRecord, case: Case | None) -> CaseRecord:

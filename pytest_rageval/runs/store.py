@@ -33,6 +33,8 @@ _LAST: Final = re.compile(r"last(?:~([0-9]+))?")
 
 _LEAVE_OUT: Final = "take the line out, and --rageval-resume asks its case again"
 
+SECTIONS: Final = "sections.json"
+"""Sections of the report from a project's own code; only where there are any."""
 RUN_FILES: Final = (RESULTS, "metrics.json", "config.json")
 """A folder with one of these is a run."""
 

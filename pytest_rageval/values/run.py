@@ -70,6 +70,8 @@ class StoredRun:
     scoring: ScoreSettings = field(default_factory=ScoreSettings)
     """Settings of scoring, with the fact whether the whole run reports headings."""
     tags: tuple[str, ...] = ()
+    sections: Sequence[Mapping[str, Any]] = ()
+    """Sections of the report that the project's code has made, as ``sections.json`` holds them."""
     notes: tuple[str, ...] = ()
     """Remarks on the source of the figures, for their readers."""
     unreadable: Mapping[str, str] = field(default_factory=dict)

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from pytest_rageval.api.metric import metric
+from pytest_rageval.metrics.registry import MetricInfo
 from pytest_rageval.project.plugins import Extensions
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.errors import ConfigError
@@ -26,7 +27,11 @@ def test_a_decorated_function_stays_a_function_and_has_its_definitions() -> None
     assert one(CASE, REPLY).value == 1
     found = Extensions()
     found.add(one, one)
-    assert [(i.key, i.title, i.version, i.scale, i.level, i.source) for i in found] == [
+    assert [
+        (i.key, i.title, i.version, i.scale, i.level, i.source)
+        for i in found
+        if isinstance(i, MetricInfo)
+    ] == [
         ("acme.two", "acme.two", "7", (1, 5), "own", "tests.api.test_metric:one"),
         ("acme.one", "acme.one", "1", (0, 1), "own", "tests.api.test_metric:one"),
     ]

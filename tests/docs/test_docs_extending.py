@@ -30,7 +30,7 @@ def test_the_table_has_every_argument_of_metric() -> None:
 def acme(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Project:
     clear_settings(monkeypatch)
     project = Project(pytester)
-    for name in ("acme_metrics.py", "acme_runs.py", "thresholds.toml"):
+    for name in ("acme_metrics.py", "acme_runs.py", "acme_sections.py", "thresholds.toml"):
         project.write(name, FILES[name])
     project.cases([case("one", "hit one")])
     return project
@@ -56,3 +56,12 @@ def test_the_metric_of_the_run_of_the_page_counts_documents(acme: Project) -> No
     acme.write("thresholds.toml", "")
     assert acme.run("--gate", "acme.distinct_documents>=1").ret == 0
     assert acme.stored("metrics.json")["run_metrics"] == {"acme.distinct_documents": {"value": 1.0}}
+
+
+def test_the_sections_of_the_page_are_stored(acme: Project) -> None:
+    acme.write("pyproject.toml", FILES["pyproject.toml"].replace("acme_metrics", "acme_sections"))
+    acme.write("thresholds.toml", "")
+    assert acme.run().ret == 0
+    table, bars = acme.stored("sections.json")["sections"]
+    assert table["rows"] == [["none", 1]]
+    assert [name for name, _ in bars["bars"]] == ["one"]

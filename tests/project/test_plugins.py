@@ -22,7 +22,7 @@ def test_a_module_below_the_rootdir_is_imported_once_for_all_that_it_defines(
     )
     (tmp_path / "acme_again.py").write_text("from acme_loaded import a\n")
     found = load_plugins(["acme_loaded", "acme_again"], str(tmp_path))
-    assert [info.key for info in found] == ["acme.a", "acme.b"]
+    assert [getattr(info, "key", "") for info in found] == ["acme.a", "acme.b"]
 
 
 @pytest.mark.parametrize("name", ["no_such_module", "no-such", "a..b", "a:b", ""])
@@ -33,5 +33,5 @@ def test_an_unknown_name_is_refused(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("value", [3, print, sys, object(), Extensions])
 def test_what_defines_no_metric_is_refused(value: object) -> None:
-    with pytest.raises(ConfigError, match="expected a function below @metric or a module"):
+    with pytest.raises(ConfigError, match=r"expected a function below @metric, .* or a module"):
         Extensions().add(value)

@@ -94,6 +94,9 @@ def only(folder: Path, option: Setting, origin: str) -> Settings:
     if option.name == "target.timeout_s":
         whole = replace(whole, target=replace(whole.target, read_timeout_s=value))
         origins["target.read_timeout_s"] = origin
+    if option.name == "judging.client":
+        whole = replace(whole, judge=value)
+        origins["judge"] = origin
     return replace(whole, origins=origins)
 
 

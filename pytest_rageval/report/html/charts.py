@@ -141,6 +141,33 @@ def _latency(rows: Sequence[LatencyView], longest: float, layout: _Layout) -> El
     )
 
 
+# --- values of the project ------------------------------------------------------------------------
+
+
+def value_bars(
+    name: str, title: str, bars: Sequence[tuple[str, float]], unit: str
+) -> Iterator[Element]:
+    """Draw a bar for each value, for wide and for narrow windows."""
+    longest = max((value for _, value in bars), default=0.0) or 1.0
+    for layout in (_WIDE, _NARROW):
+        parts: list[Element] = []
+        for number, (bar, value) in enumerate(bars):
+            y = layout.middle(number, 4)
+            parts.append(layout.name(y, bar))
+            parts.append(rect(layout.left, y - 8, layout.plot * value / longest, 16, "p50"))
+            shown = f"{format_value(value)} {unit}".strip()
+            parts.append(label(layout.x(value / longest) + 8, y + 4, shown, "number"))
+        chart = picture(
+            f"{name}{layout.suffix}",
+            title,
+            "; ".join(f"{bar}: {format_value(value)} {unit}".strip() for bar, value in bars),
+            parts,
+            width=layout.width,
+            height=layout.row * len(bars) + 8,
+        )
+        yield element("div", chart, class_=f"wide {'narrow' if layout.above else 'wide'}-only")
+
+
 # --- trend -------------------------------------------------------------------------------------
 
 

@@ -12,6 +12,7 @@ from typing import Final
 _NAMES: Final = {
     "class_": "class",
     "text_anchor": "text-anchor",
+    "aria_label": "aria-label",
     "aria_labelledby": "aria-labelledby",
 }
 

@@ -293,6 +293,8 @@ class ReportView:
     forest: tuple[Element, Element] | None
     """For wide and for narrow windows, like the next field."""
     heat_maps: tuple[HeatMap, ...]
+    sections: tuple[Element, ...]
+    """Of the project's own code."""
     trend: Trend | None
     latency: tuple[LatencyView, ...]
     concurrency: int | None

@@ -29,6 +29,7 @@ from pytest_rageval.report.html.figures import (
     view_latency,
     view_metrics,
 )
+from pytest_rageval.report.html.sections import view_sections
 from pytest_rageval.report.html.values import (
     CaseKey,
     CasesView,
@@ -128,6 +129,8 @@ def view_report(
         metrics=metrics,
         forest=forest_plot(headline, baseline="" if baseline is None else baseline.base.run_id),
         heat_maps=view_heat_maps(run.metrics, registry),
+        # A section may quote documents.
+        sections=() if chosen.redact else view_sections(run.sections),
         trend=view_trend(history, run.run_id),
         latency=latency,
         concurrency=run.concurrency,
