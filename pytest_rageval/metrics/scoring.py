@@ -147,6 +147,7 @@ def with_own_scores(
             continue
         score = found.get(key, _nothing_scored(info, settings))
         metrics[key] = valid_score(score, info.bounds)
+        reasons.pop(key, None)  # of an earlier judge, or of none
         if isinstance(score, NotApplicable):
             reasons[key] = score.reason
     return replace(scores, metrics=metrics, not_applicable=reasons)

@@ -3,10 +3,11 @@ from __future__ import annotations
 import pytest
 
 from pytest_rageval.metrics.built_in import BUILT_IN
-from pytest_rageval.metrics.scoring import case_cluster
-from pytest_rageval.metrics.view import Verdicts
+from pytest_rageval.metrics.registry import MetricInfo
+from pytest_rageval.metrics.scoring import case_cluster, with_own_scores
+from pytest_rageval.metrics.view import FAILED, NotApplicable, Score, Verdicts
 from pytest_rageval.values.case import Case
-from pytest_rageval.values.record import ScoreSettings
+from pytest_rageval.values.record import CaseScores, ScoreSettings
 from pytest_rageval.values.reply import AskResponse, ErrorInfo, RetrievedChunk
 from tests.build.scores import (
     TIMEOUT,
@@ -130,3 +131,28 @@ def test_a_case_without_response_needs_an_error() -> None:
 )
 def test_cases_cluster_by_the_document_of_their_first_gold(of: Case, cluster: str | None) -> None:
     assert case_cluster(of) == cluster
+
+
+@pytest.mark.parametrize(
+    ("again", "value", "reasons"),
+    [
+        (1.0, 1.0, {}),
+        (FAILED, None, {}),
+        (NotApplicable("No tone."), None, {"tone.warm": "No tone."}),
+    ],
+)
+def test_a_new_score_of_an_own_metric_takes_the_reason_of_the_old_one_away(
+    again: Score, value: float | None, reasons: dict[str, str]
+) -> None:
+    info = MetricInfo(
+        key="tone.warm", title="Warm", population="all", level="judged", source="tone.jinja"
+    )
+    before = CaseScores(
+        metrics={"tone.warm": None},
+        not_applicable={"tone.warm": "The run has no judge."},
+        outcome="passed",
+    )
+    found = with_own_scores(
+        before, {"tone.warm": again}, BUILT_IN.with_([info]), ScoreSettings(judge_configured=True)
+    )
+    assert (found.metrics["tone.warm"], found.not_applicable) == (value, reasons)
