@@ -254,21 +254,18 @@ def _without_whole_documents(citations: Sequence[Citation], path_case: PathCase)
 
     Many targets also list the documents of the markers in their text as references.
     """
-    chunks = [one for one in citations if one.chunk_rank is not None]
+    vaults: dict[str | None, set[str | None]] = {}  # by document of a cited chunk
+    for one in citations:
+        if one.chunk_rank is not None:
+            vaults.setdefault(_document(one, path_case), set()).add(one.vault)
 
-    def is_whole(citation: Citation) -> bool:
-        return citation.chunk_rank is None and not norm_heading(citation.heading_path)
+    def is_covered(citation: Citation) -> bool:
+        if citation.chunk_rank is not None or norm_heading(citation.heading_path):
+            return False
+        found = vaults.get(_document(citation, path_case), set())
+        return bool(found) and (citation.vault is None or bool(found & {None, citation.vault}))
 
-    return [
-        one
-        for one in citations
-        if not (is_whole(one) and any(_same_document(one, chunk, path_case) for chunk in chunks))
-    ]
-
-
-def _same_document(one: Citation, other: Citation, path_case: PathCase) -> bool:
-    same = _document(one, path_case) == _document(other, path_case)
-    return same and (one.vault is None or other.vault is None or one.vault == other.vault)
+    return [one for one in citations if not is_covered(one)]
 
 
 def _document(citation: Citation, path_case: PathCase) -> str | None:

@@ -7,7 +7,7 @@ import pytest
 
 from pytest_rageval.metrics.view import distinct_citations, text_citations, view_case
 from pytest_rageval.values.record import ScoreSettings
-from pytest_rageval.values.reply import AskResponse, Citation
+from pytest_rageval.values.reply import AskResponse, Citation, RetrievedChunk
 from tests.build.scores import case, chunk, cite, response
 
 CHUNKS = (
@@ -186,3 +186,14 @@ def test_an_answer_full_of_brackets_is_read_in_linear_time(piece: str) -> None:
     begin = time.process_time()
     list(text_citations(piece * 20_000, CHUNKS))
     assert time.process_time() - begin < 2
+
+
+def test_many_numbers_beside_many_references_are_read_in_linear_time() -> None:
+    references = tuple(cite(f"x{number}.md") for number in range(8_000))
+    chunks = tuple(RetrievedChunk(rel_path=f"d{number}.md") for number in range(999))
+    numbers = "".join(f"[{number % 999 + 1}]" for number in range(8_000))
+    reply = AskResponse(answer=numbers, references=references, retrieved_chunks=chunks)
+    begin = time.process_time()
+    found = view_case(case(), reply, ScoreSettings(headings_reported=False)).citations
+    assert time.process_time() - begin < 4
+    assert len(found or ()) == 8_999
