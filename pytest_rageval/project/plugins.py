@@ -55,12 +55,18 @@ class Extensions:
 
 
 def _marked(found: object) -> Iterator[Definition]:
-    things = vars(found).values() if isinstance(found, ModuleType) else (found,)
+    things = [*vars(found).values()] if isinstance(found, ModuleType) else [found]
     for thing in things:
-        # A mock or proxy has every attribute.
-        for info in getattr(thing, MARK, ()) if callable(thing) else ():
-            if isinstance(info, Definition):
-                yield info
+        yield from (info for info in _marks(thing) if isinstance(info, Definition))
+
+
+def _marks(thing: object) -> tuple[object, ...]:
+    try:
+        marks = getattr(thing, MARK, ()) if callable(thing) else ()
+    except Exception:  # of a proxy, such as flask's current_app outside an application
+        return ()
+    # A mock or proxy has every attribute.
+    return marks if isinstance(marks, tuple) else ()
 
 
 def load_plugins(names: Iterable[str], rootdir: str) -> Extensions:
