@@ -115,15 +115,7 @@ def judge_case(
         )
     request = _request(view, response.answer)
     asker = _Asker(judges.first, request, repeat, slots)
-    abstained = response.abstained
-    if abstained is None:
-        verdict = asker.ask("abstention").verdict
-        abstained = None if verdict is None else verdict.abstained
-    for rubric in rubrics:
-        if _needs(rubric, case, abstained=abstained is True, has_context=bool(request.context)):
-            asker.ask(rubric)
-    if request.asks_conflict and not abstained and "correctness" not in asker.found:
-        asker.ask("correctness")
+    abstained = _ask_needed(asker, rubrics, case, abstained=response.abstained)
     found = asker.found
     second = None if judges.second is None else _Asker(judges.second, request, repeat, slots)
     repeated = [r for r in repeated_rubrics(rubrics) if second is not None and r in found]
@@ -176,7 +168,7 @@ class _Asker:
     ) -> None:
         self.found: dict[str, Judgement] = {}
         self._judge = judge
-        self._request = request
+        self.request = request
         self._repeat = repeat
         takes_slots = getattr(judge, "takes_slots", False)
         self._slots = None if takes_slots else slots
@@ -190,7 +182,7 @@ class _Asker:
         judge, slots = self._judge, self._slots
         try:
             with slots.hold() if slots else nullcontext(), waiting() if slots else nullcontext():
-                found: object = judge.judge(rubric, self._request, repeat=self._repeat)
+                found: object = judge.judge(rubric, self.request, repeat=self._repeat)
         except ConfigError:
             raise
         except Exception as error:
@@ -217,6 +209,25 @@ def _needs(rubric: str, case: Case, *, abstained: bool, has_context: bool) -> bo
     if rubric in _GROUNDED:
         return has_context and not abstained
     return rubric != "correctness" or not abstained
+
+
+def _ask_needed(
+    asker: _Asker, rubrics: Sequence[str], case: Case, *, abstained: bool | None
+) -> bool | None:
+    """Ask for the verdicts that a case needs, and return whether the answer abstains.
+
+    The judge is asked that first if the target does not report it (None).
+    """
+    if abstained is None:
+        verdict = asker.ask("abstention").verdict
+        abstained = None if verdict is None else verdict.abstained
+    has_context = bool(asker.request.context)
+    for rubric in rubrics:
+        if _needs(rubric, case, abstained=abstained is True, has_context=has_context):
+            asker.ask(rubric)
+    if asker.request.asks_conflict and not abstained and "correctness" not in asker.found:
+        asker.ask("correctness")
+    return abstained
 
 
 def _verdicts(
