@@ -38,13 +38,15 @@ tests: $(STAMP)
 test-slow: $(STAMP) ## Run the tests marked slow: simulations, workers, browsers, CI jobs.
 	$(PYTEST) -m slow
 
-# In an environment of its own: the frameworks bring many packages, which are not locked.
+# In an environment of its own: these bring many packages, which are not locked.
 FRAMEWORKS := .venv-frameworks
-FRAMEWORK_PACKAGES := "langchain-core<2" "llama-index-core<0.15" "haystack-ai<4"
+FRAMEWORK_PACKAGES := "langchain-core<2" "llama-index-core<0.15" "haystack-ai<4" \
+	"nbclient<1" "ipykernel<8" "pandas<4" "polars<2"
 
-test-frameworks: $(FRAMEWORKS)/.stamp ## Test with objects of LangChain, LlamaIndex and Haystack (installs them).
+test-frameworks: $(FRAMEWORKS)/.stamp ## Test with frameworks, a notebook and data frames (installs them).
 	HAYSTACK_TELEMETRY_ENABLED=False RAGEVAL_REQUIRE_FRAMEWORKS=1 \
-		$(FRAMEWORKS)/bin/python -m pytest -q tests/target/test_adapters.py
+		$(FRAMEWORKS)/bin/python -m pytest -q -m "slow or not slow" tests/target/test_adapters.py \
+		tests/docs/test_notebook.py tests/docs/test_docs_python_api.py tests/api/test_frames.py
 
 $(FRAMEWORKS)/.stamp: pyproject.toml Makefile
 	rm -rf $(FRAMEWORKS)
