@@ -9,6 +9,8 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -81,8 +83,16 @@ def _cases_of_files(context: click.Context) -> Iterator[str]:
 def _metrics(_: click.Context) -> Iterator[str]:
     from pytest_rageval.engine.registry import registry_for_runs
 
-    registry = registry_for_runs(_settings())
+    # Somebody types: code of the project, which may be slow and print, is not imported.
+    registry = registry_for_runs(replace(_settings(), plugins=()), *_last_config())
     yield from (*registry.cases, "error_rate", "latency_ms.p50", "latency_ms.p95", "cost_usd.total")
+
+
+def _last_config() -> Iterator[dict[str, Any]]:
+    from pytest_rageval.runs.store import read_json, resolve_run
+
+    with suppress(RagEvalError, OSError):
+        yield read_json(resolve_run(_results(), "last") / "config.json")
 
 
 def _presets(_: click.Context) -> tuple[str, ...]:

@@ -159,3 +159,18 @@ def test_of_a_long_file_only_the_beginning_is_read(
     lines = [json.dumps(asked(f"case-{number}")) for number in range(9)]
     Path("evals/a.jsonl").write_text("\n".join(lines), encoding="utf-8")
     assert offered(monkeypatch, capsys, "case", "edit", "") == ["case-0", "case-1"]
+
+
+def test_metrics_of_the_last_run_are_offered_and_no_code_of_the_project_is_imported(
+    project: Path, monkeypatch: pytest.MonkeyPatch, capsys: Output
+) -> None:
+    (project / "pyproject.toml").write_text('[tool.rageval]\nplugins = ["acme_loud"]\n')
+    (project / "acme_loud.py").write_text("raise SystemExit('imported')\n")
+    results = project / "evals/results"
+    write_run(results, "9999-own", run_of(2), day=9)
+    path = results / "9999-own/config.json"
+    config = json.loads(path.read_text(encoding="utf-8"))
+    defined = {"direction": "higher", "scale": [0, 1], "level": "own", "source": "acme_loud:x"}
+    config["metric_definitions"] = {"acme.x": defined}
+    path.write_text(json.dumps(config), encoding="utf-8")
+    assert offered(monkeypatch, capsys, "runs", "trend", "acm") == ["acme.x"]
