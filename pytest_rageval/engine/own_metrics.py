@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -29,11 +30,31 @@ _READ_CHARS: Final = 4096
 
 
 @dataclass(frozen=True, slots=True)
+class OwnFault:
+    """Reason why a function of a project gave no valid result."""
+
+    message: str
+    """Without secrets; it may quote an answer."""
+    kind: str = "no valid score"
+    """The same without text of the run, for files that go into git."""
+    traceback: str = ""
+    """Lines of the project's code that raised; empty: none did."""
+
+    @property
+    def bare(self) -> str:
+        """The kind, and the place in the project's code if it is known."""
+        place = last_place(self.traceback)
+        return f"{self.kind} at {place}" if place else self.kind
+
+
+@dataclass(frozen=True, slots=True)
 class OwnScore:
     """Result of one call of a project's metric."""
 
     score: Score
     said: MetricDetail = field(default_factory=MetricDetail)
+    fault: OwnFault | None = None
+    """None: there is a score, or the metric does not apply."""
 
 
 def own_scores(
@@ -69,16 +90,16 @@ def compute(
     assert info.compute is not None
     found, fault = call_own(info.compute, arguments(), settings)
     if fault is not None:
-        return _failed(info, settings, fault.error, fault.traceback)
+        return _failed(info, settings, fault)
     try:
         return _checked(found, info)
     except ValueError as wrong:
-        return _failed(info, settings, str(wrong))
+        return _failed(info, settings, OwnFault(str(wrong)))
 
 
 def call_own(
     function: Callable[..., object], given: tuple[object, ...], settings: Settings
-) -> tuple[object, MetricDetail | None]:
+) -> tuple[object, OwnFault | None]:
     """Call a function of the project within its limit.
 
     Returns:
@@ -94,20 +115,21 @@ def call_own(
     try:
         found, error = call_within(settings.metric_timeout_s, call)
     except GivenUp as late:
-        return None, MetricDetail(error=f"{late} (metric_timeout_s of [tool.rageval])")
+        message = f"{late} (metric_timeout_s of [tool.rageval])"
+        return None, OwnFault(message, kind=message)
     if error is None:
         return found, None
     text = clean(blot_out_known(error_text(error)[:_READ_CHARS]), _TEXT_CHARS)
     message = f"{type(error).__name__}{': ' if text else ''}{text}"
     lines = user_traceback(error, Path(settings.rootdir), hide=blot_out_known)
-    return None, MetricDetail(error=message, traceback=lines)
+    return None, OwnFault(message, kind=type(error).__name__, traceback=lines)
 
 
-def _failed(info: MetricInfo, settings: Settings, message: str, traceback: str = "") -> OwnScore:
+def _failed(info: MetricInfo, settings: Settings, fault: OwnFault) -> OwnScore:
     place = source_place(info.compute, Path(settings.rootdir)).partition(": in ")[0]
     origin = f"{info.source} ({place})" if place else info.source
-    said = MetricDetail(error=message, place=origin, traceback=traceback)
-    return OwnScore(FAILED, said)
+    said = MetricDetail(error=fault.message, place=origin, traceback=fault.traceback)
+    return OwnScore(FAILED, said, fault)
 
 
 def _checked(found: object, info: MetricInfo) -> OwnScore:
@@ -121,7 +143,7 @@ def _checked(found: object, info: MetricInfo) -> OwnScore:
             raise ValueError(f"returned NA({_shown(found.reason)}), expected a reason in words")
         return OwnScore(NotApplicable(_words(found.reason)))
     if not isinstance(found, Scored):
-        if hasattr(found, "close") and hasattr(found, "__await__"):
+        if inspect.iscoroutine(found):
             found.close()  # or it would warn that it was never awaited
         raise ValueError(
             f"returned {_shown(found)}, expected Scored(value) or NA(reason); "
@@ -212,11 +234,8 @@ def run_scores(
             found[key] = {"value": one.score}
         elif isinstance(one.score, NotApplicable):
             found[key] = {"not_applicable": one.score.reason}
-        else:
-            # The message may quote an answer, and metrics.json goes into git.
-            place = last_place(one.said.traceback)
-            kind = one.said.error.partition(":")[0] if place else "no valid score"
-            found[key] = {"error": f"{one.said.place}: {kind}{f' at {place}' if place else ''}"}
+        elif one.fault is not None:
+            found[key] = {"error": f"{one.said.place}: {one.fault.bare}"}
     return found
 
 

@@ -9,7 +9,6 @@ from typing import Any, Final
 from pytest_rageval.engine.own_metrics import call_own
 from pytest_rageval.metrics.registry import Registry
 from pytest_rageval.support.text import clean
-from pytest_rageval.support.tracebacks import last_place
 from pytest_rageval.values.read_only import read_only
 from pytest_rageval.values.run import StoredRun
 from pytest_rageval.values.section import Bars, Section, Table
@@ -45,9 +44,7 @@ def _computed(section: Section, run: StoredRun, settings: Settings) -> dict[str,
     assert section.compute is not None
     found, fault = call_own(section.compute, (run,), settings)
     if fault is not None:
-        place = last_place(fault.traceback)
-        kind = fault.error.partition(":")[0] if place else fault.error
-        return {"error": f"{section.source}: {kind}{f' at {place}' if place else ''}"}
+        return {"error": f"{section.source}: {fault.bare}"}
     try:
         return _document(found)
     except (TypeError, ValueError, AttributeError) as error:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from fractions import Fraction
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
 import pytest
 
-from pytest_rageval.engine.own_metrics import compute, own_notes, own_scores
+from pytest_rageval.engine.own_metrics import compute, own_notes, own_scores, run_scores
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.registry import MetricInfo
 from pytest_rageval.metrics.view import FAILED
@@ -45,6 +47,41 @@ def test_anything_else_is_an_error(value: Any) -> None:
     assert found.score is FAILED
     assert found.said.error.startswith("returned ")
     assert "acme:x" in found.said.place
+
+
+class Closing:
+    def __await__(self) -> Any: ...
+
+    def close(self) -> None:
+        raise RuntimeError("closed")
+
+
+def test_an_object_with_a_close_of_its_own_is_an_error_of_the_metric() -> None:
+    found = compute(replace(INFO, compute=Closing), SETTINGS, tuple)
+    assert found.score is FAILED
+    assert found.said.error.startswith("returned ")
+
+
+def sleeps(records: object) -> Scored:
+    time.sleep(0.5)
+    return Scored(1)
+
+
+@pytest.mark.parametrize(
+    ("function", "told"),
+    [
+        (attrgetter("the answer"), "AttributeError"),  # as in an installed package
+        (sleeps, "no result after 0.05 s (metric_timeout_s of [tool.rageval])"),
+        (lambda records: "the answer", "no valid score"),
+    ],
+)
+def test_the_error_of_a_whole_run_names_its_kind_without_text_of_the_run(
+    function: Any, told: str
+) -> None:
+    settings = replace(SETTINGS, metric_timeout_s=0.05)
+    registry = BUILT_IN.with_([replace(INFO, level="run", compute=function)])
+    found = run_scores(registry, (), registry, settings)["acme.x"]["error"]
+    assert str(found).endswith(f": {told}")
 
 
 def test_reasons_and_details_are_one_line_without_control_signs() -> None:

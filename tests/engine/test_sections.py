@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -50,3 +51,11 @@ def test_other_values_are_an_error_in_the_place_of_the_section(value: Any) -> No
     found = stored(value)
     assert list(found) == ["error"]
     assert found["error"].startswith("acme:a: ")
+
+
+def test_an_error_without_lines_of_the_project_names_its_kind_without_text_of_the_run() -> None:
+    # As of a function of an installed package.
+    section = Section(title="a", source="acme:a", compute=attrgetter("the answer"))
+    registry = replace(BUILT_IN, sections=(section,))
+    (found,) = section_documents(registry, StoredRun(folder=Path("r")), Settings(rootdir="."))
+    assert found["error"] == "acme:a: AttributeError"
