@@ -120,7 +120,12 @@ def marked(function: _Function, defined: MetricInfo | Section) -> _Function:
 
 
 def _check(info: MetricInfo) -> None:
-    where, (low, high) = f"metric {info.key!r}", info.scale
+    where = f"metric {info.key!r}"
+    for name in ("key", "title", "population", "version"):
+        value = getattr(info, name)
+        if not isinstance(value, str):
+            raise ConfigError(f"{where}: {name} {value!r}, expected a string")
+    low, high = info.scale
     if info.direction not in get_args(Direction):
         names = ", ".join(get_args(Direction))
         raise ConfigError(f"{where}: direction {info.direction!r}, expected one of {names}")

@@ -44,8 +44,15 @@ def test_a_decorated_function_stays_a_function_and_has_its_definitions() -> None
         ({"scale": (1, 0)}, r"scale \(1, 0\), expected its lowest and its highest score"),
         ({"scale": (float("nan"), 1)}, "expected its lowest"),
         ({"binary": True, "scale": (0, 5)}, r"expected \(0, 1\): it is binary"),
+        ({"version": 2}, "version 2, expected a string"),
+        ({"title": 2}, "title 2, expected a string"),
     ],
 )
 def test_a_wrong_definition_is_refused(given: dict[str, Any], told: str) -> None:
     with pytest.raises(ConfigError, match=f"metric 'acme.x': .*{told}"):
         metric("acme.x", **given)(partial(one))
+
+
+def test_a_key_that_is_not_a_text_is_refused() -> None:
+    with pytest.raises(ConfigError, match="metric 3: key 3, expected a string"):
+        metric(3)  # type: ignore[arg-type]
