@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from types import NoneType
 from typing import TypeVar, get_args
 
 from pytest_rageval.metrics.registry import Direction, MetricInfo
@@ -125,17 +126,25 @@ def _check(info: MetricInfo) -> None:
         value = getattr(info, name)
         if not isinstance(value, str):
             raise ConfigError(f"{where}: {name} {value!r}, expected a string")
-    low, high = info.scale
     if info.direction not in get_args(Direction):
         names = ", ".join(get_args(Direction))
         raise ConfigError(f"{where}: direction {info.direction!r}, expected one of {names}")
-    if not math.isfinite(low) or (high is not None and not low < high < math.inf):
+    if not _is_scale(info.scale):
         raise ConfigError(
             f"{where}: scale {info.scale!r}, expected its lowest and its highest score, or None "
             "for no highest"
         )
-    if info.binary and (low, high) != (0, 1):
+    if info.binary and info.scale != (0, 1):
         raise ConfigError(f"{where}: scale {info.scale!r}, expected (0, 1): it is binary")
+
+
+def _is_scale(scale: object) -> bool:
+    if not isinstance(scale, tuple) or len(scale) != 2:
+        return False
+    low, high = scale
+    if not isinstance(low, (int, float)) or not isinstance(high, (int, float, NoneType)):
+        return False
+    return math.isfinite(low) and (high is None or low < high < math.inf)
 
 
 def _origin(function: object) -> str:

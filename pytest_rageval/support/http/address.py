@@ -143,13 +143,20 @@ def resolve_request(
     """Return the values of the variables that a request names as ``env.NAME``, all of them secret.
 
     Raises:
-        ConfigError: a variable is missing or empty; names the field and the variable.
+        ConfigError: a variable is missing or empty, or its name is not that of a secret, whose
+            value would then be hidden in paths and answers; names the field and the variable.
     """
     found = {}
     for name, field in request_environment(request).items():
         found[name] = environ.get(name, "").strip()
+        where = f"[tool.rageval.target] request{'.' if field else ''}{field}"
+        if not _ENVIRONMENT_SECRET.search(name):
+            raise ConfigError(
+                f"{where}: env.{name}, expected a variable whose name ends with KEY, TOKEN, "
+                "SECRET, PASSWORD, AUTH or CREDENTIALS: its value is hidden in replies and "
+                "messages; write what is not secret into the request itself"
+            )
         if not found[name]:
-            where = f"[tool.rageval.target] request{'.' if field else ''}{field}"
             raise ConfigError(f"{where}: the environment variable {name} is not set")
     return found
 
