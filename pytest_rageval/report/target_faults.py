@@ -36,12 +36,14 @@ def chunk_sentences(
     if found is None:
         return
     if found.unreported:
-        yield _unreported(found, fixture=fixture)
+        yield _unreported(found, response, fixture=fixture)
     if found.all_empty:
         yield _all_empty(found, response)
 
 
-def _unreported(found: ChunkFaults, *, fixture: bool) -> str:
+def _unreported(
+    found: ChunkFaults, response: str | Mapping[str, str] | None, *, fixture: bool
+) -> str:
     have = "has" if found.n_cases == 1 else "have"
     some = (
         f"no reply reported retrieved_chunks ({counted(found.n_cases, 'case')} {have} golds)"
@@ -50,7 +52,9 @@ def _unreported(found: ChunkFaults, *, fixture: bool) -> str:
         "reported no retrieved_chunks"
     )
     keys = f"; keys that came: {', '.join(found.keys)}" if found.keys else ""
-    if "retrieved_chunks" in found.keys:
+    if response is not None and (shown := _expression(response)):
+        advice = f"their expression in [tool.rageval.target.response], {shown}, found nothing"
+    elif "retrieved_chunks" in found.keys:
         advice = "retrieved_chunks belongs into debug: {answer, debug: {retrieved_chunks}}"
     elif fixture:
         advice = "return the chunks as debug.retrieved_chunks, or in an AskResponse"

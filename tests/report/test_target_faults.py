@@ -37,6 +37,14 @@ def test_fields_of_an_api_are_to_be_mapped() -> None:
     )
 
 
+def test_an_expression_that_found_nothing_is_named() -> None:
+    mapping = {"retrieved_chunks": "data.hitz[].{rel_path: file}"}
+    assert sentence(chunkless("data.hits"), response=mapping).endswith(
+        "keys that came: data.hits; their expression in [tool.rageval.target.response], "
+        "data.hitz[].{rel_path: file}, found nothing"
+    )
+
+
 def test_a_client_in_python_is_to_return_them() -> None:
     found = sentence(chunkless("answer"), asked=FIXTURE)
     assert found.endswith("return the chunks as debug.retrieved_chunks, or in an AskResponse")

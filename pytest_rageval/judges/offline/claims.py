@@ -94,10 +94,14 @@ class RawClaim:
         )
 
 
+_FOOTNOTE: Final = re.compile(r"^[ ]{0,3}\[\^[^\]\s]{1,60}\]:.*$", re.MULTILINE)
+"""Definition of a footnote, which names a source."""
+
+
 def split_claims(answer: str) -> list[RawClaim]:
     """Return the statements of an answer in order, without questions, headings and courtesies."""
     text = _TABLE_HEAD.sub("", _CODE.sub(r"\n\1\n", answer[:LIMIT]))
-    text = _LINK.sub(r"\1", _RULE.sub("", text))
+    text = _LINK.sub(r"\1", _RULE.sub("", _FOOTNOTE.sub("", text)))
     claims: list[RawClaim] = []
     for sentence, heading, late in _lines(text):
         numbers = tuple(

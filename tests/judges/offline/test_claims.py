@@ -85,6 +85,11 @@ def test_a_sentence_that_only_says_where_to_read_is_no_claim(pointer: str) -> No
     assert texts("See page 4.") == ["See page 4."]
 
 
+def test_the_definition_of_a_footnote_is_no_claim() -> None:
+    answer = "Backups stay.\n\n[^2]: a.md\n[^note]: Handbook, https://docs.example/refunds\n"
+    assert texts(answer) == ["Backups stay."]
+
+
 def test_markup_is_no_part_of_a_claim() -> None:
     answer = "# Title\n\n- **Backups** stay [here](http://x.y/z)\n2. `keys` rotate\n> quoted"
     assert texts(answer) == ["Backups stay here", "keys rotate", "quoted"]
