@@ -123,6 +123,7 @@ def copy_example(root: Path) -> None:
     Path("pyproject.toml").write_text(text, encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_the_target_of_the_settings_has_the_records_and_numbers_of_a_session(
     project: Path,
 ) -> None:

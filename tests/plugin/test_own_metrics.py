@@ -422,6 +422,7 @@ def test_a_session_without_cases_neither_calls_the_hook_nor_imports_a_plug_in(ow
 # --- the same numbers in every way ---------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_shards_a_resumed_run_and_retrieval_alone_give_the_numbers_of_the_whole(
     own: Project, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -532,6 +533,7 @@ def test_stored_runs_are_read_without_the_plug_in(
     assert "Words &lt;b&gt;of" in page
 
 
+@pytest.mark.slow
 def test_another_version_is_not_compared_and_the_rest_is(
     own: Project, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -626,6 +628,7 @@ def test_a_metric_of_the_run_is_stored_limited_and_shown(
     assert (code, "acme.length" in shown) == (1, True)
 
 
+@pytest.mark.slow
 def test_a_metric_of_the_run_is_the_same_in_every_way(
     whole: Project, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
