@@ -98,6 +98,7 @@ def by_pytest(*arguments: str, run_id: str = "session") -> Path:
 # --- as pytest does it ------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("repeats", [1, 2])
 def test_a_function_has_the_records_and_numbers_of_a_session_with_it_as_a_fixture(
     repeats: int,

@@ -15,6 +15,8 @@ from pytest_rageval.cli import main as cli
 from tests.build.files import write_lines
 from tests.plugin.scratch import Project, case, checks, comparable, summary_lines
 
+pytestmark = pytest.mark.slow
+
 SETTINGS = """
 [tool.pytest.ini_options]
 filterwarnings = ["error"]
@@ -422,7 +424,6 @@ def test_a_session_without_cases_neither_calls_the_hook_nor_imports_a_plug_in(ow
 # --- the same numbers in every way ---------------------------------------------------------------
 
 
-@pytest.mark.slow
 def test_shards_a_resumed_run_and_retrieval_alone_give_the_numbers_of_the_whole(
     own: Project, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -443,7 +444,6 @@ def test_shards_a_resumed_run_and_retrieval_alone_give_the_numbers_of_the_whole(
     assert one == other
 
 
-@pytest.mark.slow
 def test_workers_give_the_numbers_of_one_process(own: Project) -> None:
     own.run("--rageval-run-id", "whole", "--rageval-repeats", "2")
     own.run("--rageval-run-id", "two", "--rageval-repeats", "2", "-n", "2")
@@ -533,7 +533,6 @@ def test_stored_runs_are_read_without_the_plug_in(
     assert "Words &lt;b&gt;of" in page
 
 
-@pytest.mark.slow
 def test_another_version_is_not_compared_and_the_rest_is(
     own: Project, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -628,7 +627,6 @@ def test_a_metric_of_the_run_is_stored_limited_and_shown(
     assert (code, "acme.length" in shown) == (1, True)
 
 
-@pytest.mark.slow
 def test_a_metric_of_the_run_is_the_same_in_every_way(
     whole: Project, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -16,6 +16,8 @@ from tests.build.files import write_lines
 from tests.build.hostile_judge import Asked, Canned, HostileJudge, completion
 from tests.plugin.scratch import Project, case, checks, comparable, summary_lines
 
+pytestmark = pytest.mark.slow
+
 KEYS = ("tone.politeness", "tone.jargon", "tone.honest")
 SCHEMA = {
     "type": "object",
@@ -258,7 +260,6 @@ def test_shards_and_a_resumed_run_give_the_numbers_of_the_whole(
     assert defined[0] == defined[1] == defined[2] != {}
 
 
-@pytest.mark.slow
 def test_workers_give_the_numbers_of_one_process(own: Project) -> None:
     own.run("--rageval-run-id", "whole", "--rageval-repeats", "2")
     own.run("--rageval-run-id", "two", "--rageval-repeats", "2", "-n", "2")
