@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -77,4 +78,8 @@ def test_the_frame_of_the_page_is_one(tmp_path: Path, monkeypatch: pytest.Monkey
     work_in(tmp_path, monkeypatch)
     write_run(Path("evals/results"), "one", run_of(10))
     (code,) = (b.text for b in SECTIONS["Data frames"].blocks if b.language == "python")
-    exec(compile(code, "python-api.md", "exec"), {"load_run": pytest_rageval.load_run})
+    names: dict[str, Any] = {"load_run": pytest_rageval.load_run}
+    exec(compile(code, "python-api.md", "exec"), names)
+    frame = names["frame"]
+    assert len(frame) == 10
+    assert set(ROW_KEYS) - {"not_applicable"} <= set(frame.columns)
