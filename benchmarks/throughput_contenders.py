@@ -1,8 +1,9 @@
 """Contenders of ``throughput.py``: the package, a script without it, and other tools.
 
-Another tool is started in an environment of its own, a folder of its name in ``ENVIRONMENTS`` or
-in what ``RAGEVAL_BENCH_ENVS`` names. It gets a home of its own and none of the caller's variables,
-so that no account of his is used and no telemetry sent; the target and the judge are on loopback.
+Another tool, or a script that needs what the package does not, is started in an environment of its
+own, a folder of its name in ``ENVIRONMENTS`` or in what ``RAGEVAL_BENCH_ENVS`` names. It gets a
+home of its own and none of the caller's variables, so that no account of his is used and no
+telemetry sent; the target and the judge are on loopback.
 """
 
 from __future__ import annotations
@@ -149,12 +150,17 @@ CONTENDERS: Final[Mapping[str, Contender]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rival:
-    """Another tool, of the version that its script was written for."""
+    """Another tool, or a script by hand, of the versions that it was written for."""
 
     name: str
     requirements: tuple[str, ...]
     script: str
     """In ``rivals``: of Python, or the settings of promptfoo."""
+
+    @property
+    def folder(self) -> str:
+        """Name of the folder of its environment."""
+        return self.name.removesuffix(" script")
 
     @property
     def of_node(self) -> bool:
@@ -194,6 +200,16 @@ RIVALS: Final[Mapping[str, Rival]] = {
     one.name: one
     for one in (
         Rival(
+            name="aiohttp script",
+            requirements=("aiohttp==3.14.5",),
+            script="with_aiohttp.py",
+        ),
+        Rival(
+            name="openai script",
+            requirements=("openai==3.54.0", "httpx==0.28.1"),
+            script="with_openai.py",
+        ),
+        Rival(
             name="deepeval",
             requirements=("deepeval==4.3.1", "httpx"),
             script="with_deepeval.py",
@@ -232,8 +248,9 @@ def find_rivals(folder: Path) -> tuple[dict[str, Contender], dict[str, str]]:
     """Return the rivals whose environments exist, and of the others the command that makes it."""
     found, left_out = {}, {}
     for name, rival in RIVALS.items():
-        if rival.program(folder / name).exists():
-            found[name] = rival.contender(folder / name)
+        own = folder / rival.folder
+        if rival.program(own).exists():
+            found[name] = rival.contender(own)
         else:
-            left_out[name] = rival.installation(folder / name)
+            left_out[name] = rival.installation(own)
     return found, left_out

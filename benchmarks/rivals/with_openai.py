@@ -1,0 +1,52 @@
+"""Evaluation without a tool: ask with httpx and judge with the openai client.
+
+Started by ``throughput.py`` with the Python of an environment of its own: URL of the mock, file of
+cases, requests in flight, file of records.
+"""
+# mypy: disable-error-code="import-not-found"
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import httpx
+from openai import AsyncOpenAI
+
+
+async def run(url: str, cases: Path, concurrency: int, records: Path) -> None:
+    limit = asyncio.Semaphore(concurrency)
+
+    async def verdict(what: str, answer: dict[str, Any]) -> Any:
+        texts = " ".join(chunk["text"] for chunk in answer["debug"]["retrieved_chunks"])
+        prompt = f"Rate the {what} of: {answer['answer']}\n{texts}"
+        async with limit:
+            reply = await judge.chat.completions.create(
+                model="m-1", temperature=0, messages=[{"role": "user", "content": prompt}]
+            )
+        return json.loads(reply.choices[0].message.content)
+
+    async def one(case: dict[str, Any]) -> None:
+        async with limit:
+            reply = await target.post(f"{url}/ask", json={"question": case["question"], "k": 5})
+        answer = reply.json()
+        verdicts = [await verdict(what, answer) for what in ("groundedness", "correctness")]
+        gold = {support["rel_path"] for support in case["gold_supports"]}
+        found = {chunk["rel_path"] for chunk in answer["debug"]["retrieved_chunks"]}
+        record = {"id": case["id"], "hit": gold <= found, "verdicts": verdicts, "answer": answer}
+        out.write(json.dumps(record) + "\n")
+        out.flush()
+
+    async with (
+        AsyncOpenAI(base_url=f"{url}/v1", api_key="none") as judge,
+        httpx.AsyncClient(limits=httpx.Limits(max_connections=None)) as target,
+    ):
+        with cases.open(encoding="utf-8") as lines, records.open("w", encoding="utf-8") as out:
+            await asyncio.gather(*(one(json.loads(line)) for line in lines))
+
+
+if __name__ == "__main__":
+    asyncio.run(run(sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]), Path(sys.argv[4])))
