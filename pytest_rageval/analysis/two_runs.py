@@ -236,7 +236,7 @@ class Baseline(GateBaseline):
     """The baseline of a gate with the whole comparison."""
 
     comparison: RunComparison | None = None
-    """Without p-values; None: the baseline could not be read."""
+    """None: the baseline could not be read."""
 
     @property
     def changes(self) -> dict[str, float]:
@@ -266,7 +266,14 @@ def compare_with_baseline(
 ) -> Baseline:
     """Compare a run with its baseline; whatever prevents that becomes the problem."""
     found = compare_runs(base, new, thresholds=thresholds, with_p=False)
-    problem = None
+    return as_baseline(found, thresholds, name=name, numbers=numbers)
+
+
+def as_baseline(
+    found: RunComparison, thresholds: Thresholds, *, name: str, numbers: RunNumbers | None = None
+) -> Baseline:
+    """Compute the differences that decide a gate from a comparison."""
+    base, new, problem = found.base, found.new, None
     if not found.comparable:
         problem = f"not comparable with the baseline: {found.comparability.sentence()}"
     pairing = found.comparison.pairing

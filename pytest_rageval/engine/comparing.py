@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from pytest_rageval.analysis.compare.metrics import ComparisonSettings, compare_groups
 from pytest_rageval.analysis.gate.differences import margins
-from pytest_rageval.analysis.two_runs import RunComparison, compare_runs, compare_with_baseline
+from pytest_rageval.analysis.two_runs import RunComparison, as_baseline, compare_runs
 from pytest_rageval.engine.finish import EndedRun
 from pytest_rageval.report.text.comparison import ComparisonView
 from pytest_rageval.values.gate import CheckResult, needs_baseline
@@ -24,8 +24,12 @@ def compare_stored(base: StoredRun, gate: EndedRun, *, ignore_invariants: bool) 
     found = compare_runs(
         base, gate.run, thresholds=gate.thresholds, ignore_invariants=ignore_invariants
     )
-    # For runs that are not comparable, each check says why it is not decided.
-    checks = regression_checks(gate, found) if found.comparable or found.ignored else ()
+    # A check is decided over the cases that are comparable, whatever else is compared. For runs
+    # that are not, each says why it is not decided.
+    strict = found
+    if ignore_invariants:
+        strict = compare_runs(base, gate.run, thresholds=gate.thresholds, with_p=False)
+    checks = regression_checks(gate, strict) if found.comparable or found.ignored else ()
     notes = []
     if base.folder == gate.run.folder:
         notes.append("both names are of one run")
@@ -53,13 +57,19 @@ def compare_stored(base: StoredRun, gate: EndedRun, *, ignore_invariants: bool) 
 
 
 def regression_checks(gate: EndedRun, found: RunComparison) -> tuple[CheckResult, ...]:
-    """Decide only the checks against a baseline."""
+    """Decide only the checks against a baseline.
+
+    Args:
+        gate: the later run, with the gate of the project.
+        found: its comparison with the baseline, with no invariant ignored.
+    """
     checks = tuple(check for check in gate.thresholds.checks if needs_baseline(check))
     if not checks:
         return ()
     only = replace(gate, thresholds=replace(gate.thresholds, checks=checks))
-    numbers, name = only.numbers(), found.base.run_id
-    baseline = compare_with_baseline(
-        found.base, found.new, only.thresholds, name=name, numbers=numbers
-    )
+    # Differences of cases need no figure of the whole run.
+    of_cases = all(one.metric in found.registry.cases for one in checks)
+    counted = replace(only.run, records=()) if of_cases else only.run
+    numbers = replace(only, run=counted).numbers()
+    baseline = as_baseline(found, only.thresholds, name=found.base.run_id, numbers=numbers)
     return only.decide(baseline, numbers).checks

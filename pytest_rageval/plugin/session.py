@@ -16,7 +16,7 @@ from pytest_rageval.plugin.reports import (
     case_metadata,
 )
 from pytest_rageval.plugin.state import State, asks_nothing, is_xdist_controller
-from pytest_rageval.project.case_reader import without_gc
+from pytest_rageval.support.process import without_gc
 from pytest_rageval.values.errors import ConfigError, StorageError
 
 

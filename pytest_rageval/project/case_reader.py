@@ -7,11 +7,9 @@ rules between them are in ``case_fields``.
 from __future__ import annotations
 
 import dataclasses
-import gc
 import hashlib
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
@@ -35,6 +33,7 @@ from pytest_rageval.support.jsonl import (
     open_lines,
     repeated_id,
 )
+from pytest_rageval.support.process import without_gc
 from pytest_rageval.support.text import clean
 from pytest_rageval.values.case import Anchor, AnswerRule, Case
 from pytest_rageval.values.errors import DatasetError, Fault, faults_error
@@ -343,20 +342,3 @@ def _json_object(text: str) -> Mapping[str, Any]:
     except (ValueError, RecursionError):
         return {}
     return value if isinstance(value, dict) else {}
-
-
-@contextmanager
-def without_gc() -> Iterator[None]:
-    """Pause garbage collection while many objects are made that are all kept.
-
-    Python collects after a number of new objects, over all existing ones: with 100,000 cases that
-    takes longer than creating them.
-    """
-    if not gc.isenabled():
-        yield
-        return
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()

@@ -15,6 +15,7 @@ from pytest_rageval.project.settings import load_settings
 from pytest_rageval.runs.metrics_document import with_groups
 from pytest_rageval.runs.store import RESULTS, SECTIONS, read_json, read_records, resolve_run
 from pytest_rageval.runs.tags import tags_by_run
+from pytest_rageval.support.process import without_gc
 from pytest_rageval.support.text import counted, first_of
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.errors import StorageError
@@ -50,10 +51,11 @@ def read_run(folder: Path, *, tags: tuple[str, ...] = ()) -> StoredRun:
     Raises:
         StorageError: a record cannot be read.
     """
-    run, records = read_documents(folder, tags=tags), records_of_run(folder)
-    scoring = score_settings(run.settings, reported_by(records))
-    run = replace(run, scoring=scoring)
-    return replace(run, records=tuple(settled(run, one, one.stored_case) for one in records))
+    run = read_documents(folder, tags=tags)
+    with without_gc():
+        records = records_of_run(folder)
+        run = replace(run, scoring=score_settings(run.settings, reported_by(records)))
+        return replace(run, records=tuple(settled(run, one, one.stored_case) for one in records))
 
 
 def read_compared(folder: Path, results_dir: Path) -> StoredRun:

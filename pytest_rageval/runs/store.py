@@ -186,8 +186,13 @@ def write_document(folder: Path, name: str, document: Mapping[str, Any]) -> Path
     return write_text_document(folder, name, text + "\n")
 
 
-def write_text_document(folder: Path, name: str, text: str) -> Path:
+def write_text_document(folder: Path, name: str, text: str | Iterable[str]) -> Path:
     """Write a text (UTF-8) into the folder of a run atomically and return its path.
+
+    Args:
+        folder: of the run.
+        name: of the file.
+        text: as a whole or in pieces, which are never in memory together.
 
     Raises:
         ValueError: the name is not a plain file name.
@@ -197,7 +202,7 @@ def write_text_document(folder: Path, name: str, text: str) -> Path:
     if target.parent != folder:
         raise ValueError(f"name: got {name!r}, expected a plain file name")
     try:
-        write_file(target, _encode(text))
+        write_file(target, map(_encode, (text,) if isinstance(text, str) else text))
     except OSError as error:
         raise StorageError(f"{target}: cannot be written: {error.strerror}") from error
     return target

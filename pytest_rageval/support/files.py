@@ -80,13 +80,13 @@ class Lock:
         self.close()
 
 
-def write_file(path: Path, content: bytes) -> None:
+def write_file(path: Path, content: bytes | Iterable[bytes]) -> None:
     """Replace a file atomically: readers see the old or the new content.
 
     Raises:
         OSError: it cannot be written.
     """
-    with written_beside(path, [content]) as beside:
+    with written_beside(path, (content,) if isinstance(content, bytes) else content) as beside:
         os.replace(beside, path)
 
 

@@ -65,6 +65,12 @@ class CaseGroup:
         """The case's failure stage over its repeats."""
         return stage_of_repeats((record_outcome(r), r.failure_stage) for r in self.records)
 
+    def mean(self, key: str) -> float | None:
+        """The mean of the case's scored repeats; None: none was scored."""
+        if len(self.records) == 1:  # nearly always, and a comparison asks for every metric
+            return self.records[0].metrics.get(key)
+        return fmean([v for r in self.records if (v := r.metrics.get(key)) is not None])
+
     def value(self, key: str) -> CaseValue:
         """The mean of the case's scored repeats; an error if none was scored and one erred."""
         values = [v for r in self.records if (v := r.metrics.get(key)) is not None]

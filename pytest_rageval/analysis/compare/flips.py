@@ -281,7 +281,7 @@ def _changes(base: CaseGroup, new: CaseGroup, keys: Collection[str] | None) -> I
     for key in FLIP_METRICS:
         if keys is not None and key not in keys:
             continue
-        one, other = base.value(key).value, new.value(key).value
+        one, other = base.mean(key), new.mean(key)
         if one is None or other is None or abs(other - one) <= TOLERANCE:
             continue
         better = (other > one) == (BUILT_IN.cases[key].direction == "higher")

@@ -28,6 +28,7 @@ from pytest_rageval.analysis.compare.pairs import (
 )
 from pytest_rageval.analysis.stats.intervals import fmean
 from pytest_rageval.analysis.stats.paired import holm, mcnemar, minimum_detectable_effect, sign_flip
+from pytest_rageval.analysis.trust.judge import SpotCheck
 from pytest_rageval.analysis.trust.reliability import summarise_spot_checks
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.registry import MetricInfo, Registry
@@ -85,6 +86,8 @@ class MetricChange:
     """Differences below it do not matter."""
     mde: float | None
     """Smallest difference that this number of cases detects with 80 % power."""
+    equal: bool
+    """Whether there are pairs and each has equal values."""
     verdict: Verdict
     noise: JudgeNoise | None = None
     """Of a judged metric with repeats or a second judge."""
@@ -135,9 +138,9 @@ class Comparison:
     @property
     def no_difference(self) -> bool:
         """Whether every score of every pair is equal in both runs."""
-        values = [paired_values(self.pairing.pairs, key) for key in self.metrics]
-        one_sided = any(one.n_base_only or one.n_new_only for one in values)
-        return any(one.n for one in values) and not one_sided and all(v.equal for v in values)
+        found = self.metrics.values()
+        one_sided = any(one.n_base_only or one.n_new_only for one in found)
+        return bool(found) and not one_sided and all(one.equal for one in found)
 
     @property
     def unscored(self) -> str:
@@ -238,6 +241,7 @@ def _change(
         clusters=_clusters(values),
         margin=margin,
         mde=minimum_detectable_effect(bounds.detectable_se, confidence=confidence),
+        equal=values.equal,
         verdict=verdict(
             bounds.low, bounds.high, margin=margin, direction=info.direction, equal=values.equal
         ),
@@ -249,7 +253,9 @@ def compare_metrics(
     pairs: Sequence[CasePair], settings: ComparisonSettings
 ) -> dict[str, MetricChange]:
     """Compare every metric that either side scored."""
-    records = [group.records for pair in pairs for group in (pair.base, pair.new)]
+    cases = [group.records for pair in pairs for group in (pair.base, pair.new)]
+    checks = summarise_spot_checks(record for repeats in cases for record in repeats)
+    repeated = [repeats for repeats in cases if len(repeats) > 1]
     found: dict[str, MetricChange] = {}
     known: dict[tuple[object, ...], float | None] = {}
     for key, info in settings.registry.cases.items():
@@ -266,7 +272,7 @@ def compare_metrics(
             if same not in known:
                 known[same] = two_sided_p(values, binary=binary)
             p = known[same]
-        noise = judge_noise(records, key) if info.judged else None
+        noise = judge_noise(repeated, checks.get(key), key) if info.judged else None
         found[key] = _change(info, values, settings, p, noise)
     return _with_holm(found)
 
@@ -375,14 +381,16 @@ class JudgeNoise:
     """Cases, of either run, with two scored repeats or more."""
 
 
-def judge_noise(cases: Sequence[Sequence[CaseRecord]], key: str) -> JudgeNoise | None:
+def judge_noise(
+    cases: Sequence[Sequence[CaseRecord]], checked: SpotCheck | None, key: str
+) -> JudgeNoise | None:
     """Sum up the noise of a judged metric; None: neither repeats nor a second judge.
 
     Args:
-        cases: the repeats of each case and run.
+        cases: the repeats of each case and run that was asked several times.
+        checked: by the second judge; None: there was none.
         key: a judged metric.
     """
-    checked = summarise_spot_checks(r for repeats in cases for r in repeats).get(key)
     rate = None if checked is None else checked.disagreement_rate
     spreads = [s for repeats in cases if (s := _variance(repeats, key)) is not None]
     within = fmean(spreads)

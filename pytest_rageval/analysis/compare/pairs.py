@@ -114,16 +114,17 @@ def paired_values(pairs: Iterable[CasePair], key: str) -> PairedValues:
     ids: list[str] = []
     repeated, lost = False, [0, 0]
     for pair in pairs:
-        one, other = pair.base.value(key), pair.new.value(key)
-        if one.value is not None and other.value is not None:
-            base.append(one.value)
-            new.append(other.value)
-            clusters.append(other.cluster)
-            ids.append(other.case_id)
-            repeated = repeated or one.repeats > 1 or other.repeats > 1
+        one, other = pair.base.mean(key), pair.new.mean(key)
+        if one is not None and other is not None:
+            base.append(one)
+            new.append(other)
+            first = pair.new.first
+            clusters.append(first.cluster)
+            ids.append(first.name)
+            repeated = repeated or len(pair.base.records) > 1 or len(pair.new.records) > 1
         else:
-            lost[0] += one.value is not None
-            lost[1] += other.value is not None
+            lost[0] += one is not None
+            lost[1] += other is not None
     return PairedValues(
         base=tuple(base),
         new=tuple(new),

@@ -54,7 +54,8 @@ def command(
     target = output or stored.folder / REPORT
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(page, encoding="utf-8", newline="\n")
+        with target.open("w", encoding="utf-8", newline="\n") as file:
+            file.writelines(page)
     except OSError as error:
         raise CommandError(f"{target}: cannot be written: {error.strerror}") from error
     click.echo(str(target))

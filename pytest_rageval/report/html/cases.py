@@ -6,7 +6,7 @@ import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from types import MappingProxyType
 from typing import Final
 from urllib.parse import quote
@@ -77,13 +77,13 @@ def view_cases(
         shown = everything or record.outcome != "passed" or bool(flip)
         row = _row(record, anchors[case_key(record)], columns, repeated, flip, options)
         if shown:
-            row = replace(row, detail=view_detail(record, run, before, options))
+            row = replace(row, make_detail=partial(view_detail, record, run, before, options))
         rows.append(row)
     return CasesView(
         columns=columns,
         rows=tuple(rows),
         anchors=anchors,
-        n_hidden=sum(row.detail is None for row in rows),
+        n_hidden=sum(row.make_detail is None for row in rows),
     )
 
 
@@ -128,7 +128,7 @@ def _row(
         cells=tuple(_cell(record.metrics.get(key)) for key in columns),
         ms=("-", "") if total is None else (format_value(total, "ms"), f"{total:.3f}"),
         question=None if options.redact else shortened(record.question, _TEXT_CHARS),
-        detail=None,
+        make_detail=None,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -56,8 +57,8 @@ def read_history(folder: Path, *, limit: int = _HISTORY) -> tuple[StoredRun, ...
 
 def report_page(
     run: StoredRun, *, baseline: StoredRun | None = None, options: ReportOptions | None = None
-) -> str:
-    """Return the page of a run, with the trend of its results folder."""
+) -> Iterator[str]:
+    """Yield the page of a run in pieces, with the trend of its results folder."""
     compared = None if baseline is None else compare_runs(baseline, run)
     history = read_history(run.folder)
     view = view_report(with_metrics(run), baseline=compared, history=history, options=options)

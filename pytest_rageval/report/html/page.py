@@ -1,4 +1,4 @@
-"""The page as one string: no request, no style or handler of its own in any attribute.
+"""The page as text, piece by piece: no request, no style or handler of its own in any attribute.
 
 Chunks and answers are made into markup here, as a page holds thousands; the rest is a template.
 """
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
 _TEMPLATES: Final = Path(__file__).parent / "templates"
 
 
-def render_report(view: ReportView) -> str:
-    """Render the page.
+def render_report(view: ReportView) -> Iterator[str]:
+    """Yield the page in pieces, so that neither it nor the details of all cases are in memory.
 
     Every text is escaped and its hidden characters are made visible, in all fields.
     """
     style, script = page_asset(_TEMPLATES, "style.css"), page_asset(_TEMPLATES, "script.js")
     template = page_environment(_TEMPLATES).get_template("page.html.j2")
     policy = content_policy(style=style, script=script)
-    return template.render(view=view, style=style, script=script, policy=policy)
+    return template.generate(view=view, style=style, script=script, policy=policy)
 
 
 def content_policy(*, style: str, script: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -225,8 +225,13 @@ class CaseRow:
     """Text and sort value of each metric column."""
     ms: tuple[str, str]
     question: str | None
-    detail: CaseDetail | None
+    make_detail: Callable[[], CaseDetail] | None
     """None: left out, with a note on the page."""
+
+    @property
+    def detail(self) -> CaseDetail | None:
+        """The details, made anew by each call: those of a whole run are never held at once."""
+        return None if self.make_detail is None else self.make_detail()
 
 
 CaseKey = tuple[str, str, int]

@@ -158,7 +158,8 @@ def page(
     options: ReportOptions | None = None,
 ) -> str:
     held = None if baseline is None else against(baseline, files)
-    return render_report(view_report(files, baseline=held, history=history, options=options))
+    view = view_report(files, baseline=held, history=history, options=options)
+    return "".join(render_report(view))
 
 
 def hostile_record(text: str, number: int) -> CaseRecord:

@@ -5,8 +5,10 @@ from typing import Any
 
 import pytest
 
-from pytest_rageval.report.html.cases import case_anchors, view_cases
+from pytest_rageval.report.html.cases import case_anchors, view_cases, view_detail
+from pytest_rageval.report.html.page import render_report
 from pytest_rageval.report.html.values import CaseDetail, CaseRow, ReportOptions
+from pytest_rageval.report.html.view import view_report
 from pytest_rageval.values.case import Anchor
 from pytest_rageval.values.record import CaseRecord
 from tests.build.records import changed
@@ -172,3 +174,20 @@ def test_steps_are_given_for_what_missed() -> None:
 
     assert any("gold [0]" in step for step in found.steps)
     assert detail(passed("a")).steps == ()
+
+
+def test_the_page_comes_in_pieces_and_makes_details_when_it_reaches_their_case(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made: list[str] = []
+
+    def counted(record: CaseRecord, *given: Any) -> CaseDetail:
+        made.append(record.case_id)
+        return view_detail(record, *given)
+
+    monkeypatch.setattr("pytest_rageval.report.html.cases.view_detail", counted)
+    pieces = render_report(view_report(run([passed("a"), passed("b"), passed("c")])))
+
+    before = {piece: [*made] for piece in pieces if piece in {"case-a", "case-b", "case-c"}}
+
+    assert before == {"case-a": [], "case-b": ["a"], "case-c": ["a", "b"]}
