@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sqlite3
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
@@ -17,9 +18,9 @@ from pytest_rageval.values.errors import ConfigError, StorageError
 
 if TYPE_CHECKING:
     from sqlalchemy import URL, Connection, Engine, MetaData, Table
-    from sqlalchemy.exc import DBAPIError
 
 IN_MEMORY: Final = ":memory:"
+_FILE_URL: Final = "sqlite:///"
 _GITIGNORE: Final = "# Made by pytest-rageval; this folder can be deleted at any time.\n*\n"
 _BROKEN: Final = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 _CONNECT_S: Final = 5
@@ -30,71 +31,76 @@ _DEAD_MS: Final = 10_000
 
 @dataclass(frozen=True, kw_only=True)
 class Place:
-    """A database: its URL, its name in messages, and its errors."""
+    """A database: its address, its name in messages, and its errors.
 
-    url: URL
+    SQLAlchemy is imported for PostgreSQL, and for an engine.
+    """
 
-    @cached_property
-    def file(self) -> Path | None:
-        """The file of an SQLite URL; None: without a file, such as in memory."""
-        if not self.is_sqlite or self.url.database in (None, "", IN_MEMORY):
-            return None
-        return Path(str(self.url.database))
+    file: Path | None = None
+    """File of SQLite; None: in memory, or PostgreSQL."""
+    url: URL | None = None
+    """URL of PostgreSQL; None: SQLite."""
 
     @cached_property
     def shown(self) -> str:
         """The file, or the URL without credentials and query."""
+        url = self.url
+        if url is None:
+            return "sqlite://" if self.file is None else str(self.file)
         from sqlalchemy import URL
 
-        if self.file is not None:
-            return str(self.file)
-        url = self.url
         bare = URL.create(url.drivername, host=url.host, port=url.port, database=url.database)
         return bare.render_as_string()
 
     @property
     def is_sqlite(self) -> bool:
         """Whether it is SQLite; else it is PostgreSQL."""
-        return self.url.get_backend_name() == "sqlite"
+        return self.url is None
 
     def engine(self, *, patience_s: float, write: bool = True, **options: Any) -> Engine:
         """Make an engine without a pool of connections.
 
         Args:
-            patience_s: maximum wait of SQLite for other writers, in seconds.
-            write: whether to write an SQLite file; otherwise it may be read-only, or missing, which
-                counts as empty.
+            patience_s: as of ``connect_file``.
+            write: as of ``connect_file``.
             options: further options of ``create_engine``.
         """
-        from sqlalchemy import create_engine, event
+        from sqlalchemy import create_engine
         from sqlalchemy.pool import NullPool
 
         options = {"poolclass": NullPool, "hide_parameters": True, **options}
         url = self.url
-        if not self.is_sqlite:
-            wanted = {
-                "connect_timeout": _CONNECT_S,
-                "tcp_user_timeout": _DEAD_MS,
-                # Prepared statements do not outlive a transaction behind a connection pooler.
-                "prepare_threshold": None,
-            }
-            known = wanted if url.get_driver_name() == "psycopg" else {}
-            arguments = {key: value for key, value in known.items() if key not in url.query}
-            return create_engine(url, connect_args=arguments, **options)
-        if not write:
-            return create_engine(
-                url, creator=lambda: _connect_to_read(self.file, patience_s), **options
-            )
-        # The driver must not begin transactions: it would do so at the first change, too late for
-        # reads that belong to the transaction.
-        options["connect_args"] = {
-            "timeout": patience_s,
-            "check_same_thread": False,
-            "isolation_level": None,
+        if url is None:
+            made = partial(self.connect_file, patience_s=patience_s, write=write)
+            return create_engine("sqlite://", creator=made, **options)
+        wanted = {
+            "connect_timeout": _CONNECT_S,
+            "tcp_user_timeout": _DEAD_MS,
+            # Prepared statements do not outlive a transaction behind a connection pooler.
+            "prepare_threshold": None,
         }
-        engine = create_engine(url, **options)
-        event.listen(engine, "connect", lambda driver, _: _turn_on_wal(driver, patience_s))
-        return engine
+        known = wanted if url.get_driver_name() == "psycopg" else {}
+        arguments = {key: value for key, value in known.items() if key not in url.query}
+        return create_engine(url, connect_args=arguments, **options)
+
+    def connect_file(self, *, patience_s: float, write: bool = True) -> sqlite3.Connection:
+        """Open SQLite for any thread; transactions are the caller's.
+
+        Args:
+            patience_s: maximum wait for other writers, in seconds.
+            write: whether to write the file; otherwise it may be read-only, or missing, which
+                counts as empty.
+        """
+        if not write:
+            return _connect_to_read(self.file, patience_s)
+        name = IN_MEMORY if self.file is None else str(self.file)
+        connection = _open_sqlite(name, patience_s)
+        try:
+            _turn_on_wal(connection, patience_s)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
 
     def make_folder(self, file: Path) -> None:
         """Create the folder of a file; a new or empty one gets a ``.gitignore``.
@@ -119,22 +125,20 @@ class Place:
         Raises:
             StorageError: the block raised an error of the database.
         """
-        from sqlalchemy.exc import DBAPIError, SQLAlchemyError
-
         try:
             yield
-        except DBAPIError as error:
+        except Exception as error:
+            if driver_error(error) is None:
+                raise
             advice = f"; {if_broken}" if is_broken(error) else ""
             raise StorageError(f"{self.shown}: {self.reason(error)}{advice}") from error
-        except SQLAlchemyError as error:
-            raise StorageError(f"{self.shown}: {self._first_line(error)}") from error
 
-    def reason(self, error: DBAPIError) -> str:
+    def reason(self, error: BaseException | None) -> str:
         """Return the first line of a driver's message, without the passwords of the URL."""
-        return self._first_line(error.orig)
-
-    def _first_line(self, error: BaseException | None) -> str:
+        error = driver_error(error) or error
         lines = str(error).strip().splitlines() or [type(error).__name__]
+        if self.url is None:
+            return lines[0]
         hidden = [self.url.password or ""]
         for name, value in self.url.query.items():
             if "password" in name:
@@ -155,22 +159,32 @@ def parse_place(url_or_path: str | Path, *, what: str, examples: str) -> Place:
     Raises:
         ConfigError: the URL cannot be read, is of another kind, or its driver is missing.
     """
-    from sqlalchemy import URL, make_url
+    text = str(url_or_path)
+    if isinstance(url_or_path, Path) or "://" not in text:
+        return _sqlite_place(text)
+    if text.startswith(_FILE_URL) and "?" not in text:
+        return _sqlite_place(text.removeprefix(_FILE_URL))
+
+    from sqlalchemy import make_url
     from sqlalchemy.exc import ArgumentError
 
-    if isinstance(url_or_path, Path) or "://" not in url_or_path:
-        return Place(url=URL.create("sqlite", database=str(url_or_path)))
     try:
-        url = make_url(url_or_path)
+        url = make_url(text)
     except (ArgumentError, ValueError):
         # The text is not shown, since it may contain a password anywhere.
         raise ConfigError(f"{what}: got a URL that cannot be read, expected {examples}") from None
     if url.drivername in ("postgres", "postgresql"):
         url = url.set(drivername="postgresql+psycopg")
-    if url.get_backend_name() not in ("sqlite", "postgresql"):
+    if url.get_backend_name() == "sqlite":
+        return _sqlite_place(url.database)
+    if url.get_backend_name() != "postgresql":
         raise ConfigError(f"{what}: got a URL of {url.drivername!r}, expected {examples}")
     _check_driver(url, what, examples)
     return Place(url=url)
+
+
+def _sqlite_place(name: str | None) -> Place:
+    return Place(file=None if name in (None, "", IN_MEMORY) else Path(str(name)))
 
 
 def _check_driver(url: URL, what: str, examples: str) -> None:
@@ -202,13 +216,24 @@ def connect(engine: Engine, prepare: Callable[[Connection], None]) -> Connection
     return connection
 
 
-def sqlite_code(error: DBAPIError) -> int | None:
+def driver_error(error: BaseException | None) -> BaseException | None:
+    """Return a database driver's error, without SQLAlchemy's around it; None: another error."""
+    if isinstance(error, sqlite3.Error):
+        return error
+    library = sys.modules.get("sqlalchemy.exc")  # not imported: none of its errors
+    if library is None or not isinstance(error, library.SQLAlchemyError):
+        return None
+    original: BaseException | None = getattr(error, "orig", None)
+    return original or error
+
+
+def sqlite_code(error: BaseException | None) -> int | None:
     """Return SQLite's primary result code; None: not an error of SQLite."""
-    code = getattr(error.orig, "sqlite_errorcode", None)
+    code = getattr(driver_error(error), "sqlite_errorcode", None)
     return None if code is None else code & 0xFF
 
 
-def is_broken(error: DBAPIError) -> bool:
+def is_broken(error: BaseException | None) -> bool:
     """Return whether an SQLite file is damaged, or not a database."""
     return sqlite_code(error) in _BROKEN
 
@@ -247,9 +272,7 @@ def _connect_to_read(file: Path | None, patience_s: float) -> sqlite3.Connection
         uris = [f"{name}?mode={mode}" for mode in ("rw", "ro", "ro&immutable=1")]
     failure: sqlite3.OperationalError | None = None
     for uri in uris:
-        connection = sqlite3.connect(
-            uri, uri=True, timeout=patience_s, check_same_thread=False, isolation_level=None
-        )
+        connection = _open_sqlite(uri, patience_s, uri=True)
         try:
             connection.execute("SELECT count(*) FROM sqlite_master").close()
             return connection
@@ -260,7 +283,19 @@ def _connect_to_read(file: Path | None, patience_s: float) -> sqlite3.Connection
     raise failure
 
 
-def _turn_on_wal(driver: Any, patience_s: float) -> None:
+def _open_sqlite(name: str, patience_s: float, *, uri: bool = False) -> sqlite3.Connection:
+    # The driver must not begin transactions: it would do so at the first change, too late for
+    # reads that belong to the transaction.
+    return sqlite3.connect(
+        name,
+        uri=uri,
+        timeout=patience_s,
+        check_same_thread=False,
+        isolation_level=None,
+    )
+
+
+def _turn_on_wal(driver: sqlite3.Connection, patience_s: float) -> None:
     """Allow concurrent readers and a writer.
 
     Without a sync at each commit a power failure may lose the last changes, but not the file.

@@ -4,25 +4,32 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
+import os
 import re
 import threading
 import time
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, Self
 
-from pytest_rageval.judges.cache.database import Database, prepare, statements
+from pytest_rageval.judges.cache import database as sql
 from pytest_rageval.support.http.address import without_query_secrets, without_secrets
 from pytest_rageval.values.errors import StorageError
 
 MAX_DOCUMENT_BYTES: Final = 1_000_000
+FLUSH_S: Final = 0.5
+"""Longest time in seconds that a verdict is in memory alone."""
+_MAX_PENDING: Final = 64
+"""Verdicts that are written in one transaction."""
 _DAY_S: Final = 86_400
 """A use is noted at most once a day: a run with 2,000 hits should not write 2,000 times."""
 _MAX_USED: Final = 500
-"""Uses that are noted in one statement."""
+"""Uses that are noted in one transaction."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +49,9 @@ class CacheStats:
 class JudgeCache:
     """Verdicts that the processes and threads of many runs share; usable as a context manager.
 
-    A file that cannot be written is still read, and sets ``warning``.
+    A verdict is written at once, or with those of the next ``FLUSH_S`` if one was written a moment
+    ago; this process sees it in any case. A file that cannot be written is still read, and sets
+    ``warning``.
 
     Args:
         url_or_path: path of an SQLite file, whose folder is made where it is missing, or an
@@ -55,11 +64,17 @@ class JudgeCache:
     """
 
     def __init__(self, url_or_path: str | Path, *, clock: Callable[[], float] = time.time) -> None:
-        self._database = Database(url_or_path, prepare)
-        self._sql = statements("sqlite" if self._database.is_sqlite else "postgresql")
+        self._database = sql.Database(url_or_path)
         self._clock = clock
-        self._lock = threading.Lock()
+        self._pending: dict[str, dict[str, Any]] = {}
         self._used: set[str] = set()
+        self._written_s = -math.inf
+        self._begin()
+
+    def _begin(self) -> None:
+        self._pid = os.getpid()
+        self._lock = threading.RLock()
+        self._timer: threading.Timer | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -83,8 +98,11 @@ class JudgeCache:
         return self._database.warning
 
     def close(self) -> None:
-        """Note the last uses and close the database; a second call does nothing."""
-        with suppress(StorageError):
+        """Write what is pending and close the database; a second call does nothing."""
+        with self._held(), suppress(StorageError):
+            if self._timer is not None:
+                self._timer.cancel()
+            self.flush()
             self._note_uses()
         self._database.close()
 
@@ -96,10 +114,12 @@ class JudgeCache:
         Raises:
             StorageError: the database cannot be read, or the cache is closed.
         """
-        row = self._database.look_up(self._sql.get, key)
-        if row is None:
+        if (pending := self._pending.get(key)) is not None:
+            text, used_at = pending["document"], pending["used_at"]
+        elif rows := self._database.read(sql.GET, key=key):
+            text, used_at = rows[0]
+        else:
             return None
-        text, used_at = row
         if self._clock() - used_at >= _DAY_S:
             self._note_use(key)
         return self._document(key, text)
@@ -113,27 +133,76 @@ class JudgeCache:
             identity: identity of the judge, to prune by; credentials in a URL are removed.
 
         Returns:
-            Whether it was kept. Documents above ``MAX_DOCUMENT_BYTES`` are not, nor are any if the
-            database cannot be written; both set ``warning``.
+            Whether it was kept, or will be. Documents above ``MAX_DOCUMENT_BYTES`` are not, nor are
+            any if the database cannot be written; both set ``warning``.
 
         Raises:
             ValueError: the document contains a value that is not JSON, such as NaN.
             StorageError: the file is broken, or the cache is closed.
         """
-        now = int(self._clock())
-        judge = encode(public_identity(identity))
-        values = {"key": key, "identity": judge, "created_at": now, "used_at": now}
-        return self._put(self._sql.put, values, document)
+        text = self._text(document)
+        if text is None:
+            return False
+        row = {
+            "key": key,
+            "identity": _encoded_identity(identity),
+            "document": text,
+            "used_at": int(self._clock()),
+        }
+        with self._held():
+            self._database.check_open()
+            if not self._database.writable:
+                return False
+            self._pending[key] = row
+            late = time.monotonic() - self._written_s >= FLUSH_S
+            if late or len(self._pending) >= _MAX_PENDING:
+                return self.flush()
+            if self._timer is None:
+                self._timer = threading.Timer(FLUSH_S, self._flush_late)
+                self._timer.daemon = True
+                self._timer.start()
+            return True
+
+    def flush(self) -> bool:
+        """Write the pending verdicts; return whether they were kept.
+
+        Raises:
+            StorageError: the file is broken.
+        """
+        with self._held():
+            # Sorted, so that two processes lock the rows of PostgreSQL in the same order.
+            rows = [self._pending[key] for key in sorted(self._pending)]
+            kept = not rows or self._database.keep(sql.PUT, *rows)
+            self._pending.clear()
+            self._written_s = time.monotonic()
+            return kept
+
+    def _flush_late(self) -> None:
+        with self._held(), suppress(StorageError):  # raised again by the next verdict
+            self._timer = None
+            self.flush()
+
+    @contextmanager
+    def _held(self) -> Iterator[None]:
+        if os.getpid() != self._pid:
+            # A child of a fork: a thread of the parent may hold the lock, and the timer is gone.
+            self._begin()
+        with self._lock:
+            yield
 
     def get_level(self, endpoint: str, model: str) -> dict[str, Any] | None:
         """Return the form of request that an endpoint and model accept; see ``get``."""
         key = level_key(endpoint, model)
-        row = self._database.look_up(self._sql.get_level, key)
-        return None if row is None else self._document(key, row[0])
+        rows = self._database.read(sql.GET_LEVEL, key=key)
+        return self._document(key, rows[0][0]) if rows else None
 
     def put_level(self, endpoint: str, model: str, document: Mapping[str, Any]) -> bool:
         """Store the form of request that an endpoint and model accept; see ``put``."""
-        return self._put(self._sql.put_level, {"key": level_key(endpoint, model)}, document)
+        text = self._text(document)
+        if text is None:
+            return False
+        row = {"key": level_key(endpoint, model), "document": text}
+        return self._database.keep(sql.PUT_LEVEL, row)
 
     def _document(self, key: str, text: str) -> dict[str, Any] | None:
         try:
@@ -146,31 +215,29 @@ class JudgeCache:
         self._database.warn(f"entry {key[:12]}: no JSON object, asked again")
         return None
 
-    def _put(self, statement: Any, values: dict[str, Any], document: Mapping[str, Any]) -> bool:
+    def _text(self, document: Mapping[str, Any]) -> str | None:
         text = encode(dict(document))
-        if len(text) > MAX_DOCUMENT_BYTES:
-            self._database.warn(f"a verdict of {len(text):,} bytes is too long to be kept")
-            return False
-        return self._database.keep(statement, {**values, "document": text})
+        if len(text) <= MAX_DOCUMENT_BYTES:
+            return text
+        self._database.warn(f"a verdict of {len(text):,} bytes is too long to be kept")
+        return None
 
     # --- maintenance ----------------------------------------------------------------------
 
     def _note_use(self, key: str) -> None:
-        with self._lock:
+        with self._held():
             self._used.add(key)
-            full = len(self._used) >= _MAX_USED
-        if full:
-            # Another process may be writing for a long time; only an age is lost.
-            with suppress(StorageError):
-                self._note_uses()
+            if len(self._used) >= _MAX_USED:
+                # Another process may be writing for a long time; only an age is lost.
+                with suppress(StorageError):
+                    self._note_uses()
 
     def _note_uses(self) -> None:
-        with self._lock:
-            # Sorted, so that two processes lock the rows of PostgreSQL in the same order.
+        with self._held():
             used, self._used = sorted(self._used), set()
-        if used and self._database.writable:
-            values = {"keys": used, "now": int(self._clock())}
-            self._database.change(self._sql.note_uses, values)
+            if used and self._database.writable:
+                now = int(self._clock())
+                self._database.change(sql.NOTE_USE, *({"key": key, "now": now} for key in used))
 
     def prune(
         self,
@@ -196,18 +263,20 @@ class JudgeCache:
             raise ValueError(f"prune: got {older_than}, {max_entries}, expected 0 or more")
         if self.read_only:
             raise StorageError(self.warning or f"{self.shown}: cannot be written")
+        self.flush()
         self._note_uses()
-        judge = None if identity is None else encode(public_identity(identity))
+        judge = None if identity is None else _encoded_identity(identity)
         gone = 0
         if older_than is not None or max_entries is None:
             age = older_than or timedelta()
             before = None if older_than is None else int(self._clock() - age.total_seconds())
-            gone += self._database.change(self._sql.delete(judge, before))
+            gone += self._database.change(sql.DELETE, {"identity": judge, "before": before})
         if max_entries is not None:
-            gone += self._database.change(self._sql.delete_but(judge, max_entries))
+            values = {"identity": judge, "n": max_entries}
+            gone += self._database.change(sql.DELETE_REST, values)
         if gone and self._database.is_sqlite:
             with suppress(StorageError):
-                self._database.change(self._sql.shrink)
+                self._database.change(sql.SHRINK, {})
         return gone
 
     def stats(self) -> CacheStats:
@@ -217,14 +286,15 @@ class JudgeCache:
             StorageError: the database cannot be read.
         """
         with suppress(StorageError):
+            self.flush()
             self._note_uses()
-        rows = self._database.read(self._sql.count)
+        rows = self._database.read(sql.COUNT)
         return CacheStats(
-            entries=sum(row.entries for row in rows),
-            document_bytes=sum(row.size for row in rows),
-            by_identity={json.loads(row.identity): row.entries for row in rows},
-            oldest_use=_time(min((row.oldest for row in rows), default=None)),
-            newest_use=_time(max((row.newest for row in rows), default=None)),
+            entries=sum(entries for _, entries, *_ in rows),
+            document_bytes=sum(size for _, _, size, *_ in rows),
+            by_identity={json.loads(identity): entries for identity, entries, *_ in rows},
+            oldest_use=_time(min((oldest for *_, oldest, _ in rows), default=None)),
+            newest_use=_time(max((newest for *_, newest in rows), default=None)),
         )
 
 
@@ -291,6 +361,12 @@ def public_identity(identity: str) -> str:
     )
 
 
+@lru_cache(maxsize=64)
+def _encoded_identity(identity: str) -> str:
+    return encode(public_identity(identity))
+
+
+@lru_cache(maxsize=64)
 def _without_credentials(text: str) -> str:
     return without_query_secrets(_USER_INFO.sub("//", text))
 

@@ -164,7 +164,7 @@ def _find_place(text: str, rootdir: Path) -> Place:
         return place
     if place.file is None:
         raise ConfigError(f"{_WHAT}: got a database in memory, expected {_EXAMPLES}")
-    return Place(url=place.url.set(database=str(rootdir / place.file)))
+    return Place(file=rootdir / place.file)
 
 
 INDEX_VERSION: Final = 4

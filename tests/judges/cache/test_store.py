@@ -262,6 +262,7 @@ def test_a_use_is_written_once_a_day_and_when_the_cache_is_closed(
     cache.get(nth(0))
     clock.now += 1
     cache.get(nth(1))
+    cache.flush()
     assert _uses(file) == [0, 0]
     cache.close()
     assert _uses(file) == [0, DAY]
@@ -273,10 +274,30 @@ def test_many_uses_are_written_before_the_cache_is_closed(
     monkeypatch.setattr(store, "_MAX_USED", 2)
     for n in range(3):
         cache.put(nth(n), {}, identity=JUDGE)
+    cache.flush()
     clock.now += 2 * DAY
     for n in range(3):
         cache.get(nth(n))
     assert _uses(file) == [0, 2 * DAY, 2 * DAY]
+
+
+# --- batches -------------------------------------------------------------------------------
+
+
+def test_verdicts_in_quick_succession_are_written_together(cache: JudgeCache, file: Path) -> None:
+    for n in range(10):
+        cache.put(nth(n), {"n": n}, identity=JUDGE)
+    assert len(_uses(file)) == 1
+    assert [cache.get(nth(n)) for n in range(10)] == [{"n": n} for n in range(10)]
+    assert cache.flush()
+    assert len(_uses(file)) == 10
+
+
+def test_closing_writes_what_is_pending(cache: JudgeCache, file: Path) -> None:
+    for n in range(10):
+        cache.put(nth(n), {"n": n}, identity=JUDGE)
+    cache.close()
+    assert len(_uses(file)) == 10
 
 
 def filled(cache: JudgeCache, clock: Clock, *, days: int = 6) -> None:
@@ -559,13 +580,28 @@ def test_a_cache_that_others_block_goes_on_without_keeping(
 
 
 def test_a_full_disk_does_not_end_a_run(cache: JudgeCache, file: Path) -> None:
-    connection = cache._database._connection
-    assert connection is not None
-    pages = connection.exec_driver_sql("PRAGMA page_count").scalar()
-    connection.exec_driver_sql(f"PRAGMA max_page_count={pages}")
+    fill_disk(cache)
     assert not cache.put(nth(0), {"x": "y" * 100_000}, identity=JUDGE)
     assert cache.warning == f"{file}: new verdicts are not kept: database or disk is full"
     assert cache.get(nth(0)) is None
+
+
+def fill_disk(cache: JudgeCache) -> None:
+    database = cache._database
+    ((pages,),) = database.read("PRAGMA page_count")
+    database.read(f"PRAGMA max_page_count={pages}")
+
+
+def test_a_disk_that_is_full_when_a_batch_is_written_does_not_end_a_run(
+    cache: JudgeCache, file: Path
+) -> None:
+    assert cache.put(nth(0), {"score": 4}, identity=JUDGE)
+    fill_disk(cache)
+    assert cache.put(nth(1), {"x": "y" * 100_000}, identity=JUDGE)
+    assert not cache.flush()
+    assert cache.warning == f"{file}: new verdicts are not kept: database or disk is full"
+    assert not cache.put(nth(2), {"score": 4}, identity=JUDGE)
+    assert [cache.get(nth(n)) for n in range(3)] == [{"score": 4}, None, None]
 
 
 # --- URLs ----------------------------------------------------------------------------------
