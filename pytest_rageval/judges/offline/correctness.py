@@ -142,19 +142,26 @@ class StatedText:
         return cls(text=text, line=_line(text), question=keys, parameters=parameters)
 
     @classmethod
-    def of_passage(
-        cls, question: str, facts: Sequence[str], passage: Passage, parameters: Parameters
-    ) -> StatedText:
-        """Read a retrieved passage, in which these key facts are looked up."""
+    def of_passages(
+        cls,
+        question: str,
+        facts: Sequence[str],
+        passages: Sequence[Passage],
+        parameters: Parameters,
+    ) -> list[StatedText]:
+        """Read retrieved passages, in which these key facts are looked up."""
         keys = question_keys(question)
         wanted = keys.union(*(content_keys(read_words(fact)) for fact in facts))
-        return cls(
-            text=passage.text,
-            line=_passage_line(passage.text),
-            question=keys,
-            parameters=parameters,
-            index=read_context((passage,), wanted),
-        )
+        return [
+            cls(
+                text=passage.text,
+                line=_passage_line(passage.text),
+                question=keys,
+                parameters=parameters,
+                index=read_context((passage,), wanted),
+            )
+            for passage in passages
+        ]
 
     def support(self, words: Sequence[Word]) -> tuple[Support | None, ContextIndex]:
         """Look words up; the index holds them and those of the question."""

@@ -33,10 +33,7 @@ def find_facts(
     question: str, facts: Sequence[str], chunks: Sequence[RetrievedChunk]
 ) -> tuple[tuple[int, ...], ...]:
     """Return for each key fact the ranks, from 1, of the chunks whose text states it."""
-    parameters = load_parameters()
-    passages = [
-        StatedText.of_passage(question, facts, _passage(chunk), parameters) for chunk in chunks
-    ]
+    passages = StatedText.of_passages(question, facts, [*map(_passage, chunks)], load_parameters())
     return tuple(
         tuple(rank for rank, passage in enumerate(passages, start=1) if passage.confirms(fact))
         for fact in facts

@@ -11,7 +11,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import Final, NamedTuple
 
@@ -97,15 +97,15 @@ def find_support(
     closest = _closest_sentences(weights, index)
     best = closest[0] if closest else None
     window: Set[str] = frozenset() if best is None else index.window(best)
-    orders = [index.order(at) for at in closest]
+    orders = [index.sentences[at].read.order for at in closest]
     new = {key: weight for key, weight in weights.items() if key not in question}
     numbers = lost_numbers(words, window)
     names = _lost_names(words, index.places.keys() | question)
-    heard = best is not None and _negates(index.sentences[best].words, weights.keys())
+    heard = best is not None and _negates(index.sentences[best].read.words, weights.keys())
     said = _negates(words, window)
     opposed = None
     if best is not None:
-        opposed = _opposed(words, window, index.sentences[best].keys, weights.keys())
+        opposed = _opposed(words, window, index.sentences[best].read.keys, weights.keys())
     coverage = _share(weights, index.places.keys())
     covered = _share(weights, window)
     sure = covered**2
@@ -230,6 +230,30 @@ _NEARBY: Final = 3
 _LABEL: Final = re.compile(r"(?:\A|\n\n)[ \t]*\[(\d{1,3})\][ \t]+")
 
 
+class Order(NamedTuple):
+    """Neighbouring words in a sentence."""
+
+    pairs: Set[tuple[str, str]]
+    """Content words at most three apart, in order."""
+    runs: Set[tuple[str, str, str]]
+    """Three words in a row, core ones included."""
+
+
+class ReadSentence:
+    """One sentence, read once for all cases whose context holds it."""
+
+    def __init__(self, words: Sequence[Word]) -> None:
+        self.words: Final = words
+        # ``content_keys`` inlined: a call costs more than a word.
+        self.keys: Final = frozenset({w[1] for w in words if w[2]})
+        """Keys of all words except core words."""
+
+    @cached_property
+    def order(self) -> Order:
+        """Its neighbouring words."""
+        return Order(_nearby_pairs(content_keys(self.words)), word_runs(self.words))
+
+
 class Sentence(NamedTuple):
     """One sentence of the context."""
 
@@ -237,9 +261,7 @@ class Sentence(NamedTuple):
     """1-based place of its passage in the request."""
     label: int
     """Number ``n`` of its citation ``[n]`` in the answer."""
-    words: Sequence[Word]
-    keys: frozenset[str]
-    """Keys of all words except core words."""
+    read: ReadSentence
     first: int
     """Index of the first sentence of its passage, often a title."""
     heading: frozenset[str]
@@ -248,16 +270,7 @@ class Sentence(NamedTuple):
     @property
     def negated(self) -> bool:
         """Whether it contains a negation."""
-        return any(word.negates for word in self.words)
-
-
-class Order(NamedTuple):
-    """Neighbouring words in a sentence."""
-
-    pairs: Set[tuple[str, str]]
-    """Content words at most three apart, in order."""
-    runs: Set[tuple[str, str, str]]
-    """Three words in a row, core ones included."""
+        return any(word.negates for word in self.read.words)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -269,28 +282,17 @@ class ContextIndex:
     sentences: list[Sentence] = field(default_factory=list)
     places: dict[str, list[int]] = field(default_factory=dict)
     """Sentences by key."""
-    orders: dict[int, Order] = field(default_factory=dict)
-    """Neighbouring words by sentence, filled on first use."""
 
     def holds(self, word: Word) -> bool:
         """Whether any sentence contains a word as written; used for few words."""
-        return any(word in sentence.words for sentence in self.sentences)
+        return any(word in sentence.read.words for sentence in self.sentences)
 
     def window(self, at: int) -> frozenset[str]:
         """Return the words of a sentence, its neighbours, and first line and heading."""
         here = self.sentences[at]
         close = range(max(here.first, at - 1), min(at + 2, len(self.sentences)))
         near = (self.sentences[i] for i in {here.first, *close})
-        return here.heading.union(*(s.keys for s in near if s.first == here.first))
-
-    def order(self, at: int) -> Order:
-        """Return the neighbouring words in a sentence; computed on first use."""
-        found = self.orders.get(at)
-        if found is None:
-            words = self.sentences[at].words
-            found = Order(_nearby_pairs(content_keys(words)), word_runs(words))
-            self.orders[at] = found
-        return found
+        return here.heading.union(*(s.read.keys for s in near if s.first == here.first))
 
 
 def read_context(passages: Sequence[Passage], vocabulary: Set[str]) -> ContextIndex:
@@ -320,20 +322,18 @@ def _read_block(
     vocabulary, found, places = index.vocabulary, index.sentences, index.places
     passage, label = where
     first = len(found)
-    for at, (words, keys) in enumerate(_read_sentences(text), start=first):
-        for key in keys & vocabulary:
+    for at, read in enumerate(_read_sentences(text), start=first):
+        for key in read.keys & vocabulary:
             if key in places:
                 places[key].append(at)
             else:
                 places[key] = [at]
-        found.append(Sentence(passage, label, words, keys, first, heading))
+        found.append(Sentence(passage, label, read, first, heading))
 
 
 @lru_cache(maxsize=512)  # questions of a run share passages, and several rubrics read each
-def _read_sentences(text: str) -> tuple[tuple[Sequence[Word], frozenset[str]], ...]:
-    read = map(read_words, sentences(text))
-    # ``content_keys`` inlined: a call costs more than a word.
-    return tuple([(words, frozenset({w[1] for w in words if w[2]})) for words in read])
+def _read_sentences(text: str) -> tuple[ReadSentence, ...]:
+    return tuple([ReadSentence(read_words(sentence)) for sentence in sentences(text)])
 
 
 def content_keys(words: Sequence[Word]) -> list[str]:

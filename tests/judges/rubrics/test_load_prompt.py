@@ -215,7 +215,7 @@ def expected_blocks(rubric: str, request: JudgeRequest) -> list[tuple[str, str]]
         blocks.append(("expected answer", reference))
     blocks.append(("answer", clean_text(request.answer)))
     if "citations" in data and cited:
-        blocks.append(("citations", "\n".join(cited)))
+        blocks.append(("citations", "\n".join(dict.fromkeys(cited))))
     return blocks
 
 
