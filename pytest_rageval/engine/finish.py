@@ -134,7 +134,7 @@ class EndedRun:
         if folder.name in {run_id, *self.parts} and folder.parent == results:
             part = "" if folder.name == run_id else "a part of "
             raise StorageError(f"run {name!r} is {part}the run that is to be compared")
-        return read_compared(folder, results)
+        return read_compared(folder, results, texts=False)
 
     def decide(self, baseline: Baseline | None, numbers: RunNumbers) -> GateResult:
         """Decide the run against thresholds.toml and a baseline."""
@@ -305,7 +305,7 @@ def open_gate(folder: Path, project: Settings, *, gates: Sequence[str] = ()) -> 
         ConfigError: thresholds.toml is wrong.
         StorageError: the run cannot be read.
     """
-    run = read_compared(folder, Path(project.rootdir) / project.results_dir)
+    run = read_compared(folder, Path(project.rootdir) / project.results_dir, texts=False)
     return gate_of(run, project, gates=gates)
 
 

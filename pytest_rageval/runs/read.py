@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,7 +13,16 @@ from pytest_rageval.project.option_values import read_option_value
 from pytest_rageval.project.options import OPTIONS
 from pytest_rageval.project.settings import load_settings
 from pytest_rageval.runs.metrics_document import with_groups
-from pytest_rageval.runs.store import RESULTS, SECTIONS, read_json, read_records, resolve_run
+from pytest_rageval.runs.slim import Slimmer
+from pytest_rageval.runs.store import (
+    RESULTS,
+    SECTIONS,
+    iterate_records,
+    read_json,
+    read_record,
+    read_records,
+    resolve_run,
+)
 from pytest_rageval.runs.tags import tags_by_run
 from pytest_rageval.support.process import without_gc
 from pytest_rageval.support.text import counted, first_of
@@ -30,36 +39,71 @@ _CONFIG_MISSING: Final = (
 )
 
 
-def open_run(name: str, environ: Mapping[str, str]) -> StoredRun:
+def open_run(name: str, environ: Mapping[str, str], *, texts: bool = True) -> StoredRun:
     """Open the run that a user named, below the results folder of the project.
 
     Args:
         name: as for ``resolve_run``.
         environ: source of settings besides ``pyproject.toml``.
+        texts: as for ``read_run``.
 
     Raises:
         ConfigError: the settings of the project are wrong.
         StorageError: no run or more than one is meant, or a record cannot be read.
     """
     configured = load_settings(Path.cwd(), flags={}, environ=environ)
-    return read_run(resolve_run(Path(configured.results_dir), name))
+    return read_run(resolve_run(Path(configured.results_dir), name), texts=texts)
 
 
-def read_run(folder: Path, *, tags: tuple[str, ...] = ()) -> StoredRun:
+def read_run(folder: Path, *, tags: tuple[str, ...] = (), texts: bool = True) -> StoredRun:
     """Read the run of a folder.
+
+    Args:
+        folder: of the run.
+        tags: its tags.
+        texts: whether its records have the texts of replies and verdicts; without them a run of any
+            length fits into memory, and its ``whole`` reads those of one record.
 
     Raises:
         StorageError: a record cannot be read.
     """
     run = read_documents(folder, tags=tags)
     with without_gc():
+        if not texts:
+            return _slim_run(run)
         records = records_of_run(folder)
         run = replace(run, scoring=score_settings(run.settings, reported_by(records)))
         return replace(run, records=tuple(settled(run, one, one.stored_case) for one in records))
 
 
-def read_compared(folder: Path, results_dir: Path) -> StoredRun:
-    """Read one of the runs of a comparison, with its tags.
+def _slim_run(run: StoredRun) -> StoredRun:
+    slim, places = Slimmer(), dict[tuple[str, str, int], int]()
+
+    def each() -> Iterator[CaseRecord]:
+        for place, record in iterate_records(run.folder):
+            places[record.file, record.name, record.repeat] = place
+            yield slim(record)
+
+    def stored(record: CaseRecord) -> CaseRecord:
+        found = read_record(run.folder, places[record.file, record.name, record.repeat])
+        return settled(run, found, found.stored_case)
+
+    def again(record: CaseRecord) -> CaseRecord:
+        found = settled(run, record, record.stored_case)
+        # Only with its texts can a record be scored again.
+        return found if found.metrics is record.metrics else slim(stored(record))
+
+    records = _last_of_each(run.folder, [*each()])
+    run = replace(run, scoring=score_settings(run.settings, reported_by(records)))
+    return replace(
+        run,
+        records=tuple(map(again, records)),
+        whole=lambda record: replace(stored(record), scores=record.scores),
+    )
+
+
+def read_compared(folder: Path, results_dir: Path, *, texts: bool = True) -> StoredRun:
+    """Read one of the runs of a comparison, with its tags; ``texts`` as for `read_run`.
 
     Raises:
         StorageError: its records are missing or cannot be read.
@@ -69,7 +113,7 @@ def read_compared(folder: Path, results_dir: Path) -> StoredRun:
             f"run {folder.name}: there is no {RESULTS}, which a comparison needs and git does not "
             "keep; bring the whole folder of the run"
         )
-    return read_run(folder, tags=tags_by_run(results_dir).get(folder.name, ()))
+    return read_run(folder, tags=tags_by_run(results_dir).get(folder.name, ()), texts=texts)
 
 
 def read_documents(folder: Path, *, tags: tuple[str, ...] = (), groups: bool = True) -> StoredRun:
@@ -158,7 +202,10 @@ def records_of_run(folder: Path) -> list[CaseRecord]:
         StorageError: a record cannot be read, or there are several of one case and repeat in a run
             that has ended, so that it is unknown which one counts.
     """
-    lines = read_records(folder)
+    return _last_of_each(folder, read_records(folder))
+
+
+def _last_of_each(folder: Path, lines: Sequence[CaseRecord]) -> list[CaseRecord]:
     records = latest_records(lines)
     # During a run, or after it was cut short, later lines replace earlier ones.
     if len(records) < len(lines) and (folder / "metrics.json").is_file():
@@ -213,7 +260,7 @@ def select_failed(settings: Settings, known: Iterable[tuple[str, str]]) -> Faile
         StorageError: no run or more than one is meant, or it cannot be read.
     """
     results = Path(settings.rootdir) / settings.results_dir
-    run = read_run(resolve_run(results, settings.failed_from or ""))
+    run = read_run(resolve_run(results, settings.failed_from or ""), texts=False)
     failed = failed_cases(run)
     if not failed:
         sentence = f"nothing to select: every case passed in run {run.run_id}"

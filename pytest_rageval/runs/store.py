@@ -33,6 +33,9 @@ _LAST: Final = re.compile(r"last(?:~([0-9]+))?")
 
 _LEAVE_OUT: Final = "take the line out, and --rageval-resume asks its case again"
 
+_BUFFER: Final = 1 << 18
+"""Bytes read at once: a line is often longer than the default."""
+
 SECTIONS: Final = "sections.json"
 """Sections of the report from a project's own code; only where there are any."""
 RUN_FILES: Final = (RESULTS, "metrics.json", "config.json")
@@ -239,23 +242,47 @@ def read_records(path: Path) -> list[CaseRecord]:
     Raises:
         StorageError: the file is missing, or lines in it are broken (the text names them).
     """
+    return [record for _, record in iterate_records(path)]
+
+
+def iterate_records(path: Path) -> Iterator[tuple[int, CaseRecord]]:
+    """Yield the records of a run one by one, each with the place of its line; see `read_records`.
+
+    Raises:
+        StorageError: as there, of broken lines only at the end.
+    """
     file = path / RESULTS if path.is_dir() else path
+    faults: list[Fault] = []
+    place = 0
     try:
-        *lines, last = file.read_bytes().split(b"\n")
+        with file.open("rb", buffering=_BUFFER) as lines:
+            for number, line in enumerate(lines, start=1):
+                text = line.removesuffix(b"\n")
+                try:
+                    if text and (text != line or is_json(text)):
+                        yield place, record_from_json(_object(text))
+                except StorageError as error:
+                    message = f"{error}; {_LEAVE_OUT}"
+                    faults.append(Fault(file=str(file), line=number, message=message))
+                place += len(line)
     except OSError as error:
         raise StorageError(f"{file}: cannot be read: {error.strerror}") from error
-    if last and is_json(last):
-        lines.append(last)
-    records: list[CaseRecord] = []
-    faults: list[Fault] = []
-    for number, line in enumerate(lines, start=1):
-        try:
-            records += [record_from_json(_object(line))] if line else []
-        except StorageError as error:
-            faults.append(Fault(file=str(file), line=number, message=f"{error}; {_LEAVE_OUT}"))
     if faults:
         raise StorageError(str(faults_error(faults)))
-    return records
+
+
+def read_record(path: Path, place: int) -> CaseRecord:
+    """Read the record whose line begins at a place.
+
+    Raises:
+        StorageError: the file is gone, or the line is broken.
+    """
+    try:
+        with (path / RESULTS).open("rb") as lines:
+            lines.seek(place)
+            return record_from_json(_object(lines.readline()))
+    except OSError as error:
+        raise StorageError(f"{path / RESULTS}: cannot be read: {error.strerror}") from error
 
 
 def _object(text: bytes) -> dict[str, Any]:

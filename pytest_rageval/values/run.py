@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -47,6 +47,10 @@ def other_concurrency(base: int | None, new: int | None) -> str:
     return f"{_NOT_COMPARED} {one} in base, {other} in new"
 
 
+def _itself(record: CaseRecord) -> CaseRecord:
+    return record
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredRun:
     """A run as its files hold it, whether they are read or about to be written.
@@ -76,6 +80,9 @@ class StoredRun:
     """Remarks on the source of the figures, for their readers."""
     unreadable: Mapping[str, str] = field(default_factory=dict)
     """By file name, the reason why a document that exists could not be read."""
+    whole: Callable[[CaseRecord], CaseRecord] = field(default=_itself, repr=False, compare=False)
+    """Returns a record of the run with its texts, which are not in memory where only figures are
+    needed."""
 
     @property
     def run_id(self) -> str:

@@ -106,6 +106,27 @@ def test_headings_are_judged_by_the_whole_run() -> None:
     assert [one.metrics["hit_at_k"] for one in run.records] == [0.0, 1.0]
 
 
+def test_without_texts_the_figures_are_the_same_and_the_texts_are_read_when_asked_for() -> None:
+    whole = opened([record("a", "a.md"), record("b", SECTION)], {})
+    slim = open_run("last", {}, texts=False)
+    # Also of a case that only the whole run shows to be scored by headings.
+    assert [one.scores for one in slim.records] == [one.scores for one in whole.records]
+    assert slim.scoring == whole.scoring
+    assert [one.answer for one in slim.records] == ["", ""]
+    assert "There." in {one.answer for one in whole.records}
+    assert [*map(slim.whole, slim.records)] == [*whole.records]
+    assert [*map(whole.whole, whole.records)] == [*whole.records]
+
+
+def test_the_whole_record_is_the_last_of_its_case_by_the_rule_of_today() -> None:
+    opened([record("a", "x.md | # X"), record("a", SECTION, failure_stage="incorrect")])
+    slim = decided_run(open_run("last", {}, texts=False), ("retrieval",))
+    (found,) = slim.records
+    assert found.outcome == "passed"
+    assert slim.whole(found).outcome == "passed"
+    assert slim.whole(found).answer == "There."
+
+
 def test_a_record_without_its_case_is_settled_once_the_case_is_known() -> None:
     guessed = record("a", "a.md")
     run = opened([changed(guessed, case=None), record("b", SECTION)], {})

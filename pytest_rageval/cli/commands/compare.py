@@ -143,9 +143,8 @@ def _compare(base: str | None, new: str | None, *, ignore_invariants: bool) -> C
     results = Path(project.rootdir) / project.results_dir
     folders = _folders(base, new, project)
     gate = open_gate(folders[1], project)
-    return compare_stored(
-        read_compared(folders[0], results), gate, ignore_invariants=ignore_invariants
-    )
+    compared = read_compared(folders[0], results, texts=False)
+    return compare_stored(compared, gate, ignore_invariants=ignore_invariants)
 
 
 def _write(path: Path, content: str) -> None:

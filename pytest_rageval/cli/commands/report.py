@@ -45,10 +45,10 @@ def command(
     from pytest_rageval.runs.read import open_run
     from pytest_rageval.runs.store import REPORT
 
-    stored = open_run(run_or_last(run), os.environ)
+    stored = open_run(run_or_last(run), os.environ, texts=False)
     page = report_page(
         stored,
-        baseline=None if baseline is None else open_run(baseline, os.environ),
+        baseline=None if baseline is None else open_run(baseline, os.environ, texts=False),
         options=ReportOptions(redact=redact, full=full),
     )
     target = output or stored.folder / REPORT

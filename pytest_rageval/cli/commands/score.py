@@ -162,7 +162,7 @@ def _page(scored: ScoredRun, folder: Path) -> tuple[str, str]:
 
     if scored.n_records > _PAGE_RECORDS:
         return "", f"{REPORT} was not written of so many records; rageval report does so"
-    problem = write_page(read_run(folder))
+    problem = write_page(read_run(folder, texts=False))
     return ("", problem) if problem else (REPORT, "")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 from types import MappingProxyType
@@ -54,6 +54,7 @@ def view_cases(
     options: ReportOptions,
     *,
     baseline: Mapping[CaseKey, CaseRecord] = MappingProxyType({}),
+    base: StoredRun | None = None,
     flips: Mapping[tuple[str, str], str] = MappingProxyType({}),
 ) -> CasesView:
     """Show every case of a run, with details of the relevant ones.
@@ -62,6 +63,7 @@ def view_cases(
         run: the records, in the initial order of the table.
         options: extent of the page.
         baseline: records of the same cases in the baseline.
+        base: the baseline, if its records may be without their texts.
         flips: by file and case id, ``worse`` or ``better``.
     """
     repeated = {record.nodeid for record in run.records if record.repeat}
@@ -77,7 +79,8 @@ def view_cases(
         shown = everything or record.outcome != "passed" or bool(flip)
         row = _row(record, anchors[case_key(record)], columns, repeated, flip, options)
         if shown:
-            row = replace(row, make_detail=partial(view_detail, record, run, before, options))
+            read = None if before is None else partial((base or run).whole, before)
+            row = replace(row, make_detail=partial(view_detail, record, run, read, options))
         rows.append(row)
     return CasesView(
         columns=columns,
@@ -140,9 +143,20 @@ def _cell(value: float | None) -> tuple[str, str]:
 
 
 def view_detail(
-    record: CaseRecord, run: StoredRun, before: CaseRecord | None, options: ReportOptions
+    record: CaseRecord,
+    run: StoredRun,
+    read_before: Callable[[], CaseRecord] | None,
+    options: ReportOptions,
 ) -> CaseDetail:
-    """Show everything of one case."""
+    """Show everything of one case of a run.
+
+    Args:
+        record: of the case, perhaps without its texts.
+        run: the run.
+        read_before: returns the record of the baseline; None: there is none.
+        options: extent of the page.
+    """
+    record = run.whole(record)
     golds, name = _golds(record, run), record.name if record.case_id else record.nodeid
     judgements = explain_judgements(record, record.stored_case)
     detail = CaseDetail(
@@ -174,8 +188,8 @@ def view_detail(
         trace_id=record.trace_id or "",
         trace_link=trace_link(run.trace_url, record.trace_id),
     )
-    if before is not None:
-        detail = _side_by_side(detail, before, record)
+    if read_before is not None:
+        detail = _side_by_side(detail, read_before(), record)
     return redacted(detail, record) if options.redact else detail
 
 

@@ -149,7 +149,8 @@ def _cases(run: StoredRun, options: ReportOptions, baseline: RunComparison | Non
     if baseline is not None:
         paired = paired_records(baseline, run.records)
         flips = {(flip.file, flip.case_id): flip.direction for flip in baseline.comparison.flips}
-    return view_cases(run, options, baseline=paired, flips=flips)
+    base = None if baseline is None else baseline.base
+    return view_cases(run, options, baseline=paired, base=base, flips=flips)
 
 
 def _facts(run: StoredRun) -> Iterator[tuple[str, str]]:
