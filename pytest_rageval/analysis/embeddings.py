@@ -7,7 +7,7 @@ stored questions and chunk texts: a target need not report any.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -36,6 +36,7 @@ from pytest_rageval.metrics.matching import (
 )
 from pytest_rageval.metrics.registry import MetricInfo
 from pytest_rageval.metrics.similarity import Floats, Vector, compute_query_similarity, unit_vector
+from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.numbers import MetricSummary
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import RetrievedChunk

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Final
@@ -18,6 +17,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from pytest_rageval.metrics.matching import norm_heading, norm_path, norm_text
+from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import RagEvalError
 
 _BOM: Final = "\ufeff"

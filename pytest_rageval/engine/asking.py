@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
@@ -12,6 +11,7 @@ from pytest_rageval.engine.run import Run
 from pytest_rageval.runs.record_json import redact
 from pytest_rageval.support.slots import Slots, Turns
 from pytest_rageval.support.threads import CaseThreads, result_of
+from pytest_rageval.values.dataclass import dataclass
 
 _SPARE: Final = 4
 """One thread in four beyond the limit: it scores while the others' requests are in flight."""

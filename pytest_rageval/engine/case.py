@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, Literal, cast
@@ -32,6 +32,7 @@ from pytest_rageval.support.slots import Slots
 from pytest_rageval.target.calling import call_client
 from pytest_rageval.target.variables import new_uuid
 from pytest_rageval.values.case import Case
+from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.record import CaseRecord, MetricDetail, Reported
 from pytest_rageval.values.reply import AskRequest, AskResponse, AskResult, ErrorInfo
 from pytest_rageval.values.settings import Settings

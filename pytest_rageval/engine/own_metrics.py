@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from numbers import Real
 from pathlib import Path
 from typing import Any, Final
@@ -17,6 +17,7 @@ from pytest_rageval.support.text import clean, counted, shown
 from pytest_rageval.support.threads import GivenUp, call_within
 from pytest_rageval.support.tracebacks import error_text, last_place, source_place, user_traceback
 from pytest_rageval.values.case import Case
+from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.json_documents import part, text
 from pytest_rageval.values.own_metric import NA, Scored
 from pytest_rageval.values.read_only import read_only

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
 from pytest_rageval.metrics.citation_numbers import cited_numbers, numbers_pattern
 from pytest_rageval.metrics.matching import PathCase, norm_path
 from pytest_rageval.support.pattern_cost import MOST_WAYS, pattern_cost
+from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.record import CitationMarkers, Counted
 from pytest_rageval.values.reply import AskResponse, Citation, RetrievedChunk
 

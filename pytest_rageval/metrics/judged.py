@@ -6,11 +6,11 @@ Defined in docs/metrics.md#judged.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from pytest_rageval.metrics.built_in import BUILT_IN, FIVE_WEIGHTS
 from pytest_rageval.metrics.view import FAILED, CaseView, NotApplicable, Score, Scores
+from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.json_documents import number
 
 PASS_SHARE: Final = 0.8

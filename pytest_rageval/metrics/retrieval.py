@@ -10,7 +10,7 @@ given for the order before reranking, and for the folders that a target chose to
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import lru_cache
 from math import log2
 from typing import Final
@@ -34,6 +34,7 @@ from pytest_rageval.metrics.view import (
     gold_population,
 )
 from pytest_rageval.values.case import Case
+from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.record import ScoreSettings
 from pytest_rageval.values.reply import RetrievedChunk
 

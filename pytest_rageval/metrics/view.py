@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import Enum
 from types import MappingProxyType
 from typing import Final
@@ -29,6 +29,7 @@ from pytest_rageval.metrics.matching import (
     norm_path,
 )
 from pytest_rageval.values.case import Case
+from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.record import Evidence, ScoreSettings
 from pytest_rageval.values.reply import (
     AskResponse,

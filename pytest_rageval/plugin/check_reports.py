@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, Final, Literal
 
@@ -15,6 +14,7 @@ from pytest_rageval.plugin.reports import ReportDetails
 from pytest_rageval.project.discovery import THRESHOLDS
 from pytest_rageval.report.text.lines import detectable_text
 from pytest_rageval.support.text import counted
+from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.gate import CheckKind, CheckResult, CheckStatus
 from pytest_rageval.values.record import STAGES
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from functools import cache
 from typing import Any, Final
 
@@ -12,6 +12,7 @@ import pytest
 
 from pytest_rageval.analysis.aggregate.case_groups import deciding_record
 from pytest_rageval.metrics.scoring import EXPECTED, evidence_key
+from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.gate import CheckStatus
 from pytest_rageval.values.record import CaseRecord, Outcome
 

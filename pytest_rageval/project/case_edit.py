@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,6 +15,7 @@ from pytest_rageval.project.case_file_edit import FileLine, FileLines, read_file
 from pytest_rageval.project.case_reader import parse_case
 from pytest_rageval.support.jsonl import Line, ObjectLine, repeated_id
 from pytest_rageval.values.case import Case
+from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import DatasetError, Fault, faults_error
 
 _ANCHORS: Final = ("gold_supports", "irrelevant_supports")

@@ -11,13 +11,14 @@ import os
 import stat
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 from pytest_rageval.support.files import Lock, remove_left_over, written_beside
 from pytest_rageval.support.json_text import dump_like, edit_line
 from pytest_rageval.support.jsonl import cannot_be_read
+from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import DatasetError, Fault, faults_error
 
 _BOM: Final = b"\xef\xbb\xbf"

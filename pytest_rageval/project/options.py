@@ -8,8 +8,9 @@ every project that has the plugin.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Final, Literal
+
+from pytest_rageval.values.dataclass import dataclass
 
 Kind = Literal[
     "text", "url", "run_id", "shard", "integer", "number", "boolean", "choice", "judge",

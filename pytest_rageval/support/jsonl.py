@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import (
@@ -31,6 +31,7 @@ from typing import (
 
 from pytest_rageval.support.json_text import Loc, Survey, parse, survey
 from pytest_rageval.support.text import did_you_mean, shown_json
+from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import DatasetError, Fault, faults_error
 
 if TYPE_CHECKING:

@@ -10,13 +10,14 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import permutations
 from typing import Any, Final, Literal
 
 from pytest_rageval.support.text import clean, counted, did_you_mean, nearest
 from pytest_rageval.target.contract import error_message, last_data, shown_keys
 from pytest_rageval.target.variables import whole_request
+from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import ConfigError, EndpointError
 from pytest_rageval.values.settings import RESPONSE_TABLE, TargetSettings
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final, Literal, get_args
+
+from pytest_rageval.values.dataclass import dataclass
 
 FolderMode = Literal["off", "on", "on_with_fallback"]
 RecencyRule = Literal["cite_newer", "acknowledge_both", "cite_both"]

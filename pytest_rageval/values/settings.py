@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final, Literal
 
 from pytest_rageval.values.case import FolderMode, MatchingMode
+from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.record import JUDGED_ON, Aspect, CitationMarkers, Counted
 
 REQUEST_TABLE: Final = "[tool.rageval.target.request]"

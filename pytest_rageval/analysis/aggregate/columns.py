@@ -9,7 +9,6 @@ from __future__ import annotations
 from array import array
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from math import fsum, inf, nan
 from typing import Any, Final, Generic, NamedTuple, TypeVar
@@ -37,6 +36,7 @@ from pytest_rageval.metrics.deciding import count_rules
 from pytest_rageval.metrics.matching import DocumentKey, PathCase
 from pytest_rageval.metrics.registry import MetricInfo, Registry
 from pytest_rageval.values.case import Case
+from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.record import CaseRecord, FailureStage
 
 Floats = npt.NDArray[np.float64]

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from pytest_rageval.analysis.stats.intervals import percentile_place
+from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.numbers import LatencySummary
 from pytest_rageval.values.record import CaseRecord
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Final, Literal
 
 from pytest_rageval.analysis.aggregate.case_groups import tells_not_used
@@ -34,6 +34,7 @@ from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.registry import MetricInfo, Registry
 from pytest_rageval.metrics.scoring import ANSWER_KEYS, decided_by
 from pytest_rageval.support.text import counted
+from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.record import ANSWER_STAGES, STAGES, CaseRecord, FailureStage
 
 MARGIN_SHARE: Final = 0.05

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Final, Literal
 
 from pytest_rageval.analysis.aggregate.case_groups import CaseGroup, CaseOutcome, group_repeats
@@ -11,6 +10,7 @@ from pytest_rageval.analysis.stats.intervals import Scale, Sided
 from pytest_rageval.analysis.stats.paired import PairedDifference, paired_difference
 from pytest_rageval.metrics.registry import MetricInfo
 from pytest_rageval.support.text import TOLERANCE
+from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.record import CaseRecord
 
 LeftOutReason = Literal["only_in_base", "only_in_new", "content_changed", "k_changed"]

@@ -9,7 +9,6 @@ import math
 import random
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from pytest_rageval.analysis.stats.distributions import cluster_indices
@@ -22,6 +21,7 @@ from pytest_rageval.analysis.stats.intervals import (
     tail_level,
     wilson,
 )
+from pytest_rageval.values.dataclass import dataclass
 
 Weights = Literal["linear", "quadratic"]
 Level = Literal["nominal", "ordinal", "interval"]

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from pytest_rageval.analysis.stats.distributions import student_t_quantile
 from pytest_rageval.analysis.stats.intervals import fmean, tail_level
 from pytest_rageval.analysis.stats.paired import sign_flip
+from pytest_rageval.values.dataclass import dataclass
 
 PASS_SHARE = 0.8
 """The pass line: 4 of 5."""

@@ -11,7 +11,6 @@ import random
 import statistics
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from pytest_rageval.analysis.stats.distributions import (
@@ -21,6 +20,7 @@ from pytest_rageval.analysis.stats.distributions import (
     normal_quantile,
     student_t_quantile,
 )
+from pytest_rageval.values.dataclass import dataclass
 
 Sided = Literal[1, 2]
 BOOTSTRAP_SEED = 20251122

@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
 from operator import getitem
 from typing import Literal
 
@@ -33,6 +32,7 @@ from pytest_rageval.analysis.stats.intervals import (
     tail_level,
     wilson_bounds,
 )
+from pytest_rageval.values.dataclass import dataclass
 
 POWER = 0.80
 SIGN_FLIP_SEED = 20251122

@@ -13,7 +13,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, field, replace
 from itertools import pairwise
 from typing import Any, Final, Literal
 
@@ -25,6 +25,7 @@ from pytest_rageval.analysis.stats.agreement import (
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.judged import PASS_SHARE, valid_score
 from pytest_rageval.metrics.registry import MetricInfo
+from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.verdict import JudgeErrorKind, Judgement, JudgeRequest, Passage
 
 CalibrationRubric = Literal["groundedness", "correctness", "abstention"]

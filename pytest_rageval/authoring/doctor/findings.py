@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Final, Literal
+
+from pytest_rageval.values.dataclass import dataclass
 
 Level = Literal["ok", "warn", "FAIL"]
 Area = Literal["project", "target", "judge"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -18,6 +17,7 @@ from pytest_rageval.target.calling import call_client, raised_error
 from pytest_rageval.target.client import HttpRagClient
 from pytest_rageval.target.mapping import MappingReport
 from pytest_rageval.values.case import Case
+from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import RagEvalError
 from pytest_rageval.values.reply import AskResponse, AskResult, ErrorInfo, RetrievedChunk
 from pytest_rageval.values.settings import REQUEST_TABLE, RESPONSE_TABLE, Settings

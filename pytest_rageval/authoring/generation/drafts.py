@@ -5,11 +5,12 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Literal
 
 from pytest_rageval.authoring.notes import inline_tokens
 from pytest_rageval.values.case import Anchor
+from pytest_rageval.values.dataclass import dataclass
 
 if TYPE_CHECKING:
     from markdown_it.token import Token

@@ -8,7 +8,6 @@ import random
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from itertools import permutations
 from typing import TYPE_CHECKING, Final
@@ -24,6 +23,7 @@ from pytest_rageval.authoring.generation.model import PROMPT_VERSION, ask_about,
 from pytest_rageval.authoring.interchange.values import case_line
 from pytest_rageval.metrics.matching import norm_text
 from pytest_rageval.values.case import Case
+from pytest_rageval.values.dataclass import dataclass
 
 if TYPE_CHECKING:
     from pytest_rageval.authoring.notes import Note, Section

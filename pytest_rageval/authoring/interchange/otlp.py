@@ -10,11 +10,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from pytest_rageval.metrics.registry import MetricInfo, Registry
+from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.json_documents import count, number
 from pytest_rageval.values.json_documents import text as text_at
 from pytest_rageval.values.record import CaseRecord

@@ -12,7 +12,6 @@ import csv
 import io
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 from pytest_rageval.authoring.interchange.values import (
@@ -25,6 +24,7 @@ from pytest_rageval.authoring.interchange.values import (
 )
 from pytest_rageval.support.json_text import survey
 from pytest_rageval.support.text import shown
+from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import DatasetError, Fault, faults_error
 
 MAX_YAML_CHARS: Final = 8_000_000

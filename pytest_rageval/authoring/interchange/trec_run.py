@@ -10,7 +10,6 @@ exceptions.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from pytest_rageval.authoring.interchange.ids import docno, free_name
@@ -23,6 +22,7 @@ from pytest_rageval.metrics.matching import (
 )
 from pytest_rageval.metrics.retrieval import document_ranking
 from pytest_rageval.values.case import Anchor, Case
+from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.record import CaseRecord, ScoreSettings
 from pytest_rageval.values.reply import RetrievedChunk
 

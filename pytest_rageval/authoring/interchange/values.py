@@ -7,12 +7,13 @@ import json
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, field, fields
 from typing import Any, Literal
 
 from pytest_rageval.project.documents import Document
 from pytest_rageval.support.text import shown
 from pytest_rageval.values.case import Anchor, Case
+from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import DatasetError, Fault, faults_error
 
 IdStyle = Literal["auto", "keep", "paths"]

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Final, Protocol
 
 from pytest_rageval.metrics.matching import anchor_segments, matches_anchor, norm_path, norm_text
 from pytest_rageval.values.case import Anchor, Case, Review
+from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.record import ScoreSettings
 from pytest_rageval.values.reply import RetrievedChunk
 

@@ -9,7 +9,7 @@ import json
 import os
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -17,6 +17,7 @@ from pytest_rageval.authoring.labelling.draft import Draft, Gold, Groups, anchor
 from pytest_rageval.metrics.matching import anchor_segments, norm_heading, norm_path, text_hash
 from pytest_rageval.support.json_text import is_json
 from pytest_rageval.support.jsonl import cannot_be_read, iterate_lines
+from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import (
     ConfigError,
     Fault,

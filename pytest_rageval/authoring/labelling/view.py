@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TypeVar
 
 from pytest_rageval.authoring.labelling.draft import Draft, Gold, groups_text, matches, place_of
@@ -17,6 +16,7 @@ from pytest_rageval.authoring.labelling.session import TEXT_MODES, LabelSession,
 from pytest_rageval.authoring.labelling.snippets import SnippetChoice
 from pytest_rageval.support.text import clean, cut_columns
 from pytest_rageval.values.case import Case
+from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.reply import RetrievedChunk
 
 PROMPTS = {

@@ -13,7 +13,6 @@ import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
@@ -25,6 +24,7 @@ from pytest_rageval.authoring.linting.findings import (
 )
 from pytest_rageval.metrics.matching import anchor_segments, norm_path, norm_text
 from pytest_rageval.values.case import Case
+from pytest_rageval.values.dataclass import dataclass
 
 NEAR: Final = 0.75
 """Jaccard similarity of near-duplicates."""

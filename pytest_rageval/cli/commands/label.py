@@ -6,7 +6,7 @@ import os
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -23,6 +23,7 @@ from pytest_rageval.cli.output import (
 )
 from pytest_rageval.cli.target import opened_target, raised_text
 from pytest_rageval.support.text import clean, did_you_mean
+from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import DatasetError
 
 if TYPE_CHECKING:

@@ -11,7 +11,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from pathlib import Path
@@ -19,6 +18,7 @@ from typing import Any, Final, Self
 
 from pytest_rageval.judges.cache import database as sql
 from pytest_rageval.support.http.address import without_query_secrets, without_secrets
+from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import StorageError
 
 MAX_DOCUMENT_BYTES: Final = 1_000_000

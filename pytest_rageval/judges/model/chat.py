@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Self
 
 from pytest_rageval.judges.cost import count_prompt_tokens
@@ -21,6 +21,7 @@ from pytest_rageval.judges.model.wire import (
     response_format,
 )
 from pytest_rageval.support.http.retry import Pacing, Sleep
+from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.settings import JudgeSettings
 from pytest_rageval.values.verdict import JudgeFailure, OutputLevel
 

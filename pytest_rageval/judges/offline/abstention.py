@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Final
 
 from pytest_rageval.judges.offline.claims import split_claims
+from pytest_rageval.values.dataclass import dataclass
 
 _KNOWLEDGE: Final = (
     r"(?:any |much |enough |sufficient |more |that |this |the |such |real[- ]time |specific "

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from pytest_rageval.metrics.citation_numbers import BRACKETED, cited_numbers
+from pytest_rageval.values.dataclass import dataclass
 
 LIMIT: Final = 20_000
 """Characters of an answer that are read; longer ones are judged by their beginning."""

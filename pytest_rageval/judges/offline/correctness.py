@@ -13,7 +13,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
@@ -38,6 +37,7 @@ from pytest_rageval.judges.offline.support import (
     read_context,
 )
 from pytest_rageval.judges.offline.support import LIMIT as PASSAGE_LIMIT
+from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.verdict import JudgeRequest, Passage
 
 FEATURES: Final = (

@@ -9,7 +9,7 @@ passage supports a claim by the rule for groundedness, with that passage as the 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from pytest_rageval.judges.offline.correctness import StatedText
 from pytest_rageval.judges.offline.grounding import statements, support_odds
@@ -24,6 +24,7 @@ from pytest_rageval.judges.offline.support import (
 )
 from pytest_rageval.metrics.matching import PathCase, citation_in_chunk
 from pytest_rageval.metrics.view import located_citations
+from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.record import CheckedClaim, CitationCheck
 from pytest_rageval.values.reply import Citation, RetrievedChunk
 from pytest_rageval.values.verdict import Passage

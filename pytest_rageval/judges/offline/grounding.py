@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from pytest_rageval.judges.offline.abstention import declines
@@ -29,6 +29,7 @@ from pytest_rageval.judges.offline.support import (
     read_context,
 )
 from pytest_rageval.metrics.judged import claim_support
+from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.verdict import Claim, JudgeRequest
 
 PASS: Final = 4.0

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import Final, NamedTuple
@@ -26,6 +26,7 @@ from pytest_rageval.judges.offline.lexicon import (
     read_words,
     rivals,
 )
+from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.verdict import Passage
 
 WEIGHTS: Final[Mapping[int, int]] = {SOFT: 4, LIGHT: 7, FULL: 10}

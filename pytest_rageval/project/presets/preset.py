@@ -13,12 +13,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any, Final
 
 from pytest_rageval.support.text import nearest, shown
+from pytest_rageval.values.dataclass import dataclass
 
 _FILES: Final = files("pytest_rageval.project.presets") / "files"
 _SUFFIX: Final = ".toml"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from itertools import takewhile
 from typing import Final
@@ -32,6 +32,7 @@ from pytest_rageval.metrics.matching import (
 from pytest_rageval.report.explain.values import ChunkReason, Role, Rule, indices
 from pytest_rageval.support.text import counted
 from pytest_rageval.values.case import Anchor, Case
+from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.record import CaseRecord, ScoreSettings
 from pytest_rageval.values.reply import MatchRule, RetrievedChunk
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from pytest_rageval.report.html.markup import Element, element
 from pytest_rageval.report.html.values import LatencyView, MetricView
 from pytest_rageval.support.text import cut, format_value
+from pytest_rageval.values.dataclass import dataclass
 
 _NAME_CHARS: Final = 34
 

@@ -6,7 +6,6 @@ Plain ASCII, except for names, paths and headings; words carry the meaning, colo
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from pytest_rageval.analysis.compare.flips import CaseFlip
@@ -18,6 +17,7 @@ from pytest_rageval.metrics.registry import unit_of
 from pytest_rageval.report.text.lines import Line, Style, check_lines, fit_line, wrapped
 from pytest_rageval.report.text.summary import change_text, is_headline
 from pytest_rageval.support.text import clean, counted, cut_columns, format_value
+from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.gate import CHANGE_WORDS, CheckResult
 from pytest_rageval.values.json_documents import part
 from pytest_rageval.values.run import StoredRun

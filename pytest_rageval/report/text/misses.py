@@ -5,7 +5,6 @@ from __future__ import annotations
 import textwrap
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from pytest_rageval.analysis.aggregate.case_groups import worst_misses
@@ -15,6 +14,7 @@ from pytest_rageval.report.text.lines import HEAD, Line, fit_line, wrapped
 from pytest_rageval.report.text.next_commands import case_names, explain_worst
 from pytest_rageval.report.text.target_faults import FaultOptions, cause_lines
 from pytest_rageval.support.text import clean, counted, cut_columns
+from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.record import CaseRecord, Outcome
 
 

@@ -10,7 +10,7 @@ import shlex
 import textwrap
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from pytest_rageval.analysis.aggregate.case_groups import CASE_OUTCOMES, group_repeats, worst_misses
 from pytest_rageval.analysis.trust.reliability import (
@@ -42,6 +42,7 @@ from pytest_rageval.support.text import (
     format_limit_pair,
     format_value,
 )
+from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.gate import Check, CheckResult, GateResult
 from pytest_rageval.values.numbers import Aggregate, MetricSummary, group_size
 from pytest_rageval.values.record import CaseRecord

@@ -8,13 +8,14 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from random import Random
 from typing import Final, Protocol, TypeVar
 
 from pytest_rageval.support.slots import Slots, waiting
+from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import TargetErrorKind
 
 MIN_BACKOFF_S: Final = 0.5

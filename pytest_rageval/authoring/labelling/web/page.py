@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -10,6 +9,7 @@ from pytest_rageval.authoring.labelling.session import TEXT_MODES, LabelSession
 from pytest_rageval.authoring.labelling.view import RowView, SessionView, help_of, view_of
 from pytest_rageval.report.html.markup import shortened, visible
 from pytest_rageval.report.html.page import content_policy, page_asset, page_environment
+from pytest_rageval.values.dataclass import dataclass
 
 
 class Control(NamedTuple):

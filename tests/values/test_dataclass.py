@@ -1,0 +1,97 @@
+"""Behaviour that dataclasses of the package share with those of the standard decorator."""
+
+import dataclasses
+from typing import Any
+
+import pytest
+
+from pytest_rageval.values import dataclass as ours
+
+
+def _point(decorator: Any) -> Any:
+    @decorator(frozen=True, slots=True, kw_only=True)
+    class Point:
+        x: Any
+        y: int = 2
+        uuid: str = dataclasses.field(default="", compare=False)
+        secret: str = dataclasses.field(default="", repr=False)
+
+    return Point
+
+
+@pytest.fixture(params=[ours.dataclass, dataclasses.dataclass], ids=["ours", "standard"])
+def kind(request: pytest.FixtureRequest) -> Any:
+    return _point(request.param)
+
+
+def test_values_are_equal_when_their_compared_fields_are(kind: Any) -> None:
+    assert kind(x=1) == kind(x=1, uuid="another")
+    assert kind(x=1) != kind(x=2)
+    assert hash(kind(x=1)) == hash(kind(x=1, uuid="another"))
+    assert {kind(x=1): "found"}[kind(x=1)] == "found"
+
+
+def test_values_of_another_class_are_never_equal(kind: Any) -> None:
+    assert kind(x=1) != _point(dataclasses.dataclass)(x=1)
+    assert kind(x=1) != (1, 2, "")
+
+
+def test_the_fields_are_shown_without_those_left_out(kind: Any) -> None:
+    assert repr(kind(x=[1])).endswith("Point(x=[1], y=2, uuid='')")
+
+
+def test_a_value_that_holds_itself_is_shown(kind: Any) -> None:
+    held: list[object] = []
+    held.append(kind(x=held))
+    assert "x=[...]" in repr(held[0]) or "(...)" in repr(held[0])
+
+
+def test_a_frozen_value_keeps_its_fields_and_can_be_replaced(kind: Any) -> None:
+    value = kind(x=1)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        value.x = 3
+    assert dataclasses.replace(value, x=3) == kind(x=3)
+    assert dataclasses.asdict(value) == {"x": 1, "y": 2, "uuid": "", "secret": ""}
+
+
+@pytest.mark.parametrize("decorator", [ours.dataclass, dataclasses.dataclass])
+def test_values_that_can_change_are_not_hashable(decorator: Any) -> None:
+    @decorator
+    class Counter:
+        n: int = 0
+
+    made: Any = Counter
+    assert made(1) == made(1)
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(made())
+
+
+@pytest.mark.parametrize("decorator", [ours.dataclass, dataclasses.dataclass])
+def test_methods_of_the_class_itself_are_kept(decorator: Any) -> None:
+    @decorator
+    class Odd:
+        n: int = 0
+
+        def __repr__(self) -> str:
+            return "odd"
+
+        def __eq__(self, other: object) -> bool:
+            return isinstance(other, Odd)
+
+    made: Any = Odd
+    assert repr(made(1)) == "odd"
+    assert made(1) == made(2)
+
+
+@pytest.mark.parametrize("decorator", [ours.dataclass, dataclasses.dataclass])
+def test_comparing_can_be_left_out(decorator: Any) -> None:
+    @decorator(frozen=True, eq=False, repr=False)
+    class Handle:
+        n: int
+
+    made: Any = Handle
+    one = made(1)
+    assert one == one
+    assert one != made(1)
+    assert {one: 1}[one] == 1
+    assert "object at" in repr(one)
