@@ -22,8 +22,10 @@ RIVALS_FOLDER: Final = ROOT / "benchmarks" / "rivals"
 ENVIRONMENTS: Final = ROOT / "benchmarks" / ".envs"
 WORKERS: Final = 16
 CASES: Final = "evals/eval_set.jsonl"
-_PYTEST: Final = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:hypothesispytest")
+PYTEST: Final = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:hypothesispytest")
 _KEPT: Final = ("PATH", "LANG", "LC_ALL", "TMPDIR")
+_LEFT_OUT: Final = ("PYTHONDONTWRITEBYTECODE",)
+"""With it a contender would compile all modules in each run, which nobody's second run does."""
 _QUIET: Final = {
     "DEEPEVAL_NO_INSPECT_PROMPT": "1",
     "DEEPEVAL_TELEMETRY_OPT_OUT": "1",
@@ -110,7 +112,7 @@ def environment(contender: Contender, url: str, home: Path) -> dict[str, str]:
     """The variables that a contender is started with."""
     mock = {"MOCK_URL": url, "OPENAI_API_KEY": "none", "OPENAI_BASE_URL": f"{url}/v1"}
     if contender.variables is None:
-        return {**os.environ, **mock}
+        return {**{k: v for k, v in os.environ.items() if k not in _LEFT_OUT}, **mock}
     kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
     return {**kept, **contender.variables, "HOME": str(home), **mock}
 
@@ -121,17 +123,17 @@ def environment(contender: Contender, url: str, home: Path) -> dict[str, str]:
 def _ours(url: str, concurrency: int) -> list[str]:
     target = ["--rag-url", f"{url}/ask", "--rageval-concurrency", str(concurrency)]
     judge = ["--judge", "m-1", "--judge-base-url", f"{url}/v1"]
-    return [sys.executable, *_PYTEST, "evals", *target, *judge]
+    return [sys.executable, *PYTEST, "evals", *target, *judge]
 
 
-def _script(url: str, concurrency: int) -> list[str]:
-    own = str(ROOT / "benchmarks" / "throughput_script.py")
-    return [sys.executable, own, url, CASES, str(concurrency), "records.jsonl"]
+def _script(name: str) -> Callable[[str, int], list[str]]:
+    own = str(ROOT / "benchmarks" / name)
+    return lambda url, many: [sys.executable, own, url, CASES, str(many), "records.jsonl"]
 
 
 def _plain(url: str, concurrency: int) -> list[str]:
     workers = ["-n", str(min(concurrency, WORKERS)), "-p", "no:rageval"]
-    return [sys.executable, *_PYTEST, "plain_test.py", *workers]
+    return [sys.executable, *PYTEST, "plain_test.py", *workers]
 
 
 CONTENDERS: Final[Mapping[str, Contender]] = {
@@ -139,7 +141,8 @@ CONTENDERS: Final[Mapping[str, Contender]] = {
     for one in (
         Contender(name="ours", command=_ours),
         Contender(name="ours, all missed", command=_ours, missed=True),
-        Contender(name="asyncio script", command=_script),
+        Contender(name="asyncio script", command=_script("throughput_script.py")),
+        Contender(name="threads script", command=_script("throughput_threads.py")),
         Contender(name="plain pytest -n 16", command=_plain, most=WORKERS),
     )
 }

@@ -1,0 +1,44 @@
+"""The cost of a case in instructions, which other work on the machine does not change."""
+
+from __future__ import annotations
+
+import shutil
+from typing import Final
+
+import pytest
+
+from benchmarks import instructions
+from benchmarks.throughput_contenders import CONTENDERS
+
+MOST: Final = 19.0
+"""Of one more case: instructions of ours / those of a script of the standard library.
+
+About 15 % above what was measured last; lower it when a case costs less.
+"""
+SIZES: Final = (5, 45)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("valgrind") is None, reason="valgrind is not installed")
+def test_one_more_case_costs_no_more_instructions_than_before() -> None:
+    contenders = [CONTENDERS["ours"], CONTENDERS["threads script"]]
+    found = instructions.figures(contenders, SIZES, instructions.CONCURRENCY)
+    ours, script = (instructions.one_more_case(found[one.name]) for one in contenders)
+    assert ours / script < MOST, instructions.render(found, {})
+
+
+def test_the_cost_of_a_case_is_the_difference_of_two_runs() -> None:
+    found = {
+        "ours": {20: 4_000_000_000, 120: 5_200_000_000},
+        "aiohttp script": {20: 1_000_000_000, 120: 1_300_000_000},
+    }
+    starts = {"-k one_case, ours": {20: 3_000_000_000}, "bare pytest": {20: 1_500_000_000}}
+    shown = instructions.render(found, starts).splitlines()
+    assert [line.split()[-2:] for line in shown[1:3]] == [["12.00", "4.00"], ["3.00", "1.00"]]
+    assert shown[-2].split()[-2:] == ["3,000.0", "2.00"]
+
+
+def test_one_size_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        instructions.main(["--cases", "20", "20"])
+    assert "expected at least two" in capsys.readouterr().err
