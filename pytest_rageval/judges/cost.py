@@ -7,10 +7,12 @@ a typical length of replies is assumed: actual figures may differ by a third.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Final
+from urllib.parse import urlsplit
 
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.settings import JudgeSettings
@@ -108,6 +110,8 @@ def _cost(calls: Iterable[PlannedCall], price: Price, reply_tokens: int) -> floa
 
 OPENAI_URL: Final = "https://api.openai.com/v1"
 _MTOK: Final = 1_000_000
+_HOSTED: Final = re.compile(r".+\.[a-z][^.]*\.?")
+"""Host names that may be in the table of prices: not ``localhost``, nor a number."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,6 +145,8 @@ class Price:
         if self.input_per_mtok is not None and self.output_per_mtok is not None:
             cost = prompt_tokens * self.input_per_mtok + completion_tokens * self.output_per_mtok
             return cost / _MTOK
+        if not _HOSTED.fullmatch(urlsplit(self.base_url).hostname or ""):
+            return None  # and the table, whose import takes long, is not needed
         from genai_prices import Usage, calc_price
 
         usage = Usage(input_tokens=prompt_tokens, output_tokens=completion_tokens)

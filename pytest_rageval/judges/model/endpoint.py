@@ -150,7 +150,7 @@ class ChatEndpoint:
         """Model and host, such as ``gpt-4o-2024-08-06 at api.openai.com``."""
         return f"{self.model} at {self.host}"
 
-    @property
+    @cached_property
     def secrets(self) -> tuple[str, ...]:
         """Texts that must not be shown: the key in all of its encodings."""
         key = self._key
@@ -267,7 +267,7 @@ class ChatEndpoint:
         """Return a body's JSON value, or its text, without secrets."""
         text = body.decode("utf-8", "replace")
         try:
-            return blot_out_of_reply(json.loads(text), self.secrets)
+            return blot_out_of_reply(json.loads(text), self.secrets, text)
         except (ValueError, RecursionError):
             return blot_out(text, self.secrets)
 

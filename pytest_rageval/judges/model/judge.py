@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol, Self
 
@@ -37,11 +39,12 @@ from pytest_rageval.judges.model.wire import (
     response_format,
     without_controls,
 )
+from pytest_rageval.support.http.address import blot_out_of_reply
 from pytest_rageval.values.errors import JudgeError
 from pytest_rageval.values.verdict import JudgeFailure, Judgement, JudgeRequest, Verdict
 
 if TYPE_CHECKING:
-    from pytest_rageval.judges.rubrics.load import Message, Prompt, Rubric
+    from pytest_rageval.judges.rubrics.load import Message, Prompt, Rubric, Shape
 
 _REPAIRABLE: Final = frozenset({"unparseable", "out_of_range"})
 
@@ -112,6 +115,7 @@ class OpenAIJudge:
         self._cache = cache
         self._alternate = alternate
         self._rubric_root = rubric_root
+        self._rubrics: dict[str, Rubric] = {}
         self._lock = threading.Lock()
         self._form: Form | None = None
         self._remembered: Form | None = None
@@ -199,7 +203,10 @@ class OpenAIJudge:
         from pytest_rageval.judges.rubrics.load import load_rubric, render_prompt
 
         form = self._current_form()
-        loaded = load_rubric(rubric, alternate=self._alternate, root=self._rubric_root)
+        loaded = self._rubrics.get(rubric)
+        if loaded is None:
+            loaded = load_rubric(rubric, alternate=self._alternate, root=self._rubric_root)
+            self._rubrics[rubric] = loaded
         prompt = render_prompt(loaded, request, level=form.level)
         return _Question(
             rubric=loaded,
@@ -277,7 +284,7 @@ class OpenAIJudge:
             "messages": [{"role": message.role, "content": message.text} for message in messages],
             **parameters(form, self._settings),
         }
-        shape = response_format(form, question.rubric.name, question.prompt.response_schema)
+        shape = _response_format(form, question.rubric.name, question.prompt.shape)
         return payload if shape is None else {**payload, "response_format": shape}
 
     def _conclude(self, question: _Question, said: _Said, tally: Tally) -> Judgement:
@@ -317,11 +324,12 @@ class OpenAIJudge:
         return None if document is None else judgement_of(document)
 
     def _keep(self, key: str, judgement: Judgement) -> Judgement:
-        document = document_of(judgement, self._endpoint.secrets)
+        document = document_of(judgement)
+        # A server may echo its request.
+        public = blot_out_of_reply(document, self._endpoint.secrets, json.dumps(document))
         if self._cache is not None:
-            self._cache.put(key, document, identity=self.identity)
-        # Read back, so that a cached verdict equals a fresh one, without secrets.
-        kept = judgement_of(document)
+            self._cache.put(key, public, identity=self.identity)
+        kept = judgement if public is document else judgement_of(public)
         return judgement if kept is None else replace(kept, duration_ms=judgement.duration_ms)
 
     def _current_form(self) -> Form:
@@ -356,6 +364,11 @@ class OpenAIJudge:
                 return
             self._remembered = form
         self._cache.put_level(self._endpoint.base_url, self._endpoint.model, document_of_form(form))
+
+
+@lru_cache(maxsize=256)
+def _response_format(form: Form, rubric: str, shape: Shape) -> dict[str, Any] | None:
+    return response_format(form, rubric, shape.strict)
 
 
 def _with_prompt(judgement: Judgement, prompt: Prompt) -> Judgement:

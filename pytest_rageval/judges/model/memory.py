@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from pytest_rageval.judges.cost import Price
 from pytest_rageval.judges.model.endpoint import Answer
 from pytest_rageval.judges.model.wire import LADDER, Form, ModelReply
-from pytest_rageval.support.http.address import blot_out_of_reply
 from pytest_rageval.support.text import clean
 from pytest_rageval.values.verdict import Claim, Judgement, JudgeUsage, Verdict
 
@@ -27,30 +26,33 @@ _KEPT: Final = (
 )
 
 
-def document_of(judgement: Judgement, secrets: Sequence[str] = ()) -> dict[str, Any]:
+def document_of(judgement: Judgement) -> dict[str, Any]:
     """Return a verdict and the details of its request as JSON values.
 
     Args:
         judgement: one with a verdict.
-        secrets: texts to blot out everywhere: a server may echo its request.
     """
     verdict = judgement.verdict or Verdict()
     facts = verdict.key_facts_found
-    document = {
+    return {
         **{name: getattr(judgement, name) for name in _KEPT},
         "parameters": dict(judgement.parameters),
         "dropped_parameters": list(judgement.dropped_parameters),
-        "usage": asdict(judgement.usage),
+        "usage": _fields(judgement.usage),
         "verdict": {
-            **{field.name: getattr(verdict, field.name) for field in fields(verdict)},
+            **_fields(verdict),
             "scores": dict(verdict.scores),
             "not_applicable": dict(verdict.not_applicable),
-            "claims": [asdict(claim) for claim in verdict.claims],
+            "claims": [_fields(claim) for claim in verdict.claims],
             "key_facts_found": None if facts is None else list(facts),
             "coerced": list(verdict.coerced),
         },
     }
-    return {key: blot_out_of_reply(value, secrets) for key, value in document.items()}
+
+
+def _fields(value: JudgeUsage | Verdict | Claim) -> dict[str, Any]:
+    """Return the fields of a flat value; ``asdict`` would copy each of them deeply."""
+    return {name: getattr(value, name) for name in value.__dataclass_fields__}
 
 
 def judgement_of(document: Mapping[str, Any]) -> Judgement | None:

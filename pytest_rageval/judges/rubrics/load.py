@@ -108,6 +108,21 @@ class Rubric:
     path: str = ""
     """Path of the template, as shown to the user."""
 
+    def __hash__(self) -> int:
+        return hash((self.version, self.alternate))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Shape:
+    """Schemas of the reply to one kind of request."""
+
+    asked: Mapping[str, Any]
+    """By which a reply is checked."""
+    strict: Mapping[str, Any]
+    """In the form for ``response_format``."""
+    text: str
+    """The strict one as JSON."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
@@ -125,12 +140,17 @@ class Prompt:
     """Instructions and scale; then the fenced data."""
     sha256: str
     """Hash of rubric version, response schema and messages: 64 hex digits, part of cache keys."""
-    response_schema: Mapping[str, Any]
-    """For ``response_format``: the shape of the reply to this request, in strict form."""
+    shape: Shape
+    """Shape of the reply."""
     context_chunk_ids: tuple[str | None, ...] = ()
     """Ids of the passages shown, ``[1]`` first."""
     truncated_chunk_ids: tuple[str | None, ...] = ()
     """Ids of the last passages, dropped because the prompt would be too long."""
+
+    @property
+    def response_schema(self) -> Mapping[str, Any]:
+        """For ``response_format``: the shape of the reply to this request, in strict form."""
+        return self.shape.strict
 
 
 # --- loading -------------------------------------------------------------------------------
@@ -185,7 +205,7 @@ def _load(name: str, path: Path, shown: str, *, alternate: bool, own: bool) -> R
     if alternate:
         path, shown = path.with_suffix(".alternate.jinja"), f"{beside}.alternate.jinja"
     template = _read(path, shown)
-    schema = _read_schema(schema_text, f"{beside}.schema.json")
+    schema = _read_schema(schema_text, f"{beside}.schema.json", checked=own)
     found = scales(schema, own=own)
     if own and not found:
         raise ConfigError(
@@ -211,7 +231,8 @@ def _load(name: str, path: Path, shown: str, *, alternate: bool, own: bool) -> R
         alternate=alternate,
         path=shown,
     )
-    _check_template(template, shown)
+    if own:
+        _check_template(template, shown)
     return rubric
 
 
@@ -225,7 +246,7 @@ def _read(path: Path, shown: str) -> str:
     return text
 
 
-def _read_schema(text: str, shown: str) -> dict[str, Any]:
+def _read_schema(text: str, shown: str, *, checked: bool) -> dict[str, Any]:
     try:
         schema = json.loads(text)
         json.dumps(schema, ensure_ascii=False).encode()  # half a surrogate pair cannot be sent
@@ -233,7 +254,7 @@ def _read_schema(text: str, shown: str) -> dict[str, Any]:
         raise ConfigError(f"{shown}:{error.lineno}:{error.colno}: no JSON: {error.msg}") from error
     except (ValueError, RecursionError) as error:
         raise ConfigError(f"{shown}: no JSON that can be read") from error
-    if faults := list(schema_faults(schema)):
+    if checked and (faults := list(schema_faults(schema))):
         raise ConfigError("\n".join(f"{shown}: {fault}" for fault in faults))
     return dict(schema)
 
@@ -373,11 +394,10 @@ def render_prompt(
     rest = _texts_but_passages(rubric, request)
     passages = _passages(rubric, request)
     shown = _fitting(passages, max_chars, sum(len(text) for _, text in rest))
-    schema = response_schema(asked_schema(rubric.schema, request, conditional=not rubric.own))
-    schema_text = json.dumps(schema, ensure_ascii=False)
+    shape = shape_of(rubric, request)
     variables = tuple(_variables(request, len(shown)).items())
     system = _render_system(
-        rubric.template, rubric.path, variables, schema_text, level != "json_schema"
+        rubric.template, rubric.path, variables, shape.text, level != "json_schema"
     )
     messages = (
         Message(role="system", text=system),
@@ -385,11 +405,25 @@ def render_prompt(
     )
     return Prompt(
         messages=messages,
-        sha256=_digest(rubric.version, schema_text, messages),
-        response_schema=schema,
+        sha256=_digest(rubric.version, shape.text, messages),
+        shape=shape,
         context_chunk_ids=tuple(passage.chunk_id for passage in passages[: len(shown)]),
         truncated_chunk_ids=tuple(passage.chunk_id for passage in passages[len(shown) :]),
     )
+
+
+def shape_of(rubric: Rubric, request: JudgeRequest) -> Shape:
+    """Return the shape of the reply to a request; made once for requests of one kind."""
+    return _shape(rubric, len(request.expected_key_facts), request.asks_conflict)
+
+
+@lru_cache(maxsize=256)
+def _shape(rubric: Rubric, n_facts: int, asks_conflict: bool) -> Shape:
+    asked = (
+        dict(rubric.schema) if rubric.own else asked_schema(rubric.schema, n_facts, asks_conflict)
+    )
+    strict = response_schema(asked)
+    return Shape(asked=asked, strict=strict, text=json.dumps(strict, ensure_ascii=False))
 
 
 @lru_cache(maxsize=256)
@@ -435,6 +469,7 @@ def _citation_line(citation: Citation) -> str:
     return f"- {_source(citation.rel_path, citation.heading_path)}"
 
 
+@lru_cache(maxsize=1024)
 def _source(rel_path: str, heading_path: str | None) -> str:
     names = {"file": rel_path, "heading": heading_path}
     return ", ".join(f"{what} {quoted(name, _NAME_CHARS)}" for what, name in names.items() if name)

@@ -2,7 +2,7 @@
 
 Every level of structured output is read alike: strict JSON, else the first JSON object in the
 text. A reply is untrusted: nothing is guessed, clipped or repaired, and a missing score is a
-failure, never a 0. Pure functions; jsonschema validates.
+failure, never a 0. Pure functions; jsonschema finds the faults of a reply that does not fit.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from pytest_rageval.judges.rubrics.fence import clean_text, one_line
+from pytest_rageval.judges.rubrics.load import Rubric, shape_of
 from pytest_rageval.judges.rubrics.schema import (
     Schema,
-    asked_schema,
     describe_shape,
+    fits,
     is_scale,
     validator,
 )
@@ -33,8 +34,6 @@ from pytest_rageval.values.verdict import (
 
 if TYPE_CHECKING:
     from jsonschema import ValidationError
-
-    from pytest_rageval.judges.rubrics.load import Rubric
 
 RAW_CHARS: Final = 2_000
 _MAX_CHARS: Final = 1_000_000
@@ -64,7 +63,7 @@ def parse_reply(rubric: Rubric, text: str, request: JudgeRequest) -> Verdict | J
         finite or is outside its scale, else ``unparseable``. The message names the field, the value
         received and the one expected.
     """
-    schema = asked_schema(rubric.schema, request, conditional=not rubric.own)
+    schema = shape_of(rubric, request).asked
     try:
         coerced: list[str] = []
         fields = _coerce(_find_object(text, schema, request), schema, "", coerced)
@@ -216,7 +215,7 @@ def _is_spare(field: Any, schema: Schema, *, top: bool) -> bool:
     if field is None or isinstance(field, _Nothing):
         return True
     plain = schema["type"] in {"string", "number", "integer"}
-    return plain and not (top and is_scale(schema)) and not validator(schema).is_valid(field)
+    return plain and not (top and is_scale(schema)) and not fits(field, schema)
 
 
 def _check(reply: dict[str, Any], schema: Schema) -> None:
@@ -225,13 +224,13 @@ def _check(reply: dict[str, Any], schema: Schema) -> None:
     Raises:
         _ReplyError: a field is missing or does not fit.
     """
+    if fits(reply, schema):
+        return
     # A missing field is in the reply, so that all faults come in the order of the fields.
     try:
         errors = list(validator(schema).iter_errors(reply))
     except RecursionError:  # the library's message contains the repr of values
         raise _ReplyError(f"nested too deep, expected {describe_shape(schema)}") from None
-    if not errors:
-        return
     outside = [_is_outside(error) for error in errors]
     kind: JudgeErrorKind = "out_of_range" if all(outside) else "unparseable"
     # Faults of the shape come before numbers outside their scale.

@@ -8,6 +8,7 @@ JSON values, and jsonschema checks them and the replies.
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -15,7 +16,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pytest_rageval.support.text import counted, shown
 from pytest_rageval.values.json_documents import number
-from pytest_rageval.values.verdict import JudgeRequest
 
 if TYPE_CHECKING:
     from jsonschema.protocols import Validator
@@ -126,6 +126,36 @@ def _keyword_faults(schema: Schema, sound: Schema, kind: str, where: str) -> Ite
                 yield f"{where}: {came}, expected {low} {sign} {high}"
 
 
+def fits(value: object, schema: Schema) -> bool:
+    """Return whether a value is valid against a rubric's schema, as ``validator`` has it.
+
+    It knows the keywords that a rubric may have, and needs no library.
+    """
+    kind = schema["type"]
+    if kind == "object":
+        if not isinstance(value, dict) or not value.keys() >= set(schema.get("required", ())):
+            return False
+        inner: Mapping[str, Schema] = schema["properties"]
+        others = value.keys() - inner.keys() if "additionalProperties" in schema else ()
+        return not others and all(fits(value[n], s) for n, s in inner.items() if n in value)
+    if kind == "array":
+        if not isinstance(value, list) or len(value) < schema.get("minItems", 0):
+            return False
+        return len(value) <= schema.get("maxItems", len(value)) and all(
+            fits(item, schema["items"]) for item in value
+        )
+    if kind == "boolean":
+        return isinstance(value, bool)
+    if kind == "string":
+        sound = isinstance(value, str)
+    else:
+        whole = kind == "number" or is_scale(schema) or isinstance(value, int)
+        sound = whole and number(value) is not None
+        low, high = schema.get("minimum", -math.inf), schema.get("maximum", math.inf)
+        sound = sound and low <= value <= high
+    return sound and value in schema.get("enum", (value,))
+
+
 def validator(schema: Schema) -> Validator:
     """Return a validator of JSON values against a schema.
 
@@ -178,31 +208,27 @@ def is_scale(schema: Schema) -> bool:
     return numeric and ("enum" in schema or {"minimum", "maximum"} <= schema.keys())
 
 
-def asked_schema(schema: Schema, request: JudgeRequest, *, conditional: bool) -> dict[str, Any]:
-    """Return the schema of the reply to one request.
+def asked_schema(schema: Schema, n_facts: int, asks_conflict: bool) -> dict[str, Any]:
+    """Return a packaged rubric's schema for the reply to one kind of request.
 
     Args:
         schema: schema of the rubric.
-        request: the answer to judge.
-        conditional: whether ``key_facts`` and ``acknowledges_conflict`` depend on the request: one
-            boolean for each expected fact, and one if a conflict should be acknowledged.
+        n_facts: number of expected facts, for each of which ``key_facts`` holds one boolean.
+        asks_conflict: whether a conflict should be acknowledged, and ``acknowledges_conflict`` is
+            asked.
 
     Returns:
-        The schema with exactly as many items in ``key_facts`` as expected facts, and without the
-        properties that the request does not need.
+        The schema without the properties that the request does not need.
     """
-    if not conditional:
-        return dict(schema)
     properties = dict(schema["properties"])
     required = list(schema.get("required", []))
-    n_facts = len(request.expected_key_facts)
     if "key_facts" in properties:
         properties["key_facts"] = {
             **properties["key_facts"],
             "minItems": n_facts,
             "maxItems": n_facts,
         }
-    asked = {"key_facts": n_facts > 0, "acknowledges_conflict": request.asks_conflict}
+    asked = {"key_facts": n_facts > 0, "acknowledges_conflict": asks_conflict}
     for name, wanted in asked.items():
         if wanted and name in properties:
             required.append(name)

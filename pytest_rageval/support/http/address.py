@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Final
+from typing import Any, Final
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from pytest_rageval.values.errors import ConfigError
@@ -55,6 +55,9 @@ _WRITTEN_SECRET: Final = re.compile(
 One without quotes has a digit and a letter, unlike most names of variables and types."""
 _WORD: Final = re.compile(r"""[^\s"']+""")
 _MIN_SECRET_CHARS: Final = 4
+_ESCAPED: Final = re.compile(r"\\(?:/|u00[2-7])")
+"""A character in JSON that could be written without an escape."""
+_ESCAPABLE: Final = re.compile(r'[^ -~]|["\\]')
 """Minimum length to blot out; shorter values would garble messages."""
 _learned: Final[dict[str, None]] = {}
 """Secrets that came up in this process."""
@@ -161,9 +164,15 @@ def resolve_request(
     return found
 
 
-def blot_out_of_reply(value: object, secrets: Sequence[str]) -> object:
-    """Replace the secrets in every text of a JSON value: a target may echo its request."""
-    if not secrets:
+def blot_out_of_reply(value: Any, secrets: Sequence[str], source: str | None = None) -> Any:
+    """Replace the secrets in every text of a JSON value: a target may echo its request.
+
+    Args:
+        value: the JSON value.
+        secrets: texts to replace.
+        source: the value as JSON text; if no secret can be in it, the value is returned as it is.
+    """
+    if not secrets or (source is not None and _is_free(source, secrets)):
         return value
     if isinstance(value, str):
         return blot_out(value, secrets)
@@ -172,6 +181,14 @@ def blot_out_of_reply(value: object, secrets: Sequence[str]) -> object:
     if isinstance(value, dict):
         return {key: blot_out_of_reply(item, secrets) for key, item in value.items()}
     return value
+
+
+def _is_free(source: str, secrets: Sequence[str]) -> bool:
+    """Return whether no text of a JSON document can contain a secret, however it is escaped."""
+    if _ESCAPED.search(source):
+        return False
+    # A secret that JSON itself would escape looks different in the source.
+    return not any(secret in source or _ESCAPABLE.search(secret) for secret in secrets)
 
 
 def blot_out(message: str, secrets: Iterable[str]) -> str:

@@ -327,6 +327,31 @@ def test_opening_a_judge_imports_no_heavy_library() -> None:
     assert done.stdout == "[]\n", done.stderr
 
 
+@pytest.mark.slow
+def test_a_verdict_of_a_server_of_ones_own_needs_no_heavy_library(tmp_path: Path) -> None:
+    code = (
+        "import sys\n"
+        "from pytest_rageval.judges.cache.store import JudgeCache\n"
+        "from pytest_rageval.judges.model.endpoint import ChatEndpoint\n"
+        "from pytest_rageval.judges.model.judge import OpenAIJudge\n"
+        "from pytest_rageval.values.settings import JudgeSettings\n"
+        "from tests.build.hostile_judge import HostileJudge, completion\n"
+        "from tests.judges.model.test_endpoint_replies import GOOD, REQUEST\n"
+        "before = set(sys.modules)\n"
+        "with HostileJudge(lambda asked: completion(GOOD)) as server:\n"
+        "    settings = JudgeSettings(base_url=server.url)\n"
+        "    endpoint = ChatEndpoint('m', settings, environ={})\n"
+        f"    with JudgeCache({str(tmp_path / 'c.sqlite')!r}) as cache:\n"
+        "        judge = OpenAIJudge(endpoint, cache=cache)\n"
+        "        assert judge.judge('groundedness', REQUEST).verdict\n"
+        "        judge.close()\n"
+        "heavy = {'genai_prices', 'sqlalchemy', 'jsonschema', 'pydantic', 'openai'}\n"
+        "print(sorted(heavy & (set(sys.modules) - before)))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.stdout == "[]\n", done.stderr
+
+
 def test_durations_are_those_of_asking_without_pauses(open_judge: OpenJudge) -> None:
     slow = Canned(body=completion(GOOD).body, delay_s=0.2)
     judge, _ = open_judge([slow])

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import time
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from pytest_rageval.support.http.address import blot_out_written, without_query_secrets
+from pytest_rageval.support.http.address import (
+    blot_out_of_reply,
+    blot_out_written,
+    without_query_secrets,
+)
 
 
 @pytest.mark.parametrize(
@@ -47,3 +54,30 @@ def test_the_time_does_not_grow_with_the_square_of_the_text(text: str) -> None:
     blot_out_written(text, [])
     without_query_secrets(text)
     assert time.perf_counter() - started < 5
+
+
+SECRETS = ("sk-abc/def", 'quo"ted', "back\\slash", "schlüssel", "line\nend", "plain-secret")
+PIECES = st.sampled_from([*SECRETS, "sk-abc", "\\", '"', "é", "\n", "/", "u0073", "x"])
+TEXTS = st.lists(PIECES, max_size=4).map("".join)
+REPLIES = st.recursive(TEXTS, lambda t: st.lists(t, max_size=3) | st.dictionaries(TEXTS, t))
+
+
+def _spelt_out(text: str) -> str:
+    return "".join(f"\\u{ord(character):04X}" for character in text)
+
+
+@settings(max_examples=200)
+@given(REPLIES, st.booleans(), st.sampled_from(SECRETS))
+def test_a_secret_is_found_however_the_source_of_a_reply_escapes_it(
+    value: object, ascii_only: bool, secret: str
+) -> None:
+    plain = json.dumps(value, ensure_ascii=ascii_only)
+    for source in (plain, plain.replace("/", "\\/"), plain.replace("sk-abc", _spelt_out("sk-abc"))):
+        for known in ((secret,), SECRETS):
+            found = blot_out_of_reply(json.loads(source), known, source)
+            assert found == blot_out_of_reply(json.loads(source), known)
+
+
+def test_a_reply_without_a_secret_is_not_copied() -> None:
+    value = {"text": "nothing here\n"}
+    assert blot_out_of_reply(value, SECRETS[:1], json.dumps(value)) is value
