@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,10 +14,11 @@ from pytest_rageval.project.option_values import read_option_value
 from pytest_rageval.project.options import OPTIONS
 from pytest_rageval.project.settings import load_settings
 from pytest_rageval.runs.metrics_document import with_groups
-from pytest_rageval.runs.slim import Slimmer
+from pytest_rageval.runs.slim import Slimmer, named_record
 from pytest_rageval.runs.store import (
     RESULTS,
     SECTIONS,
+    iterate_lines,
     iterate_records,
     read_json,
     read_record,
@@ -76,25 +78,60 @@ def read_run(folder: Path, *, tags: tuple[str, ...] = (), texts: bool = True) ->
         return replace(run, records=tuple(settled(run, one, one.stored_case) for one in records))
 
 
+def open_index(name: str, environ: Mapping[str, str]) -> StoredRun:
+    """Open the run that a user named to look at few of its cases.
+
+    Its records have their names alone, and its ``whole`` reads one; other lines are not checked.
+
+    Raises:
+        ConfigError: the settings of the project are wrong.
+        StorageError: no run or more than one is meant, or a line holds no record.
+    """
+    configured = load_settings(Path.cwd(), flags={}, environ=environ)
+    run = read_documents(resolve_run(Path(configured.results_dir), name))
+    places: dict[_Key, int] = {}
+    lines = ((place, named_record(text)) for _, place, text in iterate_lines(run.folder / RESULTS))
+    try:
+        records = _last_of_each(run.folder, [*_placed(lines, places)])
+        run = replace(run, scoring=score_settings(run.settings, reported_by(records)))
+    except (AttributeError, LookupError, RecursionError, TypeError, ValueError):
+        return read_run(run.folder)  # it names the lines that are wrong
+    return replace(run, records=tuple(records), whole=partial(_read_one, run, places))
+
+
+_Key = tuple[str, str, int]
+
+
+def _key(record: CaseRecord) -> _Key:
+    return record.file, record.name, record.repeat
+
+
+def _placed(
+    lines: Iterable[tuple[int, CaseRecord]], places: dict[_Key, int]
+) -> Iterator[CaseRecord]:
+    """Yield records, and keep the places of their lines."""
+    for place, record in lines:
+        places[_key(record)] = place
+        yield record
+
+
+def _read_one(run: StoredRun, places: Mapping[_Key, int], record: CaseRecord) -> CaseRecord:
+    found = read_record(run.folder, places[_key(record)])
+    return settled(run, found, found.stored_case)
+
+
 def _slim_run(run: StoredRun) -> StoredRun:
-    slim, places = Slimmer(), dict[tuple[str, str, int], int]()
-
-    def each() -> Iterator[CaseRecord]:
-        for place, record in iterate_records(run.folder):
-            places[record.file, record.name, record.repeat] = place
-            yield slim(record)
-
-    def stored(record: CaseRecord) -> CaseRecord:
-        found = read_record(run.folder, places[record.file, record.name, record.repeat])
-        return settled(run, found, found.stored_case)
+    slim, places = Slimmer(), dict[_Key, int]()
+    lines = ((place, slim(record)) for place, record in iterate_records(run.folder))
+    records = _last_of_each(run.folder, [*_placed(lines, places)])
+    run = replace(run, scoring=score_settings(run.settings, reported_by(records)))
+    stored = partial(_read_one, run, places)
 
     def again(record: CaseRecord) -> CaseRecord:
         found = settled(run, record, record.stored_case)
         # Only with its texts can a record be scored again.
         return found if found.metrics is record.metrics else slim(stored(record))
 
-    records = _last_of_each(run.folder, [*each()])
-    run = replace(run, scoring=score_settings(run.settings, reported_by(records)))
     return replace(
         run,
         records=tuple(map(again, records)),
@@ -218,7 +255,7 @@ def _last_of_each(folder: Path, lines: Sequence[CaseRecord]) -> list[CaseRecord]
 
 def latest_records(records: Iterable[CaseRecord]) -> list[CaseRecord]:
     """Keep the last record of each case and repeat, since a resumed run asks failed cases again."""
-    found = {(record.file, record.name, record.repeat): record for record in records}
+    found = {_key(record): record for record in records}
     return sorted(found.values(), key=lambda r: (r.file, r.lineno, r.repeat))
 
 

@@ -1,14 +1,18 @@
-"""Records without their texts, of which tens of thousands fit into memory."""
+"""Records without their texts, of which tens of thousands fit into memory, or with names alone."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final, TypeVar
 
 from pytest_rageval.metrics.scoring import cites_in_text
+from pytest_rageval.values.case import Case
 from pytest_rageval.values.record import (
+    SCHEMA_VERSION,
     CaseRecord,
+    CaseScores,
     CaseVerdicts,
     CheckedClaim,
     CitationCheck,
@@ -21,6 +25,7 @@ _CHUNK: Final = ("rel_path", "heading_path", "vault", "pages", "text_truncated",
                  "matched_by", "irrelevant")  # fmt: skip
 """Fields of a chunk that figures, rules and the reasons of a comparison depend on; of its text
 only whether there is one."""
+_REPORTED: Final = ("heading_path", "pages", "text_truncated")
 _ABSTENTION: Final = ("abstained", "source")
 _CITES: Final = Evidence(claims=(CheckedClaim(text="", citations=(CitationCheck(),)),))
 """Of an answer that cites in its text; nothing else of evidence is a figure."""
@@ -98,6 +103,48 @@ class Slimmer:
         key = repr(given)
         found: Mapping[str, _T] = self._known.setdefault(key, given)
         return found
+
+
+def named_record(line: bytes) -> CaseRecord:
+    """Return the name of a record and what its reply shows of the target; nothing else is right.
+
+    Raises:
+        AttributeError, LookupError, RecursionError, TypeError, ValueError: it is not a record.
+    """
+    fields: dict[str, Any] = json.loads(line)
+    if fields["schema_version"] != SCHEMA_VERSION:
+        raise ValueError(f"schema_version: got {fields['schema_version']!r}")
+    chunks = fields["retrieved_chunks"]
+    claims = (fields["evidence"] or {}).get("claims") or ()
+    return CaseRecord(
+        case=Case(id=fields["case_id"], question=""),
+        case_stored=False,
+        file=fields["file"],
+        lineno=fields["lineno"],
+        case_hash=fields["case_hash"],
+        k=fields["k"],
+        repeat=fields["repeat"],
+        parameters=fields["parameters"],
+        status=fields["status"],
+        response=None
+        if chunks is None
+        else AskResponse(answer="", retrieved_chunks=tuple(map(_shown, chunks))),
+        latency={},
+        scores=CaseScores(
+            metrics={},
+            not_applicable={},
+            outcome=fields["outcome"],
+            citations=None if fields["citations"] is None else (),
+        ),
+        verdicts=CaseVerdicts(
+            evidence=_CITES if any(claim.get("citations") for claim in claims) else None
+        ),
+    )
+
+
+def _shown(chunk: Mapping[str, Any]) -> RetrievedChunk:
+    text = None if chunk.get("text") is None else ""
+    return RetrievedChunk.of({**_part(chunk, _REPORTED), "text": text})
 
 
 def _part(given: Mapping[str, Any], names: tuple[str, ...]) -> Mapping[str, Any]:

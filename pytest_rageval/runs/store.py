@@ -253,22 +253,32 @@ def iterate_records(path: Path) -> Iterator[tuple[int, CaseRecord]]:
     """
     file = path / RESULTS if path.is_dir() else path
     faults: list[Fault] = []
+    for number, place, text in iterate_lines(file):
+        try:
+            yield place, record_from_json(_object(text))
+        except StorageError as error:
+            message = f"{error}; {_LEAVE_OUT}"
+            faults.append(Fault(file=str(file), line=number, message=message))
+    if faults:
+        raise StorageError(str(faults_error(faults)))
+
+
+def iterate_lines(file: Path) -> Iterator[tuple[int, int, bytes]]:
+    """Yield number, place and text of the lines that hold records.
+
+    Raises:
+        StorageError: the file cannot be read.
+    """
     place = 0
     try:
         with file.open("rb", buffering=_BUFFER) as lines:
             for number, line in enumerate(lines, start=1):
                 text = line.removesuffix(b"\n")
-                try:
-                    if text and (text != line or is_json(text)):
-                        yield place, record_from_json(_object(text))
-                except StorageError as error:
-                    message = f"{error}; {_LEAVE_OUT}"
-                    faults.append(Fault(file=str(file), line=number, message=message))
+                if text and (text != line or is_json(text)):
+                    yield number, place, text
                 place += len(line)
     except OSError as error:
         raise StorageError(f"{file}: cannot be read: {error.strerror}") from error
-    if faults:
-        raise StorageError(str(faults_error(faults)))
 
 
 def read_record(path: Path, place: int) -> CaseRecord:

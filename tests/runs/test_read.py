@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 from pytest_rageval.engine.case import Trial, record_of
 from pytest_rageval.project.case_reader import LocatedCase
 from pytest_rageval.runs.metrics_document import BREAKDOWNS
-from pytest_rageval.runs.read import decided_run, open_run, read_documents, settled
+from pytest_rageval.runs.read import decided_run, open_index, open_run, read_documents, settled
 from pytest_rageval.runs.store import RunWriter, write_document, write_text_document
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.errors import StorageError
@@ -116,6 +117,25 @@ def test_without_texts_the_figures_are_the_same_and_the_texts_are_read_when_aske
     assert "There." in {one.answer for one in whole.records}
     assert [*map(slim.whole, slim.records)] == [*whole.records]
     assert [*map(whole.whole, whole.records)] == [*whole.records]
+
+
+def test_one_case_is_read_without_the_others_by_the_facts_of_the_whole_run() -> None:
+    whole = opened([record("a", "a.md"), record("b", SECTION)], {})
+    index = open_index("last", {})
+    assert [one.nodeid for one in index.records] == ["set.jsonl::a", "set.jsonl::b"]
+    assert index.scoring == whole.scoring
+    assert index.whole(index.records[0]) == whole.records[0]
+    assert not index.records[0].metrics
+
+
+def test_a_run_of_a_tool_that_leaves_out_fields_is_read_as_a_whole() -> None:
+    written = opened([record("a", SECTION)])
+    line = json.loads((written.folder / "results.jsonl").read_text(encoding="utf-8"))
+    del line["evidence"]
+    write_text_document(written.folder, "results.jsonl", json.dumps(line))
+    index = open_index("last", {})
+    assert index.records[0].metrics["hit_at_k"] == 1.0
+    assert index.whole(index.records[0]) is index.records[0]
 
 
 def test_the_whole_record_is_the_last_of_its_case_by_the_rule_of_today() -> None:

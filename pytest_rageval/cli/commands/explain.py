@@ -88,7 +88,7 @@ def command(
         _print(lines, colored=_colored(color))
         return
     explanations = []
-    for record in _choose(stored.records, case, repeat):
+    for record in map(stored.whole, _choose(stored.records, case, repeat)):
         known = record.stored_case or _case_of_file(record)
         scored = settled(stored, record, known)
         explanation = explain_record(
@@ -116,15 +116,17 @@ def command(
 
 def _open(run: str | None, case: str | None) -> tuple[StoredRun, str | None]:
     """Return the named run and case; a single name may be that of a case of the last run."""
-    from pytest_rageval.runs.read import open_run
+    from pytest_rageval.runs.read import open_index, open_run
 
-    if run is None or case is not None:
-        return open_run(run_or_last(run), os.environ), case
+    if case is not None:
+        return open_index(run_or_last(run), os.environ), case
+    if run is None:
+        return open_run(run_or_last(run), os.environ), None
     try:
         return open_run(run, os.environ), None
     except StorageError as error:
         try:
-            last = open_run("last", os.environ)
+            last = open_index("last", os.environ)
         except StorageError:
             raise error from None
         if not _named(last.records, run):
