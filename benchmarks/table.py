@@ -1,0 +1,256 @@
+"""One table of what a run costs: ours beside others in the same minutes, with a bound for each.
+
+Each row is a ratio, a difference of two ratios, or a figure of one process. The first column names
+the row for ``--rows``. A row whose contender has no environment is left out.
+
+    python -m benchmarks.table
+    python -m benchmarks.table --rows cpu instructions wall
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final
+
+from benchmarks import instructions, score_stream
+from benchmarks.measuring import Usage, positive, run_process
+from benchmarks.throughput import Result, measure_all, slopes
+from benchmarks.throughput_contenders import (
+    CONTENDERS,
+    Contender,
+    environment,
+    environments,
+    find_rivals,
+)
+
+AIOHTTP: Final = "aiohttp script"
+OPENAI: Final = "openai script"
+COMPARED: Final = 10_000
+SCORED: Final = 100_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One figure."""
+
+    name: str
+    measure: str
+    ours: float
+    other: float | None
+    """Of the contender, in the same unit; None: the figure is ours alone."""
+    figure: float
+    """What the bound is of."""
+    bound: float
+    aim: float
+
+
+Contenders = Mapping[str, Contender]
+
+
+# --- rows ----------------------------------------------------------------------------------------
+
+
+def _of(found: Sequence[Result], name: str, cases: int) -> Result:
+    return next(one for one in found if (one.contender, one.cases) == (name, cases))
+
+
+def _ratio(name: str, measure: str, ours: float, other: float, bound: float, aim: float) -> Row:
+    return Row(
+        name=name,
+        measure=measure,
+        ours=ours,
+        other=other,
+        figure=ours / other,
+        bound=bound,
+        aim=aim,
+    )
+
+
+def cpu(known: Contenders, repeats: int) -> Iterator[Row]:
+    both = [known["ours"], known[AIOHTTP]]
+    more = slopes(measure_all(both, [100, 1000], 32, repeats=repeats, zero=True))
+    measure = f"CPU ms of one more case / {AIOHTTP}"
+    yield _ratio("cpu", measure, more["ours"], more[AIOHTTP], 4, 3)
+
+
+def counted(known: Contenders, repeats: int) -> Iterator[Row]:
+    both = [known["ours"], known[AIOHTTP]]
+    found = instructions.figures(both, instructions.SIZES, instructions.CONCURRENCY)
+    ours, floor = (instructions.one_more_case(found[one.name]) / 1e6 for one in both)
+    measure = f"M instructions of one more case / {AIOHTTP}"
+    yield _ratio("instructions", measure, ours, floor, 5, 3.5)
+
+
+def wall(known: Contenders, repeats: int) -> Iterator[Row]:
+    both = [known["ours"], known[AIOHTTP]]
+
+    def ideals(found: Sequence[Result], cases: int) -> tuple[float, float]:
+        ours, floor = (_of(found, one.name, cases) for one in both)
+        return ours.wall_s / ours.ideal_s, floor.wall_s / floor.ideal_s
+
+    found = measure_all(both, [100, 1000], 32, repeats=repeats, zero=False)
+    ours, floor = ideals(found, 1000)
+    yield Row(
+        name="wall",
+        measure=f"wall / ideal, N=1000 C=32, above the {AIOHTTP}",
+        ours=ours,
+        other=floor,
+        figure=ours - floor,
+        bound=0.05,
+        aim=0.03,
+    )
+    measure = f"wall / ideal, N=100 C=32 / {AIOHTTP}"
+    yield _ratio("wall", measure, *ideals(found, 100), 1.4, 1.25)
+    peak = _of(found, "ours", 1000).rss_mb
+    yield Row(
+        name="wall",
+        measure=f"peak MB, N=1000 C=32 with a judge (other: {AIOHTTP})",
+        ours=peak,
+        other=_of(found, AIOHTTP, 1000).rss_mb,
+        figure=peak,
+        bound=100,
+        aim=80,
+    )
+    found = measure_all(both, [1000], 128, repeats=repeats, zero=False)
+    measure = f"wall / ideal, N=1000 C=128 / {AIOHTTP}"
+    yield _ratio("wall", measure, *ideals(found, 1000), 1.25, 1.12)
+
+
+def one_case(known: Contenders, repeats: int) -> Iterator[Row]:
+    both = [known["ours"], known[OPENAI]]
+    found = measure_all(both, [1], 1, repeats=max(3, repeats), zero=True)
+    ours, other = (_of(found, one.name, 1).cpu_s for one in both)
+    yield _ratio("one", f"CPU s of a run of one case / {OPENAI}", ours, other, 1.0, 0.8)
+
+
+def selected(known: Contenders, repeats: int) -> Iterator[Row]:
+    ours, bare = instructions.STARTS[:2]
+    found = instructions.figures([ours, bare], [20], instructions.CONCURRENCY)
+    ours_m, bare_m = (found[one.name][20] / 1e6 for one in (ours, bare))
+    yield _ratio("select", "M instructions of -k one_case / bare pytest", ours_m, bare_m, 3, 2.3)
+
+
+def scored(known: Contenders, repeats: int) -> Iterator[Row]:
+    with tempfile.TemporaryDirectory() as folder:
+        files = score_stream.write_files(Path(folder), SCORED)
+        ours, floor = (score_stream.in_fresh_process(name, *files) for name in ("ours", "floor"))
+    measure = f"CPU s of scoring {SCORED:,} recorded cases / json.loads"
+    yield _ratio("score", measure, ours.cpu_s, floor.cpu_s, 4, 3)
+
+
+def compared(known: Contenders, repeats: int) -> Iterator[Row]:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "pyproject.toml").write_text("[tool.rageval]\n", encoding="utf-8")
+        cases, base = score_stream.write_files(folder, COMPARED)
+        new = folder / "new.jsonl"
+        with base.open(encoding="utf-8") as lines, new.open("w", encoding="utf-8") as out:
+            for place, line in enumerate(lines):
+                row = json.loads(line)
+                if place % 3 == 0:
+                    row["response"]["debug"]["retrieved_chunks"].reverse()
+                out.write(json.dumps(row) + "\n")
+        for responses, run in ((base, "base"), (new, "new")):
+            _rageval(folder, "score", str(cases), str(responses), "--save", run, "--no-report")
+        usage = _rageval(folder, "compare", "base", "new", allowed=(0, 1))
+    for measure, figure, bound, aim in (
+        ("s", usage.wall_s, 5, 3),
+        ("peak MB", usage.rss_mb, 250, 250),
+    ):
+        measure = f"{measure} of comparing two runs of {COMPARED:,} cases"
+        yield Row(
+            name="compare",
+            measure=measure,
+            ours=figure,
+            other=None,
+            figure=figure,
+            bound=bound,
+            aim=aim,
+        )
+
+
+def _rageval(folder: Path, *arguments: str, allowed: Sequence[int] = (0,)) -> Usage:
+    output = folder / "output.txt"
+    command = [str(Path(sys.executable).with_name("rageval")), *arguments]
+    usage = run_process(command, folder, output, environment(CONTENDERS["ours"], "", folder))
+    if usage.exit_code not in allowed:
+        said = output.read_text(encoding="utf-8", errors="replace")[-2000:]
+        raise RuntimeError(f"rageval {arguments[0]}: exit {usage.exit_code}\n{said}")
+    return usage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """Rows that are measured together, and what they need."""
+
+    rows: Callable[[Contenders, int], Iterator[Row]]
+    needs: tuple[str, ...] = ()
+    valgrind: bool = False
+
+
+GROUPS: Final[Mapping[str, Group]] = {
+    "cpu": Group(rows=cpu, needs=(AIOHTTP,)),
+    "instructions": Group(rows=counted, needs=(AIOHTTP,), valgrind=True),
+    "wall": Group(rows=wall, needs=(AIOHTTP,)),
+    "one": Group(rows=one_case, needs=(OPENAI,)),
+    "select": Group(rows=selected, valgrind=True),
+    "score": Group(rows=scored),
+    "compare": Group(rows=compared),
+}
+
+
+# --- the table -----------------------------------------------------------------------------------
+
+
+def render(row: Row) -> str:
+    """Return the line of a row."""
+    other = "-" if row.other is None else f"{row.other:,.2f}"
+    met = "aim" if row.figure <= row.aim else "bound" if row.figure <= row.bound else "over"
+    return (
+        f"{row.name:<13}{row.measure:<62}{row.ours:>9,.2f}{other:>9}{row.figure:>9,.2f}"
+        f"{row.bound:>8g}{row.aim:>7g}  {met}"
+    )
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure, and print each row once it is known."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--rows", nargs="+", choices=list(GROUPS), default=list(GROUPS))
+    parser.add_argument("--repeats", type=positive, default=1, help="of runs that are timed")
+    parser.add_argument("--json", action="store_true", help="print one JSON object at the end")
+    options = parser.parse_args(arguments)
+    rivals, left_out = find_rivals(environments())
+    known = {**CONTENDERS, **rivals}
+    rows: list[Row] = []
+    missing: dict[str, str] = {}
+    if not options.json:
+        heads = f"{'ours':>9}{'other':>9}{'figure':>9}{'at most':>8}{'aim':>7}  met"
+        print(f"{'row':<13}{'measure':<62}{heads}", flush=True)
+    for name in options.rows:
+        group = GROUPS[name]
+        lacking = [f"{need}: {left_out[need]}" for need in group.needs if need in left_out]
+        if group.valgrind and shutil.which("valgrind") is None:
+            lacking.append("valgrind is not installed")
+        if lacking:
+            missing[name] = "; ".join(lacking)
+            continue
+        for row in group.rows(known, options.repeats):
+            rows.append(row)
+            if not options.json:
+                print(render(row), flush=True)
+    if options.json:
+        print(json.dumps({"rows": [asdict(row) for row in rows], "left_out": missing}))
+    else:
+        print("\n".join(f"{name}: left out; {reason}" for name, reason in missing.items()))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
