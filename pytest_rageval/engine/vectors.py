@@ -16,13 +16,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-import httpx
 import numpy as np
 import numpy.typing as npt
 from pydantic import TypeAdapter
 
 from pytest_rageval.analysis.embeddings import VectorTable
 from pytest_rageval.support.http.address import Address, blot_out, join_url
+from pytest_rageval.support.http.client import Client
 from pytest_rageval.support.http.deadline import within
 from pytest_rageval.support.http.exchange import (
     Attempt,
@@ -30,7 +30,6 @@ from pytest_rageval.support.http.exchange import (
     attempt,
     failure,
     open_client,
-    silence_loggers,
 )
 from pytest_rageval.support.http.retry import Pacing, Sleep
 from pytest_rageval.support.json_text import Loc
@@ -98,7 +97,6 @@ class EmbeddingsClient:
         sleep: Sleep = time.sleep,
         rng: random.Random | None = None,
     ) -> None:
-        silence_loggers()
         self._endpoint = endpoint
         self._address = _address(endpoint.url)
         self._key = _key(endpoint.api_key_env, environ)
@@ -142,7 +140,7 @@ class EmbeddingsClient:
 
     def _add(
         self,
-        http: httpx.Client,
+        http: Client,
         batch: Sequence[str],
         vectors: dict[str, _Array],
         refusals: list[_RefusedError],
@@ -165,7 +163,7 @@ class EmbeddingsClient:
 
     # --- one request -----------------------------------------------------------------------
 
-    def _post(self, http: httpx.Client, batch: Sequence[str]) -> bytes:
+    def _post(self, http: Client, batch: Sequence[str]) -> bytes:
         # ASCII, so that even a lone surrogate in a text can be sent.
         content = json.dumps({"model": self._endpoint.model, "input": list(batch)}).encode("ascii")
         last, attempts = self._pacing.until_settled(
@@ -179,14 +177,14 @@ class EmbeddingsClient:
         kind = _RefusedError if last.status in _TEXT_REFUSED else EndpointError
         raise kind(error.kind, message, attempts=attempts) from error.__cause__
 
-    def _attempt(self, http: httpx.Client, content: bytes) -> Attempt:
+    def _attempt(self, http: Client, content: bytes) -> Attempt:
         limit = self._endpoint.timeout_s
         request = Request(address=self._address, content=content)
         with within(limit):
             return attempt(http, request, lambda _: f"no complete reply within {limit:g} s")
 
-    def _http(self) -> httpx.Client:
-        headers = {"Content-Type": "application/json", "User-Agent": "pytest-rageval"}
+    def _http(self) -> Client:
+        headers = {"Content-Type": "application/json"}
         if self._key is not None:
             headers["Authorization"] = f"Bearer {self._key}"
         return open_client(self._address, headers=headers)

@@ -1,7 +1,4 @@
-"""The HTTP client of a target. Failures are returned as data.
-
-Requests block the calling thread: on an event loop httpx takes four times the CPU.
-"""
+"""The HTTP client of a target. Failures are returned as data."""
 
 from __future__ import annotations
 
@@ -9,15 +6,11 @@ import json
 import os
 import random
 import re
-import ssl
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
 from typing import Any, Final
 from urllib.parse import urlencode
-
-import httpx
 
 from pytest_rageval.support.http.address import (
     blot_out_of_reply,
@@ -27,16 +20,15 @@ from pytest_rageval.support.http.address import (
     resolve_request,
     secret_values,
 )
+from pytest_rageval.support.http.client import Client
+from pytest_rageval.support.http.connection import TransportError
 from pytest_rageval.support.http.deadline import within
 from pytest_rageval.support.http.exchange import (
     Attempt,
     Request,
     attempt,
     open_client,
-    silence_loggers,
-    tls_context,
 )
-from pytest_rageval.support.http.pool import ClientPool
 from pytest_rageval.support.http.reason import reported_error
 from pytest_rageval.support.http.retry import Pacing, Sleep
 from pytest_rageval.support.slots import Slots
@@ -112,7 +104,6 @@ class HttpRagClient:
         rng: random.Random | None = None,
         slots: Slots | None = None,
     ) -> None:
-        silence_loggers()
         self._target = target
         self._address = join_url(target.url, target.path)
         check_placeholders(target)
@@ -124,7 +115,7 @@ class HttpRagClient:
         self._clock = clock
         self._pacing = Pacing(sleep=sleep, rng=rng or random.Random(), slots=slots)
         self.takes_slots = slots is not None
-        self._clients = ClientPool(self._new_client)
+        self._http = self._open()
 
     def __repr__(self) -> str:
         return f"HttpRagClient({self._address.shown!r})"
@@ -226,55 +217,31 @@ class HttpRagClient:
 
     def close(self) -> None:
         """Close the connections; the client may be used again and then opens new ones."""
-        for http in self._clients.drain():
-            http.close()
+        self._http.close()
 
     def _attempt(self, request: Request, spans: Spans) -> Attempt:
         def once(request: Request) -> Attempt:
-            return self._leased(spans.traced(request))
+            return self._timed(spans.traced(request))
 
         if self._auth is not None:
             return self._auth.attempt(request, once)
         return once(request)
 
-    def _leased(self, request: Request) -> Attempt:
-        # Leased before the clock starts, because the first client takes a while to build.
-        with self._clients.lease() as http:
-            return self._timed(http, request)
-
-    def _timed(self, http: httpx.Client, request: Request) -> Attempt:
-        started = ended = self._clock()
-        sent_at = time.time()
-        sending = False
-
-        def note_start() -> None:
-            # After the connection is made, since this thread may then wait for its turn to compute.
-            nonlocal started, sent_at, sending
-            if not sending:
-                started, sent_at, sending = self._clock(), time.time(), True
-
-        def note_time() -> None:
-            # Before this thread waits for its turn to compute, which does not count as the target's
-            # time.
-            nonlocal ended
-            ended = self._clock()
-
-        def timeout_text(error: httpx.TimeoutException) -> str:
+    def _timed(self, request: Request) -> Attempt:
+        def timeout_text(fault: TransportError) -> str:
             if deadline.passed:
                 return self._timeout("no complete reply", "timeout_s")
-            if isinstance(error, httpx.ConnectTimeout):
+            if fault.name == "ConnectTimeout":
                 return self._timeout("no connection", "connect_timeout_s")
             return self._timeout("nothing received or sent", "read_timeout_s")
 
         reader = None
-        if self._stream is not None:
-            reader = StreamReader(self._stream, lambda: (ended - started) * 1000)
-            request = replace(request, on_piece=reader.feed)
-        with within(self._target.timeout_s, note_time, note_start) as deadline:
-            done = attempt(http, request, timeout_text)
-        if done.status is None:
-            note_time()
-        done = replace(done, total_ms=(ended - started) * 1000, sent_at=sent_at)
+        with within(self._target.timeout_s, self._clock) as deadline:
+            if self._stream is not None:
+                reader = StreamReader(self._stream, lambda: deadline.elapsed_ms)
+                request = replace(request, on_piece=reader.feed)
+            done = attempt(self._http, request, timeout_text)
+        done = replace(done, total_ms=deadline.elapsed_ms, sent_at=deadline.sent_at)
         return done if reader is None else reader.timed(done)
 
     def _document(self, last: Attempt) -> tuple[object, str]:
@@ -297,11 +264,7 @@ class HttpRagClient:
     def _timeout(self, what: str, setting: str) -> str:
         return f"{what} within {getattr(self._target, setting):g} s ({setting})"
 
-    @cached_property
-    def _tls(self) -> ssl.SSLContext:
-        return tls_context(self._address)
-
-    def _new_client(self) -> httpx.Client:
+    def _open(self) -> Client:
         target = self._target
 
         def unless_total(limit: float) -> float | None:
@@ -313,15 +276,9 @@ class HttpRagClient:
             headers={
                 "Content-Type": "application/json",
                 "Accept": self._stream.accept if self._stream else "application/json",
-                "User-Agent": "pytest-rageval",
             },
-            timeout=httpx.Timeout(
-                connect=unless_total(target.connect_timeout_s),
-                read=unless_total(target.read_timeout_s),
-                write=unless_total(target.read_timeout_s),
-                pool=None,
-            ),
-            tls=self._tls,
+            connect_s=unless_total(target.connect_timeout_s),
+            read_s=unless_total(target.read_timeout_s),
             # Sooner than uvicorn, which many targets run on, closes idle connections (5 s): a
             # request sent at that moment would fail.
             keepalive_s=2.0,

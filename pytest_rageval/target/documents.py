@@ -21,7 +21,6 @@ from pytest_rageval.support.http.exchange import (
     Request,
     attempt,
     open_client,
-    silence_loggers,
 )
 from pytest_rageval.support.http.retry import Pacing, Sleep
 from pytest_rageval.support.text import clean
@@ -58,7 +57,6 @@ class DocumentsClient:
         environ: Mapping[str, str],
         sleep: Sleep = time.sleep,
     ) -> None:
-        silence_loggers()
         self._address = join_url(target.url, path)
         # A header about a case cannot be sent with the documents of all cases.
         headers = {n: v for n, v in target.headers.items() if not PLACEHOLDER.search(v)}

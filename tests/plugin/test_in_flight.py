@@ -71,6 +71,22 @@ def told(project: Project) -> list[dict[str, object]]:
 # --- how many, and in which order ----------------------------------------------------------------
 
 
+def test_a_run_loads_no_http_client_but_that_of_the_standard_library(project: Project) -> None:
+    project.cases(numbered_cases(3))
+    with loopback_server(after(0, 0)) as server:
+        ask_server(project, server.url, judge="m-1")
+        project.write(
+            "conftest.py",
+            "import sys\ndef pytest_unconfigure():\n"
+            "    clients = ('httpx', 'httpcore', 'h11', 'anyio', 'openai')\n"
+            "    print('LOADED', *[name for name in clients if name in sys.modules], 'in all')\n",
+        )
+        judge = ("--judge-base-url", f"{server.url}/v1")
+        result = project.run_apart("-s", "-p", "no:anyio", *judge)
+        assert server.judged > 0
+    result.stdout.fnmatch_lines(["*LOADED in all"])
+
+
 @pytest.mark.parametrize("concurrency", [1, 3, 8])
 def test_requests_to_target_and_judge_never_exceed_the_limit_and_come_in_order(
     project: Project, monkeypatch: pytest.MonkeyPatch, concurrency: int

@@ -13,12 +13,13 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-import httpcore
-import httpx
 import pytest
 
+from pytest_rageval.support.http import client as http_client
 from pytest_rageval.support.http import exchange as http_exchange
+from pytest_rageval.support.http.connection import Socket
 from pytest_rageval.support.http.exchange import MAX_BODY_BYTES
+from pytest_rageval.support.http.pool import Pool
 from pytest_rageval.target.client import HttpRagClient
 from pytest_rageval.values.errors import ConfigError, EndpointError
 from pytest_rageval.values.reply import AskRequest, AskResult, Search
@@ -445,18 +446,16 @@ def test_the_time_begins_when_the_request_is_sent_and_not_at_the_connection(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     now = [0.0]
-    connect = httpcore.SyncBackend.connect_tcp
 
-    def later(*arguments: Any, **named: Any) -> httpcore.NetworkStream:
-        found = connect(*arguments, **named)
+    def later(*arguments: Any) -> None:
+        socket.socket.connect(*arguments)
         now[0] += 5.0  # such as the wait of the thread for its turn to compute
-        return found
 
     def reply(connection: socket.socket) -> None:
         now[0] += 0.25
         connection.sendall(GOOD)
 
-    monkeypatch.setattr(httpcore.SyncBackend, "connect_tcp", later)
+    monkeypatch.setattr(Socket, "connect", later)
     with fake_target(reply) as target:
         client = HttpRagClient(TargetSettings(url=target.url), clock=lambda: now[0])
         result = client.ask_result(QUESTION)
@@ -711,14 +710,13 @@ def test_a_secret_that_a_good_reply_echoes_is_blotted_out_of_it() -> None:
 def test_idle_connections_are_closed_before_a_server_closes_them(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    kept: list[float | None] = []
-    opened = httpx.Client
+    kept: list[float] = []
 
-    def client(*, limits: httpx.Limits, **options: Any) -> httpx.Client:
-        kept.append(limits.keepalive_expiry)
-        return opened(limits=limits, **options)
+    def pool(keepalive_s: float) -> Pool:
+        kept.append(keepalive_s)
+        return Pool(keepalive_s)
 
-    monkeypatch.setattr(httpx, "Client", client)
+    monkeypatch.setattr(http_client, "Pool", pool)
     with fake_target(GOOD) as target:
         assert ask(target).response is not None
     assert kept == [2.0]

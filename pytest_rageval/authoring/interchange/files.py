@@ -11,13 +11,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, Literal
 
-import httpx
-
 from pytest_rageval.authoring.interchange.ids import free_name
 from pytest_rageval.authoring.interchange.values import ReadOptions, Source, SourceFile, fault
 from pytest_rageval.project.case_file_edit import append_texts
 from pytest_rageval.support.files import write_new_file
-from pytest_rageval.support.http.address import Address, without_secrets
+from pytest_rageval.support.http.address import Address, credentials_in, without_secrets
+from pytest_rageval.support.http.connection import TransportError
 from pytest_rageval.support.http.exchange import Request, open_client, send
 from pytest_rageval.support.text import clean, shown
 from pytest_rageval.values.errors import DatasetError
@@ -241,10 +240,10 @@ def fetch_text(url: str) -> str:
         DatasetError: it cannot be fetched, is larger than 64 MB or is not UTF-8 text.
     """
     name = without_secrets(url)
-    address = Address(url=url, shown=name, loopback=False)
+    address = Address(url=url, credentials=credentials_in(url), shown=name, loopback=False)
     request = Request(address=address, content=b"", method="GET", max_bytes=MAX_BYTES)
     try:
-        with open_client(address, headers={}, timeout=httpx.Timeout(TIMEOUT_S)) as http:
+        with open_client(address, headers={}, connect_s=TIMEOUT_S, read_s=TIMEOUT_S) as http:
             reply = send(http, request)
         if reply.status is not None and not reply.is_success:
             raise DatasetError(f"{name}: HTTP {reply.status}, expected the text")
@@ -252,8 +251,8 @@ def fetch_text(url: str) -> str:
             raise DatasetError(f"{name}: larger than {MAX_BYTES >> 20} MB")
         if reply.fault is not None:
             raise reply.fault
-    except (httpx.HTTPError, httpx.InvalidURL) as error:
-        reason = clean(str(error), 160) or type(error).__name__
+    except TransportError as error:
+        reason = clean(str(error), 160) or error.name
         raise DatasetError(f"{name}: cannot be fetched: {reason}") from error
     try:
         return reply.body.decode("utf-8-sig")

@@ -1,7 +1,7 @@
 """One chat-completions endpoint: its address, its key, and one question over HTTP.
 
-Each attempt waits for the rate limits, counts as a call and is bounded in time and size. httpx is
-imported at the first one.
+Each attempt waits for the rate limits, counts as a call and is bounded in time and size. What
+sends them is imported at the first one.
 """
 
 from __future__ import annotations
@@ -11,9 +11,8 @@ import hashlib
 import json
 import os
 import re
-import ssl
 import tempfile
-import time
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -24,7 +23,6 @@ from urllib.parse import quote, urlsplit
 from pytest_rageval.judges.cost import OPENAI_URL
 from pytest_rageval.judges.model.wire import error_text
 from pytest_rageval.support.http.address import Address, blot_out, blot_out_of_reply, join_url
-from pytest_rageval.support.http.pool import ClientPool
 from pytest_rageval.support.http.rate_limit import RateLimiter
 from pytest_rageval.support.http.retry import Pacing
 from pytest_rageval.support.process import leave_out_what_is_loaded
@@ -35,8 +33,7 @@ from pytest_rageval.values.settings import JudgeSettings
 from pytest_rageval.values.verdict import JudgeErrorKind, JudgeFailure
 
 if TYPE_CHECKING:
-    import httpx
-
+    from pytest_rageval.support.http.client import Client
     from pytest_rageval.support.http.exchange import Reply
 
 MAX_BODY_BYTES: Final = 8 * 1024 * 1024
@@ -53,7 +50,6 @@ _ACCOUNT: Final = {
 _HEADERS: Final = {
     "Accept": "application/json",
     "Content-Type": "application/json",
-    "User-Agent": "pytest-rageval",
 }
 _NAME: Final = re.compile(r"[A-Z_][A-Z0-9_]*")
 _KEY_REST: Final = r"[\w*.+/=\-]"
@@ -73,7 +69,7 @@ class Answer:
     """Reason for a missing reply; None: the reply may hold a completion."""
     calls: int = 0
     duration_ms: float = 0.0
-    """Time spent asking, without pauses."""
+    """Time from sending each attempt to its last byte, without pauses."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +81,7 @@ class _Attempt:
     timed_out: bool = False
     retry_after_s: float | None = None
     retryable: bool = True
+    duration_ms: float = 0.0
 
     @property
     def is_success(self) -> bool:
@@ -125,7 +122,8 @@ class ChatEndpoint:
         self._headers["Authorization"] = f"Bearer {self._key or 'none'}"
         self.pacing: Final = pacing or Pacing()
         self._limiter = self.pacing.limiter or shared_limiter(self.base_url, model, settings)
-        self._clients = ClientPool(self._open)
+        self._opening = threading.Lock()
+        self._http: Client | None = None
 
     def __repr__(self) -> str:
         return f"ChatEndpoint({self.base_url!r})"
@@ -168,8 +166,8 @@ class ChatEndpoint:
 
     def close(self) -> None:
         """Close the connections; a later question opens new ones."""
-        for http in self._clients.drain():
-            http.close()
+        if self._http is not None:
+            self._http.close()
 
     def ask(
         self,
@@ -186,13 +184,12 @@ class ChatEndpoint:
             is_refusal: whether a status and a body call for another form instead of a retry.
         """
         content = json.dumps(request).encode("ascii")
-        timeouts, spent_s = 0, 0.0
+        timeouts, spent_ms = 0, 0.0
 
         def once() -> _Attempt:
-            nonlocal timeouts, spent_s
-            began = time.monotonic()
+            nonlocal timeouts, spent_ms
             attempt = self._attempt(content)
-            spent_s += time.monotonic() - began
+            spent_ms += attempt.duration_ms
             timeouts += attempt.timed_out
             refused = attempt.status is not None and is_refusal(attempt.status, attempt.body)
             again = _may_pass(attempt) and not refused and timeouts <= TIMEOUT_RETRIES
@@ -203,7 +200,7 @@ class ChatEndpoint:
             return self.pacing.in_slot(once)
 
         last, calls = self.pacing.until_settled(in_line, retries=self.settings.retries)
-        return replace(self._answer(last, calls), calls=calls, duration_ms=spent_s * 1000)
+        return replace(self._answer(last, calls), calls=calls, duration_ms=spent_ms)
 
     def settle(self, expected: int, used: int) -> None:
         """Report the tokens that a request used to the rate limits."""
@@ -217,8 +214,7 @@ class ChatEndpoint:
             return
         # Opened before: opening is so slow that the request would be late, and those of several
         # processes would leave at the same time.
-        with self._clients.lease():
-            pass
+        self._client()
         with waiting():
             self._limiter.wait(tokens)
 
@@ -232,13 +228,13 @@ class ChatEndpoint:
             max_bytes=MAX_BODY_BYTES,
             max_error_bytes=MAX_BODY_BYTES,
         )
-        with self._clients.lease() as http:
+        http = self._client()
+        with within(self.settings.timeout_s) as deadline:
             try:
-                with within(self.settings.timeout_s):
-                    reply = send(http, request)
+                attempt = self._read(send(http, request))
             except Exception as error:  # such as that of a cassette without this request
-                return self._broken("no connection", error)
-        return self._read(reply)
+                attempt = self._broken("no connection", error)
+        return replace(attempt, duration_ms=deadline.elapsed_ms)
 
     def _read(self, reply: Reply) -> _Attempt:
         if reply.fault is not None and reply.is_success:
@@ -256,7 +252,7 @@ class ChatEndpoint:
         return replace(attempt, retry_after_s=reply.retry_after_s)
 
     def _broken(self, what: str, error: Exception) -> _Attempt:
-        name = type(error).__name__
+        name = getattr(error, "name", type(error).__name__)
         if "Timeout" in name:
             limit = f"no whole reply within {self.settings.timeout_s:g} s"
             return _Attempt(fault=limit, timed_out=True)
@@ -299,26 +295,20 @@ class ChatEndpoint:
             return "; check the model's name and the base URL, which mostly ends in /v1"
         return ""
 
-    @cached_property
-    def _tls(self) -> ssl.SSLContext:
-        from pytest_rageval.support.http.exchange import tls_context
+    def _client(self) -> Client:
+        from pytest_rageval.support.http.exchange import open_client
 
-        leave_out_what_is_loaded()
-        return tls_context(self._address)
-
-    def _open(self) -> httpx.Client:
-        import httpx
-
-        from pytest_rageval.support.http.exchange import open_client, silence_loggers
-
-        silence_loggers()
-        limit = self.settings.timeout_s
-        return open_client(
-            self._address,
-            headers=self._headers,
-            timeout=httpx.Timeout(limit, connect=min(CONNECT_TIMEOUT_S, limit)),
-            tls=self._tls,
-        )
+        with self._opening:
+            if self._http is None:
+                leave_out_what_is_loaded()
+                limit = self.settings.timeout_s
+                self._http = open_client(
+                    self._address,
+                    headers=self._headers,
+                    connect_s=min(CONNECT_TIMEOUT_S, limit),
+                    read_s=limit,
+                )
+        return self._http
 
 
 def _may_pass(attempt: _Attempt) -> bool:

@@ -112,7 +112,7 @@ def join_url(base: str | None, path: str) -> Address:
     full = f"{parts.scheme}://{netloc}{parts.path.rstrip('/')}/{path.lstrip('/')}"
     return Address(
         url=full,
-        credentials=_credentials(parts),
+        credentials=credentials_in(base.strip()),
         shown=without_secrets(full),
         loopback=_is_loopback(host),
     )
@@ -300,7 +300,12 @@ def without_query_secrets(path: str) -> str:
     return _QUERY_SECRET.sub(r"\g<name>(hidden)", path)
 
 
-def _credentials(parts: SplitResult) -> tuple[str, str] | None:
+def credentials_in(url: str) -> tuple[str, str] | None:
+    """Return the user name and the password of a URL; None: it has none, or is not valid."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return None
     if parts.username is None and parts.password is None:
         return None
     return unquote(parts.username or ""), unquote(parts.password or "")

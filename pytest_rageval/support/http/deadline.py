@@ -1,54 +1,66 @@
-"""One limit for a whole request over a blocking socket: resolving, connecting, sending, reading.
+"""Limit and clock of one exchange over a blocking socket.
 
-httpx limits each wait separately, so a server that sends one byte per second is never too slow.
-Here no wait is longer than the time left for the whole request.
+With limits of single waits alone, a server that sends one byte per second would never be too slow.
+Here no wait is longer than the time left for the whole exchange.
 """
 
 from __future__ import annotations
 
-import socket
-import ssl
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
-from queue import Empty, SimpleQueue
-from typing import Any, Final
-
-import httpcore
-import httpx
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from pytest_rageval.support.slots import waiting
 
 _current = threading.local()
-_BUFFERED_BYTES: Final = 16 * 1024
 
 
-@dataclass(frozen=True, slots=True)
 class Deadline:
-    """Deadline of a request, in seconds of the monotonic clock."""
+    """Time limit of an exchange, and the times at which it was sent and its reply arrived.
 
-    at_s: float
-    on_read: Callable[[], object] | None = None
-    """Called after each piece of the reply."""
-    on_write: Callable[[], object] | None = None
-    """Called before each piece of the request."""
+    Waits of this thread for its turn to compute count neither for the limit nor for the duration.
+
+    Args:
+        seconds: limit, from now.
+        clock: monotonic seconds, for the duration.
+    """
+
+    def __init__(self, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self.at_s = time.monotonic() + seconds
+        """End, in seconds of the monotonic clock."""
+        self._clock = clock
+        self._started = self._ended = clock()
+        self.sent_at = time.time()
+        """Time at which the request was sent, in seconds since 1970."""
 
     @property
     def passed(self) -> bool:
         """Whether the time is up."""
         return time.monotonic() >= self.at_s
 
+    @property
+    def elapsed_ms(self) -> float:
+        """Time from sending the request to the last byte received."""
+        return (self._ended - self._started) * 1000
+
+    def sending(self) -> None:
+        """Note that the request is sent now, after the connection was made."""
+        self._started = self._ended = self._clock()
+        self.sent_at = time.time()
+
+    def received(self, age_s: float = 0.0) -> None:
+        """Note that something was received, ``age_s`` before now."""
+        now = self._clock()
+        if self._clock is time.monotonic:  # the clock of a test knows no age
+            now -= min(max(age_s, 0.0), now - self._ended)
+        self._ended = now
+
 
 @contextmanager
-def within(
-    seconds: float,
-    on_read: Callable[[], object] | None = None,
-    on_write: Callable[[], object] | None = None,
-) -> Iterator[Deadline]:
-    """Limit all work of a client of ``mind_deadlines`` on this thread."""
-    deadline = Deadline(time.monotonic() + seconds, on_read, on_write)
+def within(seconds: float, clock: Callable[[], float] = time.monotonic) -> Iterator[Deadline]:
+    """Limit all exchanges of this thread."""
+    deadline = Deadline(seconds, clock)
     _current.deadline = deadline
     try:
         yield deadline
@@ -56,132 +68,43 @@ def within(
         _current.deadline = None
 
 
-def mind_deadlines(client: httpx.Client) -> httpx.Client:
-    """Make a blocking client obey the deadline of the thread that uses it."""
-    inner: Any = client
-    for transport in (inner._transport, *inner._mounts.values()):  # mounts are proxies
-        if transport is not None:
-            # httpx offers no parameter for the backend of the pool.
-            transport._pool._network_backend = _Backend()
-    return client
-
-
-def _left(timeout: float | None, error: type[Exception]) -> float | None:
+def current() -> Deadline | None:
+    """Return the deadline of this thread; None: there is none."""
     deadline: Deadline | None = getattr(_current, "deadline", None)
-    if deadline is None:
-        return timeout
-    left = deadline.at_s - time.monotonic()
-    if left <= 0:
-        raise error("the time is up")
-    return left if timeout is None else min(left, timeout)
+    return deadline
 
 
-class _Backend(httpcore.NetworkBackend):
-    """Network backend that opens the connections of a pool."""
-
-    def __init__(self) -> None:
-        self._plain = httpcore.SyncBackend()
-
-    def connect_tcp(
-        self,
-        host: str,
-        port: int,
-        timeout: float | None = None,
-        local_address: str | None = None,
-        socket_options: Iterable[Any] | None = None,
-    ) -> _Stream:
-        left = _left(timeout, httpcore.ConnectTimeout)
-        give_up_at = None if left is None else time.monotonic() + left
-        failure: Exception = httpcore.ConnectError(f"no address for {host}")
-        with waiting():
-            addresses = self._resolve(host, port, left)
-        for address in addresses:
-            if give_up_at is not None:
-                left = give_up_at - time.monotonic()
-                if left <= 0:
-                    raise httpcore.ConnectTimeout("the time is up") from failure
-            try:
-                with waiting():
-                    stream = self._plain.connect_tcp(
-                        address, port, left, local_address, socket_options
-                    )
-            except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
-                failure = error
-                continue
-            return _Stream(stream)
-        raise failure
-
-    def _resolve(self, host: str, port: int, timeout: float | None) -> list[str]:
-        try:
-            return _look_up(host, port, timeout)
-        except TimeoutError as error:
-            raise httpcore.ConnectTimeout(f"no address for {host} in time") from error
-        except OSError as error:
-            raise httpcore.ConnectError(str(error)) from error
-
-
-def _look_up(host: str, port: int, timeout: float | None) -> list[str]:
-    """Look a host up on a separate thread, since the time of a resolver cannot be limited.
+def time_left(limit_s: float | None) -> float | None:
+    """Return the limit of the next wait in seconds, ``limit_s`` at most; None: there is none.
 
     Raises:
-        OSError: it has no address, or (``TimeoutError``) was not resolved in time.
+        TimeoutError: the time is up.
     """
+    deadline = current()
+    if deadline is not None:
+        left = deadline.at_s - time.monotonic()
+        limit_s = left if limit_s is None else min(left, limit_s)
+    if limit_s is not None and limit_s <= 0:
+        raise TimeoutError("the time is up")
+    return limit_s
 
-    def look_up() -> None:
-        try:
-            found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-            answers.put(list(dict.fromkeys(str(entry[4][0]) for entry in found)))
-        except OSError as error:
-            answers.put(error)
 
-    answers: SimpleQueue[list[str] | OSError] = SimpleQueue()
-    threading.Thread(target=look_up, name="rageval-resolve", daemon=True).start()
+@contextmanager
+def wait(limit_s: float | None) -> Iterator[float | None]:
+    """Release the turn to compute for one wait, and yield the limit of the wait.
+
+    Raises:
+        TimeoutError: the time is up.
+    """
+    limit = time_left(limit_s)
+    waited_until = 0.0
     try:
-        answer = answers.get(timeout=timeout)
-    except Empty:
-        raise TimeoutError(f"no address for {host} in time") from None
-    if isinstance(answer, OSError):
-        raise answer
-    return answer
-
-
-class _Stream(httpcore.NetworkStream):
-    """One connection."""
-
-    def __init__(self, stream: httpcore.NetworkStream) -> None:
-        self._stream = stream
-
-    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        left = _left(timeout, httpcore.ReadTimeout)
         with waiting():
-            data = self._stream.read(max_bytes, left)
-            deadline: Deadline | None = getattr(_current, "deadline", None)
-            if deadline is not None and deadline.on_read is not None:
-                deadline.on_read()
-        return data
-
-    def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        left = _left(timeout, httpcore.WriteTimeout)
-        deadline: Deadline | None = getattr(_current, "deadline", None)
-        if deadline is not None and deadline.on_write is not None:
-            deadline.on_write()
-        # Small buffers fit into that of the socket.
-        with waiting() if len(buffer) > _BUFFERED_BYTES else nullcontext():
-            self._stream.write(buffer, left)
-
-    def close(self) -> None:
-        self._stream.close()
-
-    def start_tls(
-        self,
-        ssl_context: ssl.SSLContext,
-        server_hostname: str | None = None,
-        timeout: float | None = None,
-    ) -> _Stream:
-        left = _left(timeout, httpcore.ConnectTimeout)
-        with waiting():
-            stream = self._stream.start_tls(ssl_context, server_hostname, left)
-        return _Stream(stream)
-
-    def get_extra_info(self, info: str) -> Any:
-        return self._stream.get_extra_info(info)
+            try:
+                yield limit
+            finally:
+                waited_until = time.monotonic()
+    finally:
+        deadline = current()
+        if deadline is not None:
+            deadline.at_s += time.monotonic() - waited_until

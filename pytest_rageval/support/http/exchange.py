@@ -1,22 +1,20 @@
-"""One request over httpx and its reply, within limits of time and size; failures are values."""
+"""One request and its reply, within limits of time and size; failures are values."""
 
 from __future__ import annotations
 
-import logging
 import socket
-import ssl
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from email.message import Message
 from functools import partial
-from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Any, Final
 from urllib.parse import urljoin
 
-import httpx
-
 from pytest_rageval.support.http.address import Address, blot_out, without_secrets
-from pytest_rageval.support.http.deadline import mind_deadlines
+from pytest_rageval.support.http.client import Client, Incoming
+from pytest_rageval.support.http.connection import TransportError, basic_auth, find_route
+from pytest_rageval.support.http.deadline import current
 from pytest_rageval.support.http.reason import reply_reason
 from pytest_rageval.support.http.retry import is_retryable, parse_http_date, retry_after_seconds
 from pytest_rageval.support.text import clean
@@ -24,15 +22,20 @@ from pytest_rageval.values.errors import EndpointError, TargetErrorKind
 
 MAX_BODY_BYTES: Final = 64 * 1024 * 1024
 KEEPALIVE_S: Final = 5.0
-"""Time after which an idle connection is closed; the default of httpx."""
+"""Time after which an idle connection is closed."""
 _HEAD_BYTES: Final = 4096
+_REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 _CONNECTION_TEXTS: Final[tuple[tuple[type[BaseException], str], ...]] = (
     (ConnectionRefusedError, "connection refused: does the server run, and on this port?"),
     (socket.gaierror, "the host name cannot be resolved"),
     (ConnectionError, "connection reset: the server closed it before the reply was complete"),
-    (httpx.RemoteProtocolError, "connection cut short: the reply is not complete HTTP"),
 )
-"""Text for the first type that occurs among an error and its causes."""
+"""Text for the first type that an error of the system is of."""
+_UNREADABLE: Final = {
+    "DecodingError": "the reply cannot be decoded",
+    "HeadTooLarge": "the head of the reply is too large",
+}
+"""Text for a fault that another attempt would meet as well."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +72,7 @@ class Reply:
     delimited: bool = True
     """Whether HTTP marks the end of the body, so that a cut one is a fault; otherwise it ends with
     the connection."""
-    fault: httpx.HTTPError | None = None
+    fault: TransportError | None = None
     """Error that ended the exchange, before the reply or within its body."""
     retry_after_s: float | None = None
     """Pause requested by the server, in seconds."""
@@ -107,107 +110,88 @@ class Attempt:
         return self.error is not None and is_retryable(self.error.kind, self.status)
 
 
-def silence_loggers() -> None:
-    """Keep httpx from logging URLs and headers, which contain keys."""
-    for chatty in ("httpx", "httpcore"):
-        logging.getLogger(chatty).setLevel(logging.WARNING)
-
-
-def tls_context(address: Address) -> ssl.SSLContext:
-    """Return the TLS context of all clients of an address: creating it takes up to 0.3 s.
-
-    Plain HTTP to this machine gets a context without certificates, which would refuse TLS.
-    """
-    if address.is_plain_local:
-        return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    return httpx.create_ssl_context()
-
-
 def open_client(
     address: Address,
     *,
     headers: Mapping[str, str],
-    timeout: httpx.Timeout | None = None,
-    tls: ssl.SSLContext | None = None,
+    connect_s: float | None = None,
+    read_s: float | None = None,
     keepalive_s: float = KEEPALIVE_S,
-) -> httpx.Client:
+) -> Client:
     """Open a client whose requests keep the deadlines of ``within``.
 
     Args:
-        address: address of its requests.
+        address: address of its requests, whose paths may differ.
         headers: sent with every request.
-        timeout: limit of single waits; None: only the deadline ends them.
-        tls: result of ``tls_context``; None: a new one.
+        connect_s: limit of each step of connecting; None: only the deadline ends them.
+        read_s: limit of one wait for the server; None: only the deadline ends it.
         keepalive_s: time after which an idle connection is closed.
+
+    Raises:
+        TransportError: the URL cannot be used.
     """
-    client = httpx.Client(
-        headers=headers,
-        # Cookies kept between requests would make scores depend on their order.
-        cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
-        # A redirect turns POST into GET (301 to 303) or carries headers to another host.
-        follow_redirects=False,
-        # The engine limits the requests in flight.
-        limits=httpx.Limits(max_connections=None, keepalive_expiry=keepalive_s),
-        timeout=timeout,
+    route = find_route(
+        address.url,
         # A proxy would resolve a loopback address to itself; other addresses may be reachable only
-        # through one (HTTPS_PROXY, NO_PROXY, SSL_CERT_FILE).
-        trust_env=not address.loopback,
-        verify=tls or tls_context(address),
+        # through one.
+        by_proxy=not address.loopback,
+        connect_s=connect_s,
+        read_s=read_s,
     )
-    return mind_deadlines(client)
+    credentials = address.credentials
+    authorization = basic_auth(*credentials) if credentials else ""
+    return Client(route, headers, authorization, keepalive_s)
 
 
-def send(http: httpx.Client, request: Request) -> Reply:
+def send(http: Client, request: Request) -> Reply:
     """Send one request and read its reply.
 
     Raises:
         EndpointError: it was not sent, such as when a cassette lacks it.
     """
-    address = request.address
-    auth = httpx.BasicAuth(*address.credentials) if address.credentials else None
     body, limit, too_large = bytearray(), request.max_error_bytes, False
-    head: httpx.Response | None = None
-    fault: httpx.HTTPError | None = None
+    head: Incoming | None = None
+    fault: TransportError | None = None
     try:
-        with http.stream(
-            request.method,
-            address.url,
-            content=request.content,
-            headers=request.headers,
-            auth=auth,
+        with http.exchange(
+            request.method, request.address.url, request.headers or {}, request.content
         ) as head:
-            if head.is_success:
+            is_success = 200 <= head.status < 300
+            if is_success:
                 limit = MAX_BODY_BYTES if request.max_bytes is None else request.max_bytes
                 announced = head.headers.get("content-length", "")
                 too_large = announced.isdecimal() and int(announced) > limit
-            on_piece = request.on_piece if head.is_success and _is_live(head) else None
+            on_piece = request.on_piece if is_success and head.live else None
             if not too_large:
-                for piece in head.iter_bytes():  # a compressed body may still exceed the limit
+                for piece in head.decoded():  # a compressed body may still exceed the limit
                     body += piece
                     if too_large := len(body) > limit:
                         break
-                    if on_piece is not None and on_piece(_content_type(head), piece):
+                    if on_piece is not None and on_piece(head.content_type, piece):
                         break
-    except httpx.HTTPError as error:
+    except TransportError as error:
         fault = error
+        if (deadline := current()) is not None:
+            deadline.received()
     if head is None:
         return Reply(fault=fault)
+    location = head.headers.get("location") if head.status in _REDIRECTS else None
     return Reply(
-        status=head.status_code,
+        status=head.status,
         body=bytes(body[:limit]),
         too_large=too_large,
-        content_type=_content_type(head),
-        delimited=not _is_live(head) or _is_delimited(head),
+        content_type=head.content_type,
+        delimited=head.is_delimited,
         fault=fault,
         retry_after_s=_retry_after(head.headers),
-        location=_location(head) if head.has_redirect_location else None,
+        location=None if location is None else _joined(request.address.url, location),
     )
 
 
 def attempt(
-    http: httpx.Client,
+    http: Client,
     request: Request,
-    timeout_text: Callable[[httpx.TimeoutException], str],
+    timeout_text: Callable[[TransportError], str],
     status_text: Callable[[Reply], str] | None = None,
 ) -> Attempt:
     """Send one request and return its body or its error.
@@ -248,31 +232,13 @@ def attempt(
     )
 
 
-def _content_type(head: httpx.Response) -> str:
-    found: str = head.headers.get("content-type", "")
-    return found
-
-
-def _is_live(head: httpx.Response) -> bool:
-    """Whether the body comes from the network; vcrpy hands on bodies that it has read."""
-    return not isinstance(getattr(head.stream, "_stream", None), httpx.ByteStream)
-
-
-def _is_delimited(head: httpx.Response) -> bool:
-    marked = "content-length" in head.headers or "transfer-encoding" in head.headers
-    return marked or head.http_version == "HTTP/2"
-
-
 def _broken(
-    address: Address,
-    fault: httpx.HTTPError,
-    timeout_text: Callable[[httpx.TimeoutException], str],
+    address: Address, fault: TransportError, timeout_text: Callable[[TransportError], str]
 ) -> EndpointError:
-    if isinstance(fault, httpx.TimeoutException):
+    if fault.is_timeout:
         return failure("timeout", address, timeout_text(fault), cause=fault)
-    if isinstance(fault, httpx.DecodingError):
-        text = f"the reply cannot be decoded: {clean(str(fault), 80)}"
-        return failure("protocol", address, text, cause=fault)
+    if what := _UNREADABLE.get(fault.name):
+        return failure("protocol", address, f"{what}: {clean(str(fault), 80)}", cause=fault)
     return failure("connection", address, _connection_text(fault), cause=fault)
 
 
@@ -300,33 +266,24 @@ def _status_text(reply: Reply, request: Request) -> str:
     return f"{text}; the reply begins: {shown}" if shown else text
 
 
-def _location(head: httpx.Response) -> str:
-    location: str = head.headers["location"]
+def _joined(url: str, location: str) -> str:
     try:
-        return urljoin(str(head.url), location)
+        return urljoin(url, location)
     except ValueError:  # such as http://[
         return location
 
 
-def _retry_after(headers: httpx.Headers) -> float | None:
+def _retry_after(headers: Message) -> float | None:
     # By the server's clock if it sends a date: ours may differ by minutes.
-    now = parse_http_date(headers.get("date")) or datetime.now(UTC)
-    return retry_after_seconds(headers.get("retry-after"), now)
+    if (pause := headers.get("retry-after")) is None:
+        return None
+    return retry_after_seconds(pause, parse_http_date(headers.get("date")) or datetime.now(UTC))
 
 
-def _connection_text(error: httpx.HTTPError) -> str:
-    causes = list(_causes(error))
+def _connection_text(fault: TransportError) -> str:
+    if fault.name == "RemoteProtocolError":
+        return "connection cut short: the reply is not complete HTTP"
     for kind, text in _CONNECTION_TEXTS:
-        if any(isinstance(cause, kind) for cause in causes):
+        if isinstance(fault.__cause__, kind):
             return text
-    return f"connection failed: {clean(str(error), 160) or type(error).__name__}"
-
-
-def _causes(error: BaseException, depth: int = 10) -> Iterator[BaseException]:
-    yield error
-    if depth and isinstance(error, BaseExceptionGroup):  # one failure for each address tried
-        for member in error.exceptions:
-            yield from _causes(member, depth - 1)
-    inner = error.__cause__ or error.__context__
-    if depth and inner is not None:
-        yield from _causes(inner, depth - 1)
+    return f"connection failed: {clean(str(fault), 160) or fault.name}"

@@ -1,61 +1,78 @@
-"""Many small connection pools in place of a large one.
-
-httpx is not imported here, so that opening a judge which only reads its cache stays cheap.
-The work that httpx does for a request grows with the connections and waiters of its pool: at 128
-requests in flight over one pool it takes longer than the requests do.
-"""
+"""Idle connections to one server, kept for the next requests."""
 
 from __future__ import annotations
 
+import socket
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Final, Generic, TypeVar
+import time
+from collections import deque
+from typing import Final
 
-Client = TypeVar("Client")
-
-
-REQUESTS_PER_CLIENT: Final = 4
-"""Concurrent requests: few enough for a cheap pool, many enough to need few clients."""
+from pytest_rageval.support.http.connection import Socket
 
 
-class ClientPool(Generic[Client]):
-    """Pool of clients that opens another if all are busy; safe to share between threads."""
+class Pool:
+    """Idle connections, the one used last on top; safe to share between threads.
 
-    def __init__(self, open_client: Callable[[], Client]) -> None:
-        self._open = open_client
+    The work for a request does not grow with the number of connections.
+
+    Args:
+        keepalive_s: time after which an idle connection is closed.
+    """
+
+    def __init__(self, keepalive_s: float) -> None:
+        self.keepalive_s: Final = keepalive_s
         self._lock = threading.Lock()
-        self._clients: list[Client] = []
-        self._busy: list[int] = []
-        self._generation = 0
+        self._idle: deque[tuple[Socket, float]] = deque()
+        self.generation = 0
+        """Number of times that all connections were closed."""
 
-    @contextmanager
-    def lease(self) -> Iterator[Client]:
-        """Lend a client for one request."""
-        with self._lock:
-            generation = self._generation
-            place = self._place()
-            client = self._clients[place]
-        try:
-            yield client
-        finally:
+    def take(self) -> Socket | None:
+        """Return a connection that the server has not closed; None: there is none."""
+        while True:
+            self._close_old()
             with self._lock:
-                if generation == self._generation:
-                    self._busy[place] -= 1
+                if not self._idle:
+                    return None
+                sock, _ = self._idle.pop()
+            if _is_silent(sock):
+                return sock
+            sock.close()
 
-    def drain(self) -> list[Client]:
-        """Forget all clients and return them, to be closed; later leases open new ones."""
+    def give(self, sock: Socket, generation: int) -> None:
+        """Keep a connection of a generation for another request."""
+        self._close_old()
         with self._lock:
-            clients, self._clients, self._busy = self._clients, [], []
-            self._generation += 1
-        return clients
+            if generation == self.generation:
+                self._idle.append((sock, time.monotonic()))
+                return
+        sock.close()
 
-    def _place(self) -> int:
-        """Find the first client with room, so that a few requests stay on few connections."""
-        place = next((i for i, n in enumerate(self._busy) if n < REQUESTS_PER_CLIENT), None)
-        if place is None:
-            self._clients.append(self._open())
-            self._busy.append(0)
-            place = len(self._clients) - 1
-        self._busy[place] += 1
-        return place
+    def close(self) -> None:
+        """Close all connections, and those in use when they are given back."""
+        with self._lock:
+            idle, self._idle = self._idle, deque()
+            self.generation += 1
+        for sock, _ in idle:
+            sock.close()
+
+    def _close_old(self) -> None:
+        while True:
+            with self._lock:
+                oldest = time.monotonic() - self.keepalive_s
+                if not self._idle or self._idle[0][1] >= oldest:
+                    return
+                sock, _ = self._idle.popleft()
+            sock.close()
+
+
+def _is_silent(sock: Socket) -> bool:
+    """Return whether nothing can be read: neither the end nor a reply that nobody asked for."""
+    try:
+        sock.settimeout(0)
+        socket.socket.recv(sock, 1, socket.MSG_PEEK)
+    except BlockingIOError:
+        return True
+    except OSError:
+        pass
+    return False

@@ -9,13 +9,14 @@ import time
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 import vcr  # type: ignore[import-untyped]
 
 from pytest_rageval.judges.cost import count_tokens
 from pytest_rageval.judges.model.memory import unpinned_alias
+from pytest_rageval.support.http import client as http_client
 from pytest_rageval.support.http import exchange
+from pytest_rageval.support.http.pool import Pool
 from pytest_rageval.support.http.retry import Limiter, Pacing
 from pytest_rageval.values.errors import ConfigError, JudgeError
 from pytest_rageval.values.settings import JudgeSettings
@@ -71,7 +72,7 @@ def test_a_client_is_opened_before_its_request_takes_a_place_in_the_line(
     order: list[str] = []
     opened = exchange.open_client
 
-    def slowly(*args: Any, **options: Any) -> httpx.Client:
+    def slowly(*args: Any, **options: Any) -> Any:
         order.append("opened")
         return opened(*args, **options)
 
@@ -88,22 +89,19 @@ def test_a_client_is_opened_before_its_request_takes_a_place_in_the_line(
     assert order == ["opened", "waited", "waited"]
 
 
-def test_idle_connections_are_kept_as_long_as_httpx_keeps_them(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    kept: list[float | None] = []
-    opened = httpx.Client
+def test_idle_connections_are_kept_for_five_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept: list[float] = []
 
-    def client(*, limits: httpx.Limits, **options: Any) -> httpx.Client:
-        kept.append(limits.keepalive_expiry)
-        return opened(limits=limits, **options)
+    def pool(keepalive_s: float) -> Pool:
+        kept.append(keepalive_s)
+        return Pool(keepalive_s)
 
-    monkeypatch.setattr(httpx, "Client", client)
+    monkeypatch.setattr(http_client, "Pool", pool)
     with HostileJudge([completion(GOOD)]) as server:
         settings = JudgeSettings(base_url=server.url)
         with model_judge("m", settings, environ={}) as judge:
             judge.judge("groundedness", REQUEST)
-    assert kept == [httpx.Limits().keepalive_expiry]
+    assert kept == [5.0]
 
 
 def test_a_cached_verdict_does_not_wait_for_the_limits() -> None:

@@ -5,13 +5,18 @@ from __future__ import annotations
 import socket
 import threading
 from collections.abc import Iterator
+from contextlib import nullcontext
 from typing import Any
 
-import httpx
 import pytest
 
-from pytest_rageval.support.http.deadline import mind_deadlines, within
-from tests.build.targets import fake_target, http_reply
+from pytest_rageval.support.http import connection
+from pytest_rageval.support.http.address import Address
+from pytest_rageval.support.http.client import Client
+from pytest_rageval.support.http.deadline import Deadline, within
+from pytest_rageval.support.http.exchange import Reply, Request, open_client, send
+from pytest_rageval.support.slots import Turns
+from tests.build.targets import fake_target, http_reply, unused_port
 
 GOOD = http_reply(b"{}")
 
@@ -23,16 +28,28 @@ def over() -> Iterator[threading.Event]:
     event.set()
 
 
-def client_of(**options: Any) -> Any:
-    return mind_deadlines(httpx.Client(trust_env=False, **options))
+def at(url: str) -> Address:
+    return Address(url=url, shown=url, loopback=True)
+
+
+def post(url: str, client: Client | None = None, **limits: Any) -> Reply:
+    address = at(url)
+    opened = open_client(address, headers={}, **limits) if client is None else nullcontext(client)
+    with opened as http:
+        return send(http, Request(address=address, content=b"{}"))
+
+
+def fault_of(reply: Reply) -> str:
+    assert reply.fault is not None
+    return reply.fault.name
 
 
 def test_a_request_within_its_deadline_is_as_any_other() -> None:
-    with fake_target(GOOD, GOOD) as target, client_of() as client:
+    with fake_target(GOOD, GOOD) as target:
         with within(5) as deadline:
-            assert client.post(target.url, content=b"{}").text == "{}"
+            assert post(target.url).body == b"{}"
         assert not deadline.passed
-        assert client.post(target.url, content=b"{}").text == "{}"
+        assert post(target.url).body == b"{}"
 
 
 def test_no_single_wait_outlasts_the_deadline(over: threading.Event) -> None:
@@ -43,13 +60,8 @@ def test_no_single_wait_outlasts_the_deadline(over: threading.Event) -> None:
             connection.sendall(bytes([byte]))
 
     # The whole reply would take 20 s.
-    with (
-        fake_target(drip) as target,
-        client_of(timeout=10) as client,
-        within(0.2) as deadline,
-        pytest.raises(httpx.ReadTimeout),
-    ):
-        client.post(target.url, content=b"{}")
+    with fake_target(drip) as target, within(0.2) as deadline:
+        assert fault_of(post(target.url, connect_s=10, read_s=10)) == "ReadTimeout"
     assert deadline.passed
 
 
@@ -61,12 +73,8 @@ def test_a_resolver_that_hangs_is_a_connect_timeout(
         return []
 
     monkeypatch.setattr(socket, "getaddrinfo", hang)
-    with (
-        client_of(timeout=10) as client,
-        within(0.1),
-        pytest.raises(httpx.ConnectTimeout),
-    ):
-        client.post("http://target.test/", content=b"{}")
+    with within(0.1):
+        assert fault_of(post("http://target.test/", connect_s=10, read_s=10)) == "ConnectTimeout"
 
 
 def test_a_host_without_an_address_is_a_connect_error(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -74,21 +82,20 @@ def test_a_host_without_an_address_is_a_connect_error(monkeypatch: pytest.Monkey
         raise socket.gaierror(-2, "Name or service not known")
 
     monkeypatch.setattr(socket, "getaddrinfo", unknown)
-    with client_of() as client, pytest.raises(httpx.ConnectError, match="not known"):
-        client.post("http://target.test/", content=b"{}")
+    reply = post("http://target.test/")
+    assert fault_of(reply) == "ConnectError"
+    assert "not known" in str(reply.fault)
 
 
 def test_the_next_address_is_tried_where_the_first_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
-    with fake_target(GOOD) as target, client_of() as client:
-        port = httpx.URL(target.url).port
-        with socket.socket() as taken:
-            taken.bind(("127.0.0.2", 0))  # bound and not listening: refused
-            found = [
-                (socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port))
-                for address in ("127.0.0.2", "127.0.0.1")
-            ]
-            monkeypatch.setattr(socket, "getaddrinfo", resolver(found))
-            assert client.post(f"http://target.test:{port}/", content=b"{}").text == "{}"
+    with fake_target(GOOD) as target, socket.socket() as taken:
+        taken.bind(("127.0.0.2", 0))  # bound and not listening: refused
+        found = [
+            (socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, target.port))
+            for address in ("127.0.0.2", "127.0.0.1")
+        ]
+        monkeypatch.setattr(socket, "getaddrinfo", resolver(found))
+        assert post(f"http://target.test:{target.port}/").body == b"{}"
 
 
 def resolver(found: list[Any]) -> Any:
@@ -101,13 +108,100 @@ def resolver(found: list[Any]) -> Any:
 
 
 def test_each_thread_has_its_own_deadline() -> None:
-    answers: list[str] = []
-
-    def ask(url: str, client: Any) -> None:
-        answers.append(client.post(url, content=b"{}").text)
-
-    with fake_target(GOOD) as target, client_of() as client, within(0):
-        other = threading.Thread(target=ask, args=(target.url, client))
+    answers: list[bytes] = []
+    with fake_target(GOOD) as target, open_client(at(target.url), headers={}) as client, within(0):
+        other = threading.Thread(target=lambda: answers.append(post(target.url, client).body))
         other.start()
         other.join(5)
-    assert answers == ["{}"]
+    assert answers == [b"{}"]
+
+
+# --- what counts ---------------------------------------------------------------------------
+
+
+def test_the_wait_of_a_thread_for_its_turn_counts_for_no_limit_and_no_duration() -> None:
+    turns, held_s = Turns(), 0.4
+    computing, free = threading.Event(), threading.Event()
+
+    def compute() -> None:
+        with turns.computing():
+            computing.set()
+            free.wait(held_s)  # nobody sets it
+
+    def reply(connection: socket.socket) -> None:
+        # The asking thread waits for this reply, and must wait for its turn afterwards.
+        threading.Thread(target=compute).start()
+        computing.wait(5)
+        connection.sendall(GOOD)
+
+    with fake_target(reply) as target, turns.computing():
+        with within(held_s) as deadline:
+            found = post(target.url, connect_s=held_s / 2, read_s=held_s / 2)
+            assert not deadline.passed
+    assert found.body == b"{}"
+    assert deadline.elapsed_ms < held_s * 1000
+
+
+def test_the_connect_limit_does_not_run_while_a_thread_waits_for_its_turn(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    turns, held_s = Turns(), 0.3
+
+    def compute(computing: threading.Event) -> None:
+        with turns.computing():
+            computing.set()
+            threading.Event().wait(held_s)
+
+    def busy(sock: socket.socket, address: Any) -> None:
+        computing = threading.Event()
+        threading.Thread(target=compute, args=(computing,)).start()
+        computing.wait(5)
+        socket.socket.connect(sock, address)
+
+    monkeypatch.setattr(connection.Socket, "connect", busy)
+    refused = unused_port()
+    with fake_target(GOOD) as target:
+        places = [("127.0.0.1", refused), ("127.0.0.1", target.port)]
+        found = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", place) for place in places]
+        monkeypatch.setattr(socket, "getaddrinfo", resolver(found))
+        # Two waits for the turn, each longer than the limit, after an address that refuses.
+        with turns.computing(), within(60):
+            assert post("http://target.test/", connect_s=held_s / 2).body == b"{}"
+
+
+def test_a_reply_is_no_older_than_its_request() -> None:
+    now = Deadline(5)
+    now.sending()
+    now.received(age_s=3600)  # the system's clock was set back or forth
+    assert now.elapsed_ms == 0
+    now.received(age_s=-3600)
+    assert 0 <= now.elapsed_ms < 5000
+
+
+def test_a_reply_ends_when_it_arrives_and_not_when_it_is_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    if connection._SO_TIMESTAMPNS is None:
+        pytest.skip("the system notes no times of arrival")
+    arrived = threading.Event()
+    receive = connection.Socket._receive
+
+    def reply(to: socket.socket) -> None:
+        to.sendall(GOOD)
+        arrived.set()
+
+    def late(*arguments: Any) -> Any:
+        arrived.wait(5)
+        threading.Event().wait(0.3)  # such as a thread that computes and holds the interpreter
+        return receive(*arguments)
+
+    monkeypatch.setattr(connection.Socket, "_receive", late)
+    took_ms: list[float] = []
+    with fake_target(reply) as target:
+        while not took_ms or (took_ms[-1] >= 300 and len(took_ms) < 10):
+            arrived.clear()
+            with within(60) as deadline:
+                assert post(target.url).body == b"{}"
+            took_ms.append(deadline.elapsed_ms)
+    # The first ones may lack their time, which the system begins to note a little later.
+    assert took_ms[-1] < 300
