@@ -96,7 +96,7 @@ class Slimmer:
         return found
 
     def _keyed(self, given: Mapping[str, _T]) -> Mapping[str, _T]:
-        return {self._one(key): value for key, value in given.items()}
+        return dict(zip(self._one(tuple(given)), given.values(), strict=True))
 
     def _same(self, given: Mapping[str, _T]) -> Mapping[str, _T]:
         """Return an equal mapping that came before; its values are texts, booleans or such."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, Literal
 
 from pytest_rageval.analysis.stats.intervals import fmean
@@ -65,10 +65,14 @@ class CaseGroup:
         """The case's failure stage over its repeats."""
         return stage_of_repeats((record_outcome(r), r.failure_stage) for r in self.records)
 
+    @property
+    def mean_of(self) -> Callable[[str], float | None]:
+        """Returns the mean of a metric over the scored repeats; None: none was scored."""
+        # Nearly every case is asked once, and a comparison asks it for every metric.
+        return self.records[0].metrics.get if len(self.records) == 1 else self.mean
+
     def mean(self, key: str) -> float | None:
         """The mean of the case's scored repeats; None: none was scored."""
-        if len(self.records) == 1:  # nearly always, and a comparison asks for every metric
-            return self.records[0].metrics.get(key)
         return fmean([v for r in self.records if (v := r.metrics.get(key)) is not None])
 
     def value(self, key: str) -> CaseValue:

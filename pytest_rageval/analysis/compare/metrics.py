@@ -17,13 +17,13 @@ from pytest_rageval.analysis.aggregate.operational import record_latency
 from pytest_rageval.analysis.compare.flips import CaseFlip, find_flips
 from pytest_rageval.analysis.compare.pairs import (
     CasePair,
+    PairedColumns,
     PairedValues,
     Pairing,
     Verdict,
     difference,
     newly_missed,
     pair_cases,
-    paired_values,
     verdict,
 )
 from pytest_rageval.analysis.stats.intervals import fmean
@@ -259,10 +259,11 @@ def compare_metrics(
     repeated = [repeats for repeats in cases if len(repeats) > 1]
     found: dict[str, MetricChange] = {}
     known: dict[tuple[object, ...], float | None] = {}
+    columns = PairedColumns(pairs)
     for key, info in settings.registry.cases.items():
         if settings.keys is not None and key not in settings.keys:
             continue
-        values = paired_values(pairs, key)
+        values = columns.values(key)
         if not (values.n or values.n_base_only or values.n_new_only):
             continue
         binary = values.scale(info).binary

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import compress
 from typing import Final, Literal
 
 from pytest_rageval.analysis.aggregate.case_groups import CaseGroup, CaseOutcome, group_repeats
@@ -106,34 +107,33 @@ def pair_cases(
     return Pairing(pairs=tuple(pairs), left_out=tuple(left_out))
 
 
-def paired_values(pairs: Iterable[CasePair], key: str) -> PairedValues:
-    """Return one metric over the pairs, repeats averaged, with counts of one-sided scores."""
-    base: list[float] = []
-    new: list[float] = []
-    clusters: list[str | None] = []
-    ids: list[str] = []
-    repeated, lost = False, [0, 0]
-    for pair in pairs:
-        one, other = pair.base.mean(key), pair.new.mean(key)
-        if one is not None and other is not None:
-            base.append(one)
-            new.append(other)
-            first = pair.new.first
-            clusters.append(first.cluster)
-            ids.append(first.name)
-            repeated = repeated or len(pair.base.records) > 1 or len(pair.new.records) > 1
-        else:
-            lost[0] += one is not None
-            lost[1] += other is not None
-    return PairedValues(
-        base=tuple(base),
-        new=tuple(new),
-        clusters=tuple(clusters),
-        case_ids=tuple(ids),
-        repeated=repeated,
-        n_base_only=lost[0],
-        n_new_only=lost[1],
-    )
+class PairedColumns:
+    """The metrics of pairs, each as two columns.
+
+    Args:
+        pairs: of one comparison, or of one group in it.
+    """
+
+    def __init__(self, pairs: Iterable[CasePair]) -> None:
+        kept = list(pairs)
+        self._means = [(pair.base.mean_of, pair.new.mean_of) for pair in kept]
+        self._clusters = [pair.new.first.cluster for pair in kept]
+        self._ids = [pair.new.first.name for pair in kept]
+        self._repeated = [len(p.base.records) > 1 or len(p.new.records) > 1 for p in kept]
+
+    def values(self, key: str) -> PairedValues:
+        """Return one metric, repeats averaged, with counts of one-sided scores."""
+        rows = [(base(key), new(key)) for base, new in self._means]
+        both = [base is not None and new is not None for base, new in rows]
+        return PairedValues(
+            base=tuple(b for b, n in rows if b is not None and n is not None),
+            new=tuple(n for b, n in rows if b is not None and n is not None),
+            clusters=tuple(compress(self._clusters, both)),
+            case_ids=tuple(compress(self._ids, both)),
+            repeated=any(compress(self._repeated, both)),
+            n_base_only=sum(b is not None and n is None for b, n in rows),
+            n_new_only=sum(b is None and n is not None for b, n in rows),
+        )
 
 
 def difference(

@@ -13,10 +13,10 @@ from pytest_rageval.analysis.aggregate.case_groups import tells_not_used
 from pytest_rageval.analysis.compare.pairs import (
     MET,
     CasePair,
+    PairedColumns,
     PairedValues,
     difference,
     newly_missed,
-    paired_values,
 )
 from pytest_rageval.analysis.gate.figures import (
     GateRun,
@@ -260,7 +260,7 @@ def _paired(
     check: Check, info: MetricInfo, pairs: Sequence[CasePair], confidence: float
 ) -> Difference:
     pairs = [pair for pair in pairs if in_table(pair.new.first, check)]
-    values = paired_values(pairs, info.key)
+    values = PairedColumns(pairs).values(info.key)
     lost = sum(
         pair.base.value(info.key).status == "scored" and pair.new.outcome == "error"
         for pair in pairs
