@@ -178,10 +178,10 @@ class OpenAIJudge:
         while True:
             question = self._question(rubric, request, repeat)
             if (stored := self._recall(question.key)) is not None:
-                return _with_prompt(recalled(stored), question.prompt)
+                return recalled(stored, question.prompt.truncated_chunk_ids)
             said = self._converse(question, tally)
             if isinstance(said, _Said):
-                return _with_prompt(self._conclude(question, said, tally), question.prompt)
+                return self._conclude(question, said, tally)
             self._learn(question.form, said)
 
     def plan(self, rubric: str, request: JudgeRequest, *, repeat: int = 0) -> PlannedCall:
@@ -305,6 +305,7 @@ class OpenAIJudge:
             parameters=parameters(question.form, self._settings),
             dropped_parameters=question.form.dropped,
             repaired=said.repaired,
+            truncated_chunk_ids=question.prompt.truncated_chunk_ids,
             duration_ms=tally.duration_ms,
         )
         return judgement if verdict is None else self._keep(question.key, judgement)
@@ -329,8 +330,11 @@ class OpenAIJudge:
         public = blot_out_of_reply(document, self._endpoint.secrets, json.dumps(document))
         if self._cache is not None:
             self._cache.put(key, public, identity=self.identity)
-        kept = judgement if public is document else judgement_of(public)
-        return judgement if kept is None else replace(kept, duration_ms=judgement.duration_ms)
+        kept = None if public is document else judgement_of(public)
+        if kept is None:
+            return judgement
+        chunks, duration_ms = judgement.truncated_chunk_ids, judgement.duration_ms
+        return replace(kept, truncated_chunk_ids=chunks, duration_ms=duration_ms)
 
     def _current_form(self) -> Form:
         with self._lock:
@@ -369,11 +373,6 @@ class OpenAIJudge:
 @lru_cache(maxsize=256)
 def _response_format(form: Form, rubric: str, shape: Shape) -> dict[str, Any] | None:
     return response_format(form, rubric, shape.strict)
-
-
-def _with_prompt(judgement: Judgement, prompt: Prompt) -> Judgement:
-    """Add the ids of passages that the prompt left out; models and caches do not see them."""
-    return replace(judgement, truncated_chunk_ids=prompt.truncated_chunk_ids)
 
 
 def _read(question: _Question, text: str) -> Verdict | JudgeFailure:

@@ -73,10 +73,15 @@ def judgement_of(document: Mapping[str, Any]) -> Judgement | None:
         return None
 
 
-def recalled(judgement: Judgement) -> Judgement:
-    """Return a stored judgement as one that cost nothing now."""
+def recalled(judgement: Judgement, truncated_chunk_ids: tuple[str | None, ...]) -> Judgement:
+    """Return a stored judgement as one that cost nothing now.
+
+    Args:
+        judgement: as stored.
+        truncated_chunk_ids: passages that the prompt left out; caches do not see them.
+    """
     usage = replace(judgement.usage, calls=0, cached=True, cost_usd=0.0)
-    return replace(judgement, usage=usage, duration_ms=0.0)
+    return replace(judgement, usage=usage, truncated_chunk_ids=truncated_chunk_ids, duration_ms=0.0)
 
 
 def document_of_form(form: Form) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import field
 from functools import lru_cache
 from typing import Final
 
@@ -24,7 +25,7 @@ from pytest_rageval.judges.offline.grounding import (
     judge_grounding,
     support_odds,
 )
-from pytest_rageval.judges.offline.lexicon import Word, read_words
+from pytest_rageval.judges.offline.lexicon import read_words
 from pytest_rageval.judges.offline.parameters import Layer, Parameters, probability
 from pytest_rageval.judges.offline.support import (
     AGAINST,
@@ -133,6 +134,8 @@ class StatedText:
     parameters: Parameters
     index: ContextIndex | None = None
     """Of a passage, for all facts that are looked up in it; None: one is made for each text."""
+    looked_up: dict[str, tuple[Support | None, ContextIndex]] = field(default_factory=dict)
+    """Results of ``support`` by expected text."""
 
     @classmethod
     def read(cls, question: str, text: str, parameters: Parameters) -> StatedText:
@@ -163,19 +166,21 @@ class StatedText:
             for passage in passages
         ]
 
-    def support(self, words: Sequence[Word]) -> tuple[Support | None, ContextIndex]:
-        """Look words up; the index holds them and those of the question."""
-        index = self.index
-        if index is None:
-            wanted = self.question.union(content_keys(words))
-            index = read_context((Passage(text=self.text),), wanted)
-        return find_support(words, index, self.question), index
+    def support(self, expected: str) -> tuple[Support | None, ContextIndex]:
+        """Look a text up; the index holds its words and those of the question."""
+        if expected not in self.looked_up:
+            words, index = read_words(expected), self.index
+            if index is None:
+                wanted = self.question.union(content_keys(words))
+                index = read_context((Passage(text=self.text),), wanted)
+            self.looked_up[expected] = find_support(words, index, self.question), index
+        return self.looked_up[expected]
 
     def features(self, expected: str) -> Mapping[str, float] | None:
         """Return the features of an expected text; None: it has no content words."""
         words = read_words(expected)
         content = content_keys(words)
-        support, index = self.support(words)
+        support, index = self.support(expected)
         if support is None:
             return None
         known = index.places
@@ -200,7 +205,7 @@ class StatedText:
     def statement(self, fact: str) -> Mapping[str, float] | None:
         """Return the features of a long key fact, those of a claim; None: it is not long."""
         words = read_words(fact)
-        support = self.support(words)[0] if len(words) >= LONG else None
+        support = self.support(fact)[0] if len(words) >= LONG else None
         return None if support is None else support.features
 
     def fact_score(self, fact: str) -> float:
@@ -237,11 +242,10 @@ class StatedText:
         """
         if not self.holds(fact):
             return False
-        words = read_words(fact)
-        support = self.support(words)[0]
+        support = self.support(fact)[0]
         if support is None or _line(fact) in self.line:
             return True
-        if not support.features["pairs"] and any(word.number for word in words):
+        if not support.features["pairs"] and any(word.number for word in read_words(fact)):
             return False
         return support_odds(support, self.parameters.grounded) >= 0
 
