@@ -21,6 +21,7 @@ from pytest_rageval.runs.store import (
     iterate_lines,
     iterate_records,
     read_json,
+    read_line,
     read_record,
     read_records,
     resolve_run,
@@ -90,11 +91,12 @@ def open_index(name: str, environ: Mapping[str, str]) -> StoredRun:
     configured = load_settings(Path.cwd(), flags={}, environ=environ)
     run = read_documents(resolve_run(Path(configured.results_dir), name))
     places: dict[_Key, int] = {}
-    lines = ((place, named_record(text)) for _, place, text in iterate_lines(run.folder / RESULTS))
+    texts = iterate_lines(run.folder / RESULTS)
+    lines = ((place, named_record(read_line(text))) for _, place, text in texts)
     try:
         records = _last_of_each(run.folder, [*_placed(lines, places)])
         run = replace(run, scoring=score_settings(run.settings, reported_by(records)))
-    except (AttributeError, LookupError, RecursionError, TypeError, ValueError):
+    except (AttributeError, LookupError, StorageError, TypeError, ValueError):
         return read_run(run.folder)  # it names the lines that are wrong
     return replace(run, records=tuple(records), whole=partial(_read_one, run, places))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final, TypeVar
@@ -105,13 +104,15 @@ class Slimmer:
         return found
 
 
-def named_record(line: bytes) -> CaseRecord:
+def named_record(fields: Mapping[str, Any]) -> CaseRecord:
     """Return the name of a record and what its reply shows of the target; nothing else is right.
 
+    Args:
+        fields: of its line.
+
     Raises:
-        AttributeError, LookupError, RecursionError, TypeError, ValueError: it is not a record.
+        AttributeError, LookupError, TypeError, ValueError: it is not a record.
     """
-    fields: dict[str, Any] = json.loads(line)
     if fields["schema_version"] != SCHEMA_VERSION:
         raise ValueError(f"schema_version: got {fields['schema_version']!r}")
     chunks = fields["retrieved_chunks"]

@@ -255,7 +255,7 @@ def iterate_records(path: Path) -> Iterator[tuple[int, CaseRecord]]:
     faults: list[Fault] = []
     for number, place, text in iterate_lines(file):
         try:
-            yield place, record_from_json(_object(text))
+            yield place, record_from_json(read_line(text))
         except StorageError as error:
             message = f"{error}; {_LEAVE_OUT}"
             faults.append(Fault(file=str(file), line=number, message=message))
@@ -279,6 +279,21 @@ def iterate_lines(file: Path) -> Iterator[tuple[int, int, bytes]]:
                 place += len(line)
     except OSError as error:
         raise StorageError(f"{file}: cannot be read: {error.strerror}") from error
+
+
+def read_line(text: bytes) -> dict[str, Any]:
+    """Read the JSON object of a line.
+
+    Raises:
+        StorageError: it is none.
+    """
+    from pydantic_core import from_json
+
+    try:
+        document = from_json(text)
+    except ValueError:  # json accepts half a surrogate pair, and its messages name the place
+        return _object(text)
+    return document if isinstance(document, dict) else _object(text)
 
 
 def read_record(path: Path, place: int) -> CaseRecord:
