@@ -19,6 +19,7 @@ from benchmarks import (
     retrieval_kernels,
     score_stream,
     throughput,
+    transports,
 )
 
 Main = Callable[[list[str]], int]
@@ -42,6 +43,11 @@ SCRIPTS: dict[str, tuple[Main, str, tuple[str, ...]]] = {
         throughput.main,
         "--cases 2 6 --concurrency 2 --zero-latency --contenders ours",
         ("ours",),
+    ),
+    "transports": (
+        transports.main,
+        "--in-flight 1 3 --requests 10 --clients ours httpx-small-pools",
+        ("CPU us of a request", "wall / ideal", "ours"),
     ),
 }
 """Name of a script to its function, its arguments and what its output names."""
