@@ -38,7 +38,7 @@ from benchmarks.throughput_contenders import (
 SIZES: Final = (20, 120)
 CONCURRENCY: Final = 8
 FLOORS: Final = ("aiohttp script", "threads script")
-"""What a further case is compared with: the first that was counted."""
+"""Contenders that one more case is compared with: the first that was counted."""
 _DEFAULT: Final = ("ours", *FLOORS, "openai script")
 _VALGRIND: Final = "valgrind --tool=cachegrind --cache-sim=no --cachegrind-out-file=/dev/null"
 _COUNTED: Final = re.compile(r"I\s+refs:\s+([\d,]+)")

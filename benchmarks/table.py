@@ -46,7 +46,7 @@ class Row:
     other: float | None
     """Of the contender, in the same unit; None: the figure is ours alone."""
     figure: float
-    """What the bound is of."""
+    """Compared with the bound."""
     bound: float
     aim: float
 

@@ -54,6 +54,7 @@ class CaseAsker:
             started = [threads.submit(partial(self._ask, nodeid, turns)) for nodeid in nodeids]
             for future in started:
                 result_of(future)
+            self.run.state.cores_needed = turns.cores_needed()
         finally:
             threads.stop()
             self.slots.close()

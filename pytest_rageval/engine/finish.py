@@ -218,7 +218,7 @@ def finish_run(
         wall_s=words.wall_s,
         judge=_judge(run),
         folder=_shown(run.folder, Path(ended.project.rootdir)),
-        notes=[*words.notes, *run_notes(run)],
+        notes=[*words.notes, *filter(None, [run.saturation]), *run_notes(run)],
         run_metrics=run.run_metrics,
         reply_faults=tuple(chunk_sentences(run.records, run.settings, run.config.get("asked", ()))),
         confidence=ended.thresholds.confidence,

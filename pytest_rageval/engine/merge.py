@@ -41,7 +41,7 @@ from pytest_rageval.project.thresholds import project_thresholds
 from pytest_rageval.runs.documents import RunFacts, recorded_fields
 from pytest_rageval.runs.store import RunWriter, new_run_id
 from pytest_rageval.values.gate import Thresholds
-from pytest_rageval.values.json_documents import items, part, whole
+from pytest_rageval.values.json_documents import items, number, part, whole
 from pytest_rageval.values.record import Aspect, CaseRecord
 from pytest_rageval.values.run import StoredRun
 from pytest_rageval.values.settings import Settings
@@ -160,6 +160,7 @@ def _config_document(
         "sessions": _all_of(parts, "sessions"),
         "wall_s": _wall_s(parts),
         "concurrency": first.concurrency if len({p.concurrency for p in parts}) == 1 else None,
+        "cores_needed": max(number(one.config, "cores_needed") or 0.0 for one in parts) or None,
         "merged_from": [part.run_id for part in parts],
     }
 

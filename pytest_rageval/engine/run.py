@@ -33,6 +33,7 @@ from pytest_rageval.support.text import counted
 from pytest_rageval.target.opening import configured_target, target_notes
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.gate import GateResult
+from pytest_rageval.values.json_documents import number
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.run import StoredRun, concurrency_of
 
@@ -349,8 +350,14 @@ class Run:
             "skipped": sorted(self.cases.excused),
             "sessions": [*earlier, started],
             "concurrency": self._concurrency(),
+            "cores_needed": self._cores_needed(),
             "wall_s": self._wall_s,
         }
+
+    def _cores_needed(self) -> float | None:
+        earlier = None if self.resumed is None else number(self.resumed.config, "cores_needed")
+        known = [cores for cores in (earlier, self.state.cores_needed) if cores is not None]
+        return round(max(known), 3) if known else None
 
     def _concurrency(self) -> int | None:
         here = self.state.concurrency

@@ -77,6 +77,9 @@ class RunState:
     concurrency: int | None = None
     """Requests in flight at most, as the clients of the cases asked so far allowed; 0: all replies
     were replayed; None: not known yet."""
+    cores_needed: float | None = None
+    """Cores that the process used or waited for while it asked, of several processes the most;
+    None: not known."""
     notes: list[str] = field(default_factory=list)
     """Remarks on the selection for the user, a sentence each."""
     labels: JudgeLabels | None = None

@@ -85,6 +85,7 @@ class Controller:
         self._replacing: set[str] = set()
         """Workers in the place of others that died."""
         self._in_flight: dict[str, int] = {}
+        self._cores_needed: dict[str, float] = {}
         """Requests in flight at most, by worker."""
         self._unasked: set[str] = set()
         self._errored = 0
@@ -233,6 +234,8 @@ class Controller:
         if details.asked is not None and worker not in self._replacing:
             self._in_flight[worker] = details.concurrency or 1
             self.run.set_concurrency(sum(self._in_flight.values()))
+            self._cores_needed[worker] = details.cores_needed or 0.0
+            self.state.cores_needed = max(self._cores_needed.values()) or None
         for document in json.loads(records_json):
             self.run.add(report.nodeid, record_from_json(document))
         if details.finished:

@@ -329,6 +329,7 @@ def attach_record(item: CaseItem, report: pytest.TestReport) -> ReportDetails:
         details.records = json.dumps([record_to_json(one) for one in asked], allow_nan=False)
         details.finished = tuple(sorted(item.finished))
         details.concurrency = item.state.concurrency
+        details.cores_needed = item.state.cores_needed
         if item.finished:
             return details  # the process that has the other records decides
     details.outcome = decide_report(report, item.records, on_miss_fails=item.state.on_miss_fails)

@@ -121,6 +121,7 @@ class Lookahead:
             task.withdraw()
             raise
         self.output.let_out(task.output)
+        item.state.cores_needed = self._turns.cores_needed()
         return evaluated
 
     def _note_concurrency(self, item: CaseItem, ready: Sequence[CaseItem]) -> None:

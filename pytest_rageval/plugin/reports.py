@@ -37,6 +37,8 @@ class ReportDetails:
     """Target that the case asked; None: it did not ask."""
     concurrency: int | None = None
     """Requests in flight at most in the worker that asked; None: it asked one, or did not ask."""
+    cores_needed: float | None = None
+    """Cores that the worker has used or waited for while it asked; None: not known so far."""
     unasked: bool = False
     """Whether the test function does not take the fixture that asks."""
     notes: tuple[str, ...] = ()

@@ -9,9 +9,11 @@ from __future__ import annotations
 import gc
 import signal
 import threading
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
+from pathlib import Path
 from types import FrameType
 
 
@@ -114,3 +116,15 @@ def without_gc() -> Iterator[None]:
         yield
     finally:
         gc.enable()
+
+
+def core_seconds() -> float:
+    """Return the seconds in which threads of the process had a core or, on Linux, waited for one.
+
+    Those of several threads add up. Threads that ended take their time of waiting with them.
+    """
+    waited_ns = 0
+    for task in Path("/proc/self/task").glob("*/schedstat"):
+        with suppress(OSError, ValueError, IndexError):  # the thread has ended
+            waited_ns += int(task.read_text(encoding="ascii").split()[1])
+    return time.process_time() + waited_ns / 1e9

@@ -15,8 +15,11 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Final
 
+from pytest_rageval.support.process import core_seconds
+
 CALM_S: Final = 1.0
 """Refusals within this time of the last reduction belong to the same burst."""
+MEASURED_S: Final = 5.0
 _REFUSED: Final = frozenset({429, 503})
 
 _holding: ContextVar[bool] = ContextVar("rageval_holding_slot", default=False)
@@ -142,10 +145,35 @@ _current = threading.local()
 
 
 class Turns:
-    """A turn to compute, held by one thread at a time."""
+    """A turn to compute, held by one thread at a time.
 
-    def __init__(self) -> None:
+    Args:
+        clock: monotonic seconds.
+        core_clock: seconds in which threads of the process had a core, or waited for one.
+    """
+
+    def __init__(
+        self,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        core_clock: Callable[[], float] = core_seconds,
+    ) -> None:
         self._lock = threading.Lock()
+        self._clock, self._core_clock = clock, core_clock
+        self._began, self._core_began = clock(), core_clock()
+        self._looked = self._began
+        self._needed: float | None = None
+
+    def cores_needed(self) -> float | None:
+        """Return the cores that the process has needed on average, looked up once a second.
+
+        None: this began less than ``MEASURED_S`` seconds ago, in which imports count for much.
+        """
+        now = self._clock()
+        if now - self._began >= MEASURED_S and now - self._looked >= 1:
+            self._looked = now
+            self._needed = (self._core_clock() - self._core_began) / (now - self._began)
+        return self._needed
 
     @contextmanager
     def computing(self) -> Iterator[None]:

@@ -11,6 +11,7 @@ from pytest_rageval.values.json_documents import items, number, part, whole
 from pytest_rageval.values.record import CaseRecord, ScoreSettings
 from pytest_rageval.values.settings import Settings
 
+_SATURATED: Final = 0.9
 _NOT_COMPARED: Final = "times are not compared: concurrency"
 RUN_METRICS: Final = "run_metrics"
 """Key of ``metrics.json``: own metrics of the whole run."""
@@ -126,6 +127,20 @@ class StoredRun:
     def concurrency(self) -> int | None:
         """Requests in flight at most, of all processes; 0: replayed; None: unknown, or varied."""
         return concurrency_of(self.config)
+
+    @property
+    def saturation(self) -> str:
+        """Sentence on a process that needed nearly a core or more; empty: less, or unknown.
+
+        Python runs on one core at a time, so near a whole one its threads wait for it.
+        """
+        needed = number(self.config, "cores_needed")
+        if needed is None or needed < _SATURATED or self.concurrency == 0:
+            return ""
+        return (
+            f"the process needed {needed * 100:.0f} % of a core while it asked: latencies may "
+            "include waiting for it; lower --rageval-concurrency, or stop other work"
+        )
 
     @property
     def trace_url(self) -> object:

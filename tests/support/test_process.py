@@ -2,10 +2,11 @@ from __future__ import annotations
 
 import signal
 import threading
+import time
 
 import pytest
 
-from pytest_rageval.support.process import interrupted_by_sigterm
+from pytest_rageval.support.process import core_seconds, interrupted_by_sigterm
 
 
 def test_sigterm_interrupts_once_and_the_default_comes_back() -> None:
@@ -70,3 +71,11 @@ def test_another_thread_sets_no_handler() -> None:
     thread.start()
     thread.join()
     assert seen == [signal.SIG_DFL]
+
+
+def test_what_a_thread_computes_counts_as_having_a_core() -> None:
+    began = core_seconds()
+    until = time.thread_time() + 0.01
+    while time.thread_time() < until:
+        pass
+    assert core_seconds() - began >= 0.01

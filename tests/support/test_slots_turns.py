@@ -83,3 +83,10 @@ def test_an_error_while_waiting_leaves_the_turn_where_it_was() -> None:
     with turns.computing(), pytest.raises(KeyError), waiting():
         raise KeyError("x")
     assert take(turns)
+
+
+def test_the_cores_needed_are_known_after_some_seconds_and_looked_up_once_a_second() -> None:
+    seconds, cores = iter([10.0, 14.9, 20.0, 20.5, 21.0]), iter([2.0, 11.6, 13.0])
+    turns = Turns(clock=lambda: next(seconds), core_clock=lambda: next(cores))
+    found = [turns.cores_needed() for _ in range(4)]
+    assert found == [None, pytest.approx(0.96), pytest.approx(0.96), pytest.approx(1.0)]

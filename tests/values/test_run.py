@@ -80,3 +80,22 @@ def test_the_concurrency_of_an_older_run_is_unknown(
     config: dict[str, Any], concurrency: int | None
 ) -> None:
     assert replace(EMPTY, config=config).concurrency == concurrency
+
+
+@pytest.mark.parametrize(
+    ("config", "said"),
+    [
+        ({"cores_needed": 0.96, "concurrency": 8}, True),
+        ({"cores_needed": 0.5, "concurrency": 8}, False),
+        ({"cores_needed": 0.96, "concurrency": 0}, False),
+        ({"cores_needed": None}, False),
+        ({"cores_needed": "much"}, False),
+        ({}, False),
+    ],
+)
+def test_a_run_without_a_core_left_says_that_its_latencies_may_hold_waiting(
+    config: dict[str, Any], said: bool
+) -> None:
+    sentence = replace(EMPTY, config=config).saturation
+    assert sentence.startswith("the process needed 96 % of a core" if said else "")
+    assert bool(sentence) == said

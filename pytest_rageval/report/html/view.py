@@ -169,6 +169,7 @@ def _facts(run: StoredRun) -> Iterator[tuple[str, str]]:
 
 def _notes(run: StoredRun, options: ReportOptions) -> Iterator[str]:
     yield from run.notes
+    yield from filter(None, [run.saturation])
     asked = [name for name in items(run.config, "asked") if isinstance(name, str)]
     yield from chunk_sentences(run.records, run.settings, asked)
     if not options.redact:  # they include the target's notes about its index
