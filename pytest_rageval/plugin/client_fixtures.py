@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 _HOOKS: Final = f"{__package__}.hooks"
 """Module of the fixtures of this package."""
+_RECORDING: Final = "pytest_recording.plugin"
 
 
 def asks_configured_target(item: pytest.Function) -> bool:
@@ -81,6 +82,31 @@ def client_definitions(item: pytest.Function) -> tuple[pytest.FixtureDef[Any] | 
     """Return the fixtures of an item's clients; None for those that it does not use."""
     found = fixture_definitions(item)
     return tuple(found[name][-1] if name in found else None for name in CLIENT_FIXTURES)
+
+
+def known_values(item: pytest.Function) -> dict[str, Any]:
+    """Return the values of an item's fixtures for which pytest need not make a request.
+
+    They are alive already, or of fixtures of pytest-recording that do nothing for this item. pytest
+    sets up all others, which may be the user's.
+    """
+    if hasattr(item, "callspec"):
+        return {}
+    marks = {mark.name for mark in item.iter_markers()}
+    option = item.config.option
+    idle = marks.isdisjoint(("block_network", "vcr")) and not (
+        getattr(option, "block_network", False) or option.setupshow
+    )
+    found = {}
+    for name, definitions in fixture_definitions(item).items():
+        definition = definitions[-1]
+        # Nothing at the setup of an item: value, key and exception of an earlier one.
+        cached = definition.cached_result
+        if cached is not None and cached[2] is None:
+            found[name] = cached[0]
+        elif idle and definition.func.__module__ == _RECORDING:
+            found[name] = None
+    return found
 
 
 def asked_one_by_one(item: pytest.Function) -> bool:

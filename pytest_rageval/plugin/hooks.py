@@ -8,25 +8,44 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from importlib.machinery import ModuleSpec, PathFinder
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_rageval.plugin.state import State
-from pytest_rageval.project.options import OPTIONS
-
 if TYPE_CHECKING:
+    from pytest_rageval.plugin.state import State
     from pytest_rageval.project.documents import LoadedDocument
     from pytest_rageval.project.plugins import Extensions
     from pytest_rageval.values.case import Case
     from pytest_rageval.values.record import CaseRecord
     from pytest_rageval.values.settings import Settings
 
-STATE = pytest.StashKey[State]()
+STATE: pytest.StashKey[State] = pytest.StashKey()
 _sessions: list[State | None] = []
 """Sessions of this process, the innermost last, since a test may run pytest within pytest. None:
 the session does not evaluate."""
+
+
+class _OwnModules(PathFinder):
+    """Finder of the modules of this package.
+
+    pytest loads all modules of plugins with a loader that rewrites their asserts, which takes twice
+    as long, also where it has stored the result. No test asserts anything in these modules.
+    """
+
+    @classmethod
+    def find_spec(
+        cls, fullname: str, path: Sequence[str] | None = None, target: Any = None
+    ) -> ModuleSpec | None:
+        """Return where a module of this package is; None: it is of another package."""
+        if not fullname.startswith("pytest_rageval."):
+            return None
+        return super().find_spec(fullname, path, target)
+
+
+sys.meta_path.insert(0, _OwnModules)
 
 
 class _Hooks:
@@ -45,6 +64,8 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Register the flags of every option that has one."""
+    from pytest_rageval.project.options import OPTIONS
+
     group = parser.getgroup("rageval", "evaluation of a RAG system")
     for option in OPTIONS:
         if option.flag is not None:

@@ -30,7 +30,7 @@ from pytest_rageval.engine.case import (
 )
 from pytest_rageval.judges.asking import Judges
 from pytest_rageval.plugin import default_case
-from pytest_rageval.plugin.client_fixtures import asked_target
+from pytest_rageval.plugin.client_fixtures import asked_target, known_values
 from pytest_rageval.plugin.private import fixture_info
 from pytest_rageval.plugin.reports import ReportDetails, decide_report, set_properties
 from pytest_rageval.plugin.state import CLIENT_FIXTURES, Evaluated
@@ -269,6 +269,9 @@ class CaseItem(pytest.Function):
         __tracebackhide__ = True  # an error of a fixture begins at the user's line
         self.evaluated = None
         if not self.nothing_to_do:  # the target may be unavailable
+            if self.function is default_case.test_case:
+                # A request for each fixture costs more than all else that pytest does for a case.
+                self.funcargs.update(known_values(self))
             super().setup()
 
     def runtest(self) -> None:

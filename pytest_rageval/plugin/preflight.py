@@ -16,8 +16,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_rageval.engine.run_state import Breaker
-from pytest_rageval.plugin.state import State, is_xdist_controller
 from pytest_rageval.project.discovery import (
     DEFAULT_TESTPATHS,
     argument_path,
@@ -30,6 +28,7 @@ from pytest_rageval.project.options import OPTIONS
 
 if TYPE_CHECKING:
     from pytest_rageval.plugin.cassettes import Cassettes
+    from pytest_rageval.plugin.state import State
     from pytest_rageval.project.case_reader import LoadedSet
     from pytest_rageval.project.plugins import Definition
     from pytest_rageval.values.errors import DatasetError
@@ -144,7 +143,9 @@ def _prepare(config: pytest.Config, rootdir: Path) -> State | None:
         run_thresholds,
     )
     from pytest_rageval.engine.registry import open_registry
+    from pytest_rageval.engine.run_state import Breaker
     from pytest_rageval.judges.spot_check import check_second_judge
+    from pytest_rageval.plugin.state import State, is_xdist_controller
     from pytest_rageval.project.case_variables import sent_fields
     from pytest_rageval.project.settings import load_settings
     from pytest_rageval.support.slots import Slots

@@ -8,9 +8,7 @@ every project that has the plugin.
 
 from __future__ import annotations
 
-from typing import Any, Final, Literal
-
-from pytest_rageval.values.dataclass import dataclass
+from typing import Any, Final, Literal, NamedTuple
 
 Kind = Literal[
     "text", "url", "run_id", "shard", "integer", "number", "boolean", "choice", "judge",
@@ -40,8 +38,7 @@ Role = Affects | Literal["subject", "effort", "part", "nothing"]
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
+class Setting(NamedTuple):
     """One setting with its sources and its meaning."""
 
     name: str

@@ -100,6 +100,61 @@ def test_an_override_can_wrap_the_client_that_it_replaces(project: Project) -> N
     assert project.records()["ok-1"]["answer"].startswith("wrapped: ")
 
 
+SETUPS = """
+import collections
+import pathlib
+
+setups = collections.Counter()
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(fixturedef, request):
+    setups[fixturedef.argname] += 1
+    return (yield)
+
+@pytest.fixture(autouse=True)
+def mine(vcr_cassette_dir):
+    pass
+
+def pytest_sessionfinish():
+    text = " ".join(f"{name}={count}" for name, count in sorted(setups.items()))
+    pathlib.Path("setups").write_text(text, encoding="utf-8")
+"""
+MARKED = """
+def pytest_collection_modifyitems(items):
+    items[1].add_marker(pytest.mark.block_network)
+"""
+
+
+@pytest.mark.parametrize(
+    ("extra", "options", "recording"), [("", (), 0), (MARKED, (), 1), ("", ("--setup-show",), 4)]
+)
+def test_fixtures_of_recording_that_do_nothing_are_not_set_up(
+    project: Project, extra: str, options: tuple[str, ...], recording: int
+) -> None:
+    project.write("conftest.py", CONFTEST + SETUPS + extra)
+    project.run(*options)
+    found = (project.path / "setups").read_text(encoding="utf-8").split()
+    assert {"rag_client=1", "judge=1", "mine=4"} <= set(found)
+    assert [word for word in found if word.startswith("vcr=")] == [f"vcr={recording}"][:recording]
+
+
+OWN_VCR = """
+asked = []
+
+@pytest.fixture(autouse=True)
+def vcr():
+    asked.append(1)
+
+def pytest_sessionfinish():
+    assert len(asked) == 4
+"""
+
+
+def test_a_fixture_of_the_user_in_place_of_one_of_recording_is_set_up(project: Project) -> None:
+    project.write("conftest.py", CONFTEST + OWN_VCR)
+    assert project.run().ret == 0
+
+
 @SERIAL_AND_PARALLEL
 def test_a_fixture_that_returns_no_client_is_one_usage_error(
     project: Project, workers: tuple[str, ...]
@@ -240,12 +295,28 @@ def test_a_session_without_cases_imports_next_to_nothing(
     assert "pytest" in names
     assert not {n for n in names if n.split(".")[0] in HEAVY}
     ours = {n for n in names if n.split(".")[0] == "pytest_rageval"}
-    modules = ("hooks", "preflight", "state")
-    below = ("plugin", "project", "project.discovery", "project.options", "engine")
-    expected = {f"pytest_rageval.plugin.{m}" for m in modules}
-    expected |= {f"pytest_rageval.{m}" for m in (*below, "engine.run_state")}
+    modules = ("plugin", "plugin.hooks", "plugin.preflight")
+    below = ("project", "project.discovery", "project.options")
+    expected = {f"pytest_rageval.{module}" for module in (*modules, *below)}
     assert "pytest_rageval.plugin.preflight" in ours
     assert ours <= {"pytest_rageval", *expected}
+
+
+LOADERS = """
+import sys
+
+def pytest_sessionfinish():
+    ours = {n: m for n, m in sys.modules.items() if n.startswith("pytest_rageval.")}
+    loaders = {type(module.__loader__).__name__ for name, module in ours.items()
+               if name not in {"pytest_rageval.plugin", "pytest_rageval.plugin.hooks"}}
+    print(f"loaders: {loaders}, {'pytest_rageval.plugin.items' in ours}")
+"""
+
+
+def test_asserts_of_the_package_are_not_rewritten(project: Project) -> None:
+    project.write("conftest.py", CONFTEST + LOADERS)
+    result = project.run_apart("-s")
+    result.stdout.fnmatch_lines(["*loaders: {'SourceFileLoader'}, True"])
 
 
 def test_a_session_without_an_evaluation_looks_for_case_files_once(
