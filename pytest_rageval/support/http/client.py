@@ -148,8 +148,8 @@ class Client:
             try:
                 return sock, _reply(sock, method, message)
             except TransportError as error:
-                # Unless the server closed it while the request was on its way.
-                if sock.heard or not isinstance(error.__cause__, _CLOSED):
+                # The server may have read and answered what was sent, before it hung up.
+                if sock.heard or sock.delivered or not isinstance(error.__cause__, _CLOSED):
                     raise
         sock = self._route.connect()
         return sock, _reply(sock, method, message)

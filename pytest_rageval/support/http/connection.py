@@ -81,14 +81,17 @@ class Socket(socket.socket):
     """Limit of one wait; None: only the deadline limits it."""
     heard = ended = False
     """Whether anything, and whether the end, was received since this was set to false."""
+    delivered = False
+    """Whether all of the last message was handed to the system."""
 
     def sendall(self, data: Any, flags: int = 0) -> None:
         """Send all data, and note the time."""
         if (deadline := current()) is not None:
             deadline.sending()
-        rest = memoryview(data)
+        rest, self.delivered = memoryview(data), False
         while rest:
             rest = rest[self.send(rest, flags) :]
+        self.delivered = True
 
     def send(self, data: Any, flags: int = 0) -> int:
         """Send some of the data."""
