@@ -149,10 +149,15 @@ class Run:
         self.cases.expect(cases)
         self._asking_since = time.monotonic()
 
-    def add(self, nodeid: str, record: CaseRecord) -> None:
+    def add(self, nodeid: str, record: CaseRecord, line: bytes | None = None) -> None:
         """Keep one finished case, on disk first; from any thread.
 
         A record that arrives after the end of the run is ignored.
+
+        Args:
+            nodeid: of its item.
+            record: as it is stored.
+            line: its line, where another process has made it.
 
         Raises:
             StorageError: the run folder cannot be written.
@@ -160,7 +165,7 @@ class Run:
         with self._lock:
             if self._ended:
                 return
-            self._open_writer().append(record)
+            self._open_writer().append(record, line)
             self._appended += 1
             self.cases.add(nodeid, record)
             self._last_added = time.monotonic()

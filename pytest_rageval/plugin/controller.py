@@ -51,6 +51,7 @@ from pytest_rageval.report.markdown.summary import append_step_summary
 from pytest_rageval.runs.index import put_into_index
 from pytest_rageval.runs.list import prune_hint
 from pytest_rageval.runs.record_json import record_from_json
+from pytest_rageval.runs.store import read_line
 from pytest_rageval.support.process import import_whole
 from pytest_rageval.support.text import counted
 from pytest_rageval.values.errors import ConfigError, StorageError
@@ -226,9 +227,7 @@ class Controller:
             elif report.when == "setup" and report.failed and details.outcome is None:
                 self.run.cases.drop(report.nodeid)
 
-    def _take_records(
-        self, report: pytest.TestReport, details: ReportDetails, records_json: str
-    ) -> None:
+    def _take_records(self, report: pytest.TestReport, details: ReportDetails, lines: str) -> None:
         """Store the records of a worker, and decide the case if the worker lacks some."""
         worker = worker_of(report)
         if details.asked is not None and worker not in self._replacing:
@@ -236,8 +235,8 @@ class Controller:
             self.run.set_concurrency(sum(self._in_flight.values()))
             self._cores_needed[worker] = details.cores_needed or 0.0
             self.state.cores_needed = max(self._cores_needed.values()) or None
-        for document in json.loads(records_json):
-            self.run.add(report.nodeid, record_from_json(document))
+        for line in filter(None, lines.encode().split(b"\n")):
+            self.run.add(report.nodeid, record_from_json(read_line(line)), line)
         if details.finished:
             records = self.run.cases.records_of(report.nodeid)
             on_miss_fails = self.state.on_miss_fails

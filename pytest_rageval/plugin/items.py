@@ -9,7 +9,6 @@ feature of a test: fixtures of any scope, marks, setup functions, async plugins.
 from __future__ import annotations
 
 import bdb
-import json
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -35,7 +34,7 @@ from pytest_rageval.plugin.private import fixture_info
 from pytest_rageval.plugin.reports import ReportDetails, decide_report, set_properties
 from pytest_rageval.plugin.state import CLIENT_FIXTURES, Evaluated
 from pytest_rageval.project.case_reader import LoadedSet, LocatedCase, read_set
-from pytest_rageval.runs.record_json import record_to_json, redact
+from pytest_rageval.runs.record_json import record_line, redact
 from pytest_rageval.support.tracebacks import without_own_frames
 from pytest_rageval.target.calling import raised_error
 from pytest_rageval.values.errors import DatasetError
@@ -328,8 +327,8 @@ def attach_record(item: CaseItem, report: pytest.TestReport) -> ReportDetails:
         # A case that was asked ahead of its turn would otherwise take no time.
         report.duration = item.evaluated.took_s
     if item.state.deliver is None:
-        # ASCII JSON: a lone surrogate or a subclass of str would kill an xdist worker.
-        details.records = json.dumps([record_to_json(one) for one in asked], allow_nan=False)
+        # Not empty without records: none are an answer, too.
+        details.records = "\n".join(["", *(record_line(one).decode() for one in asked), ""])
         details.finished = tuple(sorted(item.finished))
         details.concurrency = item.state.concurrency
         details.cores_needed = item.state.cores_needed

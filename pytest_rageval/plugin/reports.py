@@ -30,7 +30,7 @@ class ReportDetails:
     check: CheckStatus | None = None
     """Status of the check of the gate; None: not a report of a check."""
     records: str | None = None
-    """JSON of the records that a worker measured; None: they were delivered in this process."""
+    """Lines of the records that a worker measured; None: they were delivered in this process."""
     finished: tuple[int, ...] = ()
     """Repeats that earlier sessions measured, whose records the worker does not hold."""
     asked: str | None = None

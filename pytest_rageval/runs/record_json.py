@@ -6,11 +6,15 @@ the whole case. Lines from other tools may lack the case; it is then made from t
 
 from __future__ import annotations
 
-import math
+import json
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
 from functools import cache
+from math import inf, isfinite
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
 
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.matching import text_hash
@@ -74,6 +78,15 @@ _BARE: Final = AskResponse(answer="")
 _SPARSE: Final = frozenset({"pages", "matched_by", "chunk_rank"})
 """Fields of anchors, chunks and citations that a line holds only where they are set."""
 
+_WITH_SPARSE: Final = ("references", "citations", "case")
+"""Fields of a line whose parts leave some fields out."""
+_CHUNK: Final = dict(
+    sorted(vars(RetrievedChunk(rel_path="")).items(), key=lambda f: f[0] in _SPARSE)
+)
+"""Fields of a chunk in the order of a line, with their defaults."""
+_SPARSE_OF_CHUNK: Final = tuple(_SPARSE & _CHUNK.keys())
+_VALUES: Final = attrgetter(*_LINE)
+
 _OWN: Final = frozenset({item.name for item in fields(CaseRecord)} - {"case_stored", *PARTS})
 
 
@@ -112,17 +125,58 @@ def _cut(chunk: RetrievedChunk) -> RetrievedChunk:
     return replace(chunk, text=cut, text_truncated=True, text_hash=whole)
 
 
+def record_line(record: CaseRecord) -> bytes:
+    """Return a record as its line of ``results.jsonl``, without the line break.
+
+    Raises:
+        ValueError: a number is NaN or infinite.
+    """
+    line = _line(record)
+    for name in _WITH_SPARSE:
+        line[name] = to_plain(line[name])
+    if (chunks := record.retrieved_chunks) is not None:
+        line["retrieved_chunks"] = [_chunk_fields(chunk) for chunk in chunks]
+    numbers = (record.metrics, record.latency, record.cost, record.usage)
+    try:
+        if all(all(map(isfinite, filter(None, one.values()))) for one in numbers):
+            # With the blanks that json writes, so that a text search finds what it found before.
+            return msgspec.json.format(msgspec.json.encode(line), indent=0)
+    except (TypeError, ValueError):  # a subclass of str, or half of a surrogate pair
+        pass
+    text = json.dumps(record_to_json(record), ensure_ascii=False, allow_nan=False)
+    return encode_text(text)
+
+
+def encode_text(text: str) -> bytes:
+    """Return the UTF-8 form of a JSON text."""
+    # Half a surrogate pair has none; its Python escape is its JSON escape as well.
+    return text.encode("utf-8", "backslashreplace")
+
+
+def _chunk_fields(chunk: RetrievedChunk) -> dict[str, Any]:
+    plain = _CHUNK | vars(chunk)
+    for name in _SPARSE_OF_CHUNK:
+        if plain[name] is None:
+            del plain[name]
+    return plain
+
+
 def record_to_json(record: CaseRecord) -> dict[str, Any]:
     """Return a record as JSON values, ``schema_version`` first."""
+    plain: dict[str, Any] = to_plain(_line(record))
+    return plain
+
+
+def _line(record: CaseRecord) -> dict[str, Any]:
     line = {
         "schema_version": SCHEMA_VERSION,
-        **{name: to_plain(getattr(record, name)) for name in _LINE},
-        "case": to_plain(record.stored_case),
+        **dict(zip(_LINE, _VALUES(record), strict=True)),
+        "case": record.stored_case,
         "parameters": record.parameters,
     }
     for name in _WHERE_REPORTED if record.response is not None else ():
         if (reported := getattr(record.response, name)) != getattr(_BARE, name):
-            line[name] = to_plain(reported)
+            line[name] = reported
     if record.metric_details:
         line["metric_details"] = {k: _said(one) for k, one in record.metric_details.items()}
     asked = {name: getattr(record, name) for name in _WHERE_ASKED}
@@ -174,23 +228,32 @@ def record_from_json(document: Mapping[str, Any]) -> CaseRecord:
     Raises:
         StorageError: another schema version, a missing field or a wrong type.
     """
-    from pydantic import ValidationError
-
     version = document.get("schema_version")
     if version != SCHEMA_VERSION:
         raise StorageError(
             f"schema_version: got {version!r}, expected {SCHEMA_VERSION} "
             "(was it written by another version of pytest-rageval?)"
         )
+    nested = _nested(document)
     try:
-        record: CaseRecord = _adapter().validate_python(_nested(document))
+        record = msgspec.convert(nested, CaseRecord)
+    except msgspec.ValidationError:  # pydantic reads more, and says what it does not
+        record = _read_with_care(nested, document)
+    for key, value in record.metrics.items():
+        _check_score(key, value)
+    return record
+
+
+def _read_with_care(nested: Mapping[str, Any], document: Mapping[str, Any]) -> CaseRecord:
+    """Build a record of moved fields, or name the field of the line that is wrong."""
+    from pydantic import ValidationError
+
+    try:
+        return _adapter().validate_python(nested)
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False)[0]
         place = ".".join(str(part) for part in _place(first["loc"], document))
         raise StorageError(f"{place}: {first['msg']}") from None
-    for key, value in record.metrics.items():
-        _check_score(key, value)
-    return record
 
 
 def _nested(line: Mapping[str, Any]) -> dict[str, Any]:
@@ -225,9 +288,9 @@ def _check_score(key: str, value: float | None) -> None:
     if value is None:
         return
     info = BUILT_IN.cases.get(key)
-    low, high = info.scale if info else (-math.inf, None)
-    top = math.inf if high is None else high + _TOLERANCE
-    if not math.isfinite(value) or not low - _TOLERANCE <= value <= top:
+    low, high = info.scale if info else (-inf, None)
+    top = inf if high is None else high + _TOLERANCE
+    if not isfinite(value) or not low - _TOLERANCE <= value <= top:
         expected = "a finite number" if high is None else f"{low:g} to {high:g}"
         raise StorageError(f"metrics.{key}: got {value!r}, expected {expected}")
 

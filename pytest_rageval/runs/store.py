@@ -17,7 +17,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any, Final, Self
 
-from pytest_rageval.runs.record_json import record_from_json, record_to_json
+import msgspec
+
+from pytest_rageval.runs.record_json import encode_text, record_from_json, record_line
 from pytest_rageval.runs.tags import prepare_results_dir, read_tags, refuse_malformed_tag
 from pytest_rageval.support.files import FOLDER_LOCK, Lock, write_file
 from pytest_rageval.support.json_text import is_json
@@ -119,14 +121,21 @@ class RunWriter:
         # "x": of two runs that start at once with one id, the second fails.
         return results.open("xb")
 
-    def append(self, record: CaseRecord) -> None:
+    def append(self, record: CaseRecord, line: bytes | None = None) -> None:
         """Write one record as a line and hand it to the operating system at once.
 
         There is no fsync: it costs milliseconds per record and would only help against a loss
         of power, after which a resume asks the lost cases again. A killed process loses
         nothing that was appended.
+
+        Args:
+            record: as it is stored.
+            line: its line, where that is known.
+
+        Raises:
+            ValueError: a number is NaN or infinite.
         """
-        line = _encode(json.dumps(record_to_json(record), ensure_ascii=False, allow_nan=False))
+        line = record_line(record) if line is None else line
         with self._lock, self._named_errors():
             # Bytes that a full disk refuses stay in the buffer and begin the next write, so that
             # a later line never begins inside a torn one.
@@ -135,14 +144,11 @@ class RunWriter:
 
     def rewrite(self, records: Iterable[CaseRecord]) -> None:
         """Put records in the place of all that were appended, atomically."""
-        lines = [
-            json.dumps(record_to_json(record), ensure_ascii=False, allow_nan=False)
-            for record in records
-        ]
+        lines = [record_line(record) + b"\n" for record in records]
         with self._lock:
             with self._named_errors():
                 self._lines.close()
-            write_text_document(self.path, RESULTS, "".join(f"{line}\n" for line in lines))
+            _write(self.path / RESULTS, lines)
             with self._named_errors():
                 self._lines = (self.path / RESULTS).open("ab")
 
@@ -204,16 +210,15 @@ def write_text_document(folder: Path, name: str, text: str | Iterable[str]) -> P
     target = folder / name
     if target.parent != folder:
         raise ValueError(f"name: got {name!r}, expected a plain file name")
-    try:
-        write_file(target, map(_encode, (text,) if isinstance(text, str) else text))
-    except OSError as error:
-        raise StorageError(f"{target}: cannot be written: {error.strerror}") from error
+    _write(target, map(encode_text, (text,) if isinstance(text, str) else text))
     return target
 
 
-def _encode(text: str) -> bytes:
-    # Half a surrogate pair has no UTF-8 form; its Python escape is its JSON escape as well.
-    return text.encode("utf-8", "backslashreplace")
+def _write(target: Path, content: Iterable[bytes]) -> None:
+    try:
+        write_file(target, content)
+    except OSError as error:
+        raise StorageError(f"{target}: cannot be written: {error.strerror}") from error
 
 
 def _cut_torn_line(path: Path) -> None:
@@ -287,13 +292,11 @@ def read_line(text: bytes) -> dict[str, Any]:
     Raises:
         StorageError: it is none.
     """
-    from pydantic_core import from_json
-
     try:
-        document = from_json(text)
-    except ValueError:  # json accepts half a surrogate pair, and its messages name the place
+        return msgspec.json.decode(text, type=dict)
+    except (msgspec.MsgspecError, RecursionError):
+        # json accepts half a surrogate pair and NaN, and its messages name the place.
         return _object(text)
-    return document if isinstance(document, dict) else _object(text)
 
 
 def read_record(path: Path, place: int) -> CaseRecord:

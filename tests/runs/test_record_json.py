@@ -7,7 +7,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pytest_rageval.runs.record_json import record_from_json, record_to_json, redact
+from pytest_rageval.runs.record_json import (
+    record_from_json,
+    record_line,
+    record_to_json,
+    redact,
+)
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import (
@@ -100,6 +105,28 @@ def records() -> st.SearchStrategy[CaseRecord]:
 def test_a_record_comes_back_from_its_json_text_as_it_was(one: CaseRecord) -> None:
     line = json.dumps(record_to_json(one), allow_nan=False)
     assert record_from_json(json.loads(line)) == one
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(records())
+def test_the_line_of_a_record_holds_its_json_values_in_their_order(one: CaseRecord) -> None:
+    line, expected = json.loads(record_line(one)), record_to_json(one)
+    assert line == expected
+    assert list(line) == list(expected)
+    assert json.dumps(line) == json.dumps(expected)
+
+
+def test_a_line_is_spelled_as_json_spells_it() -> None:
+    one = changed(RECORD, tags=("é", '"', "\u2028"), latency={"total_ms": 1.0})
+    line = record_line(one).decode()
+    assert line == json.dumps(record_to_json(one), ensure_ascii=False)
+
+
+@pytest.mark.parametrize("field", ["metrics", "latency", "cost", "usage"])
+@pytest.mark.parametrize("number", [float("nan"), float("inf")])
+def test_a_number_that_json_lacks_never_becomes_null(field: str, number: float) -> None:
+    with pytest.raises(ValueError, match="JSON compliant"):
+        record_line(changed(RECORD, **{field: {"a": 1.0, "b": number}}))
 
 
 def test_a_line_says_its_schema_version_first() -> None:
