@@ -49,6 +49,7 @@ OWN = {
     "span_id",
     "asked",
     "asked_at",
+    "cores_needed",
 }
 """Keys of documents that name the run, its times or the way to its target."""
 

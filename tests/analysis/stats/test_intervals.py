@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from statistics import pstdev
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from scipy import stats
 
 from pytest_rageval.analysis.stats.distributions import cluster_indices, cluster_sums
 from pytest_rageval.analysis.stats.intervals import (
+    BOOTSTRAP_SEED,
     Interval,
     Scale,
     beta_credible,
@@ -205,6 +207,20 @@ def test_bootstrap_gives_the_same_interval_each_time() -> None:
     assert bootstrap_mean(cluster_sums(values), resamples=200) == bootstrap_mean(
         cluster_sums(values), resamples=200
     )
+
+
+def test_bootstrap_draws_and_adds_as_the_generator_of_python_does() -> None:
+    values = [random.Random(i).lognormvariate(5, 1) for i in range(301)]
+    clusters = [str(i // 2) for i in range(301)]
+    sample = cluster_sums(values, clusters)
+    draw, means = random.Random(BOOTSTRAP_SEED), []
+    for _ in range(3000):  # more than are drawn at once
+        drawn = draw.choices(sample.pieces, k=len(sample.pieces))
+        total = 0.0
+        for of_cluster, _ in drawn:
+            total += of_cluster
+        means.append(total / sum(size for _, size in drawn))
+    assert bootstrap_mean(sample, resamples=3000).se == pstdev(means)
 
 
 def test_bootstrap_resamples_whole_clusters() -> None:
