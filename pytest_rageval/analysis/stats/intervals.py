@@ -13,8 +13,6 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from typing import Literal
 
-import numpy as np
-
 from pytest_rageval.analysis.stats.distributions import (
     ClusteredSample,
     beta_quantile,
@@ -304,6 +302,9 @@ def bootstrap_mean(
 
 def _resampled_means(pieces: Sequence[tuple[float, int]], resamples: int) -> list[float]:
     """Return the means of resamples of clusters, those that ``random.choices`` draws."""
+    # Imported here, since commands that draw nothing read the settings of intervals.
+    import numpy as np
+
     n = len(pieces)
     totals = np.array([total for total, _ in pieces], dtype=float)
     sizes = np.array([size for _, size in pieces])
