@@ -200,7 +200,7 @@ class CaseVerdicts:
     judge_input: Mapping[str, Any] | None = None
     evidence: Evidence | None = None
     """Key facts and claims looked up in the passages; not a verdict of the judge."""
-    cost: Mapping[str, float | None] = field(default_factory=dict)
+    cost: Mapping[str, float | bool | None] = field(default_factory=dict)
 
 
 _T = TypeVar("_T")
@@ -295,7 +295,7 @@ class CaseRecord:
     spot_check = _Part[Mapping[str, Any] | None]("verdicts.spot_check")
     judge_input = _Part[Mapping[str, Any] | None]("verdicts.judge_input")
     evidence = _Part[Evidence | None]("verdicts.evidence")
-    cost = _Part[Mapping[str, float | None]]("verdicts.cost")
+    cost = _Part[Mapping[str, float | bool | None]]("verdicts.cost")
 
     @property
     def models(self) -> Mapping[str, str]:

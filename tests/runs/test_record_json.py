@@ -7,6 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from pytest_rageval.runs import record_json
 from pytest_rageval.runs.record_json import (
     record_from_json,
     record_line,
@@ -127,6 +128,17 @@ def test_a_line_is_spelled_as_json_spells_it() -> None:
 def test_a_number_that_json_lacks_never_becomes_null(field: str, number: float) -> None:
     with pytest.raises(ValueError, match="JSON compliant"):
         record_line(changed(RECORD, **{field: {"a": 1.0, "b": number}}))
+
+
+def test_what_a_judge_leaves_needs_no_second_reader(monkeypatch: pytest.MonkeyPatch) -> None:
+    cost = {"judge_prompt_tokens": 10, "judge_cost_usd": None, "cached": True}
+    judged = changed(record("q"), cost=cost)
+
+    def refused(*_: object) -> CaseRecord:
+        raise AssertionError("read with care")
+
+    monkeypatch.setattr(record_json, "_read_with_care", refused)
+    assert record_from_json(json.loads(record_line(judged))).cost == cost
 
 
 def test_a_line_says_its_schema_version_first() -> None:
