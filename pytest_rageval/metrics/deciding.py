@@ -35,11 +35,6 @@ def anchors_of(case: Case) -> tuple[Anchor, ...]:
     return case.gold_supports + case.irrelevant_supports
 
 
-def has_heading_anchor(case: Case) -> bool:
-    """Return whether any gold or irrelevant support of a case names a heading."""
-    return any(anchor_segments(anchor) for anchor in anchors_of(case))
-
-
 def reads_snippets(case: Case, settings: ScoreSettings) -> bool:
     """Return whether the rule of headings, too, depends on the texts of chunks."""
     in_use = settings.snippets != "off" or settings.coarse_chunks

@@ -8,7 +8,6 @@ import socket
 import threading
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from types import TracebackType
 
 import uvicorn
 from starlette.applications import Starlette
@@ -58,12 +57,7 @@ class ServerHandle:
     def __enter__(self) -> ServerHandle:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.stop()
 
 

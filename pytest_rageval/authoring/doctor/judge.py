@@ -212,7 +212,8 @@ def read_long_reply(prompt: str, reply: ChatReply) -> Finding:
     if reply.failure is not None:
         fix = f"{_FIX}, or judge shorter answers"
         return _FOUND.warn(_CHECK, f"no reply to {size}: {reply.failure.message}", fix)
-    first, last = (_holds(reply.text, mark(end)) for end in ("first", "last"))
+    codes = re.sub(r"[^0-9A-F-]", " ", reply.text.upper())
+    first, last = (mark(end) in codes for end in ("first", "last"))
     counted = reply.prompt_tokens
     if counted is not None and 0 < counted < _CUT_SHARE * expected:
         message = f"{size} counted as {counted}: the server cuts it without saying so"
@@ -225,7 +226,3 @@ def read_long_reply(prompt: str, reply: ChatReply) -> Finding:
         return _FOUND.fail(_CHECK, message, _FIX)
     fix = "take a model that follows instructions over long texts, or check the server's context"
     return _FOUND.warn(_CHECK, f"neither end of {size} was repeated, so nothing is known", fix)
-
-
-def _holds(text: str, code: str) -> bool:
-    return code in re.sub(r"[^0-9A-F-]", " ", text.upper())

@@ -218,15 +218,11 @@ def _no_chunks(asked: Asked, *, reported: bool) -> Finding:
     if not reported:
         return _FOUND.warn("chunks", "not reported, so retrieval is not scored", fix)
     if asked.case.gold_supports:
-        name = asked.case.id
-        message = f"none were retrieved for {name}, which has {_golds(asked.case)}: it scores 0"
+        name, golds = asked.case.id, counted(len(asked.case.gold_supports), "gold")
+        message = f"none were retrieved for {name}, which has {golds}: it scores 0"
         return _FOUND.fail("chunks", message, "index the documents that the golds name")
     fix = "ask something that your documents answer, with --question"
     return _FOUND.warn("chunks", "none were retrieved for this question", fix)
-
-
-def _golds(case: Case) -> str:
-    return counted(len(case.gold_supports), "gold")
 
 
 def _count(chunks: Sequence[RetrievedChunk], k: int) -> Finding:

@@ -109,7 +109,8 @@ def command(
     wanted = _Wanted(file=file or Path(), **options)
     _check(wanted, agreement=agreement, as_json=as_json)
     if file is None:
-        wanted = replace(wanted, file=_assumed_file(wanted))
+        file = only_case_file("FILE", _has_generated) if wanted.review else only_case_file("FILE")
+        wanted = replace(wanted, file=file)
     if agreement:
         return _print_agreement(wanted.file, as_json=as_json)
     return _label(wanted, rag_url)
@@ -131,10 +132,6 @@ def _check(wanted: _Wanted, *, agreement: bool, as_json: bool) -> None:
     given = [name for name, is_given in ways.items() if is_given]
     if len(given) > 1:
         raise click.UsageError(f"{' and '.join(given)}: expected one of them")
-
-
-def _assumed_file(wanted: _Wanted) -> Path:
-    return only_case_file("FILE", _has_generated) if wanted.review else only_case_file("FILE")
 
 
 def _has_generated(path: Path) -> bool:
