@@ -83,6 +83,11 @@ def error(status: int, message: str, **fields: Any) -> Canned:
     return Canned(status=status, body=json.dumps(body), headers=headers)
 
 
+class _Server(ThreadingHTTPServer):
+    # Five are too few where eight threads connect at once: Linux resets what does not fit.
+    request_queue_size = 128
+
+
 class HostileJudge:
     """The server; usable as a context manager.
 
@@ -95,7 +100,7 @@ class HostileJudge:
         self.asked: list[Asked] = []
         self._script = script
         self._lock = threading.Lock()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        self._server = _Server(("127.0.0.1", 0), self._handler())
         self._server.daemon_threads = True
         self._server.block_on_close = False
         self._thread = threading.Thread(
