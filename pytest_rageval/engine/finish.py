@@ -232,17 +232,21 @@ def finish_run(
     )
     run = replace(run, sections=ended.sections(run))
     summary = render_markdown(view) + render_sections(run.sections)
-    if run.sections:
-        content = {"schema_version": SCHEMA_VERSION, "sections": list(run.sections)}
-        write_document(writer.path, SECTIONS, content)
-    write_document(writer.path, "config.json", run.config)
-    metrics, groups = split_groups(run.metrics)
-    write_document(writer.path, "groups.json", groups)
-    write_document(writer.path, "metrics.json", metrics)
-    write_document(writer.path, "gate.json", run.gate)
+    _write_documents(writer.path, run)
     write_text_document(writer.path, "summary.md", summary)
     comparison = None if baseline is None else baseline.comparison
     return FinishedRun(run=run, view=view, gate=gate, summary=summary, comparison=comparison)
+
+
+def _write_documents(folder: Path, run: StoredRun) -> None:
+    if run.sections:
+        content = {"schema_version": SCHEMA_VERSION, "sections": list(run.sections)}
+        write_document(folder, SECTIONS, content)
+    write_document(folder, "config.json", run.config)
+    metrics, groups = split_groups(run.metrics)
+    write_document(folder, "groups.json", groups)
+    write_document(folder, "metrics.json", metrics)
+    write_document(folder, "gate.json", run.gate)
 
 
 def _judge(run: StoredRun) -> str:

@@ -100,14 +100,19 @@ def merge_parts(
         rerun=f"pytest --rageval-failed-from {name}",
     )
     with RunWriter(results, name) as writer:
-        try:
-            writer.rewrite(records)
-            finished = finish_run(ended, writer, words)
-        except BaseException:
-            writer.discard()
-            raise
+        finished = _written(ended, writer, words)
         # The run is complete, so an interruption while its page is drawn does not discard it.
         return finished if project.no_report else with_page(finished)
+
+
+def _written(ended: EndedRun, writer: RunWriter, words: EndWords) -> FinishedRun:
+    """Write a run whole, or leave nothing of it."""
+    try:
+        writer.rewrite(ended.run.records)
+        return finish_run(ended, writer, words)
+    except BaseException:
+        writer.discard()
+        raise
 
 
 def _thresholds(parts: Sequence[StoredRun], project: Settings) -> Thresholds:

@@ -165,12 +165,11 @@ def _prepare(config: pytest.Config, rootdir: Path) -> State | None:
     files = [file for file in files if file in sets or file in faulty]
     if not config.option.collectonly:
         check_results_dir(settings)
-    if is_xdist_controller(config):
-        faults = [str(faulty[file]) for file in files if file in faulty]
-        if faults:
-            from pytest_rageval.plugin.terminal import exit_with_faults
+    faults = [str(faulty[file]) for file in files if file in faulty]
+    if faults and is_xdist_controller(config):
+        from pytest_rageval.plugin.terminal import exit_with_faults
 
-            exit_with_faults(config, "case files", "\n".join(faults))
+        exit_with_faults(config, "case files", "\n".join(faults))
     from_controller: dict[str, Any] = getattr(config, "workerinput", {})
     registry = open_registry(settings, _registered(config))
     thresholds = run_thresholds(settings, registry, sets.values(), whole=not faulty)

@@ -98,10 +98,7 @@ def view_report(
     """
     chosen = options or ReportOptions()
     cases = _cases(run, chosen, baseline)
-    by_id: dict[str, str] = {}
-    for (_, case_id, _), anchor in cases.anchors.items():
-        by_id.setdefault(case_id, anchor)
-    failed, others = view_checks(run.gate, by_id)
+    failed, others = view_checks(run.gate, _first_anchors(cases))
     changes = {}
     if baseline is not None:
         beyond = _beyond_limits(run.gate, baseline.base.run_id)
@@ -141,6 +138,14 @@ def view_report(
         outcomes=tuple(o for o in _OUTCOMES if any(row.outcome == o for row in cases.rows)),
         redacted=chosen.redact,
     )
+
+
+def _first_anchors(cases: CasesView) -> dict[str, str]:
+    """Return the anchor of the first case with each id."""
+    found: dict[str, str] = {}
+    for (_, case_id, _), anchor in cases.anchors.items():
+        found.setdefault(case_id, anchor)
+    return found
 
 
 def _cases(run: StoredRun, options: ReportOptions, baseline: RunComparison | None) -> CasesView:
