@@ -12,30 +12,26 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import field
+from collections.abc import Mapping, Sequence, Set
 from functools import lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 
 from pytest_rageval.judges.offline.abstention import read_abstention
 from pytest_rageval.judges.offline.claims import LIMIT, plain_text
-from pytest_rageval.judges.offline.grounding import (
-    FAULTY,
-    STRICT,
-    judge_grounding,
-    support_odds,
-)
-from pytest_rageval.judges.offline.lexicon import read_words
+from pytest_rageval.judges.offline.grounding import judge_grounding, support_odds
+from pytest_rageval.judges.offline.lexicon import Word, read_words
 from pytest_rageval.judges.offline.parameters import Layer, Parameters, probability
 from pytest_rageval.judges.offline.support import (
     AGAINST,
     FOR,
     ContextIndex,
+    ReadClaim,
     Support,
     content_keys,
     find_support,
     question_keys,
     read_context,
+    read_passage,
 )
 from pytest_rageval.judges.offline.support import LIMIT as PASSAGE_LIMIT
 from pytest_rageval.values.dataclass import dataclass
@@ -49,8 +45,6 @@ LONG: Final = 15
 """Words from which a key fact is a statement, and not a name, number or phrase."""
 _IDEAL: Final = dict.fromkeys(FEATURES, 1.0) | {"numbers": 0.0}
 _STATED: Final = dict.fromkeys(FOR, 1.0) | dict.fromkeys(AGAINST, 0.0)
-_NO_LAYER: Final = Layer(intercept=0.0, weights={})
-_BLANK: Final = Parameters(grounded=_NO_LAYER, correct=_NO_LAYER, stated=_NO_LAYER)
 _LINE: Final = 0.5
 _ALTERNATIVES: Final = re.compile(r"\n+|\s\|\s")
 _ARTICLES: Final = frozenset({"a", "an", "the"})
@@ -94,11 +88,15 @@ def judge_correctness(request: JudgeRequest, parameters: Parameters) -> Correctn
             acknowledges_conflict=conflict,
             reasoning="The answer is empty or declines.",
         )
-    answer = StatedText.read(request.question, request.answer, parameters)
-    found = [answer.holds(fact) for fact in facts]
-    parts = [math.fsum(answer.fact_score(fact) for fact in facts) / len(facts)] if facts else []
+    keys, answer = question_keys(request.question), StatedText.of_answer(request.answer)
+    stated = [answer.look_up(Expected(fact, keys)) for fact in facts]
+    found = [fact.holds(parameters) for fact in stated]
+    parts = (
+        [math.fsum(fact.fact_score(parameters) for fact in stated) / len(facts)] if facts else []
+    )
     if request.expected_answer and request.expected_answer.strip():
-        parts.append(max(map(answer.score, split_alternatives(request.expected_answer))))
+        wanted = [Expected(text, keys) for text in split_alternatives(request.expected_answer)]
+        parts.append(max(answer.look_up(one).score(parameters.correct) for one in wanted))
     if parts:
         score: float | None = math.fsum(parts) / len(parts)
         reasoning = _explain(request, facts, found)
@@ -123,131 +121,121 @@ def acknowledges_conflict(answer: str) -> bool:
     return bool(_CONFLICT.search(answer[:LIMIT].replace("’", "'")))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StatedText:
+class Expected:
+    """An expected answer or a key fact, read once for all texts that it is looked up in.
+
+    Args:
+        text: as the case has it.
+        question: keys of the question's words.
+    """
+
+    def __init__(self, text: str, question: Set[str]) -> None:
+        words = read_words(text)
+        self.claim: Final = ReadClaim(words, question)
+        self.content: Final = content_keys(words)
+        self.line: Final = _line(words)
+        self.is_statement: Final = len(words) >= LONG
+
+
+class StatedText(NamedTuple):
     """An answer or a passage, in which expected answers and key facts are looked up."""
 
-    text: str
     line: str
     """Its words in a row between blanks, articles left out."""
-    question: frozenset[str]
-    parameters: Parameters
-    index: ContextIndex | None = None
-    """Of a passage, for all facts that are looked up in it; None: one is made for each text."""
-    looked_up: dict[str, tuple[Support | None, ContextIndex]] = field(default_factory=dict)
-    """Results of ``support`` by expected text."""
+    context: ContextIndex
 
     @classmethod
-    def read(cls, question: str, text: str, parameters: Parameters) -> StatedText:
+    def of_answer(cls, answer: str) -> StatedText:
         """Read an answer."""
-        text = plain_text(text)
-        keys = question_keys(question)
-        return cls(text=text, line=_line(text), question=keys, parameters=parameters)
+        text = plain_text(answer)
+        return cls(_line(read_words(text)), read_context((Passage(text=text),)))
 
     @classmethod
-    def of_passages(
-        cls,
-        question: str,
-        facts: Sequence[str],
-        passages: Sequence[Passage],
-        parameters: Parameters,
-    ) -> list[StatedText]:
-        """Read retrieved passages, in which these key facts are looked up."""
-        keys = question_keys(question)
-        wanted = keys.union(*(content_keys(read_words(fact)) for fact in facts))
-        return [
-            cls(
-                text=passage.text,
-                line=_passage_line(passage.text),
-                question=keys,
-                parameters=parameters,
-                index=read_context((passage,), wanted),
-            )
-            for passage in passages
-        ]
+    def of_passage(cls, text: str, heading_path: str | None) -> StatedText:
+        """Read a retrieved passage."""
+        return cls(_passage_line(text), read_passage(text, heading_path))
 
-    def support(self, expected: str) -> tuple[Support | None, ContextIndex]:
-        """Look a text up; the index holds its words and those of the question."""
-        if expected not in self.looked_up:
-            words, index = read_words(expected), self.index
-            if index is None:
-                wanted = self.question.union(content_keys(words))
-                index = read_context((Passage(text=self.text),), wanted)
-            self.looked_up[expected] = find_support(words, index, self.question), index
-        return self.looked_up[expected]
+    def look_up(self, expected: Expected) -> Stated:
+        """Look an expected answer or key fact up."""
+        support = find_support(expected.claim, self.context)
+        return Stated(expected, expected.line in self.line, support, self.context.places.keys())
 
-    def features(self, expected: str) -> Mapping[str, float] | None:
-        """Return the features of an expected text; None: it has no content words."""
-        words = read_words(expected)
-        content = content_keys(words)
-        support, index = self.support(expected)
-        if support is None:
+
+class Stated(NamedTuple):
+    """An expected answer or a key fact, as far as a text states it."""
+
+    expected: Expected
+    exact: bool
+    """Whether the text holds its words in a row."""
+    support: Support | None
+    """None: it has no content words."""
+    known: Set[str]
+    """Words of the text, at least those that are expected."""
+
+    def features(self) -> Mapping[str, float] | None:
+        """Return the features of a short text; None: it has no content words."""
+        if self.support is None:
             return None
-        known = index.places
+        found, content, claim = self.support.features, self.expected.content, self.expected.claim
+        numbers = [claim.words[at].key for at in claim.numbers]
         return {
-            **{name: support.features[name] for name in ("window", "new_words", "pairs")},
-            "coverage": support.coverage,
-            "first": float(content[0] in known),
-            "last": float(content[-1] in known),
-            "exact": float(_line(expected) in self.line),
-            "numbers": float(any(word.number and word.key not in known for word in words)),
-            "against": max(support.features["negated"], support.features["not_negated"]),
+            "window": found["window"],
+            "new_words": found["new_words"],
+            "pairs": found["pairs"],
+            "coverage": self.support.coverage,
+            "first": float(content[0] in self.known),
+            "last": float(content[-1] in self.known),
+            "exact": float(self.exact),
+            "numbers": float(any([key not in self.known for key in numbers])),
+            "against": max(found["negated"], found["not_negated"]),
         }
 
-    def score(self, expected: str) -> float:
+    def score(self, layer: Layer) -> float:
         """Return 0 to 5 for an expected answer or a short key fact."""
-        features = self.features(expected)
+        features = self.features()
         if features is None or not features["coverage"]:
-            return 5.0 if features is None and _line(expected) in self.line else 0.0
-        layer = self.parameters.correct
+            return 5.0 if features is None and self.exact else 0.0
         return scale(layer.log_odds(features), layer.log_odds(_IDEAL))
 
-    def statement(self, fact: str) -> Mapping[str, float] | None:
-        """Return the features of a long key fact, those of a claim; None: it is not long."""
-        words = read_words(fact)
-        support = self.support(fact)[0] if len(words) >= LONG else None
-        return None if support is None else support.features
+    def statement(self) -> Support | None:
+        """Return the support of a long key fact, that of a claim; None: it is not long."""
+        return self.support if self.expected.is_statement else None
 
-    def fact_score(self, fact: str) -> float:
+    def fact_score(self, parameters: Parameters) -> float:
         """Return 0 to 5 for a key fact of any length."""
-        features = self.statement(fact)
-        if features is None:
-            return self.score(fact)
-        if _line(fact) in self.line:
+        statement = self.statement()
+        if statement is None:
+            return self.score(parameters.correct)
+        if self.exact:
             return 5.0
-        return scale(self.stated_odds(features), self.parameters.stated.log_odds(_STATED))
+        odds = support_odds(statement, parameters.stated)
+        return scale(odds, parameters.stated.log_odds(_STATED))
 
-    def stated_odds(self, features: Mapping[str, float]) -> float:
-        """Return the log odds that a long key fact is stated; a contradicted one is not."""
-        odds = self.parameters.stated.log_odds(features)
-        return min(odds, FAULTY) if any(features[name] for name in STRICT) else odds
-
-    def holds(self, fact: str) -> bool:
+    def holds(self, parameters: Parameters) -> bool:
         """Return whether the text states a key fact."""
-        features = self.features(fact)
-        statement = self.statement(fact)
-        if features is None or (statement is not None and _line(fact) in self.line):
-            return _line(fact) in self.line
+        features, statement = self.features(), self.statement()
+        if features is None or (statement is not None and self.exact):
+            return self.exact
         if features["numbers"] or features["against"]:
             return False
         if statement is not None:
-            return self.stated_odds(statement) >= 0
-        return self.parameters.correct.log_odds(features) >= 0
+            return support_odds(statement, parameters.stated) >= 0
+        return parameters.correct.log_odds(features) >= 0
 
-    def confirms(self, fact: str) -> bool:
+    def confirmed(self, parameters: Parameters) -> bool:
         """Return whether a passage states a key fact, by the rule for claims as well.
 
         In a fact with a number at least two of its neighbouring words must be near each other: many
         passages hold 30 and days, and few 30 days.
         """
-        if not self.holds(fact):
+        if not self.holds(parameters):
             return False
-        support = self.support(fact)[0]
-        if support is None or _line(fact) in self.line:
+        support = self.support
+        if support is None or self.exact:
             return True
-        if not support.features["pairs"] and any(word.number for word in read_words(fact)):
+        if not support.features["pairs"] and self.expected.claim.numbers:
             return False
-        return support_odds(support, self.parameters.grounded) >= 0
+        return support_odds(support, parameters.grounded) >= 0
 
 
 def scale(log_odds: float, best: float) -> float:
@@ -260,22 +248,26 @@ def scale(log_odds: float, best: float) -> float:
 
 def reference_features(question: str, answer: str, expected: str) -> Mapping[str, float] | None:
     """Return the features of one expected answer; None: it has no content words."""
-    return StatedText.read(question, answer, _BLANK).features(expected)
+    return _look_up(question, answer, expected).features()
 
 
 def statement_features(question: str, answer: str, fact: str) -> Mapping[str, float] | None:
     """Return the features of one long key fact; None: it is not long, or has no content words."""
-    return StatedText.read(question, answer, _BLANK).statement(fact)
+    statement = _look_up(question, answer, fact).statement()
+    return None if statement is None else statement.features
+
+
+def _look_up(question: str, answer: str, expected: str) -> Stated:
+    return StatedText.of_answer(answer).look_up(Expected(expected, question_keys(question)))
 
 
 @lru_cache(maxsize=512)  # questions of a run share passages
 def _passage_line(text: str) -> str:
-    return _line(plain_text(text, PASSAGE_LIMIT))
+    return _line(read_words(plain_text(text, PASSAGE_LIMIT)))
 
 
-def _line(text: str) -> str:
-    keys = (word.key for word in read_words(text) if word.form not in _ARTICLES)
-    return f" {' '.join(keys)} "
+def _line(words: Sequence[Word]) -> str:
+    return f" {' '.join([word.key for word in words if word.form not in _ARTICLES])} "
 
 
 def _without_reference(request: JudgeRequest, layer: Layer) -> tuple[float | None, str]:

@@ -9,35 +9,35 @@ passage supports a claim by the rule for groundedness, with that passage as the 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import field
 
-from pytest_rageval.judges.offline.correctness import StatedText
+from pytest_rageval.judges.offline.correctness import Expected, StatedText
 from pytest_rageval.judges.offline.grounding import statements, support_odds
-from pytest_rageval.judges.offline.lexicon import Word, read_words
+from pytest_rageval.judges.offline.lexicon import read_words
 from pytest_rageval.judges.offline.parameters import load_parameters
 from pytest_rageval.judges.offline.support import (
-    ContextIndex,
+    ReadClaim,
     content_keys,
     find_support,
     question_keys,
-    read_context,
+    read_passage,
 )
 from pytest_rageval.metrics.matching import PathCase, citation_in_chunk
 from pytest_rageval.metrics.view import located_citations
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.record import CheckedClaim, CitationCheck
 from pytest_rageval.values.reply import Citation, RetrievedChunk
-from pytest_rageval.values.verdict import Passage
 
 
 def find_facts(
     question: str, facts: Sequence[str], chunks: Sequence[RetrievedChunk]
 ) -> tuple[tuple[int, ...], ...]:
     """Return for each key fact the ranks, from 1, of the chunks whose text states it."""
-    passages = StatedText.of_passages(question, facts, [*map(_passage, chunks)], load_parameters())
+    keys, layers = question_keys(question), load_parameters()
+    passages = [StatedText.of_passage(chunk.text or "", chunk.heading_path) for chunk in chunks]
+    expected = [Expected(fact, keys) for fact in facts]
     return tuple(
-        tuple(rank for rank, passage in enumerate(passages, start=1) if passage.confirms(fact))
-        for fact in facts
+        tuple(rank for rank, text in enumerate(passages, 1) if text.look_up(fact).confirmed(layers))
+        for fact in expected
     )
 
 
@@ -59,18 +59,18 @@ def check_claims(
     """
     read = [(raw, read_words(raw.text)) for raw in statements(answer)]
     keys = question_keys(question)
-    vocabulary = keys.union(*(content_keys(words) for _, words in read))
-    passages = _Passages(chunks, keys, vocabulary)
+    passages = _Passages(chunks)
     found = []
     for raw, words in read:
         if content_keys(words):
+            claim = ReadClaim(words, keys)
             cited = _cited_ranks(raw.written, chunks, path_case)
             checks = tuple(
-                CitationCheck(ranks=ranks, supports=passages.any_supports(ranks, words))
+                CitationCheck(ranks=ranks, supports=passages.any_supports(ranks, claim))
                 for ranks in cited
             )
             lost = bool(checks) and not any(check.supports for check in checks)
-            stated_at = passages.first_support(words, k) if lost else None
+            stated_at = passages.first_support(claim, k) if lost else None
             found.append(CheckedClaim(text=raw.text, citations=checks, stated_at=stated_at))
     return tuple(found)
 
@@ -98,35 +98,25 @@ def _ranks_of(
     )
 
 
-def _passage(chunk: RetrievedChunk) -> Passage:
-    return Passage(text=chunk.text or "", heading_path=chunk.heading_path)
-
-
 @dataclass(frozen=True, slots=True)
 class _Passages:
-    """Chunks as contexts of their own, each indexed on first use."""
+    """Chunks as contexts of their own."""
 
     chunks: Sequence[RetrievedChunk]
-    question: frozenset[str]
-    vocabulary: frozenset[str]
-    indexed: dict[int, ContextIndex] = field(default_factory=dict)
 
-    def any_supports(self, ranks: Sequence[int], words: Sequence[Word]) -> bool | None:
+    def any_supports(self, ranks: Sequence[int], claim: ReadClaim) -> bool | None:
         """Whether any of the chunks supports a claim; None: no, and one has no whole text."""
-        found = [self._supports(rank, words) for rank in ranks]
+        found = [self._supports(rank, claim) for rank in ranks]
         return True if True in found else None if None in found else False
 
-    def first_support(self, words: Sequence[Word], k: int) -> int | None:
+    def first_support(self, claim: ReadClaim, k: int) -> int | None:
         """Return the first rank of the cut that supports a claim."""
         cut = range(1, min(k, len(self.chunks)) + 1)
-        return next((rank for rank in cut if self._supports(rank, words)), None)
+        return next((rank for rank in cut if self._supports(rank, claim)), None)
 
-    def _supports(self, rank: int, words: Sequence[Word]) -> bool | None:
+    def _supports(self, rank: int, claim: ReadClaim) -> bool | None:
         chunk = self.chunks[rank - 1]
         if chunk.text is None or chunk.text_truncated:
             return None
-        index = self.indexed.get(rank)
-        if index is None:
-            index = self.indexed[rank] = read_context((_passage(chunk),), self.vocabulary)
-        support = find_support(words, index, self.question)
+        support = find_support(claim, read_passage(chunk.text, chunk.heading_path))
         return support is not None and support_odds(support, load_parameters().grounded) >= 0

@@ -22,6 +22,7 @@ from pytest_rageval.judges.offline.support import (
     AGAINST,
     FOR,
     ContextIndex,
+    ReadClaim,
     Support,
     content_keys,
     find_support,
@@ -126,7 +127,7 @@ def find_claims(request: JudgeRequest, layer: Layer) -> tuple[list[JudgedClaim],
     labels = {sentence.label for sentence in index.sentences}
     found = []
     for raw, words in read:
-        support = find_support(words, index, question)
+        support = find_support(ReadClaim(words, question), index)
         if support is not None:
             cited = any(n in labels for n in raw.numbers) if raw.numbers else raw.cited
             odds = support_odds(support, layer)
@@ -146,7 +147,7 @@ def statements(answer: str) -> list[RawClaim]:
 def support_odds(support: Support, layer: Layer) -> float:
     """Return the log odds that a claim is supported; a contradicted one is not."""
     odds = layer.log_odds(support.features)
-    return min(odds, FAULTY) if any(support.features[name] for name in STRICT) else odds
+    return min(odds, FAULTY) if any([support.features[name] for name in STRICT]) else odds
 
 
 def _states(raw: RawClaim) -> bool:

@@ -26,7 +26,7 @@ class Layer:
 
     def log_odds(self, features: Mapping[str, float]) -> float:
         """Return intercept + Σ weight · feature."""
-        parts = (weight * features[name] for name, weight in self.weights.items())
+        parts = [weight * features[name] for name, weight in self.weights.items()]
         return self.intercept + math.fsum(parts)
 
 

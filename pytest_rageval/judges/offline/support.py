@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Container, Iterable, Mapping, Sequence, Set
 from dataclasses import field
 from functools import cached_property, lru_cache
 from itertools import pairwise
@@ -41,8 +41,7 @@ AGAINST: Final = ("numbers", "names", "negated", "not_negated", "rival", "absolu
 FEATURES: Final = FOR + AGAINST
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Support:
+class Support(NamedTuple):
     """Support of one claim."""
 
     features: Mapping[str, float]
@@ -62,79 +61,109 @@ class Support:
     - ``absolute``: 1 if "only", "never", … is only in the claim;
     - ``self_talk``: 1 if "I", "my" is only in the claim.
     """
-    keys: frozenset[str]
-    """Its distinct words, core ones left out."""
+    claim: ReadClaim
     negated: bool
     coverage: float
     """As ``window``, by the whole context."""
-    weight: float
-    """Square root of the number of words."""
     best: int | None
     """Index of the best sentence; None: no word of the claim is in the context."""
-    lost: tuple[str, ...]
-    """Content words missing from the window, as written."""
+    window: Set[str]
+    """The claim's words that the window holds."""
     lost_numbers: tuple[str, ...]
     lost_names: tuple[str, ...]
     opposed: tuple[str, str] | None
     """A word of the claim and its opposite in the best sentence."""
 
+    @property
+    def keys(self) -> Set[str]:
+        """Distinct words of the claim, core ones left out."""
+        return self.claim.weights.keys()
 
-def find_support(
-    words: Sequence[Word], index: ContextIndex, question: Set[str] = frozenset()
-) -> Support | None:
-    """Look a claim up in a context.
+    @property
+    def weight(self) -> float:
+        """Square root of the number of words."""
+        return math.sqrt(len(self.claim.words))
+
+    @property
+    def lost(self) -> tuple[str, ...]:
+        """Content words missing from the window, as written."""
+        lost = (w for w in self.claim.words if w.tier >= LIGHT and w.key not in self.window)
+        return tuple(dict.fromkeys(word.form for word in lost if not word.number))
+
+
+class ReadClaim:
+    """A claim, read once for all contexts that it is looked up in.
 
     Args:
         words: of the claim, without markup and citations.
-        index: the context, its vocabulary at least the claim's and the question's.
         question: keys of the question's words.
+    """
+
+    def __init__(self, words: Sequence[Word], question: Set[str] = frozenset()) -> None:
+        table = rivals()
+        self.words: Final = words
+        self.question: Final = question
+        self.weights: Final = {word.key: WEIGHTS[word.tier] for word in words if word.tier != CORE}
+        """Weight of each distinct key, core words left out."""
+        new = {key: weight for key, weight in self.weights.items() if key not in question}
+        self.new: Final = new or self.weights
+        """Those that the question does not hold, or all."""
+        self.pairs: Final = set(pairwise(content_keys(words)))
+        self.runs: Final = word_runs(words)
+        self.negations: Final = _negated_keys(words)
+        self.numbers: Final = [at for at, word in enumerate(words) if word.number]
+        self.names: Final = _names(words)
+        self.rivals: Final = [word for word in words if word.key in table]
+        self.marked: Final = [word for word in words if word.absolute or word.self_talk]
+
+
+def find_support(claim: ReadClaim, index: ContextIndex) -> Support | None:
+    """Look a claim up in a context.
+
+    Args:
+        claim: the claim.
+        index: the context, its vocabulary at least the claim's and the question's.
 
     Returns:
         None for a claim without content words.
     """
-    weights = word_weights(words)
+    weights, question, places = claim.weights, claim.question, index.places
     if not weights:
         return None
     closest = _closest_sentences(weights, index)
     best = closest[0] if closest else None
-    window: Set[str] = frozenset() if best is None else index.window(best)
-    orders = [index.sentences[at].read.order for at in closest]
-    new = {key: weight for key, weight in weights.items() if key not in question}
-    numbers = lost_numbers(words, window)
-    names = _lost_names(words, index.places.keys() | question)
-    heard = best is not None and _negates(index.sentences[best].read.words, weights.keys())
-    said = _negates(words, window)
-    opposed = None
-    if best is not None:
-        opposed = _opposed(words, window, index.sentences[best].read.keys, weights.keys())
-    coverage = _share(weights, index.places.keys())
+    window: Set[str] = frozenset() if best is None else index.in_window(weights, best)
+    orders = [index.sentences[at].read for at in closest]
+    numbers = _lost_numbers(claim, window, index, best) if claim.numbers else ()
+    names = tuple([w.form for w in claim.names if w.key not in places and w.key not in question])
+    heard = best is not None and _negates(orders[0].negations, weights)
+    said = _negates(claim.negations, window)
+    opposed = _opposed(claim, window, orders[0].keys) if claim.rivals and orders else None
+    unheard = [word for word in claim.marked if not index.holds(word)]
     covered = _share(weights, window)
+    coverage = _share(weights, places)
     sure = covered**2
-    runs = word_runs(words)
-    pairs = set(pairwise(content_keys(words)))
     features = {
         "window": covered,
-        "new_words": _share(new or weights, window),
-        "pairs": _found(pairs, {p for o in orders for p in pairs & o.pairs}, coverage),
-        "runs": _found(runs, {r for o in orders for r in runs & o.runs}, coverage),
-        "on_topic": len(question & index.places.keys()) / len(question) if question else 0.5,
+        "new_words": _share(claim.new, window),
+        "pairs": _found(claim.pairs, (read.order.pairs for read in orders), coverage),
+        "runs": _found(claim.runs, (read.order.runs for read in orders), coverage),
+        "on_topic": sum([key in places for key in question]) / len(question) if question else 0.5,
         "numbers": sure * bool(numbers),
         "names": sure * bool(names),
         "negated": sure * (said and not heard),
         "not_negated": sure * (heard and not said),
         "rival": sure * (opposed is not None),
-        "absolute": float(any(w.absolute and not index.holds(w) for w in words)),
-        "self_talk": float(any(w.self_talk and not index.holds(w) for w in words)),
+        "absolute": float(any([word.absolute for word in unheard])),
+        "self_talk": float(any([word.self_talk for word in unheard])),
     }
-    lost = tuple(w.form for w in words if w.tier >= LIGHT and not w.number and w.key not in window)
     return Support(
         features=features,
-        keys=frozenset(weights),
-        coverage=coverage,
+        claim=claim,
         negated=said,
-        weight=math.sqrt(len(words)),
+        coverage=coverage,
         best=best,
-        lost=tuple(dict.fromkeys(lost)),
+        window=window,
         lost_numbers=numbers,
         lost_names=names,
         opposed=opposed,
@@ -146,60 +175,64 @@ def question_keys(question: str) -> frozenset[str]:
     return frozenset(word.key for word in read_words(question) if word.tier >= LIGHT)
 
 
-def word_weights(words: Sequence[Word]) -> dict[str, int]:
-    """Return the weight of each distinct key, core words left out."""
-    return {word.key: WEIGHTS[word.tier] for word in words if word.tier != CORE}
-
-
 def _closest_sentences(weights: Mapping[str, int], index: ContextIndex) -> list[int]:
     scores: dict[int, int] = {}
     for key, weight in weights.items():
         for at in index.places.get(key, ()):
             scores[at] = scores.get(at, 0) + weight
-    ranked = sorted((-score, at) for at, score in scores.items())
+    ranked = sorted([(-score, at) for at, score in scores.items()])
     return [at for _, at in ranked[:CLOSEST]]
 
 
-def _share(weights: Mapping[str, int], vocabulary: Set[str]) -> float:
-    found = sum([weights[key] for key in weights.keys() & vocabulary])
+def _share(weights: Mapping[str, int], vocabulary: Container[str]) -> float:
+    found = sum([weight for key, weight in weights.items() if key in vocabulary])
     return found / sum(weights.values())
 
 
-def _found(wanted: Set[object], there: Set[object], without: float) -> float:
-    return len(wanted & there) / len(wanted) if wanted else without
+def _found(wanted: Set[object], there: Iterable[Set[object]], without: float) -> float:
+    left = wanted
+    for one in there:
+        left = left - one
+        if not left:
+            break
+    return (len(wanted) - len(left)) / len(wanted) if wanted else without
 
 
-def _negates(words: Sequence[Word], shared: Set[str]) -> bool:
+def _negated_keys(words: Sequence[Word]) -> tuple[str | None, ...]:
+    """Return the word that each negation can negate; None: no content word follows it."""
+    ats = [at for at, word in enumerate(words, start=1) if word.negates]
+    after = ([w.key for w in words[at : at + _REACH] if w.tier >= LIGHT] for at in ats)
+    return tuple([keys[0] if keys else None for keys in after])
+
+
+def _negates(negated: Sequence[str | None], shared: Container[str]) -> bool:
     """Whether a negation precedes a word that both sides have."""
-    for at, word in enumerate(words):
-        if word.negates:
-            after = next((w for w in words[at + 1 : at + 1 + _REACH] if w.tier >= LIGHT), None)
-            if after is None or after.key in shared:
-                return True
-    return False
+    return any([key is None or key in shared for key in negated])
 
 
-def _lost_names(words: Sequence[Word], known: Set[str]) -> tuple[str, ...]:
-    """Return the unknown names, without the first word, which is always capitalised."""
+def _names(words: Sequence[Word]) -> list[Word]:
+    """Return the names, without the first word, which is always capitalised."""
     names = [word for word in words[1:] if word.capital and word.tier == FULL and not word.number]
-    if len(names) > len(words) / 2:  # a heading
-        return ()
-    return tuple(word.form for word in names if word.key not in known)
+    return names if len(names) <= len(words) / 2 else []  # a heading
 
 
-def lost_numbers(words: Sequence[Word], window: Set[str]) -> tuple[str, ...]:
+def _lost_numbers(
+    claim: ReadClaim, window: Set[str], index: ContextIndex, best: int | None
+) -> tuple[str, ...]:
     """Return the numbers of a claim that a window does not support.
 
     "Over 275" is supported by 280, "about 12" by 13, "the 1800s" by 1888.
     """
     lost = []
-    for at, word in enumerate(words):
-        if not word.number or word.key in window:
+    for at in claim.numbers:
+        word = claim.words[at]
+        if word.key in window:
             continue
         rough = word.form.endswith("s") or bool(
-            APPROXIMATE.intersection(w.form for w in words[max(0, at - 2) : at])
+            APPROXIMATE.intersection(w.form for w in claim.words[max(0, at - 2) : at])
         )
-        if not (rough and any(_near(word.key, key) for key in window)):
+        near = index.window(best) if rough and best is not None else ()
+        if not any(_near(word.key, key) for key in near):
             lost.append(word.form)
     return tuple(lost)
 
@@ -212,14 +245,12 @@ def _near(one: str, other: str) -> bool:
     return a > 0 and 0.5 <= b / a <= 2
 
 
-def _opposed(
-    words: Sequence[Word], window: Set[str], best: Set[str], claimed: Set[str]
-) -> tuple[str, str] | None:
+def _opposed(claim: ReadClaim, window: Set[str], best: Set[str]) -> tuple[str, str] | None:
     table = rivals()
-    for word in words:
-        if word.key in table and word.key not in window:
+    for word in claim.rivals:
+        if word.key not in window:
             for other in sorted(table[word.key] & best):
-                if other not in claimed:
+                if other not in claim.weights:
                     return word.form, other
     return None
 
@@ -250,6 +281,11 @@ class ReadSentence:
         """Keys of all words except core words."""
 
     @cached_property
+    def negations(self) -> tuple[str | None, ...]:
+        """The word that each of its negations can negate."""
+        return _negated_keys(self.words)
+
+    @cached_property
     def order(self) -> Order:
         """Its neighbouring words."""
         return Order(_nearby_pairs(content_keys(self.words)), word_runs(self.words))
@@ -278,8 +314,9 @@ class Sentence(NamedTuple):
 class ContextIndex:
     """Positions of the relevant words in the context."""
 
-    vocabulary: Set[str]
-    """Keys that are looked up: of claims and question. Other words are not indexed, for speed."""
+    vocabulary: Set[str] | None = None
+    """Keys that are looked up: of claims and question. Other words are not indexed, for speed.
+    None: all are, so that an index serves every case."""
     sentences: list[Sentence] = field(default_factory=list)
     places: dict[str, list[int]] = field(default_factory=dict)
     """Sentences by key."""
@@ -288,15 +325,25 @@ class ContextIndex:
         """Whether any sentence contains a word as written; used for few words."""
         return any(word in sentence.read.words for sentence in self.sentences)
 
-    def window(self, at: int) -> frozenset[str]:
+    def window(self, at: int) -> Set[str]:
         """Return the words of a sentence, its neighbours, and first line and heading."""
-        here = self.sentences[at]
-        close = range(max(here.first, at - 1), min(at + 2, len(self.sentences)))
-        near = (self.sentences[i] for i in {here.first, *close})
-        return here.heading.union(*(s.read.keys for s in near if s.first == here.first))
+        near = (self.sentences[i].read.keys for i in self._near(at))
+        return self.sentences[at].heading.union(*near)
+
+    def in_window(self, keys: Iterable[str], at: int) -> Set[str]:
+        """Return those of some keys that ``window`` holds; faster than making it."""
+        heading, near, places = self.sentences[at].heading, self._near(at), self.places
+        return {k for k in keys if k in heading or not near.isdisjoint(places.get(k, ()))}
+
+    def _near(self, at: int) -> Set[int]:
+        first, after = self.sentences[at].first, at + 1
+        near = {first, max(first, at - 1), at}
+        if after < len(self.sentences) and self.sentences[after].first == first:
+            near.add(after)
+        return near
 
 
-def read_context(passages: Sequence[Passage], vocabulary: Set[str]) -> ContextIndex:
+def read_context(passages: Sequence[Passage], vocabulary: Set[str] | None = None) -> ContextIndex:
     """Index passages; one that is itself a list of ``[n]`` blocks is read as those blocks."""
     index = ContextIndex(vocabulary=vocabulary)
     for place, passage in enumerate(passages, start=1):
@@ -304,6 +351,12 @@ def read_context(passages: Sequence[Passage], vocabulary: Set[str]) -> ContextIn
         for label, text in labelled_blocks(passage.text[:LIMIT], place):
             _read_block(index, text, (place, label), heading)
     return index
+
+
+@lru_cache(maxsize=256)  # questions of a run share passages
+def read_passage(text: str, heading_path: str | None) -> ContextIndex:
+    """Index all words of one passage, as the only one of its context."""
+    return read_context((Passage(text=text, heading_path=heading_path),))
 
 
 def labelled_blocks(text: str, place: int) -> list[tuple[int, str]]:
@@ -324,7 +377,7 @@ def _read_block(
     passage, label = where
     first = len(found)
     for at, read in enumerate(_read_sentences(text), start=first):
-        for key in read.keys & vocabulary:
+        for key in read.keys if vocabulary is None else read.keys & vocabulary:
             if key in places:
                 places[key].append(at)
             else:
