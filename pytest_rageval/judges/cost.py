@@ -61,7 +61,7 @@ def count_tokens(text: str) -> int:
     >>> count_tokens("What is the retention period?"), count_tokens("保存期間"), count_tokens("")
     (8, 3, 0)
     """
-    n_ascii = len(text.encode("ascii", "ignore"))
+    n_ascii = len(text) if text.isascii() else len(text.encode("ascii", "ignore"))
     return math.ceil(n_ascii / _ASCII_PER_TOKEN + (len(text) - n_ascii) / _OTHER_PER_TOKEN)
 
 

@@ -128,7 +128,7 @@ class JudgeCache:
         """Keep a document under a key, in place of an earlier one.
 
         Args:
-            key: from ``key_of``.
+            key: from ``key_maker``.
             document: JSON values without secrets.
             identity: identity of the judge, to prune by; credentials in a URL are removed.
 
@@ -306,18 +306,14 @@ _SHA256: Final = re.compile(r"[0-9a-f]{64}")
 _USER_INFO: Final = re.compile(r"//[^/\s]*@")
 
 
-def key_of(
-    *,
-    identity: str,
-    parameters: Mapping[str, Any],
-    rubric_version: str,
-    level: str,
-    prompt_sha256: str,
-    repeat: int,
-) -> str:
-    """Return the key of a judgement: 64 hex digits.
+def key_maker(
+    *, identity: str, parameters: Mapping[str, Any], rubric_version: str, level: str
+) -> Callable[[str, int], str]:
+    """Return a function to the key of a judgement: 64 hex digits.
 
-    Neither the order of parameters nor the way a number is written matters: 0 is 0.0.
+    It takes the hash of a rendered prompt, 64 hex digits, and the number of the sampling repeat,
+    from 0; it raises ValueError if the hash is malformed. Neither the order of parameters nor the
+    way a number is written matters: 0 is 0.0.
 
     Args:
         identity: identity of the judge, with base URL and model; credentials in the URL do not
@@ -325,29 +321,29 @@ def key_of(
         parameters: parameters sent besides the prompt; JSON values without secrets.
         rubric_version: name and hash of the rubric.
         level: output level of the request.
-        prompt_sha256: hash of the rendered prompt, 64 hex digits.
-        repeat: number of the sampling repeat, from 0.
 
     Raises:
-        ValueError: the hash is malformed, or a parameter is not a JSON value.
+        ValueError: a parameter is not a JSON value.
     """
-    if not _SHA256.fullmatch(prompt_sha256):
-        raise ValueError(f"prompt_sha256: got {prompt_sha256[:70]!r}, expected 64 hex digits")
-    return _sha256(
-        {
-            "identity": _without_credentials(identity),
-            "parameters": _canonical(parameters),
-            "rubric_version": rubric_version,
-            "level": level,
-            "prompt_sha256": prompt_sha256,
-            "repeat": repeat,
-        }
-    )
+    same = {
+        "identity": _without_credentials(identity),
+        "level": level,
+        "parameters": _canonical(parameters),
+    }
+    # One JSON object, its keys in order.
+    before, after = _sorted_json(same)[:-1], _sorted_json({"rubric_version": rubric_version})[1:]
+
+    def key_of(prompt_sha256: str, repeat: int) -> str:
+        if not _SHA256.fullmatch(prompt_sha256):
+            raise ValueError(f"prompt_sha256: got {prompt_sha256[:70]!r}, expected 64 hex digits")
+        return _sha256(f'{before},"prompt_sha256":"{prompt_sha256}","repeat":{repeat},{after}')
+
+    return key_of
 
 
 def level_key(endpoint: str, model: str) -> str:
     """Return the key of the output level of an endpoint and model: 64 hex digits."""
-    return _sha256([_without_credentials(endpoint), model])
+    return _sha256(_sorted_json([_without_credentials(endpoint), model]))
 
 
 def public_identity(identity: str) -> str:
@@ -383,8 +379,11 @@ def encode(value: Any) -> str:
         raise ValueError(f"got {error}, expected JSON values") from None
 
 
-def _sha256(value: Any) -> str:
-    text = json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+def _sorted_json(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def _sha256(text: str) -> str:
     return hashlib.sha256(text.encode("ascii")).hexdigest()
 
 

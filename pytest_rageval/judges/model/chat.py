@@ -14,11 +14,11 @@ from pytest_rageval.judges.model.wire import (
     Form,
     ModelReply,
     after_refusal,
+    closing,
+    encode_request,
     first_form,
     no_completion,
-    parameters,
     read_completion,
-    response_format,
 )
 from pytest_rageval.support.http.retry import Pacing, Sleep
 from pytest_rageval.values.dataclass import dataclass
@@ -106,8 +106,10 @@ class ChatModel:
         expected = count_prompt_tokens([system, user]) + self._settings.max_tokens
         while True:
             form = self._form if schema is not None else replace(self._form, level="text")
+            messages = (("system", system), ("user", user))
+            rest = closing(form, self._settings, name, schema)
             answer = self._endpoint.ask(
-                self._payload(form, system, user, name, schema),
+                encode_request(self._endpoint.model, messages, rest),
                 expected,
                 is_refusal=lambda status, body, form=form: (  # type: ignore[misc]
                     after_refusal(form, status, body, self._settings) is not None
@@ -118,20 +120,6 @@ class ChatModel:
                 return self._reply(form, answer, expected)
             kept = self._form.level if schema is None else other.level
             self._form = replace(other, level=kept)
-
-    def _payload(
-        self, form: Form, system: str, user: str, name: str, schema: Mapping[str, Any] | None
-    ) -> dict[str, Any]:
-        payload: dict[str, Any] = {
-            "model": self._endpoint.model,
-            "messages": [
-                {"role": "system", "content": system},
-                {"role": "user", "content": user},
-            ],
-            **parameters(form, self._settings),
-        }
-        shape = None if schema is None else response_format(form, name, schema)
-        return payload if shape is None else {**payload, "response_format": shape}
 
     def _instead(self, form: Form, answer: Answer) -> Form | None:
         if answer.failure is None or answer.status is None:

@@ -14,7 +14,7 @@ import re
 import tempfile
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -72,7 +72,7 @@ class Answer:
     """Time from sending each attempt to its last byte, without pauses."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class _Attempt:
     status: int | None = None
     body: Any = None
@@ -133,17 +133,17 @@ class ChatEndpoint:
         """Whether the endpoint is on this machine."""
         return self._address.loopback
 
-    @property
+    @cached_property
     def base_url(self) -> str:
         """URL of the API, without credentials."""
         return self._address.shown.removesuffix(f"/{_PATH}")
 
-    @property
+    @cached_property
     def host(self) -> str:
         """Host and port, for messages."""
         return urlsplit(self.base_url).netloc
 
-    @property
+    @cached_property
     def identity(self) -> str:
         """Model and host, such as ``gpt-4o-2024-08-06 at api.openai.com``."""
         return f"{self.model} at {self.host}"
@@ -171,7 +171,7 @@ class ChatEndpoint:
 
     def ask(
         self,
-        request: Mapping[str, Any],
+        content: bytes,
         tokens: int,
         *,
         is_refusal: Callable[[int, Any], bool] = lambda status, body: False,
@@ -179,11 +179,10 @@ class ChatEndpoint:
         """Send one request and its retries; failures are data.
 
         Args:
-            request: arguments of ``chat.completions.create``.
+            content: arguments of ``chat.completions.create``, as JSON.
             tokens: number of tokens that the request is expected to use.
             is_refusal: whether a status and a body call for another form instead of a retry.
         """
-        content = json.dumps(request).encode("ascii")
         timeouts, spent_ms = 0, 0.0
 
         def once() -> _Attempt:
@@ -193,14 +192,21 @@ class ChatEndpoint:
             timeouts += attempt.timed_out
             refused = attempt.status is not None and is_refusal(attempt.status, attempt.body)
             again = _may_pass(attempt) and not refused and timeouts <= TIMEOUT_RETRIES
-            return replace(attempt, retryable=again)
+            attempt.retryable = again
+            return attempt
 
         def in_line() -> _Attempt:
             self._wait(tokens)
             return self.pacing.in_slot(once)
 
         last, calls = self.pacing.until_settled(in_line, retries=self.settings.retries)
-        return replace(self._answer(last, calls), calls=calls, duration_ms=spent_ms)
+        return Answer(
+            body=last.body,
+            status=last.status,
+            failure=None if last.is_success else self._failure(last, calls),
+            calls=calls,
+            duration_ms=spent_ms,
+        )
 
     def settle(self, expected: int, used: int) -> None:
         """Report the tokens that a request used to the rate limits."""
@@ -234,7 +240,8 @@ class ChatEndpoint:
                 attempt = self._read(send(http, request))
             except Exception as error:  # such as that of a cassette without this request
                 attempt = self._broken("no connection", error)
-        return replace(attempt, duration_ms=deadline.elapsed_ms)
+        attempt.duration_ms = deadline.elapsed_ms
+        return attempt
 
     def _read(self, reply: Reply) -> _Attempt:
         if reply.fault is not None and reply.is_success:
@@ -246,10 +253,9 @@ class ChatEndpoint:
             body = f"a reply of over {MAX_BODY_BYTES:,} bytes"
         elif reply.fault is None:
             body = self._value(reply.body)
-        attempt = _Attempt(status=reply.status, body=body)
         if reply.is_success:
-            return _hidden_error(attempt)
-        return replace(attempt, retry_after_s=reply.retry_after_s)
+            return _Attempt(status=_hidden_error(body) or reply.status, body=body)
+        return _Attempt(status=reply.status, body=body, retry_after_s=reply.retry_after_s)
 
     def _broken(self, what: str, error: Exception) -> _Attempt:
         name = getattr(error, "name", type(error).__name__)
@@ -267,10 +273,8 @@ class ChatEndpoint:
         except (ValueError, RecursionError):
             return blot_out(text, self.secrets)
 
-    def _answer(self, attempt: _Attempt, calls: int) -> Answer:
+    def _failure(self, attempt: _Attempt, calls: int) -> JudgeFailure:
         status = attempt.status
-        if attempt.is_success:
-            return Answer(body=attempt.body, status=status)
         kind: JudgeErrorKind = "rate_limited" if status == 429 else "unreachable"
         said = attempt.fault
         if status is not None:
@@ -279,10 +283,7 @@ class ChatEndpoint:
                 said = f"{said}: {clean(self.blot(text), 300)}"
             said += self._hint(status)
         tries = f" (after {calls} attempts)" if calls > 1 else ""
-        message = f"judge at {self.host}: {said}{tries}"
-        return Answer(
-            body=attempt.body, status=status, failure=JudgeFailure(kind=kind, message=message)
-        )
+        return JudgeFailure(kind=kind, message=f"judge at {self.host}: {said}{tries}")
 
     def _hint(self, status: int) -> str:
         if status in {401, 403}:
@@ -321,15 +322,13 @@ def _may_pass(attempt: _Attempt) -> bool:
     return attempt.status in _RETRYABLE or attempt.status >= 500
 
 
-def _hidden_error(attempt: _Attempt) -> _Attempt:
-    """Detect an error with status 200, which some gateways send in place of a completion."""
-    body = attempt.body
+def _hidden_error(body: Any) -> int | None:
+    """Return the status of an error that a gateway sent with status 200; None: it is none."""
     if not isinstance(body, dict) or not body.get("error") or body.get("choices"):
-        return attempt
+        return None
     error = body["error"]
     code = error.get("code") if isinstance(error, dict) else None
-    known = isinstance(code, int) and 400 <= code <= 599
-    return replace(attempt, status=code if known else 502)
+    return code if isinstance(code, int) and 400 <= code <= 599 else 502
 
 
 def _address(base_url: str) -> Address:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import threading
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import lru_cache
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol, Self
 
@@ -25,18 +23,20 @@ from pytest_rageval.judges.model.memory import (
     form_of,
     judgement_of,
     recalled,
+    texts_of,
     unpinned_alias,
 )
 from pytest_rageval.judges.model.wire import (
     Form,
     ModelReply,
     after_refusal,
+    closing,
+    encode_request,
     first_form,
     is_filtered,
     no_completion,
     parameters,
     read_completion,
-    response_format,
     without_controls,
 )
 from pytest_rageval.support.http.address import blot_out_of_reply
@@ -66,13 +66,25 @@ class Cache(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Question:
-    """One answer to be judged in one form."""
+class _Terms:
+    """Parts of all questions under one rubric in one form."""
 
     rubric: Rubric
+    form: Form
+    parameters: Mapping[str, Any]
+    key_of: Callable[[str, int], str]
+    """Cache key of a prompt's hash and a repeat."""
+    closings: dict[Shape, str] = field(default_factory=dict)
+    """End of the body of requests for a reply of a shape."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Question:
+    """One answer to be judged."""
+
+    terms: _Terms
     request: JudgeRequest
     prompt: Prompt
-    form: Form
     key: str
 
 
@@ -115,7 +127,7 @@ class OpenAIJudge:
         self._cache = cache
         self._alternate = alternate
         self._rubric_root = rubric_root
-        self._rubrics: dict[str, Rubric] = {}
+        self._terms: dict[str, _Terms] = {}
         self._lock = threading.Lock()
         self._form: Form | None = None
         self._remembered: Form | None = None
@@ -182,7 +194,7 @@ class OpenAIJudge:
             said = self._converse(question, tally)
             if isinstance(said, _Said):
                 return self._conclude(question, said, tally)
-            self._learn(question.form, said)
+            self._learn(question.terms.form, said)
 
     def plan(self, rubric: str, request: JudgeRequest, *, repeat: int = 0) -> PlannedCall:
         """Estimate a verdict without asking the model.
@@ -200,33 +212,32 @@ class OpenAIJudge:
     # --- asking ----------------------------------------------------------------------------
 
     def _question(self, rubric: str, request: JudgeRequest, repeat: int) -> _Question:
-        from pytest_rageval.judges.rubrics.load import load_rubric, render_prompt
+        from pytest_rageval.judges.rubrics.load import render_prompt
 
-        form = self._current_form()
-        loaded = self._rubrics.get(rubric)
-        if loaded is None:
-            loaded = load_rubric(rubric, alternate=self._alternate, root=self._rubric_root)
-            self._rubrics[rubric] = loaded
-        prompt = render_prompt(loaded, request, level=form.level)
-        return _Question(
-            rubric=loaded,
-            request=request,
-            prompt=prompt,
-            form=form,
-            key=self._key(form, loaded, prompt, repeat),
+        form, terms = self._current_form(), self._terms.get(rubric)
+        if terms is None or terms.form != form:
+            terms = self._terms[rubric] = self._terms_of(rubric, form, terms)
+        prompt = render_prompt(terms.rubric, request, level=form.level)
+        key = terms.key_of(prompt.sha256, repeat)
+        return _Question(terms=terms, request=request, prompt=prompt, key=key)
+
+    def _terms_of(self, rubric: str, form: Form, earlier: _Terms | None) -> _Terms:
+        from pytest_rageval.judges.cache.store import key_maker
+        from pytest_rageval.judges.rubrics.load import load_rubric
+
+        loaded = (
+            load_rubric(rubric, alternate=self._alternate, root=self._rubric_root)
+            if earlier is None
+            else earlier.rubric
         )
-
-    def _key(self, form: Form, rubric: Rubric, prompt: Prompt, repeat: int) -> str:
-        from pytest_rageval.judges.cache.store import key_of
-
-        return key_of(
+        sent = parameters(form, self._settings)
+        key_of = key_maker(
             identity=f"{self._endpoint.model} at {self._endpoint.base_url}",
-            parameters=parameters(form, self._settings),
-            rubric_version=rubric.version,
+            parameters=sent,
+            rubric_version=loaded.version,
             level=form.level,
-            prompt_sha256=prompt.sha256,
-            repeat=repeat,
         )
+        return _Terms(rubric=loaded, form=form, parameters=sent, key_of=key_of)
 
     def _converse(self, question: _Question, tally: Tally) -> _Said | Form:
         """Ask, and once more if the reply could not be read.
@@ -252,13 +263,17 @@ class OpenAIJudge:
     def _turn(self, question: _Question, messages: Sequence[Message], tally: Tally) -> _Said | Form:
         tokens = _prompt_tokens(messages) + min(REPLY_TOKENS, self._settings.max_tokens)
 
+        terms, endpoint = question.terms, self._endpoint
+
         def instead(status: int | None, body: Any) -> Form | None:
             if status is None:
                 return None
-            return after_refusal(question.form, status, body, self._settings)
+            return after_refusal(terms.form, status, body, self._settings)
 
-        answer = self._endpoint.ask(
-            self._payload(question, messages),
+        answer = endpoint.ask(
+            encode_request(
+                endpoint.model, [(one.role, one.text) for one in messages], self._closing(question)
+            ),
             tokens,
             is_refusal=lambda status, body: instead(status, body) is not None,
         )
@@ -273,37 +288,35 @@ class OpenAIJudge:
             return _Said(outcome=no_completion(answer.body))
         tally.add_reply(reply, self._price)
         if reply.prompt_tokens is not None and reply.completion_tokens is not None:
-            self._endpoint.settle(tokens, reply.prompt_tokens + reply.completion_tokens)
-        self._remember(question.form)
+            endpoint.settle(tokens, reply.prompt_tokens + reply.completion_tokens)
+        self._remember(terms.form)
         return _Said(outcome=reply.failure or _read(question, reply.text), reply=reply)
 
-    def _payload(self, question: _Question, messages: Sequence[Message]) -> dict[str, Any]:
-        form = question.form
-        payload: dict[str, Any] = {
-            "model": self._endpoint.model,
-            "messages": [{"role": message.role, "content": message.text} for message in messages],
-            **parameters(form, self._settings),
-        }
-        shape = _response_format(form, question.rubric.name, question.prompt.shape)
-        return payload if shape is None else {**payload, "response_format": shape}
+    def _closing(self, question: _Question) -> str:
+        terms, shape = question.terms, question.prompt.shape
+        if shape not in terms.closings:
+            terms.closings[shape] = closing(
+                terms.form, self._settings, terms.rubric.name, shape.strict
+            )
+        return terms.closings[shape]
 
     def _conclude(self, question: _Question, said: _Said, tally: Tally) -> Judgement:
-        reply = said.reply or ModelReply()
+        reply, terms = said.reply or ModelReply(), question.terms
         verdict = said.outcome if isinstance(said.outcome, Verdict) else None
         failure = said.outcome if isinstance(said.outcome, JudgeFailure) else None
         judgement = Judgement(
-            rubric=question.rubric.name,
-            rubric_version=question.rubric.version,
+            rubric=terms.rubric.name,
+            rubric_version=terms.rubric.version,
             judge=self.identity,
             verdict=verdict,
             failure=None if failure is None else self._blotted(failure),
             usage=tally.usage(),
-            level=question.form.level,
+            level=terms.form.level,
             prompt_hash=question.prompt.sha256,
             model=reply.model,
             system_fingerprint=reply.system_fingerprint,
-            parameters=parameters(question.form, self._settings),
-            dropped_parameters=question.form.dropped,
+            parameters=terms.parameters,
+            dropped_parameters=terms.form.dropped,
             repaired=said.repaired,
             truncated_chunk_ids=question.prompt.truncated_chunk_ids,
             duration_ms=tally.duration_ms,
@@ -325,12 +338,13 @@ class OpenAIJudge:
         return None if document is None else judgement_of(document)
 
     def _keep(self, key: str, judgement: Judgement) -> Judgement:
-        document = document_of(judgement)
+        document, secrets = document_of(judgement), self._endpoint.secrets
         # A server may echo its request.
-        public = blot_out_of_reply(document, self._endpoint.secrets, json.dumps(document))
+        echoed = any([secret in text for text in texts_of(judgement) for secret in secrets])
+        public = blot_out_of_reply(document, secrets) if echoed else document
         if self._cache is not None:
             self._cache.put(key, public, identity=self.identity)
-        kept = None if public is document else judgement_of(public)
+        kept = judgement_of(public) if echoed else None
         if kept is None:
             return judgement
         chunks, duration_ms = judgement.truncated_chunk_ids, judgement.duration_ms
@@ -370,18 +384,13 @@ class OpenAIJudge:
         self._cache.put_level(self._endpoint.base_url, self._endpoint.model, document_of_form(form))
 
 
-@lru_cache(maxsize=256)
-def _response_format(form: Form, rubric: str, shape: Shape) -> dict[str, Any] | None:
-    return response_format(form, rubric, shape.strict)
-
-
 def _read(question: _Question, text: str) -> Verdict | JudgeFailure:
     from pytest_rageval.judges.rubrics.reply import parse_reply
 
-    outcome = parse_reply(question.rubric, text, question.request)
+    outcome = parse_reply(question.terms.rubric, text, question.request)
     if isinstance(outcome, Verdict) or (plain := without_controls(text)) == text:
         return outcome
-    second = parse_reply(question.rubric, plain, question.request)
+    second = parse_reply(question.terms.rubric, plain, question.request)
     return replace(second, raw=outcome.raw) if isinstance(second, JudgeFailure) else second
 
 

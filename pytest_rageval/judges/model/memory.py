@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -48,6 +48,15 @@ def document_of(judgement: Judgement) -> dict[str, Any]:
             "coerced": list(verdict.coerced),
         },
     }
+
+
+def texts_of(judgement: Judgement) -> Iterator[str]:
+    """Yield the texts of a verdict's document that are neither numbers nor names of ours."""
+    verdict = judgement.verdict or Verdict()
+    yield from (judgement.judge, judgement.model or "", judgement.system_fingerprint or "")
+    yield verdict.reasoning
+    for claim in verdict.claims:
+        yield from (claim.text, claim.reason)
 
 
 def _fields(value: JudgeUsage | Verdict | Claim) -> dict[str, Any]:

@@ -5,9 +5,11 @@ Many servers implement this format only in part, so every field is checked.
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any, Final
 
 from pytest_rageval.support.text import clean
@@ -88,6 +90,31 @@ def response_format(form: Form, rubric: str, schema: Mapping[str, Any]) -> dict[
     # that do not know the key ignore or refuse it.
     extra = {} if _SCHEMA_KEY in form.dropped else {"schema": schema}
     return {"type": "json_object", **extra}
+
+
+def closing(
+    form: Form, settings: JudgeSettings, name: str = "", schema: Mapping[str, Any] | None = None
+) -> str:
+    """Return what follows the messages in the body of a request; many requests share it."""
+    shape = None if schema is None else response_format(form, name, schema)
+    rest = parameters(form, settings) | ({} if shape is None else {"response_format": shape})
+    return "".join(f', "{key}": {json.dumps(value)}' for key, value in rest.items()) + "}"
+
+
+def encode_request(model: str, messages: Iterable[tuple[str, str]], closing: str) -> bytes:
+    """Return the body of a request as JSON: role and text of each message, and a ``closing``."""
+    said = []
+    for role, text in messages:
+        content = _shared(text) if role == "system" else json.dumps(text)
+        said.append(f'{{"role": "{role}", "content": {content}}}')
+    head = f'{{"model": {_shared(model)}, "messages": [{", ".join(said)}]'
+    return f"{head}{closing}".encode("ascii")
+
+
+@lru_cache(maxsize=64)
+def _shared(text: str) -> str:
+    """Return a text in JSON that many requests hold, such as the instructions."""
+    return json.dumps(text)
 
 
 def _enumerated(schema: Any) -> Any:

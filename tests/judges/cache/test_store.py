@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_rageval.judges.cache import database, store
-from pytest_rageval.judges.cache.store import JudgeCache, key_of
+from pytest_rageval.judges.cache.store import JudgeCache, key_maker
 from pytest_rageval.values.errors import ConfigError, StorageError
 from tests.build.root_rights import without_root_rights
 
@@ -56,7 +56,9 @@ def key(**changes: Any) -> str:
         "prompt_sha256": "a" * 64,
         "repeat": 0,
     }
-    return key_of(**{**parts, **changes})
+    parts |= changes
+    prompt, repeat = parts.pop("prompt_sha256"), parts.pop("repeat")
+    return key_maker(**parts)(prompt, repeat)
 
 
 def nth(n: int) -> str:
