@@ -10,14 +10,11 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Final
 
-from pytest_rageval.report.html.markup import Element, harmless, visible
+from pytest_rageval.report.html.markup import Element, harmless
 from pytest_rageval.report.html.values import ChunkView, ReportView
 from pytest_rageval.report.html.word_diff import Piece
-
-if TYPE_CHECKING:
-    from jinja2 import Environment
 
 _TEMPLATES: Final = Path(__file__).parent / "templates"
 
@@ -27,8 +24,13 @@ def render_report(view: ReportView) -> Iterator[str]:
 
     Every text is escaped and its hidden characters are made visible, in all fields.
     """
+    # Imported here, since jinja2 is slow to import.
+    from pytest_rageval.report.html.templating import page_environment
+
     style, script = page_asset(_TEMPLATES, "style.css"), page_asset(_TEMPLATES, "script.js")
-    template = page_environment(_TEMPLATES).get_template("page.html.j2")
+    environment = page_environment(_TEMPLATES)
+    environment.globals.update(chunk_list=render_chunks, word_pieces=render_pieces)
+    template = environment.get_template("page.html.j2")
     policy = content_policy(style=style, script=script)
     return template.generate(view=view, style=style, script=script, policy=policy)
 
@@ -52,33 +54,6 @@ def page_asset(folder: Path, name: str) -> str:
     """Return a style or script of a page."""
     # Browsers hash the text with normalised line ends.
     return (folder / name).read_text(encoding="utf-8").replace("\r\n", "\n")
-
-
-@cache
-def page_environment(folder: Path) -> Environment:
-    """Return the environment of the templates in a folder.
-
-    Texts are escaped and their hidden characters made visible, in all fields.
-    """
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-    environment = Environment(
-        loader=FileSystemLoader(folder, encoding="utf-8"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        finalize=_shown,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.globals["chunk_list"] = render_chunks
-    environment.globals["word_pieces"] = render_pieces
-    return environment
-
-
-def _shown(value: Any) -> Any:
-    # Applied to all fields here, so that none can be forgotten. What prints hides nothing: to ask
-    # so here spares a call for nearly every value of a page.
-    return visible(value) if type(value) is str and not value.isprintable() else value
 
 
 # --- chunks and answers: every text goes through ``harmless`` --------------------------------

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 from pytest_rageval.authoring.labelling.session import TEXT_MODES, LabelSession
 from pytest_rageval.authoring.labelling.view import RowView, SessionView, help_of, view_of
 from pytest_rageval.report.html.markup import shortened, visible
-from pytest_rageval.report.html.page import content_policy, page_asset, page_environment
+from pytest_rageval.report.html.page import content_policy, page_asset
 from pytest_rageval.values.dataclass import dataclass
 
 
@@ -110,6 +110,9 @@ def render_end(result: str, unsaved: tuple[str, ...]) -> str:
 
 
 def _render(name: str, **values: Any) -> str:
+    # Imported here, since jinja2 is slow to import.
+    from pytest_rageval.report.html.templating import page_environment
+
     return page_environment(_TEMPLATES).get_template(f"{name}.html.j2").render(values)
 
 

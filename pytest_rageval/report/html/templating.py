@@ -1,0 +1,81 @@
+"""Templates of pages, with every text escaped, and their compiled forms kept between runs.
+
+Compiling takes most of a page's start, so that it is kept as Python keeps its own modules: beside
+the source in ``__pycache__``, or below ``sys.pycache_prefix``.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import suppress
+from functools import cache
+from hashlib import sha256
+from importlib.util import cache_from_source
+from pathlib import Path
+from typing import Any
+
+from jinja2 import BytecodeCache, Environment, FileSystemLoader, StrictUndefined, compiler
+from jinja2.bccache import Bucket
+
+from pytest_rageval.report.html.markup import visible
+from pytest_rageval.support.files import write_file
+
+
+@cache
+def page_environment(folder: Path) -> Environment:
+    """Return the environment of the templates in a folder.
+
+    Texts are escaped and their hidden characters made visible, in all fields.
+    """
+    return Environment(
+        loader=FileSystemLoader(folder, encoding="utf-8"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_shown,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        bytecode_cache=_CompiledTemplates(),
+    )
+
+
+def _shown(value: Any) -> Any:
+    # Applied to all fields here, so that none can be forgotten. What prints hides nothing: to ask
+    # so here spares a call for nearly every value of a page.
+    return visible(value) if type(value) is str and not value.isprintable() else value
+
+
+class _CompiledTemplates(BytecodeCache):
+    """Keeps compiled templates; what cannot be kept or read is compiled in memory."""
+
+    def get_cache_key(self, name: str, filename: str | None = None) -> str:
+        """Return the path of the source."""
+        return filename or name
+
+    def load_bytecode(self, bucket: Bucket) -> None:
+        """Take what is kept if the same compiler and options made all of it."""
+        with suppress(OSError, NotImplementedError):
+            kept = _kept_path(bucket).read_bytes()
+            code = kept[32:]
+            # Before anything of it is unpickled, which may do anything with a damaged file.
+            if kept[:32] == _seal(code):
+                bucket.bytecode_from_string(code)
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        """Keep a compiled template, where Python would keep a compiled module."""
+        if not sys.dont_write_bytecode:
+            with suppress(OSError, NotImplementedError):
+                path, code = _kept_path(bucket), bucket.bytecode_to_string()
+                path.parent.mkdir(parents=True, exist_ok=True)
+                write_file(path, _seal(code) + code)
+
+
+def _kept_path(bucket: Bucket) -> Path:
+    return Path(cache_from_source(bucket.key)).with_suffix(".j2c")
+
+
+def _seal(code: bytes) -> bytes:
+    """Return a digest of compiled code, of its compiler, and of the options in this module."""
+    made_by = map(os.stat, (compiler.__file__, __file__))
+    stamp = [(found.st_mtime_ns, found.st_size) for found in made_by]
+    return sha256(repr(stamp).encode() + code).digest()

@@ -1,0 +1,122 @@
+"""Compiled templates: kept as Python keeps compiled modules, and never trusted blindly."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from jinja2 import Environment, Template, compiler
+
+from pytest_rageval.report.html import templating
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of one template, beside which Python may keep what it compiles."""
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    monkeypatch.setattr(sys, "pycache_prefix", None)
+    made = tmp_path / "templates"
+    made.mkdir()
+    (made / "one.html.j2").write_text("<p>{{ text }}</p>", encoding="utf-8")
+    return made
+
+
+def load(folder: Path) -> Template:
+    """Load the template as a new process does."""
+    return templating.page_environment.__wrapped__(folder).get_template("one.html.j2")
+
+
+def shown(folder: Path) -> str:
+    """Render a hostile text with the template of a new process."""
+    return load(folder).render(text="<b>\x1b")
+
+
+def kept(folder: Path) -> Path:
+    """Return the file of the compiled template."""
+    (found,) = folder.rglob("*.j2c")
+    return found
+
+
+def forbid_compiling(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let every compilation of a template fail."""
+
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("a kept template was compiled")
+
+    monkeypatch.setattr(Environment, "compile", refuse)
+
+
+def test_a_template_is_compiled_once_and_escapes_from_then_on(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert shown(folder) == "<p>&lt;b&gt;[U+001B]</p>"
+    forbid_compiling(monkeypatch)
+    assert shown(folder) == "<p>&lt;b&gt;[U+001B]</p>"
+    tag = sys.implementation.cache_tag
+    assert kept(folder) == folder / "__pycache__" / f"one.html.{tag}.j2c"
+
+
+def test_a_changed_template_is_compiled_again(folder: Path) -> None:
+    shown(folder)
+    (folder / "one.html.j2").write_text("<i>{{ text }}</i>", encoding="utf-8")
+    assert shown(folder) == "<i>&lt;b&gt;[U+001B]</i>"
+    assert shown(folder) == "<i>&lt;b&gt;[U+001B]</i>"
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda content: b"",
+        lambda content: content[:-100],
+        lambda content: content[:100] + bytes([content[100] ^ 1]) + content[101:],
+        lambda content: content[32:],
+        lambda content: b"cos\nsystem\n(S'false'\ntR." * 10,
+    ],
+    ids=["empty", "cut", "one bit", "without its digest", "a pickle"],
+)
+def test_a_damaged_file_is_replaced(folder: Path, damage: object) -> None:
+    assert callable(damage)
+    shown(folder)
+    good = kept(folder).read_bytes()
+    kept(folder).write_bytes(damage(good))
+    assert shown(folder) == "<p>&lt;b&gt;[U+001B]</p>"
+    assert kept(folder).read_bytes()[32:] != damage(good)[32:]
+    with pytest.MonkeyPatch.context() as patch:
+        forbid_compiling(patch)
+        assert shown(folder) == "<p>&lt;b&gt;[U+001B]</p>"
+
+
+def test_code_of_another_compiler_is_not_run(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = folder.parent / "compiler.py"
+    other.write_text("", encoding="utf-8")
+    shown(folder)
+    monkeypatch.setattr(compiler, "__file__", str(other))
+    forbid_compiling(monkeypatch)
+    with pytest.raises(AssertionError, match="was compiled"):
+        shown(folder)
+
+
+def test_python_may_be_told_to_keep_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    assert shown(folder) == "<p>&lt;b&gt;[U+001B]</p>"
+    assert not [*folder.rglob("*.j2c")]
+
+
+def test_python_may_be_told_to_keep_it_elsewhere(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    elsewhere = folder.parent / "elsewhere"
+    monkeypatch.setattr(sys, "pycache_prefix", str(elsewhere))
+    shown(folder)
+    assert kept(elsewhere).is_file()
+    assert not [*folder.rglob("*.j2c")]
+
+
+def test_a_folder_that_cannot_be_written_changes_nothing(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "__pycache__").write_text("not a folder", encoding="utf-8")
+    assert shown(folder) == "<p>&lt;b&gt;[U+001B]</p>"
+    monkeypatch.setattr(sys.implementation, "cache_tag", None)
+    assert shown(folder) == "<p>&lt;b&gt;[U+001B]</p>"
