@@ -6,11 +6,6 @@ event loop, since only there one limit can cover connecting, sending and reading
 
 from __future__ import annotations
 
-import json
-import os
-import random
-import re
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,47 +16,18 @@ import numpy.typing as npt
 from pydantic import TypeAdapter
 
 from pytest_rageval.analysis.embeddings import VectorTable
-from pytest_rageval.support.http.address import Address, blot_out, join_url
+from pytest_rageval.engine.endpoint import EndpointClient, ModelEndpoint, RefusedError
 from pytest_rageval.support.http.client import Client
-from pytest_rageval.support.http.deadline import within
-from pytest_rageval.support.http.exchange import (
-    Attempt,
-    Request,
-    attempt,
-    failure,
-    open_client,
-)
-from pytest_rageval.support.http.retry import Pacing, Sleep
 from pytest_rageval.support.json_text import Loc
 from pytest_rageval.support.jsonl import ObjectLine, field_text, read_objects
 from pytest_rageval.support.text import clean
-from pytest_rageval.target.contract import parse_reply_bytes
-from pytest_rageval.values.errors import ConfigError, EndpointError, TargetErrorKind
 
 _Array = npt.NDArray[np.float64]
 
 BATCH_TEXTS: Final = 64
 BATCH_CHARS: Final = 100_000
 """Hosted endpoints limit the tokens of one request as well as its texts."""
-_TEXT_REFUSED: Final = frozenset({400, 413, 422})
-"""Statuses that may be about one text, such as one longer than the model reads."""
-_VERSION: Final = re.compile(r"v\d[0-9a-z]*")
-_ENV_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EmbeddingsEndpoint:
-    """A model behind an OpenAI-compatible API."""
-
-    url: str
-    """Base URL with or without ``/v1``, or that of the endpoint itself."""
-    model: str
-    api_key_env: str | None = None
-    """Environment variable that holds the key; None: no key is sent."""
-    timeout_s: float = 60.0
-    """Limit of one attempt from connecting to the last byte read."""
-    retries: int = 3
-    """Attempts after the first, on 408, 429, 5xx and connection errors."""
+OPTIONS: Final = ("--embeddings-url", "--embeddings-api-key-env")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,40 +41,16 @@ class Embedded:
     """Message of the endpoint about the first refused text."""
 
 
-class EmbeddingsClient:
+class EmbeddingsClient(EndpointClient):
     """Turns texts into vectors.
 
     Args:
-        endpoint: address and model.
-        environ: holds the key, read once.
-        sleep: pauses between attempts, in seconds.
-        rng: jitter of the pauses.
-
-    Raises:
-        ConfigError: the URL is wrong, or the variable of the key is not set. No message holds
-            the variable's name or value: a key may have been given in place of its name.
+        endpoint: address and model of an OpenAI-compatible API.
+        given: as for ``EndpointClient``.
     """
 
-    def __init__(
-        self,
-        endpoint: EmbeddingsEndpoint,
-        *,
-        environ: Mapping[str, str] = os.environ,
-        sleep: Sleep = time.sleep,
-        rng: random.Random | None = None,
-    ) -> None:
-        self._endpoint = endpoint
-        self._address = _address(endpoint.url)
-        self._key = _key(endpoint.api_key_env, environ)
-        self._pacing = Pacing(sleep=sleep, rng=rng or random.Random())
-
-    @property
-    def shown(self) -> str:
-        """The address without credentials and query, for messages and files."""
-        return self._address.shown
-
-    def __repr__(self) -> str:
-        return f"EmbeddingsClient({self.shown!r}, model={self._endpoint.model!r})"
+    def __init__(self, endpoint: ModelEndpoint, **given: Any) -> None:
+        super().__init__(endpoint, "embeddings", OPTIONS, **given)
 
     def embed(self, texts: Sequence[str]) -> Embedded:
         """Return one vector for each distinct text.
@@ -122,32 +64,27 @@ class EmbeddingsClient:
                 one length.
         """
         vectors: dict[str, _Array] = {}
-        refusals: list[_RefusedError] = []
-        with self._http() as http:
+        refusals: list[RefusedError] = []
+        with self.connect() as http:
             for batch in _batches(dict.fromkeys(texts)):
                 self._add(http, batch, vectors, refusals)
         lengths = sorted({len(vector) for vector in vectors.values()})
         if len(lengths) > 1:
             came = f"vectors of {lengths[0]} and of {lengths[-1]} numbers"
-            raise self._error("protocol", f"{came}, expected one length for all texts")
+            raise self.error("protocol", f"{came}, expected one length for all texts")
         refusal = refusals[0].message if refusals else None
         return Embedded(vectors=vectors, n_refused=len(refusals), refusal=refusal)
-
-    @property
-    def _secrets(self) -> tuple[str, ...]:
-        key = () if self._key is None else (self._key,)
-        return (*self._address.secrets, *key)
 
     def _add(
         self,
         http: Client,
         batch: Sequence[str],
         vectors: dict[str, _Array],
-        refusals: list[_RefusedError],
+        refusals: list[RefusedError],
     ) -> None:
         try:
-            body = self._post(http, batch)
-        except _RefusedError as error:
+            reply = self.post(http, {"model": self.endpoint.model, "input": list(batch)})
+        except RefusedError as error:
             if len(batch) == 1:
                 if not vectors:
                     # The very first text: this is about the model or the request.
@@ -159,51 +96,18 @@ class EmbeddingsClient:
             self._add(http, batch[:half], vectors, refusals)
             self._add(http, batch[half:], vectors, refusals)
             return
-        vectors.update(zip(batch, self._read(body, len(batch)), strict=True))
-
-    # --- one request -----------------------------------------------------------------------
-
-    def _post(self, http: Client, batch: Sequence[str]) -> bytes:
-        # ASCII, so that even a lone surrogate in a text can be sent.
-        content = json.dumps({"model": self._endpoint.model, "input": list(batch)}).encode("ascii")
-        last, attempts = self._pacing.until_settled(
-            lambda: self._attempt(http, content), retries=self._endpoint.retries
-        )
-        error = last.error
-        if error is None:
-            return last.body
-        message = blot_out(error.message, self._secrets)
-        message += f" (after {attempts} attempts)" if attempts > 1 else ""
-        kind = _RefusedError if last.status in _TEXT_REFUSED else EndpointError
-        raise kind(error.kind, message, attempts=attempts) from error.__cause__
-
-    def _attempt(self, http: Client, content: bytes) -> Attempt:
-        limit = self._endpoint.timeout_s
-        request = Request(address=self._address, content=content)
-        with within(limit):
-            return attempt(http, request, lambda _: f"no complete reply within {limit:g} s")
-
-    def _http(self) -> Client:
-        headers = {"Content-Type": "application/json"}
-        if self._key is not None:
-            headers["Authorization"] = f"Bearer {self._key}"
-        return open_client(self._address, headers=headers)
+        vectors.update(zip(batch, self._read(reply, len(batch)), strict=True))
 
     # --- the reply -------------------------------------------------------------------------
 
-    def _read(self, body: bytes, n_texts: int) -> list[_Array]:
-        try:
-            reply: Any = parse_reply_bytes(body)
-        except EndpointError as error:
-            # Not chained: the cause may quote a key, which a traceback would show.
-            raise self._error("protocol", error.message) from None
+    def _read(self, reply: Any, n_texts: int) -> list[_Array]:
         data = reply.get("data") if isinstance(reply, dict) else None
         if not isinstance(data, list) or not all(isinstance(entry, dict) for entry in data):
-            raise self._error("protocol", "no embeddings reply; expected an object with data")
+            raise self.error("protocol", "no embeddings reply; expected an object with data")
         indices = [entry.get("index") for entry in data]
         counted = all(type(index) is int for index in indices)
         if not counted or sorted(indices) != list(range(n_texts)):
-            raise self._error(
+            raise self.error(
                 "protocol", f"{len(data)} vectors for {n_texts} texts, expected one each by index"
             )
         return [self._vector(entry) for entry in sorted(data, key=lambda e: int(e["index"]))]
@@ -214,14 +118,7 @@ class EmbeddingsClient:
         except VectorError as error:
             where = field_text(("data", entry["index"], *error.loc))
             # Not chained, as above.
-            raise self._error("protocol", f"{where}: {clean(str(error), 160)}") from None
-
-    def _error(self, kind: TargetErrorKind, text: str) -> EndpointError:
-        return failure(kind, self._address, blot_out(text, self._secrets))
-
-
-class _RefusedError(EndpointError):
-    """The endpoint refused the request."""
+            raise self.error("protocol", f"{where}: {clean(str(error), 160)}") from None
 
 
 def _batches(texts: Iterable[str]) -> Iterator[list[str]]:
@@ -235,36 +132,6 @@ def _batches(texts: Iterable[str]) -> Iterator[list[str]]:
         chars += len(text)
     if batch:
         yield batch
-
-
-def _address(url: str) -> Address:
-    if re.search("[?#]", url):
-        raise ConfigError("--embeddings-url: holds a query or a fragment, expected a base URL")
-    base, path = url.strip().rstrip("/"), "embeddings"
-    last = base.rsplit("/", 1)[-1]
-    if last == "embeddings":
-        base = base.removesuffix("/embeddings")
-    elif not _VERSION.fullmatch(last):
-        path = "v1/embeddings"
-    try:
-        return join_url(base, path)
-    except ConfigError as error:
-        reason = str(error).partition(": ")[2]
-        raise ConfigError(f"--embeddings-url: {reason}") from None
-
-
-def _key(variable: str | None, environ: Mapping[str, str]) -> str | None:
-    if variable is None:
-        return None
-    where = "--embeddings-api-key-env"
-    if not _ENV_NAME.fullmatch(variable):
-        raise ConfigError(f"{where}: expected the name of an environment variable, not a key")
-    key = environ.get(variable, "").strip()
-    if not key:
-        raise ConfigError(f"{where}: the variable of this name is not set")
-    if not key.isascii() or not key.isprintable():
-        raise ConfigError(f"{where}: its value holds a character that no header may hold")
-    return key
 
 
 _NAMES: Final = ("text", "chunk_id")

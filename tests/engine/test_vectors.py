@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from pytest_rageval.engine import vectors as embeddings
-from pytest_rageval.engine.vectors import Embedded, EmbeddingsClient, EmbeddingsEndpoint
+from pytest_rageval.engine.endpoint import ModelEndpoint
+from pytest_rageval.engine.vectors import Embedded, EmbeddingsClient
 from pytest_rageval.support.http import exchange as http_exchange
 from pytest_rageval.values.errors import ConfigError, EndpointError
 from tests.build.targets import (
@@ -59,7 +60,7 @@ def client_of(
     **fields: Any,
 ) -> EmbeddingsClient:
     return EmbeddingsClient(
-        EmbeddingsEndpoint(**{"url": url, "model": "m", **fields}),
+        ModelEndpoint(**{"url": url, "model": "m", **fields}),
         environ=environ or {},
         sleep=Pauses() if pauses is None else pauses,
         rng=random.Random(7),

@@ -123,13 +123,14 @@ def _document(run: StoredRun, source: _Source, *, allow_cut_texts: bool) -> dict
 
 def _ask(folder: Path, source: _Source, wanted: WantedTexts) -> ObtainedVectors:
     from pytest_rageval.analysis.embeddings import VectorTable
-    from pytest_rageval.engine.vectors import EmbeddingsClient, EmbeddingsEndpoint
+    from pytest_rageval.engine.endpoint import ModelEndpoint
+    from pytest_rageval.engine.vectors import EmbeddingsClient
     from pytest_rageval.report.text.embeddings import ObtainedVectors
     from pytest_rageval.values.errors import EndpointError
 
     if not wanted.chunks:
         raise CommandError(f"{folder}: no record holds the text of a chunk, so nothing was sent")
-    endpoint = EmbeddingsEndpoint(
+    endpoint = ModelEndpoint(
         url=str(source.url), model=str(source.model), api_key_env=source.api_key_env
     )
     client = EmbeddingsClient(endpoint)

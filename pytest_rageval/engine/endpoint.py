@@ -1,0 +1,165 @@
+"""A model behind a JSON API that a command names: its address, its key, and one request."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pytest_rageval.support.http.address import Address, blot_out, join_url
+from pytest_rageval.support.http.client import Client
+from pytest_rageval.support.http.deadline import within
+from pytest_rageval.support.http.exchange import (
+    Attempt,
+    Request,
+    attempt,
+    failure,
+    open_client,
+)
+from pytest_rageval.support.http.retry import Pacing, Sleep
+from pytest_rageval.target.contract import parse_reply_bytes
+from pytest_rageval.values.errors import ConfigError, EndpointError, TargetErrorKind
+
+_TEXT_REFUSED: Final = frozenset({400, 413, 422})
+"""Statuses that may be about one text, such as one longer than the model reads."""
+_VERSION: Final = re.compile(r"v\d[0-9a-z]*")
+_ENV_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelEndpoint:
+    """A model behind a JSON API."""
+
+    url: str
+    """Base URL with or without a version such as ``/v1``, or that of the endpoint itself."""
+    model: str | None
+    api_key_env: str | None = None
+    """Environment variable that holds the key; None: no key is sent."""
+    timeout_s: float = 60.0
+    """Limit of one attempt from connecting to the last byte read."""
+    retries: int = 3
+    """Attempts after the first, on 408, 429, 5xx and connection errors."""
+
+
+class RefusedError(EndpointError):
+    """The endpoint refused the request, maybe for one of its texts."""
+
+
+class EndpointClient:
+    """Sends requests to one endpoint.
+
+    Args:
+        endpoint: address and model.
+        resource: last part of its path, such as ``embeddings``.
+        options: command-line options of the address and of the key's variable, for messages.
+        environ: holds the key, read once.
+        sleep: pauses between attempts, in seconds.
+        rng: jitter of the pauses.
+
+    Raises:
+        ConfigError: the URL is wrong, or the variable of the key is not set. No message holds
+            the variable's name or value: a key may have been given in place of its name.
+    """
+
+    def __init__(
+        self,
+        endpoint: ModelEndpoint,
+        resource: str,
+        options: tuple[str, str],
+        *,
+        environ: Mapping[str, str] = os.environ,
+        sleep: Sleep = time.sleep,
+        rng: random.Random | None = None,
+    ) -> None:
+        self.endpoint = endpoint
+        self._address = _address(endpoint.url, resource, options[0])
+        self._key = _key(endpoint.api_key_env, environ, options[1])
+        self._pacing = Pacing(sleep=sleep, rng=rng or random.Random())
+
+    @property
+    def shown(self) -> str:
+        """The address without credentials and query, for messages and files."""
+        return self._address.shown
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.shown!r}, model={self.endpoint.model!r})"
+
+    def connect(self) -> Client:
+        """Return a client with the headers of the endpoint; close it after use."""
+        headers = {"Content-Type": "application/json"}
+        if self._key is not None:
+            headers["Authorization"] = f"Bearer {self._key}"
+        return open_client(self._address, headers=headers)
+
+    def post(self, http: Client, body: Mapping[str, Any]) -> Any:
+        """Send a request, again where that may help, and return the JSON of its reply.
+
+        Raises:
+            RefusedError: HTTP 400, 413 or 422.
+            EndpointError: any other failure, or a reply that is not JSON.
+        """
+        # ASCII, so that even a lone surrogate in a text can be sent.
+        content = json.dumps(body).encode("ascii")
+        last, attempts = self._pacing.until_settled(
+            lambda: self._attempt(http, content), retries=self.endpoint.retries
+        )
+        error = last.error
+        if error is not None:
+            message = blot_out(error.message, self._secrets)
+            message += f" (after {attempts} attempts)" if attempts > 1 else ""
+            kind = RefusedError if last.status in _TEXT_REFUSED else EndpointError
+            raise kind(error.kind, message, attempts=attempts) from error.__cause__
+        try:
+            return parse_reply_bytes(last.body)
+        except EndpointError as wrong:
+            # Not chained: the cause may quote a key, which a traceback would show.
+            raise self.error("protocol", wrong.message) from None
+
+    def error(self, kind: TargetErrorKind, text: str) -> EndpointError:
+        """Return an error of this endpoint without secrets."""
+        return failure(kind, self._address, blot_out(text, self._secrets))
+
+    @property
+    def _secrets(self) -> tuple[str, ...]:
+        key = () if self._key is None else (self._key,)
+        return (*self._address.secrets, *key)
+
+    def _attempt(self, http: Client, content: bytes) -> Attempt:
+        limit = self.endpoint.timeout_s
+        request = Request(address=self._address, content=content)
+        with within(limit):
+            return attempt(http, request, lambda _: f"no complete reply within {limit:g} s")
+
+
+def _address(url: str, resource: str, option: str) -> Address:
+    if re.search("[?#]", url):
+        raise ConfigError(f"{option}: holds a query or a fragment, expected a base URL")
+    base, path = url.strip().rstrip("/"), resource
+    last = base.rsplit("/", 1)[-1]
+    if last == resource:
+        base = base.removesuffix(f"/{resource}")
+    elif not _VERSION.fullmatch(last):
+        path = f"v1/{resource}"
+    try:
+        return join_url(base, path)
+    except ConfigError as error:
+        reason = str(error).partition(": ")[2]
+        raise ConfigError(f"{option}: {reason}") from None
+
+
+def _key(variable: str | None, environ: Mapping[str, str], option: str) -> str | None:
+    if variable is None:
+        return None
+    if not _ENV_NAME.fullmatch(variable):
+        raise ConfigError(f"{option}: expected the name of an environment variable, not a key")
+    key = environ.get(variable, "").strip()
+    if not key:
+        raise ConfigError(f"{option}: the variable of this name is not set")
+    if not key.isascii() or not key.isprintable():
+        raise ConfigError(f"{option}: its value holds a character that no header may hold")
+    return key
