@@ -41,6 +41,7 @@ TESTED_BY = {
     "cli/commands/test_embeddings": "report.text.embeddings",
     "cli/commands/test_import": "authoring.interchange.registry",
     "cli/commands/test_judge": "cli.judge_options engine.rejudge judges.opening",
+    "cli/commands/test_rerank": "report.text.rerank",
     "cli/commands/test_run_history": "report.text.history",
     "cli/commands/test_runs": "runs.index runs.list runs.tags",
     "cli/commands/test_score_judge": "report.text.scores",

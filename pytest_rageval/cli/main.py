@@ -36,6 +36,7 @@ COMMANDS: Final = (
     "label",
     "merge",
     "report",
+    "rerank",
     "runs",
     "schema",
     "score",

@@ -16,7 +16,8 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 from pytest_rageval.server.chunking import count_tokens
 from pytest_rageval.server.config import MAX_K, FolderMode, ReferenceConfig
 from pytest_rageval.server.index import Index
-from pytest_rageval.server.ranking import FusionMethod
+from pytest_rageval.server.ranking import Candidate, FusionMethod, rerank
+from pytest_rageval.server.terms import query_terms, terms
 from pytest_rageval.server.vault import NOTE_SUFFIXES, Note
 
 MAX_QUESTION_CHARS = 200_000
@@ -292,14 +293,14 @@ def parse_embeddings(body: object, config: ReferenceConfig) -> EmbeddingsQuery:
     )
 
 
-def _texts(given: object) -> tuple[str, ...]:
+def _texts(given: object, name: str = "input") -> tuple[str, ...]:
     texts = [given] if isinstance(given, str) else given
     if not isinstance(texts, list) or not texts:
-        raise refusal("input", given, "a string or a list of strings")
+        raise refusal(name, given, "a string or a list of strings")
     if len(texts) > MAX_INPUTS:
-        raise RequestError(f"input: {len(texts):,} texts, expected at most {MAX_INPUTS:,}")
+        raise RequestError(f"{name}: {len(texts):,} texts, expected at most {MAX_INPUTS:,}")
     for number, text in enumerate(texts):
-        where = "input" if isinstance(given, str) else f"input[{number}]"
+        where = name if isinstance(given, str) else f"{name}[{number}]"
         if not isinstance(text, str) or not text.strip():
             raise refusal(where, text, "a text that is not blank")
         if len(text) > MAX_INPUT_CHARS:
@@ -309,10 +310,58 @@ def _texts(given: object) -> tuple[str, ...]:
     total = sum(map(len, texts))
     if total > MAX_TOTAL_CHARS:
         raise RequestError(
-            f"input: {total:,} characters in all, expected at most {MAX_TOTAL_CHARS:,}"
+            f"{name}: {total:,} characters in all, expected at most {MAX_TOTAL_CHARS:,}"
         )
     # JSON can hold half of a surrogate pair, which no encoder downstream accepts.
     return tuple(text.encode("utf-8", errors="replace").decode() for text in texts)
+
+
+class _RerankBody(Body):
+    model: Any = None
+    query: Text
+    documents: Any = None
+    top_n: Annotated[int, Field(ge=1)] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RerankQuery:
+    """A checked query with the documents to rank."""
+
+    query: str
+    documents: tuple[str, ...]
+    top_n: int
+
+
+def parse_rerank(body: object) -> RerankQuery:
+    """Check the body of a rerank request.
+
+    Raises:
+        RequestError: A field is unknown, missing, of the wrong type or too large.
+    """
+    asked = parse_body(_RerankBody, body)
+    (query,) = _texts(asked.query, "query")
+    documents = _texts(asked.documents, "documents")
+    return RerankQuery(query=query, documents=documents, top_n=asked.top_n or len(documents))
+
+
+def rerank_texts(query: RerankQuery, index: Index) -> dict[str, Any]:
+    """Return the response body: the best documents first, in the shape of Cohere and Jina.
+
+    The score is that of the rerank stage for candidates that the first stage ranks alike.
+    """
+    candidates = [
+        Candidate(position=place, score=1.0, body_terms=terms(text), heading_terms=())
+        for place, text in enumerate(query.documents)
+    ]
+    found = rerank(query_terms(query.query), candidates, index.frequencies)
+    n_tokens = sum(map(count_tokens, (query.query, *query.documents)))
+    return {
+        "model": "words",
+        "results": [
+            {"index": one.position, "relevance_score": one.score} for one in found[: query.top_n]
+        ],
+        "usage": {"total_tokens": n_tokens},
+    }
 
 
 def embed_texts(query: EmbeddingsQuery, index: Index, model: str) -> dict[str, Any]:

@@ -26,6 +26,8 @@ from pytest_rageval.server.requests import (
     parse_deletion,
     parse_documents,
     parse_embeddings,
+    parse_rerank,
+    rerank_texts,
 )
 from pytest_rageval.server.upstream import UpstreamError
 
@@ -180,7 +182,7 @@ class _BodyError(RequestError):
 
 
 def create_app(engine: ReferenceEngine) -> Starlette:
-    """Return the application: ask, documents, embeddings and health.
+    """Return the application: ask, documents, embeddings, rerank and health.
 
     Errors are JSON, `{"error": message}`: 400 for a body that is not JSON or a document out of
     scope, 413 for one too large, 422 for a bad field, 502 when a model endpoint failed.
@@ -205,6 +207,10 @@ def create_app(engine: ReferenceEngine) -> Starlette:
         model = engine.config.embedding_model
         return JSONResponse(await run_in_threadpool(embed_texts, query, engine.index, model))
 
+    async def reranked(request: Request) -> JSONResponse:
+        query = parse_rerank(await _json_body(request))
+        return JSONResponse(await run_in_threadpool(rerank_texts, query, engine.index))
+
     async def healthz(request: Request) -> JSONResponse:
         coverage = engine.index.coverage
         return JSONResponse(
@@ -223,6 +229,7 @@ def create_app(engine: ReferenceEngine) -> Starlette:
             Route("/api/v1/ask", _guarded(ask), methods=["POST"]),
             Route("/api/v1/documents", _guarded(documents), methods=["PUT", "DELETE"]),
             Route("/v1/embeddings", _guarded(embeddings), methods=["POST"]),
+            Route("/v1/rerank", _guarded(reranked), methods=["POST"]),
             Route("/healthz", healthz, methods=["GET"]),
         ]
     )

@@ -18,6 +18,7 @@ from pytest_rageval.analysis.aggregate.columns import (
     Floats,
     Integers,
 )
+from pytest_rageval.analysis.stats.distributions import ClusterIds
 from pytest_rageval.analysis.stats.intervals import (
     Scale,
     clustered_se,
@@ -179,26 +180,46 @@ def summarise_rerank(table: CaseTable, confidence: float) -> dict[str, RerankSum
         if not len(old):
             continue
         info = table.columns.registry.cases[key]
-        difference = paired_difference(
+        found[key] = compare_orders(
             old.tolist(),
             new.tolist(),
             Scale(*info.scale, binary=info.binary and bool((table.repeats[both] == 1).all())),
             clusters=table.clusters[both].tolist(),
             confidence=confidence,
         )
-        n = len(old)
-        found[key] = RerankSummary(
-            n=n,
-            before=math.fsum(old.tolist()) / n,
-            after=math.fsum(new.tolist()) / n,
-            delta=difference.diff or 0.0,
-            low=difference.interval.low,
-            high=difference.interval.high,
-            improved=int(np.count_nonzero(new > old)),
-            worsened=int(np.count_nonzero(new < old)),
-            stayed=int(np.count_nonzero(new == old)),
-        )
     return found
+
+
+def compare_orders(
+    old: Sequence[float],
+    new: Sequence[float],
+    scale: Scale,
+    *,
+    clusters: ClusterIds,
+    confidence: float = 0.95,
+) -> RerankSummary:
+    """Summarise one metric of the same cases in two orders.
+
+    Args:
+        old: values in the order before, at least one.
+        new: values in the order after, of the same cases.
+        scale: of the metric.
+        clusters: one id per case.
+        confidence: of the interval, 0 to 1.
+    """
+    difference = paired_difference(old, new, scale, clusters=clusters, confidence=confidence)
+    pairs = list(zip(old, new, strict=True))
+    return RerankSummary(
+        n=len(pairs),
+        before=math.fsum(old) / len(pairs),
+        after=math.fsum(new) / len(pairs),
+        delta=difference.diff or 0.0,
+        low=difference.interval.low,
+        high=difference.interval.high,
+        improved=sum(after > before for before, after in pairs),
+        worsened=sum(after < before for before, after in pairs),
+        stayed=sum(after == before for before, after in pairs),
+    )
 
 
 def summarise_repeats(table: CaseTable) -> RepeatSummary | None:

@@ -1,0 +1,230 @@
+"""``rageval rerank``: what another order of the stored candidates would give."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from pytest_rageval.cli.assumed import run_or_last
+from pytest_rageval.cli.completion import complete_run
+from pytest_rageval.cli.judge_options import project_settings
+from pytest_rageval.cli.output import (
+    CommandError,
+    UnreachableError,
+    json_option,
+    print_json,
+    print_lines,
+    terminal_width,
+)
+from pytest_rageval.support.text import clean
+from pytest_rageval.values.dataclass import dataclass
+
+if TYPE_CHECKING:
+    from pytest_rageval.analysis.rerank import Candidates, Level, Reordered
+    from pytest_rageval.engine.reranking import Reranker
+    from pytest_rageval.values.run import StoredRun
+
+DOCUMENT: Final = "rerank.json"
+BEFORE: Final = "before reranking"
+_EMBEDDED: Final = "embedded"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Given:
+    """The options of the command line."""
+
+    rerankers: tuple[str, ...]
+    model: str | None
+    api_key_env: str | None
+    ks: tuple[int, ...]
+    main: int | None
+    level: Level
+    concurrency: int
+    price: float | None
+    allow_cut_texts: bool
+
+
+@click.command("rerank")
+@click.argument("run", required=False, shell_complete=complete_run)
+@click.option(
+    "--reranker",
+    "rerankers",
+    multiple=True,
+    metavar="NAME",
+    help="URL of a /rerank endpoint in the shape of Cohere or Jina, module:function of the "
+    "project, or embedded; may be repeated.",
+)
+@click.option("--model", help="Model of the endpoints.")
+@click.option("--api-key-env", help="Variable that holds the key of the endpoints.")
+@click.option(
+    "-k", "ks", type=click.IntRange(1), multiple=True, help="Cutoff; may be repeated.  [1 3 5 10]"
+)
+@click.option(
+    "--at",
+    "main",
+    type=click.IntRange(1),
+    help="Cutoff of categories and broken cases.  [default: the k of the run]",
+)
+@click.option(
+    "--level",
+    type=click.Choice(["anchor", "document"]),
+    default="anchor",
+    show_default=True,
+    help="Golds are sections, or whole documents.",
+)
+@click.option(
+    "--concurrency",
+    type=click.IntRange(1, 64),
+    default=4,
+    show_default=True,
+    help="Queries at a time to an endpoint.",
+)
+@click.option("--price", type=click.FloatRange(0), help="USD for 1,000 queries.")
+@click.option(
+    "--allow-cut-texts",
+    is_flag=True,
+    help="Send the stored beginnings of texts if a run did not keep them whole.",
+)
+@click.option("--save", is_flag=True, help=f"Write {DOCUMENT} and a section of the report.")
+@json_option
+def command(run: str | None, save: bool, as_json: bool, **given: Any) -> None:
+    """Compare orders of the chunks that the stored RUN retrieved.
+
+    RUN is an id, a prefix of one, a tag, last, last~N or a path; by default the last run. Shown
+    are the delivered order, the ceiling that the best order of the same chunks reaches, and the
+    order of each named reranker. Questions and chunk texts are sent only to endpoints that you
+    name. A function is called as function(query, documents) and returns one score for each.
+    """
+    from pytest_rageval.report.text.rerank import rerank_lines
+    from pytest_rageval.runs.read import open_run
+
+    stored = open_run(run_or_last(run), os.environ)
+    document = _document(stored, _Given(**given))
+    if save:
+        _save(stored, document)
+    if as_json:
+        for warning in document["warnings"]:
+            click.echo(clean(f"warning: {warning}"), err=True)
+        print_json(document)
+    else:
+        print_lines(rerank_lines(document, terminal_width()))
+
+
+def _document(run: StoredRun, given: _Given) -> dict[str, Any]:
+    from pytest_rageval.analysis.rerank import CUTOFFS, read_candidates, study_order, tabulate
+    from pytest_rageval.report.text.rerank import NamedOrder, rerank_document
+
+    cases, left_out = read_candidates(
+        run.records, path_case=run.settings.path_case, level=given.level
+    )
+    if given.rerankers:
+        cases, textless = _with_texts(cases, allow_cut=given.allow_cut_texts)
+        left_out.update(textless)
+    if not cases:
+        reasons = ", ".join(f"{n} {reason}" for reason, n in left_out.items())
+        raise CommandError(f"{run.folder}: no case with candidates to rank: {reasons or 'empty'}")
+    most = max(len(case.chunks) for case in cases)
+    main = given.main or min(run.scoring.k, max(most, 1))
+    ks = sorted({main, *(given.ks or [k for k in CUTOFFS if k <= most])})
+    table = tabulate(cases, ks, main)
+    orders = []
+    if earlier := {case.key: order for case in cases if (order := case.before()) is not None}:
+        orders.append(
+            NamedOrder(name=BEFORE, source={"kind": "reported"}, study=study_order(table, earlier))
+        )
+    for name in given.rerankers:
+        obtained, source = _obtained(name, cases, given)
+        orders.append(
+            NamedOrder(
+                name=source.get("model") or name,
+                source=source,
+                study=study_order(table, obtained.orders),
+                obtained=obtained,
+            )
+        )
+    return rerank_document(run.run_id, table, orders, left_out, price=given.price)
+
+
+def _with_texts(
+    cases: Sequence[Candidates], *, allow_cut: bool
+) -> tuple[list[Candidates], dict[str, int]]:
+    """Leave out cases that hold a chunk without text.
+
+    Raises:
+        CommandError: a text is only the beginning of its passage, and that was not allowed.
+    """
+    n_cut = sum(chunk.text_truncated for case in cases for chunk in case.chunks)
+    if n_cut and not allow_cut:
+        raise CommandError(
+            f"{n_cut} chunk texts are stored cut; run the cases again with whole texts, or add "
+            "--allow-cut-texts to go on with them"
+        )
+    kept = [case for case in cases if all(chunk.text for chunk in case.chunks)]
+    missing = len(cases) - len(kept)
+    return kept, {"a chunk without text": missing} if missing else {}
+
+
+def _obtained(
+    name: str, cases: Sequence[Candidates], given: _Given
+) -> tuple[Reordered, dict[str, Any]]:
+    from pytest_rageval.engine.reranking import reorder
+    from pytest_rageval.values.errors import EndpointError
+
+    with _opened(name, given) as (reranker, source):
+        try:
+            with _progress(name, len(cases)) as advance:
+                return reorder(cases, reranker, on_answer=advance), source
+        except EndpointError as error:
+            raise UnreachableError(str(error)) from error
+
+
+@contextmanager
+def _progress(name: str, n: int) -> Iterator[Callable[[], None]]:
+    """Draw a bar on stderr if that is a terminal."""
+    if not sys.stderr.isatty():
+        yield lambda: None
+        return
+    with click.progressbar(range(n), label=clean(name, 40), file=sys.stderr) as bar:
+        yield partial(bar.update, 1)
+
+
+@contextmanager
+def _opened(name: str, given: _Given) -> Iterator[tuple[Reranker, dict[str, Any]]]:
+    from pytest_rageval.engine.endpoint import ModelEndpoint
+    from pytest_rageval.engine.reranking import EndpointReranker, FunctionReranker
+    from pytest_rageval.support.named_code import find_named, importable
+
+    settings = project_settings({})
+    with ExitStack() as stack:
+        if ":" in name and "//" not in name:
+            stack.enter_context(importable(settings.rootdir))
+            function = find_named(name, "--reranker")
+            yield FunctionReranker(name, function, settings), {"kind": "function", "function": name}
+            return
+        url, model = name, given.model
+        if name == _EMBEDDED:
+            from pytest_rageval.target.opening import serve_vault
+
+            url, model = stack.enter_context(serve_vault(settings)), None
+        endpoint = ModelEndpoint(url=url, model=model, api_key_env=given.api_key_env)
+        opened = EndpointReranker(endpoint, concurrency=given.concurrency)
+        stack.enter_context(opened)
+        shown = None if name == _EMBEDDED else opened.shown
+        yield opened, {"kind": "endpoint", "url": shown, "model": model}
+
+
+def _save(run: StoredRun, document: dict[str, Any]) -> None:
+    from pytest_rageval.report.text.rerank import TITLE, rerank_section
+    from pytest_rageval.runs.store import SECTIONS, write_document
+    from pytest_rageval.values.record import SCHEMA_VERSION
+
+    others = [dict(one) for one in run.sections if one.get("title") != TITLE]
+    write_document(run.folder, DOCUMENT, {"schema_version": SCHEMA_VERSION, **document})
+    sections = {"schema_version": SCHEMA_VERSION, "sections": [*others, rerank_section(document)]}
+    write_document(run.folder, SECTIONS, sections)

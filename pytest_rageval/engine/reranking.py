@@ -1,0 +1,296 @@
+"""Orders of stored candidates by a reranker: an endpoint in the shape of Cohere or Jina, or code.
+
+Nothing is sent unless a user names an endpoint.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any, Final, Protocol
+
+from pytest_rageval.analysis.rerank import Candidates, CaseKey, Order, Reordered
+from pytest_rageval.engine.endpoint import EndpointClient, ModelEndpoint
+from pytest_rageval.engine.own_metrics import call_own
+from pytest_rageval.support.http.client import Client
+from pytest_rageval.support.json_text import Loc
+from pytest_rageval.support.jsonl import field_text
+from pytest_rageval.support.text import clean, shown
+from pytest_rageval.values.errors import ConfigError, RagEvalError
+from pytest_rageval.values.settings import Settings
+
+OPTIONS: Final = ("--reranker", "--api-key-env")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scored:
+    """Answer of a reranker to one query."""
+
+    scores: Mapping[int, float]
+    """By position of the document, from 0; higher is better. The rest was not ranked."""
+    usage: Mapping[str, float] = field(default_factory=dict)
+    """``tokens`` and ``searches`` as far as the endpoint reports them."""
+
+
+class Reranker(Protocol):
+    """Scores documents for a query."""
+
+    concurrency: int
+    """Queries at a time."""
+
+    def score(self, query: str, documents: Sequence[str]) -> Scored:
+        """Return the scores of documents.
+
+        Raises:
+            RagEvalError: there are none.
+        """
+
+
+def reorder(
+    cases: Sequence[Candidates],
+    reranker: Reranker,
+    *,
+    on_answer: Callable[[], object] = lambda: None,
+) -> Reordered:
+    """Ask a reranker for its order of the candidates of every case.
+
+    Args:
+        cases: whose chunks have texts.
+        reranker: asked once for each case with candidates.
+        on_answer: called after each query.
+
+    Raises:
+        RagEvalError: it fails already on the first case.
+    """
+    orders: dict[CaseKey, Order] = {case.key: () for case in cases if not case.chunks}
+    milliseconds: list[float] = []
+    usage: dict[str, float] = {}
+    failed: dict[CaseKey, str] = {}
+    n_unranked = 0
+
+    def ask(case: Candidates) -> tuple[Scored | RagEvalError, float]:
+        started = perf_counter()
+        try:
+            found = reranker.score(
+                case.record.question, [chunk.text or "" for chunk in case.chunks]
+            )
+        except RagEvalError as error:
+            return error, 0.0
+        return found, (perf_counter() - started) * 1000
+
+    asked = [case for case in cases if case.chunks]
+    with _in_order(ask, asked, reranker.concurrency) as answers:
+        for case, (found, took) in zip(asked, answers, strict=True):
+            on_answer()
+            if isinstance(found, RagEvalError):
+                if not milliseconds and not failed:
+                    raise found
+                failed[case.key] = clean(str(found), 200)
+                continue
+            milliseconds.append(took)
+            n_unranked += len(case.chunks) - len(found.scores)
+            orders[case.key] = best_first(found.scores, len(case.chunks))
+            for name, value in found.usage.items():
+                usage[name] = usage.get(name, 0.0) + value
+    return Reordered(
+        orders=orders,
+        milliseconds=tuple(milliseconds),
+        usage=usage,
+        failed=failed,
+        n_unranked=n_unranked,
+    )
+
+
+@contextmanager
+def _in_order(
+    ask: Callable[[Candidates], tuple[Scored | RagEvalError, float]],
+    cases: Sequence[Candidates],
+    concurrency: int,
+) -> Iterator[Iterable[tuple[Scored | RagEvalError, float]]]:
+    """Yield the answers in the order of the cases; on an error start no further query."""
+    if concurrency == 1:
+        yield map(ask, cases)
+        return
+    threads = ThreadPoolExecutor(concurrency, thread_name_prefix="rageval-rerank")
+    try:
+        yield threads.map(ask, cases)
+    finally:
+        threads.shutdown(cancel_futures=True)
+
+
+def best_first(scores: Mapping[int, float], n: int) -> Order:
+    """Return the positions 0 to ``n`` - 1 by score; equal scores keep their order.
+
+    >>> best_first({0: 0.1, 2: 0.9}, 3)
+    [2, 0, 1]
+    """
+    return sorted(range(n), key=lambda place: -scores.get(place, -math.inf))
+
+
+# --- an endpoint ---------------------------------------------------------------------------
+
+
+class EndpointReranker(EndpointClient):
+    """A model behind ``/rerank`` in the shape of Cohere and Jina; also a context manager.
+
+    Sent are ``query``, ``documents``, ``top_n`` and, if given, ``model``. Read are ``index`` and
+    ``relevance_score`` (or ``score``) of each entry of ``results`` (or ``data``, or the list that
+    is the whole reply).
+
+    Args:
+        endpoint: address and model.
+        concurrency: queries at a time.
+        given: as for ``EndpointClient``.
+    """
+
+    def __init__(self, endpoint: ModelEndpoint, *, concurrency: int = 4, **given: Any) -> None:
+        super().__init__(endpoint, "rerank", OPTIONS, **given)
+        self.concurrency = concurrency
+        self._http: Client | None = None
+
+    def __enter__(self) -> EndpointReranker:
+        self._http = self.connect()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._http is not None:
+            self._http.close()
+
+    def score(self, query: str, documents: Sequence[str]) -> Scored:
+        """Return the scores of documents.
+
+        Raises:
+            EndpointError: it failed, or its reply has another shape.
+        """
+        assert self._http is not None
+        body: dict[str, Any] = {
+            "query": query,
+            "documents": list(documents),
+            "top_n": len(documents),
+        }
+        if self.endpoint.model is not None:
+            body["model"] = self.endpoint.model
+        reply = self.post(self._http, body)
+        try:
+            return Scored(scores=_read_scores(reply, len(documents)), usage=_read_usage(reply))
+        except _ShapeError as error:
+            raise self.error("protocol", clean(str(error), 200)) from None
+
+
+class _ShapeError(ValueError):
+    """A reply in another shape."""
+
+    def __init__(self, message: str, *loc: int | str) -> None:
+        place: Loc = loc
+        super().__init__(f"{field_text(place)}: {message}" if loc else message)
+
+
+def _read_scores(reply: Any, n: int) -> dict[int, float]:
+    name = next(
+        (key for key in ("results", "data") if isinstance(reply, dict) and key in reply), ""
+    )
+    entries = reply[name] if name else reply
+    if not isinstance(entries, list):
+        raise _ShapeError("no rerank reply; expected an object with a list of results")
+    scores: dict[int, float] = {}
+    for number, entry in enumerate(entries):
+        where = (name or "results", number)
+        if not isinstance(entry, dict):
+            raise _ShapeError(f"{shown(entry)}, expected an object", *where)
+        index = entry.get("index")
+        if type(index) is not int or not 0 <= index < n or index in scores:
+            came = "missing" if index is None else shown(index)
+            raise _ShapeError(f"{came}, expected 0 to {n - 1}, each once", *where, "index")
+        key = "relevance_score" if "relevance_score" in entry else "score"
+        score = _finite(entry.get(key))
+        if score is None:
+            came = "missing" if entry.get(key) is None else shown(entry[key])
+            raise _ShapeError(f"{came}, expected a finite number", *where, "relevance_score")
+        scores[index] = score
+    if n and not scores:
+        raise _ShapeError(f"no score for any of {n} documents")
+    return scores
+
+
+def _read_usage(reply: Any) -> dict[str, float]:
+    if not isinstance(reply, dict):
+        return {}
+    found: dict[str, float] = {}
+    for name, path in _USAGE:
+        value: Any = reply
+        for key in path:
+            value = value.get(key) if isinstance(value, dict) else None
+        number = _finite(value)
+        if number is not None and number >= 0:
+            found.setdefault(name, number)
+    return found
+
+
+_USAGE: Final = (
+    ("tokens", ("usage", "total_tokens")),
+    ("tokens", ("meta", "tokens", "input_tokens")),
+    ("searches", ("meta", "billed_units", "search_units")),
+)
+
+
+def _finite(value: object) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+# --- code of the project -------------------------------------------------------------------
+
+
+class FunctionReranker:
+    """A function of the project: query and documents to one score each, higher is better.
+
+    Args:
+        setting: its name as ``module:function``, for messages.
+        function: called for one query at a time.
+        settings: with the limit of one call and the folder of the project.
+    """
+
+    concurrency = 1
+    """A model in the process is rarely safe for several threads."""
+
+    def __init__(self, setting: str, function: Callable[..., object], settings: Settings) -> None:
+        if not callable(function):
+            raise ConfigError(f"--reranker: {setting!r} is not a function")
+        self._setting = setting
+        self._function = function
+        self._settings = settings
+
+    def score(self, query: str, documents: Sequence[str]) -> Scored:
+        """Return the scores of documents.
+
+        Raises:
+            ConfigError: the function raised, took too long or returned something else.
+        """
+        found, fault = call_own(self._function, (query, list(documents)), self._settings)
+        if fault is not None:
+            raise ConfigError(f"{self._setting}: {fault.message}\n{fault.traceback}".strip())
+        try:
+            scores = [_finite(_plain(value)) for value in found]  # type: ignore[attr-defined]
+        except TypeError:
+            scores = []
+        if len(scores) != len(documents) or None in scores:
+            raise ConfigError(
+                f"{self._setting}: returned {clean(shown(found), 80)}, expected "
+                f"{len(documents)} finite numbers, one for each document"
+            )
+        return Scored(scores={place: s for place, s in enumerate(scores) if s is not None})
+
+
+def _plain(value: object) -> object:
+    """Return a number of numpy or torch as one of Python."""
+    item = getattr(value, "item", None)
+    return item() if callable(item) else value
