@@ -6,7 +6,7 @@ A stored run is decided again in the same way, without a network.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -47,6 +47,7 @@ from pytest_rageval.runs.store import (
 )
 from pytest_rageval.runs.tags import BASELINE_TAG, read_tags
 from pytest_rageval.support.text import clean, first_of
+from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.gate import (
     BaselineInfo,

@@ -10,7 +10,7 @@ from typing import Final
 
 from pytest_rageval.analysis.compare.settings import listed, setting_differences
 from pytest_rageval.metrics.scoring import reported_by, settle
-from pytest_rageval.project.discovery import Shard
+from pytest_rageval.project.shards import Shard
 from pytest_rageval.runs.documents import RunFacts
 from pytest_rageval.runs.read import read_documents, records_of_run
 from pytest_rageval.values.errors import StorageError

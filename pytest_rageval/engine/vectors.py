@@ -7,7 +7,6 @@ event loop, since only there one limit can cover connecting, sending and reading
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,6 +20,7 @@ from pytest_rageval.support.http.client import Client
 from pytest_rageval.support.json_text import Loc
 from pytest_rageval.support.jsonl import ObjectLine, field_text, read_objects
 from pytest_rageval.support.text import clean
+from pytest_rageval.values.dataclass import dataclass
 
 _Array = npt.NDArray[np.float64]
 

@@ -246,7 +246,7 @@ def _only(
 def _part(settings: Settings, sets: Mapping[Path, LoadedSet]) -> frozenset[tuple[str, str]] | None:
     if settings.shard is None:
         return None
-    from pytest_rageval.project.discovery import Shard
+    from pytest_rageval.project.shards import Shard
 
     files = [loaded for _, loaded in sorted(sets.items())]
     cases = ((loaded.display, located.case.id) for loaded in files for located in loaded.cases)

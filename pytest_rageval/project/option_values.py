@@ -153,7 +153,7 @@ def _run_id(option: Setting, value: object) -> str:
 
 
 def _shard(option: Setting, value: object) -> str:
-    from pytest_rageval.project.discovery import Shard
+    from pytest_rageval.project.shards import Shard
 
     return str(Shard.parse(_text(option, value)))
 

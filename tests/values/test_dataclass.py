@@ -1,6 +1,8 @@
 """Behaviour that dataclasses of the package share with those of the standard decorator."""
 
+import copy
 import dataclasses
+import inspect
 from typing import Any
 
 import pytest
@@ -95,3 +97,84 @@ def test_comparing_can_be_left_out(decorator: Any) -> None:
     assert one != made(1)
     assert {one: 1}[one] == 1
     assert "object at" in repr(one)
+
+
+@pytest.mark.parametrize("decorator", [ours.dataclass, dataclasses.dataclass])
+def test_a_constructor_takes_the_fields_with_their_defaults(decorator: Any) -> None:
+    @decorator
+    class Mixed:
+        named: int = dataclasses.field(kw_only=True)
+        first: str
+        many: list[int] = dataclasses.field(default_factory=list)
+        last: bool = dataclasses.field(default=True, kw_only=True)
+        derived: int = dataclasses.field(init=False)
+
+        def __post_init__(self) -> None:
+            self.derived = self.named + 1
+
+    made: Any = Mixed
+    parameters = inspect.signature(made).parameters
+    assert [*parameters] == ["first", "many", "named", "last"]
+    assert [one.kind.name for one in parameters.values()] == [
+        *["POSITIONAL_OR_KEYWORD"] * 2,
+        *["KEYWORD_ONLY"] * 2,
+    ]
+    assert (parameters["first"].annotation, parameters["last"].default) == (str, True)
+    value = made("a", named=3)
+    assert dataclasses.asdict(value) == {
+        "named": 3,
+        "first": "a",
+        "many": [],
+        "last": True,
+        "derived": 4,
+    }
+    assert made("a", named=3).many is not value.many
+    with pytest.raises(TypeError, match=r"Mixed.__init__\(\) missing 1 required keyword-only"):
+        made("a")
+
+
+@pytest.mark.parametrize("decorator", [ours.dataclass, dataclasses.dataclass])
+@pytest.mark.parametrize("slots", [True, False])
+def test_a_frozen_value_can_be_copied_but_not_changed(decorator: Any, slots: bool) -> None:
+    @decorator(frozen=True, slots=slots)
+    class Held:
+        items: list[int]
+
+    made: Any = Held
+    value = made([1])
+    assert copy.copy(value) == value
+    assert copy.deepcopy(value) == value
+    assert copy.deepcopy(value).items is not value.items
+    with pytest.raises(dataclasses.FrozenInstanceError, match="cannot assign to field 'items'"):
+        value.items = []
+    with pytest.raises(dataclasses.FrozenInstanceError, match="cannot delete field 'items'"):
+        del value.items
+
+
+@pytest.mark.parametrize("decorator", [ours.dataclass, dataclasses.dataclass])
+def test_a_class_can_be_derived_with_and_without_fields_of_its_own(decorator: Any) -> None:
+    @decorator(frozen=True, kw_only=True)
+    class Base:
+        x: int
+
+    @decorator(frozen=True, kw_only=True)
+    class Derived(Base):
+        y: int = 0
+
+    class Plain(Base):
+        def __init__(self) -> None:
+            super().__init__(x=1)  # type: ignore[call-arg]
+            self.note = "mine"
+
+    base: Any = Base
+    derived: Any = Derived
+    assert derived(x=1) == derived(x=1, y=0) != base(x=1)
+    plain: Any = Plain()
+    assert (plain.x, plain.note) == (1, "mine")
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        plain.x = 2
+    with pytest.raises(TypeError, match="cannot inherit"):
+
+        @dataclasses.dataclass
+        class Loose(Base):
+            z: int = 0

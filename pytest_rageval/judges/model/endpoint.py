@@ -14,7 +14,6 @@ import re
 import tempfile
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -28,6 +27,7 @@ from pytest_rageval.support.http.retry import Pacing
 from pytest_rageval.support.process import leave_out_what_is_loaded
 from pytest_rageval.support.slots import waiting
 from pytest_rageval.support.text import clean
+from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.settings import JudgeSettings
 from pytest_rageval.values.verdict import JudgeErrorKind, JudgeFailure

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol, Self
 
@@ -40,6 +40,7 @@ from pytest_rageval.judges.model.wire import (
     without_controls,
 )
 from pytest_rageval.support.http.address import blot_out_of_reply
+from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import JudgeError
 from pytest_rageval.values.verdict import JudgeFailure, Judgement, JudgeRequest, Verdict
 

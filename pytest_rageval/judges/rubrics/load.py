@@ -12,7 +12,6 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -36,6 +35,7 @@ from pytest_rageval.judges.rubrics.schema import (
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.registry import MetricInfo
 from pytest_rageval.support.text import did_you_mean
+from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.reply import Citation
 from pytest_rageval.values.verdict import (

@@ -7,11 +7,11 @@ import ipaddress
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
 from urllib.parse import SplitResult, unquote, urlsplit
 
+from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import ConfigError
 
 _PLACEHOLDER: Final = re.compile(r"\{[^{}]*\}")

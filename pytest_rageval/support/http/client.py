@@ -12,7 +12,6 @@ import ssl
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from email.message import Message
 from functools import lru_cache
 from typing import Any, Final
@@ -21,6 +20,7 @@ from urllib.parse import quote, urlsplit
 from pytest_rageval.support.http.address import HEADER_NAME
 from pytest_rageval.support.http.connection import Route, Socket, TransportError, faults
 from pytest_rageval.support.http.pool import Pool
+from pytest_rageval.values.dataclass import dataclass
 
 _HEADERS: Final = {
     "Accept": "*/*",

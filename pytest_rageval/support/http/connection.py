@@ -14,12 +14,12 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from typing import Any, Final
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from pytest_rageval.support.http.deadline import current, time_left, wait
+from pytest_rageval.values.dataclass import dataclass
 
 _BUFFERED_BYTES: Final = 16 * 1024
 """Length of a message that fits into the buffer of its socket, so that sending it does not wait."""

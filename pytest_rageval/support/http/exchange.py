@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.message import Message
 from functools import partial
@@ -18,6 +17,7 @@ from pytest_rageval.support.http.deadline import current
 from pytest_rageval.support.http.reason import reply_reason
 from pytest_rageval.support.http.retry import is_retryable, parse_http_date, retry_after_seconds
 from pytest_rageval.support.text import clean
+from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import EndpointError, TargetErrorKind
 
 MAX_BODY_BYTES: Final = 64 * 1024 * 1024

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_rageval.project.discovery import Shard
+from pytest_rageval.project.shards import Shard
 
 
 @given(st.lists(st.integers(), unique=True), st.integers(1, 12))
