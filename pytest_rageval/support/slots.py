@@ -11,8 +11,8 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError, Future
-from contextlib import contextmanager
-from contextvars import ContextVar
+from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar, Token
 from typing import Final
 
 from pytest_rageval.support.process import core_seconds
@@ -58,30 +58,31 @@ class Slots:
         """Number of requests in flight."""
         return self._held
 
-    @contextmanager
-    def hold(self) -> Iterator[None]:
+    def hold(self) -> AbstractContextManager[object]:
         """Wait for a slot and hold it.
 
         Raises:
             concurrent.futures.CancelledError: the slots were closed.
         """
-        if _holding.get():
-            yield
-            return
+        return _Held(self)
+
+    def take(self) -> None:
+        """Wait for a slot."""
         place = self._queue()
+        if place is None:
+            return
         try:
-            if not place.done():
-                with waiting():
-                    place.result()
+            with waiting():
+                place.result()
         except BaseException:
             self._give_up(place)
             raise
-        token = _holding.set(True)
-        try:
-            yield
-        finally:
-            _holding.reset(token)
-            self._release()
+
+    def release(self) -> None:
+        """Pass a slot on."""
+        with self._lock:
+            self._held -= 1
+            self._hand_out()
 
     def saw(self, status: int | None) -> None:
         """Record the status of a request: "too many requests" halves the limit, others raise it.
@@ -109,14 +110,17 @@ class Slots:
                 place.cancel()
             self._waiting.clear()
 
-    def _queue(self) -> Future[None]:
-        place: Future[None] = Future()
+    def _queue(self) -> Future[None] | None:
+        """Return a place in the queue; None: a slot was free, and is taken."""
         with self._lock:
             if self._closed:
                 raise CancelledError("the session has ended")
+            if not self._waiting and self._held < self.allowed:
+                self._held += 1
+                return None
+            place: Future[None] = Future()
             self._waiting.append(place)
-            self._hand_out()
-        return place
+            return place
 
     def _hand_out(self) -> None:
         while self._waiting and self._held < self.allowed:
@@ -124,11 +128,6 @@ class Slots:
             if place.set_running_or_notify_cancel():
                 self._held += 1
                 place.set_result(None)
-
-    def _release(self) -> None:
-        with self._lock:
-            self._held -= 1
-            self._hand_out()
 
     def _give_up(self, place: Future[None]) -> None:
         """Withdraw a waiting request, or release the slot that it was granted."""
@@ -138,7 +137,25 @@ class Slots:
             place.result(timeout=0)
         except (CancelledError, TimeoutError):
             return
-        self._release()
+        self.release()
+
+
+class _Held:
+    """A slot, unless the thread holds one already."""
+
+    def __init__(self, slots: Slots) -> None:
+        self._slots = slots
+        self._token: Token[bool] | None = None
+
+    def __enter__(self) -> None:
+        if not _holding.get():
+            self._slots.take()
+            self._token = _holding.set(True)
+
+    def __exit__(self, *_: object) -> None:
+        if self._token is not None:
+            _holding.reset(self._token)
+            self._slots.release()
 
 
 _current = threading.local()
@@ -186,17 +203,17 @@ class Turns:
                 _current.turn = None
 
 
-@contextmanager
-def waiting() -> Iterator[None]:
-    """Release the turn while this thread waits; without a turn, do nothing."""
-    turn: threading.Lock | None = getattr(_current, "turn", None)
-    if turn is None:
-        yield
-        return
-    _current.turn = None
-    turn.release()
-    try:
-        yield
-    finally:
-        turn.acquire()
-        _current.turn = turn
+class waiting:
+    """Release of the turn while this thread waits; without a turn, nothing."""
+
+    def __enter__(self) -> object:
+        self._turn: threading.Lock | None = getattr(_current, "turn", None)
+        if self._turn is not None:
+            _current.turn = None
+            self._turn.release()
+        return None
+
+    def __exit__(self, *_: object) -> None:
+        if self._turn is not None:
+            self._turn.acquire()
+            _current.turn = self._turn

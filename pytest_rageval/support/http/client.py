@@ -1,26 +1,25 @@
 """A client of one server over HTTP/1.1: requests as bytes, replies as far as their heads, bodies.
 
-``http.client`` reads the replies. vcrpy, which records and replays, puts its own classes into that
-module; requests are then sent through those.
+vcrpy, which records and replays, puts its own classes into the library's ``http.client``; requests
+are then sent through those.
 """
 
 from __future__ import annotations
 
-import http.client
 import re
 import ssl
-import zlib
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
-from email.message import Message
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any, Final
 from urllib.parse import quote, urlsplit
 
 from pytest_rageval.support.http.address import HEADER_NAME
-from pytest_rageval.support.http.connection import Route, Socket, TransportError, faults
+from pytest_rageval.support.http.connection import Socket, TransportError, faults
 from pytest_rageval.support.http.pool import Pool
-from pytest_rageval.values.dataclass import dataclass
+from pytest_rageval.support.http.reading import Incoming, Reader, named
+from pytest_rageval.support.http.route import Route
 
 _HEADERS: Final = {
     "Accept": "*/*",
@@ -29,52 +28,10 @@ _HEADERS: Final = {
     "User-Agent": "pytest-rageval",
 }
 _WITHOUT_BODY: Final = frozenset({"GET", "HEAD", "DELETE"})
-_PIECE_BYTES: Final = 64 * 1024
-_WBITS: Final = {
-    "gzip": 16 + zlib.MAX_WBITS,
-    "x-gzip": 16 + zlib.MAX_WBITS,
-    "deflate": zlib.MAX_WBITS,
-}
-"""Format of each compression for zlib."""
 _CLOSED: Final = (ConnectionError, ssl.SSLEOFError, ssl.SSLZeroReturnError)
 _LONE_PERCENT: Final = "%(?![0-9A-Fa-f]{2})"
 _NOT_IN_PATH: Final = re.compile(rf"{_LONE_PERCENT}|[^!$-;=@-_a-z|~]")
 _NOT_IN_QUERY: Final = re.compile(rf"{_LONE_PERCENT}|[^!$-;=?-~]")
-
-
-@dataclass(frozen=True, slots=True)
-class Incoming:
-    """A reply as far as its head, with the pieces of its body to come."""
-
-    status: int
-    headers: Message
-    pieces: Iterator[bytes]
-    """Pieces of the body as they are received, compressed as they come."""
-    live: bool = True
-    """Whether the body comes from the network, and was not read before."""
-
-    @property
-    def content_type(self) -> str:
-        """Value of the header; empty: there is none."""
-        return str(self.headers.get("content-type", ""))
-
-    @property
-    def is_delimited(self) -> bool:
-        """Whether HTTP marks the end of the body."""
-        named = ("content-length", "transfer-encoding")
-        return not self.live or any(name in self.headers for name in named)
-
-    def decoded(self) -> Iterator[bytes]:
-        """Return the pieces of the body without compression.
-
-        They raise ``TransportError`` where the body breaks off or cannot be decoded.
-        """
-        pieces = self.pieces
-        codings = ",".join(self.headers.get_all("content-encoding", []))
-        for coding in reversed(codings.split(",")):
-            if wbits := _WBITS.get(coding.strip().lower()):
-                pieces = _inflated(pieces, wbits)
-        return pieces
 
 
 class Client:
@@ -111,11 +68,10 @@ class Client:
         """Close the connections."""
         self._pool.close()
 
-    @contextmanager
     def exchange(
         self, method: str, url: str, headers: Mapping[str, str], content: bytes
-    ) -> Iterator[Incoming]:
-        """Send a request, and yield its reply as far as its head.
+    ) -> Incoming:
+        """Send a request, and return its reply as far as its head.
 
         Raises:
             TransportError: there is no such reply.
@@ -124,25 +80,22 @@ class Client:
         if content or method not in _WITHOUT_BODY:
             own = {**own, "Content-Length": str(len(content))}
         headers = _merged(self._headers, headers, own)
-        if http.client.HTTPConnection.__module__ != "http.client":
-            yield self._recorded(method, url, headers, content)
-            return
-        target = _target(url, absolute=self._route.forwards)
-        message = _message(method, target, headers, content)
+        library = sys.modules.get("http.client")
+        if library is not None and library.HTTPConnection.__module__ != "http.client":
+            return self._recorded(method, url, headers, content)
+        message = _message(method, _target(url, absolute=self._route.forwards), headers, content)
         generation = self._pool.generation
-        sock, reply = self._sent(method, message)
-        whole = False
-        try:
-            yield Incoming(reply.status, reply.headers, _pieces(sock, reply))
-            whole = reply.isclosed() or reply.length == 0
-        finally:
-            reply.close()
-            if whole and not reply.will_close:
+        sock, reader = self._sent(method, message)
+
+        def close() -> None:
+            if reader.is_whole:
                 self._pool.give(sock, generation)
             else:
                 sock.close()
 
-    def _sent(self, method: str, message: bytes) -> tuple[Socket, http.client.HTTPResponse]:
+        return Incoming(reader.status, reader.headers, reader.pieces(), close)
+
+    def _sent(self, method: str, message: bytes) -> tuple[Socket, Reader]:
         sock = self._pool.take()
         if sock is not None:
             try:
@@ -161,7 +114,8 @@ class Client:
         route = self._route
         # Of other addresses than these vcrpy makes a wrong URL.
         target = _target(url, absolute=route.forwards or ":" in route.host)
-        kind: Any = http.client.HTTPSConnection if route.tls else http.client.HTTPConnection
+        library: Any = sys.modules["http.client"]
+        kind = library.HTTPSConnection if route.tls else library.HTTPConnection
         options = {"context": route.tls} if route.tls else {}
         place = route.first_place if route.forwards else (route.host, route.port)
         connection = kind(*place, **options)
@@ -174,62 +128,23 @@ class Client:
             with faults("Read"):
                 connection.request(method, target, body=content, headers=headers)
                 reply = connection.getresponse()
-                return Incoming(reply.status, reply.headers, iter([reply.read()]), live=False)
+                return Incoming(reply.status, named(reply.headers.items()), iter([reply.read()]))
         finally:
             connection.close()
 
 
-def _reply(sock: Socket, method: str, message: bytes) -> http.client.HTTPResponse:
+def _reply(sock: Socket, method: str, message: bytes) -> Reader:
     """Send a message and return its reply as far as its head."""
-    sock.heard = sock.ended = False
-    reply = http.client.HTTPResponse(sock, method=method)
+    sock.heard = False
+    reader = Reader(sock, method)
     try:
         with faults("Write"), suppress(ConnectionError):  # the reply may tell the reason
             sock.sendall(message)
-        with faults("Read"):
-            reply.begin()
-            while 102 <= reply.status < 200:  # such as early hints, before the reply itself
-                reply.headers = None  # type: ignore[assignment]
-                reply.begin()
-            if sock.ended:  # which the library takes for the end of the head
-                raise http.client.IncompleteRead(b"")
-        coding = reply.headers.get("transfer-encoding", "chunked")
-        if coding.lower() != "chunked":
-            raise TransportError(
-                "RemoteProtocolError", f"unknown Transfer-Encoding {coding[:40]!r}"
-            )
+        reader.read_head()
     except BaseException:
-        reply.close()
         sock.close()
         raise
-    return reply
-
-
-def _pieces(sock: Socket, reply: http.client.HTTPResponse) -> Iterator[bytes]:
-    """Yield the pieces of a body as they are received."""
-    with faults("Read"):
-        while reply.length != 0 and (piece := reply.read1(_PIECE_BYTES)):
-            yield piece
-        if reply.length or (reply.chunked and sock.ended):
-            raise http.client.IncompleteRead(b"", reply.length)
-
-
-def _inflated(pieces: Iterator[bytes], wbits: int) -> Iterator[bytes]:
-    inflater, at_start = zlib.decompressobj(wbits), True
-    for piece in pieces:
-        while piece:
-            try:
-                # In bounded parts, of which the caller takes no more than it wants.
-                yield inflater.decompress(piece, _PIECE_BYTES)
-            except zlib.error as error:
-                if not at_start or wbits != zlib.MAX_WBITS:
-                    raise TransportError("DecodingError", str(error)) from error
-                inflater = zlib.decompressobj(-zlib.MAX_WBITS)  # some servers leave out the header
-                at_start = False
-                continue
-            at_start = False
-            piece = inflater.unconsumed_tail
-    yield inflater.flush()
+    return reader
 
 
 def _merged(*parts: Mapping[str, str]) -> dict[str, str]:

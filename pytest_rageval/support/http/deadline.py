@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from typing import Self
 
 from pytest_rageval.support.slots import waiting
 
@@ -34,6 +34,13 @@ class Deadline:
         self.sent_at = time.time()
         """Time at which the request was sent, in seconds since 1970."""
 
+    def __enter__(self) -> Self:
+        _current.deadline = self
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        _current.deadline = None
+
     @property
     def passed(self) -> bool:
         """Whether the time is up."""
@@ -57,15 +64,9 @@ class Deadline:
         self._ended = now
 
 
-@contextmanager
-def within(seconds: float, clock: Callable[[], float] = time.monotonic) -> Iterator[Deadline]:
-    """Limit all exchanges of this thread."""
-    deadline = Deadline(seconds, clock)
-    _current.deadline = deadline
-    try:
-        yield deadline
-    finally:
-        _current.deadline = None
+def within(seconds: float, clock: Callable[[], float] = time.monotonic) -> Deadline:
+    """Return a limit for all exchanges of this thread."""
+    return Deadline(seconds, clock)
 
 
 def current() -> Deadline | None:
@@ -89,22 +90,26 @@ def time_left(limit_s: float | None) -> float | None:
     return limit_s
 
 
-@contextmanager
-def wait(limit_s: float | None) -> Iterator[float | None]:
-    """Release the turn to compute for one wait, and yield the limit of the wait.
+class wait(waiting):
+    """Release of the turn for one wait, whose limit it gives.
+
+    Args:
+        limit_s: longest wait in seconds; None: only the deadline limits it.
 
     Raises:
         TimeoutError: the time is up.
     """
-    limit = time_left(limit_s)
-    waited_until = 0.0
-    try:
-        with waiting():
-            try:
-                yield limit
-            finally:
-                waited_until = time.monotonic()
-    finally:
-        deadline = current()
-        if deadline is not None:
+
+    def __init__(self, limit_s: float | None) -> None:
+        self._limit_s = limit_s
+
+    def __enter__(self) -> float | None:
+        limit = time_left(self._limit_s)
+        super().__enter__()
+        return limit
+
+    def __exit__(self, *error: object) -> None:
+        waited_until = time.monotonic()
+        super().__exit__(*error)
+        if (deadline := current()) is not None:
             deadline.at_s += time.monotonic() - waited_until

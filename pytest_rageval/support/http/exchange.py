@@ -5,17 +5,18 @@ from __future__ import annotations
 import socket
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from email.message import Message
 from functools import partial
 from typing import Any, Final
 from urllib.parse import urljoin
 
 from pytest_rageval.support.http.address import Address, blot_out, without_secrets
-from pytest_rageval.support.http.client import Client, Incoming
-from pytest_rageval.support.http.connection import TransportError, basic_auth, find_route
+from pytest_rageval.support.http.client import Client
+from pytest_rageval.support.http.connection import TransportError
 from pytest_rageval.support.http.deadline import current
+from pytest_rageval.support.http.reading import Incoming
 from pytest_rageval.support.http.reason import reply_reason
 from pytest_rageval.support.http.retry import is_retryable, parse_http_date, retry_after_seconds
+from pytest_rageval.support.http.route import basic_auth, find_route
 from pytest_rageval.support.text import clean
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import EndpointError, TargetErrorKind
@@ -153,26 +154,29 @@ def send(http: Client, request: Request) -> Reply:
     head: Incoming | None = None
     fault: TransportError | None = None
     try:
-        with http.exchange(
+        head = http.exchange(
             request.method, request.address.url, request.headers or {}, request.content
-        ) as head:
-            is_success = 200 <= head.status < 300
-            if is_success:
-                limit = MAX_BODY_BYTES if request.max_bytes is None else request.max_bytes
-                announced = head.headers.get("content-length", "")
-                too_large = announced.isdecimal() and int(announced) > limit
-            on_piece = request.on_piece if is_success and head.live else None
-            if not too_large:
-                for piece in head.decoded():  # a compressed body may still exceed the limit
-                    body += piece
-                    if too_large := len(body) > limit:
-                        break
-                    if on_piece is not None and on_piece(head.content_type, piece):
-                        break
+        )
+        is_success = 200 <= head.status < 300
+        if is_success:
+            limit = MAX_BODY_BYTES if request.max_bytes is None else request.max_bytes
+            announced = head.headers.get("content-length", "")
+            too_large = announced.isdecimal() and int(announced) > limit
+        on_piece = request.on_piece if is_success and head.close is not None else None
+        if not too_large:
+            for piece in head.decoded():  # a compressed body may still exceed the limit
+                body += piece
+                if too_large := len(body) > limit:
+                    break
+                if on_piece is not None and on_piece(head.content_type, piece):
+                    break
     except TransportError as error:
         fault = error
         if (deadline := current()) is not None:
             deadline.received()
+    finally:
+        if head is not None and head.close is not None:
+            head.close()
     if head is None:
         return Reply(fault=fault)
     location = head.headers.get("location") if head.status in _REDIRECTS else None
@@ -273,7 +277,7 @@ def _joined(url: str, location: str) -> str:
         return location
 
 
-def _retry_after(headers: Message) -> float | None:
+def _retry_after(headers: Mapping[str, str]) -> float | None:
     # By the server's clock if it sends a date: ours may differ by minutes.
     if (pause := headers.get("retry-after")) is None:
         return None

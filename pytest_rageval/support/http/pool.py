@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 import threading
 import time
 from collections import deque
@@ -68,11 +67,4 @@ class Pool:
 
 def _is_silent(sock: Socket) -> bool:
     """Return whether nothing can be read: neither the end nor a reply that nobody asked for."""
-    try:
-        sock.settimeout(0)
-        socket.socket.recv(sock, 1, socket.MSG_PEEK)
-    except BlockingIOError:
-        return True
-    except OSError:
-        pass
-    return False
+    return not sock.is_ready(0)

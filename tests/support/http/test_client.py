@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import gzip
 import select
 import socket
 import threading
-import zlib
-from collections.abc import Callable
 from contextlib import contextmanager
 from typing import Any
 
@@ -16,27 +13,10 @@ import pytest
 from pytest_rageval.support.http import pool
 from pytest_rageval.support.http.address import join_url
 from pytest_rageval.support.http.connection import Socket
-from pytest_rageval.support.http.exchange import Reply, Request, open_client, send
+from pytest_rageval.support.http.exchange import Request, open_client, send
 from tests.build.targets import Received, fake_target, http_reply, read_request, reset
 
-Served = Callable[[socket.socket], None]
 BODY = b'{"answer": "Monthly."}'
-
-
-def got(reply: bytes | Served, **options: Any) -> Reply:
-    with fake_target(reply) as target:
-        address = join_url(target.url, "/ask")
-        with open_client(address, headers={}) as http:
-            return send(http, Request(address=address, content=b"{}", **options))
-
-
-def head(*lines: str) -> bytes:
-    return "\r\n".join(["HTTP/1.1 200 OK", *lines, "", ""]).encode()
-
-
-def chunked(*pieces: bytes, end: bytes = b"0\r\n\r\n") -> bytes:
-    body = b"".join(b"%x\r\n%s\r\n" % (len(piece), piece) for piece in pieces)
-    return head("Transfer-Encoding: chunked") + body + end
 
 
 # --- what is sent --------------------------------------------------------------------------
@@ -84,88 +64,6 @@ def test_a_header_that_would_change_the_request_is_not_sent(value: str) -> None:
     assert reply.fault.name == "LocalProtocolError"
     assert value not in str(reply.fault)
     assert target.received == []
-
-
-# --- how replies are read ------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("reply", "delimited"),
-    [
-        (http_reply(BODY), True),
-        (chunked(BODY[:5], BODY[5:]), True),
-        (chunked(BODY, end=b"0\r\nX-Trailer: 1\r\n\r\n"), True),
-        (head("Connection: close") + BODY, False),
-        (b"HTTP/1.0 200 OK\r\n\r\n" + BODY, False),
-        (b"HTTP/1.1 100 Continue\r\n\r\n" + http_reply(BODY), True),
-        (b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n" + http_reply(BODY), True),
-        (http_reply(gzip.compress(BODY), content_encoding="gzip"), True),
-        (http_reply(zlib.compress(BODY), content_encoding="deflate"), True),
-        (http_reply(zlib.compress(BODY, wbits=-15), content_encoding="Deflate"), True),
-        (http_reply(gzip.compress(zlib.compress(BODY)), content_encoding="deflate, gzip"), True),
-        (http_reply(BODY, content_encoding="identity"), True),
-    ],
-)
-def test_a_whole_body_is_read_in_every_form(reply: bytes, delimited: bool) -> None:
-    found = got(reply)
-    assert (found.status, found.body, found.fault) == (200, BODY, None)
-    assert found.delimited == delimited
-
-
-@pytest.mark.parametrize(
-    "reply",
-    [
-        b"",
-        b"HTTP/1.1 200",
-        b"HTTP/1.1 200 OK\r\nContent-Type: te",
-        b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n",
-        b"SSH-2.0-OpenSSH_9.6\r\n",
-        http_reply(BODY, length=500),
-        head("Transfer-Encoding: chunked") + b"zz\r\n",
-        chunked(BODY, end=b""),
-        chunked(BODY, end=b"0"),
-        head("Transfer-Encoding: gzip") + BODY,
-    ],
-)
-def test_a_reply_that_is_not_complete_http_is_a_fault(reply: bytes) -> None:
-    found = got(reply)
-    assert found.fault is not None
-    assert found.fault.name == "RemoteProtocolError"
-
-
-@pytest.mark.parametrize("lines", [["X-Long: " + "x" * 70_000], [f"X-{n}: 1" for n in range(200)]])
-def test_a_head_that_is_too_large_is_a_fault_of_its_own(lines: list[str]) -> None:
-    found = got(head(*lines))
-    assert found.fault is not None
-    assert found.fault.name == "HeadTooLarge"
-
-
-def test_a_compressed_body_is_unpacked_no_further_than_its_limit() -> None:
-    bomb = gzip.compress(gzip.compress(b" " * 2**26))
-    found = got(http_reply(bomb, content_encoding="gzip, gzip"), max_bytes=1000)
-    assert found.too_large
-    assert found.body == b" " * 1000
-
-
-def test_pieces_are_handed_on_as_they_are_received() -> None:
-    seen: list[bytes] = []
-    step = threading.Semaphore(0)
-
-    def reply(connection: socket.socket) -> None:
-        connection.sendall(head("Transfer-Encoding: chunked", "Content-Type: text/plain"))
-        for piece in (b"one", b"two", b"three"):
-            connection.sendall(b"%x\r\n%s\r\n" % (len(piece), piece))
-            step.acquire(timeout=5)  # until the piece was handed on
-        connection.sendall(b"0\r\n\r\n")
-
-    def on_piece(kind: str, piece: bytes) -> bool:
-        assert kind == "text/plain"
-        seen.append(piece)
-        step.release()
-        return False
-
-    assert got(reply, on_piece=on_piece).body == b"onetwothree"
-    assert seen == [b"one", b"two", b"three"]
 
 
 # --- connections ---------------------------------------------------------------------------
@@ -249,7 +147,7 @@ def test_a_request_on_a_new_connection_is_sent_once() -> None:
 
 def test_a_connection_with_an_unread_rest_is_not_used_again() -> None:
     def reply(connection: socket.socket) -> None:
-        connection.sendall(head("Content-Length: 500000") + b" " * 500000)
+        connection.sendall(http_reply(b" " * 500000).replace(b"Connection: close\r\n", b""))
         read_request(connection)
 
     with fake_target(reply, http_reply(BODY)) as target:

@@ -1,0 +1,227 @@
+"""Ways to a server: finding and opening a connection, also through a proxy or with TLS."""
+
+from __future__ import annotations
+
+import base64
+import ipaddress
+import os
+import socket
+import ssl
+import threading
+import time
+from queue import Empty, SimpleQueue
+from typing import Any
+from urllib.parse import SplitResult, unquote, urlsplit
+
+from pytest_rageval.support.http.connection import (
+    Socket,
+    TlsSocket,
+    TransportError,
+    faults,
+)
+from pytest_rageval.support.http.deadline import wait
+from pytest_rageval.support.http.reading import Reader
+from pytest_rageval.values.dataclass import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Route:
+    """Way to a server."""
+
+    host: str
+    port: int
+    tls: ssl.SSLContext | None
+    """None: HTTP without TLS."""
+    proxy: SplitResult | None = None
+    connect_s: float | None = None
+    """Limit of finding the address, of connecting and of the handshake each; None: no own limit."""
+    read_s: float | None = None
+    """Limit of one wait for the server; None: no own limit."""
+
+    @property
+    def authority(self) -> str:
+        """Host and port as in a URL."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.port == (443 if self.tls else 80) else f"{host}:{self.port}"
+
+    @property
+    def proxy_authorization(self) -> str:
+        """Value of the header for the proxy; empty: there is none."""
+        if self.proxy is None or self.proxy.username is None:
+            return ""
+        return basic_auth(unquote(self.proxy.username), unquote(self.proxy.password or ""))
+
+    @property
+    def forwards(self) -> bool:
+        """Whether a proxy receives the requests themselves."""
+        return self.proxy is not None and self.tls is None
+
+    @property
+    def first_place(self) -> tuple[str, int]:
+        """Host and port to connect to: those of the proxy, if there is one."""
+        if self.proxy is None:
+            return self.host, self.port
+        return self.proxy.hostname or "", self.proxy.port or 80
+
+    def connect(self) -> Socket:
+        """Open a connection.
+
+        Raises:
+            TransportError: it cannot be opened within the limits.
+        """
+        proxy = self.proxy
+        if proxy is not None and (proxy.scheme != "http" or not proxy.hostname):
+            shown = f"{proxy.scheme}://{proxy.netloc.rpartition('@')[2]}"
+            raise TransportError("ProxyError", f"the proxy {shown}: expected an http:// address")
+        with faults("Connect"):
+            sock = self._connected(*self.first_place)
+            try:
+                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                sock.note_arrivals()
+                sock.limit_s = self.connect_s
+                if self.tls is not None:
+                    sock = self._secured(sock, self.tls)
+                sock.limit_s = self.read_s
+            except BaseException:
+                sock.close()
+                raise
+        return sock
+
+    def _connected(self, host: str, port: int) -> Socket:
+        # Only failed addresses use up the limit: this thread may wait long until it computes again.
+        left = self.connect_s
+        failure = OSError(f"no address for {host}")
+        for family, address in _addresses(host, port, self.connect_s):
+            sock = Socket(family, socket.SOCK_STREAM)
+            try:
+                with wait(left) as limit:
+                    sock.settimeout(limit)
+                    began = time.monotonic()
+                    try:
+                        sock.connect(address)
+                        sock.settimeout(0)
+                        return sock
+                    except OSError as error:
+                        failure = error
+                        left = left and left - (time.monotonic() - began)
+            except BaseException:
+                sock.close()
+                raise
+            sock.close()
+        raise failure
+
+    def _secured(self, sock: Socket, tls: ssl.SSLContext) -> Socket:
+        if self.proxy is not None:
+            self._tunnel(sock)
+        with wait(self.connect_s) as limit:
+            sock.settimeout(limit)
+            secured = tls.wrap_socket(sock, server_hostname=self.host)
+            secured.settimeout(0)
+        assert isinstance(secured, Socket)  # by the class that the context names
+        return secured
+
+    def _tunnel(self, sock: Socket) -> None:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        lines = [f"CONNECT {host}:{self.port} HTTP/1.1", f"Host: {host}:{self.port}"]
+        if self.proxy_authorization:
+            lines.append(f"Proxy-Authorization: {self.proxy_authorization}")
+        sock.sendall("\r\n".join([*lines, "", ""]).encode("ascii"))
+        reply = Reader(sock, "CONNECT")
+        reply.read_head()
+        if not 200 <= reply.status < 300:
+            raise TransportError("ProxyError", f"{reply.status} {reply.reason}")
+
+
+def _addresses(host: str, port: int, limit_s: float | None) -> list[tuple[int, Any]]:
+    """Return the family and the address of each place that a name stands for.
+
+    Raises:
+        OSError: there is none, or (``TimeoutError``) it was not found in time.
+    """
+    try:
+        numeric = ipaddress.ip_address(host)
+    except ValueError:
+        return _look_up(host, port, limit_s)
+    return [(socket.AF_INET if numeric.version == 4 else socket.AF_INET6, (host, port))]
+
+
+def _look_up(host: str, port: int, limit_s: float | None) -> list[tuple[int, Any]]:
+    # On a separate thread, since the time of a resolver cannot be limited.
+    def look_up() -> None:
+        try:
+            found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+            answers.put(list(dict.fromkeys((entry[0], entry[4]) for entry in found)))
+        except (OSError, UnicodeError) as error:
+            answers.put(error)
+
+    answers: SimpleQueue[list[tuple[int, Any]] | Exception] = SimpleQueue()
+    with wait(limit_s) as limit:
+        threading.Thread(target=look_up, name="rageval-resolve", daemon=True).start()
+        try:
+            answer = answers.get(timeout=limit)
+        except Empty:
+            raise TimeoutError(f"no address for {host} in time") from None
+    if isinstance(answer, Exception):
+        raise answer
+    return answer
+
+
+def find_route(url: str, *, by_proxy: bool, connect_s: float | None, read_s: float | None) -> Route:
+    """Return the way to the server of a URL.
+
+    Args:
+        url: http or https URL.
+        by_proxy: whether the proxies of the environment are used.
+        connect_s: limit of each step of connecting.
+        read_s: limit of one wait for the server.
+
+    Raises:
+        TransportError: the URL cannot be used.
+    """
+    try:
+        parts = urlsplit(url)
+        host, port = (parts.hostname or "").encode("idna").decode("ascii"), parts.port
+    except ValueError as error:
+        raise TransportError("InvalidURL", str(error)) from error
+    if parts.scheme not in {"http", "https"} or not host:
+        raise TransportError("UnsupportedProtocol", "the URL has no http:// or https:// and host")
+    return Route(
+        host=host,
+        port=port or (443 if parts.scheme == "https" else 80),
+        tls=_tls_context() if parts.scheme == "https" else None,
+        proxy=_proxy(parts.scheme, parts.netloc.rpartition("@")[2]) if by_proxy else None,
+        connect_s=connect_s,
+        read_s=read_s,
+    )
+
+
+def _proxy(scheme: str, authority: str) -> SplitResult | None:
+    from urllib.request import getproxies, proxy_bypass
+
+    proxies = getproxies()
+    found = proxies.get(scheme) or proxies.get("all")
+    if not found or proxy_bypass(authority):
+        return None
+    try:
+        parts = urlsplit(found if "://" in found else f"http://{found}")
+        return parts if parts.port != 0 else urlsplit("")
+    except ValueError:
+        return urlsplit("")  # which `connect` refuses
+
+
+def _tls_context() -> ssl.SSLContext:
+    """Return a context with the certificates of the environment, or else those of certifi."""
+    file, folder = os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")
+    if not file and not folder:
+        import certifi
+
+        file = certifi.where()
+    context = ssl.create_default_context(cafile=file or None, capath=None if file else folder)
+    context.set_alpn_protocols(["http/1.1"])
+    context.sslsocket_class = TlsSocket
+    return context
+
+
+def basic_auth(user: str, password: str) -> str:
+    """Return the value of a header for HTTP basic authentication."""
+    return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode("ascii")

@@ -1,0 +1,171 @@
+"""Replies of every form: heads, bodies, and what is not complete HTTP."""
+
+from __future__ import annotations
+
+import gzip
+import socket
+import threading
+import zlib
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from pytest_rageval.support.http.address import join_url
+from pytest_rageval.support.http.exchange import Reply, Request, open_client, send
+from pytest_rageval.support.http.reading import named
+from tests.build.targets import fake_target, http_reply, read_request
+
+Served = Callable[[socket.socket], None]
+BODY = b'{"answer": "Monthly."}'
+
+
+def got(reply: bytes | Served, **options: Any) -> Reply:
+    with fake_target(reply) as target:
+        address = join_url(target.url, "/ask")
+        with open_client(address, headers={}) as http:
+            return send(http, Request(address=address, content=b"{}", **options))
+
+
+def head(*lines: str) -> bytes:
+    return "\r\n".join(["HTTP/1.1 200 OK", *lines, "", ""]).encode()
+
+
+def chunked(*pieces: bytes, end: bytes = b"0\r\n\r\n") -> bytes:
+    body = b"".join(b"%x\r\n%s\r\n" % (len(piece), piece) for piece in pieces)
+    return head("Transfer-Encoding: chunked") + body + end
+
+
+@pytest.mark.parametrize(
+    ("reply", "delimited"),
+    [
+        (http_reply(BODY), True),
+        (chunked(BODY[:5], BODY[5:]), True),
+        (chunked(BODY, end=b"0\r\nX-Trailer: 1\r\n\r\n"), True),
+        (head("Connection: close") + BODY, False),
+        (b"HTTP/1.0 200 OK\r\n\r\n" + BODY, False),
+        (b"HTTP/1.1 100 Continue\r\n\r\n" + http_reply(BODY), True),
+        (b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n" + http_reply(BODY), True),
+        (http_reply(gzip.compress(BODY), content_encoding="gzip"), True),
+        (http_reply(zlib.compress(BODY), content_encoding="deflate"), True),
+        (http_reply(zlib.compress(BODY, wbits=-15), content_encoding="Deflate"), True),
+        (http_reply(gzip.compress(zlib.compress(BODY)), content_encoding="deflate, gzip"), True),
+        (http_reply(BODY, content_encoding="identity"), True),
+    ],
+)
+def test_a_whole_body_is_read_in_every_form(reply: bytes, delimited: bool) -> None:
+    found = got(reply)
+    assert (found.status, found.body, found.fault) == (200, BODY, None)
+    assert found.delimited == delimited
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        b"",
+        b"HTTP/1.1 200",
+        b"HTTP/1.1 200 OK\r\nContent-Type: te",
+        b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n",
+        b"SSH-2.0-OpenSSH_9.6\r\n",
+        http_reply(BODY, length=500),
+        head("Transfer-Encoding: chunked") + b"zz\r\n",
+        chunked(BODY, end=b""),
+        chunked(BODY, end=b"0"),
+        head("Transfer-Encoding: gzip") + BODY,
+    ],
+)
+def test_a_reply_that_is_not_complete_http_is_a_fault(reply: bytes) -> None:
+    found = got(reply)
+    assert found.fault is not None
+    assert found.fault.name == "RemoteProtocolError"
+
+
+@pytest.mark.parametrize("lines", [["X-Long: " + "x" * 70_000], [f"X-{n}: 1" for n in range(200)]])
+def test_a_head_that_is_too_large_is_a_fault_of_its_own(lines: list[str]) -> None:
+    found = got(head(*lines))
+    assert found.fault is not None
+    assert found.fault.name == "HeadTooLarge"
+
+
+def test_a_compressed_body_is_unpacked_no_further_than_its_limit() -> None:
+    bomb = gzip.compress(gzip.compress(b" " * 2**26))
+    found = got(http_reply(bomb, content_encoding="gzip, gzip"), max_bytes=1000)
+    assert found.too_large
+    assert found.body == b" " * 1000
+
+
+def test_pieces_are_handed_on_as_they_are_received() -> None:
+    seen: list[bytes] = []
+    step = threading.Semaphore(0)
+
+    def reply(connection: socket.socket) -> None:
+        connection.sendall(head("Transfer-Encoding: chunked", "Content-Type: text/plain"))
+        for piece in (b"one", b"two", b"three"):
+            connection.sendall(b"%x\r\n%s\r\n" % (len(piece), piece))
+            step.acquire(timeout=5)  # until the piece was handed on
+        connection.sendall(b"0\r\n\r\n")
+
+    def on_piece(kind: str, piece: bytes) -> bool:
+        assert kind == "text/plain"
+        seen.append(piece)
+        step.release()
+        return False
+
+    assert got(reply, on_piece=on_piece).body == b"onetwothree"
+    assert seen == [b"one", b"two", b"three"]
+
+
+def test_a_server_of_another_protocol_is_a_fault_before_it_ends() -> None:
+    over = threading.Event()
+
+    def greet(connection: socket.socket) -> None:
+        connection.sendall(b"SSH-2.0-OpenSSH_9.6\r\n")
+        over.wait(5)
+
+    found = got(greet)
+    over.set()
+    assert found.fault is not None
+    assert "begins with b'SSH-2.0" in str(found.fault)
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_lines_of_a_head_may_be_folded_and_end_as_they_like(end: str) -> None:
+    lines = ["HTTP/1.1 302 Found", "Location: /a", "\t?b=c", "odd", "Content-Length: 2", "", ""]
+    found = got(end.join(lines).encode() + b"{}")
+    assert (found.status, found.body, found.fault) == (302, b"{}", None)
+    assert (found.location or "").endswith("/a?b=c")
+
+
+def test_the_first_header_of_a_name_counts_and_every_encoding() -> None:
+    found = named([("A ", " 1 "), ("a", "2"), ("Content-Encoding", "x"), ("content-encoding", "y")])
+    assert found == {"a": "1", "content-encoding": "x,y"}
+
+
+@pytest.mark.parametrize(
+    ("first", "stays"),
+    [
+        (http_reply(BODY), False),
+        (head(f"Content-Length: {len(BODY)}") + BODY, True),
+        (head("Content-Length: 0"), True),
+        (b"HTTP/1.1 204 No Content\r\n\r\n", True),
+        (chunked(BODY, end=b"0\r\nX-Trailer: 1\r\n\r\n"), True),
+        (head(f"Content-Length: {len(BODY)}") + BODY + b"more", False),
+        (b"HTTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n", False),
+        (b"HTTP/1.0 200 OK\r\nConnection: Keep-Alive\r\nContent-Length: 0\r\n\r\n", True),
+    ],
+)
+def test_a_connection_is_kept_where_its_reply_ends_and_says_nothing_else(
+    first: bytes, stays: bool
+) -> None:
+    def twice(connection: socket.socket) -> None:
+        connection.sendall(first)
+        if stays:
+            read_request(connection)
+            connection.sendall(http_reply(b"same"))
+
+    with fake_target(twice, http_reply(b"other")) as target:
+        address = join_url(target.url, "/ask")
+        with open_client(address, headers={}) as http:
+            for _ in range(2):
+                found = send(http, Request(address=address, content=b"{}"))
+    assert found.body == (b"same" if stays else b"other")
