@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import asdict, field
+from dataclasses import field
 from typing import Any, Final
 
 from pytest_rageval.judges.spot_check import repeated_rubrics, spot_check_fields
@@ -20,7 +20,7 @@ from pytest_rageval.support.http.address import blot_out_known
 from pytest_rageval.support.slots import Slots, waiting
 from pytest_rageval.support.text import clean
 from pytest_rageval.values.case import Case
-from pytest_rageval.values.dataclass import dataclass
+from pytest_rageval.values.dataclass import dataclass, field_values
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.record import CaseVerdicts
 from pytest_rageval.values.verdict import (
@@ -341,7 +341,7 @@ def _scored(judgement: Judgement | None, rubric: str) -> dict[str, Any] | None:
         return found | {
             "supported_claims": [claim.text for claim in verdict.claims if claim.supported],
             "unsupported_claims": [claim.text for claim in verdict.claims if not claim.supported],
-            "claims": [asdict(claim) for claim in verdict.claims],
+            "claims": [field_values(claim) for claim in verdict.claims],
         }
     facts = verdict.key_facts_found
     return found | {

@@ -5,8 +5,7 @@ from __future__ import annotations
 import sqlite3
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -118,20 +117,13 @@ class Place:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / ".gitignore").write_text(_GITIGNORE, encoding="utf-8")
 
-    @contextmanager
-    def named_errors(self, if_broken: str) -> Iterator[None]:
-        """Raise errors of the block as an error that names the database.
+    def named_errors(self, if_broken: str) -> NamedErrors:
+        """Return a context that raises errors of its block as one that names the database.
 
         Raises:
             StorageError: the block raised an error of the database.
         """
-        try:
-            yield
-        except Exception as error:
-            if driver_error(error) is None:
-                raise
-            advice = f"; {if_broken}" if is_broken(error) else ""
-            raise StorageError(f"{self.shown}: {self.reason(error)}{advice}") from error
+        return NamedErrors(self, if_broken)
 
     def reason(self, error: BaseException | None) -> str:
         """Return the first line of a driver's message, without the passwords of the URL."""
@@ -144,6 +136,23 @@ class Place:
             if "password" in name:
                 hidden += [value] if isinstance(value, str) else value
         return blot_out(lines[0], hidden)
+
+
+@dataclass(frozen=True, slots=True)
+class NamedErrors:
+    """Context of ``Place.named_errors``; usable again, and by several threads at once."""
+
+    place: Place
+    if_broken: str
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, Exception) and driver_error(error) is not None:
+            advice = f"; {self.if_broken}" if is_broken(error) else ""
+            message = f"{self.place.shown}: {self.place.reason(error)}{advice}"
+            raise StorageError(message) from error
 
 
 def parse_place(url_or_path: str | Path, *, what: str, examples: str) -> Place:

@@ -87,6 +87,19 @@ def _compiled(kind: Any) -> Any:
     return made
 
 
+def field_values(value: Any) -> dict[str, Any]:
+    """Return the fields of a flat value; ``asdict`` would copy each of them deeply."""
+    kind: Any = type(value)
+    names, read = _fields(kind)
+    return dict(zip(names, read(value), strict=True))
+
+
+@cache
+def _fields(cls: Any) -> tuple[list[str], attrgetter[Any]]:
+    names = [one.name for one in dataclasses.fields(cls)]
+    return names, attrgetter(*names)
+
+
 @cache
 def _compared(cls: Any) -> attrgetter[Any]:
     return attrgetter("__class__", *(one.name for one in dataclasses.fields(cls) if one.compare))

@@ -9,8 +9,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -18,8 +17,6 @@ from pytest_rageval.support.sql import Place, driver_error, is_broken, parse_pla
 from pytest_rageval.values.errors import StorageError
 
 if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
-
     from sqlalchemy import Connection, CursorResult
 
 BUSY_S: Final = 30.0
@@ -239,6 +236,9 @@ class Database:
         self.warning: str | None = None
         """One line for the user about data that is not kept; None: no problem."""
         self.writable = True
+        self._named_errors = self._place.named_errors(
+            "delete the file, and what it held is asked again"
+        )
         self._inherited: list[Session] = []
         self._start()
 
@@ -246,7 +246,7 @@ class Database:
         self._pid = os.getpid()
         self._lock = threading.Lock()
         self._session: Session | None = None
-        with self._named_errors():
+        with self._named_errors:
             self._open()
 
     def warn(self, text: str) -> None:
@@ -267,8 +267,8 @@ class Database:
         Raises:
             StorageError: the query failed.
         """
-        with self._named_errors(), self._held() as session:
-            return session.fetch(sql, values)
+        with self._named_errors, self._lock_of_process():
+            return self.check_open().fetch(sql, values)
 
     def change(self, sql: str, *rows: Mapping[str, Any]) -> int:
         """Run a statement that writes, once for each of its values, all of them or none.
@@ -279,8 +279,8 @@ class Database:
         Raises:
             StorageError: it failed.
         """
-        with self._named_errors(), self._held() as session:
-            return session.change(sql, rows)
+        with self._named_errors, self._lock_of_process():
+            return self.check_open().change(sql, rows)
 
     def keep(self, sql: str, *rows: Mapping[str, Any]) -> bool:
         """Run a statement that writes, if the database can be written; return whether it ran.
@@ -313,15 +313,13 @@ class Database:
             raise StorageError(f"{self.shown}: the cache is closed")
         return self._session
 
-    @contextmanager
-    def _held(self) -> Iterator[Session]:
+    def _lock_of_process(self) -> threading.Lock:
         if os.getpid() != self._pid:
             # A child must neither use nor close a connection of its parent: the server would then
             # end the parent's session.
             self._inherited.append(self.check_open())
             self._start()
-        with self._lock:
-            yield self.check_open()
+        return self._lock
 
     # --- opening ---------------------------------------------------------------------------
 
@@ -366,6 +364,3 @@ class Database:
             session.close()
             raise
         return session
-
-    def _named_errors(self) -> AbstractContextManager[None]:
-        return self._place.named_errors("delete the file, and what it held is asked again")

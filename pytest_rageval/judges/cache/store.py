@@ -9,8 +9,8 @@ import os
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from pathlib import Path
@@ -99,7 +99,7 @@ class JudgeCache:
 
     def close(self) -> None:
         """Write what is pending and close the database; a second call does nothing."""
-        with self._held(), suppress(StorageError):
+        with self._lock_of_process(), suppress(StorageError):
             if self._timer is not None:
                 self._timer.cancel()
             self.flush()
@@ -149,7 +149,7 @@ class JudgeCache:
             "document": text,
             "used_at": int(self._clock()),
         }
-        with self._held():
+        with self._lock_of_process():
             self._database.check_open()
             if not self._database.writable:
                 return False
@@ -169,7 +169,7 @@ class JudgeCache:
         Raises:
             StorageError: the file is broken.
         """
-        with self._held():
+        with self._lock_of_process():
             # Sorted, so that two processes lock the rows of PostgreSQL in the same order.
             rows = [self._pending[key] for key in sorted(self._pending)]
             kept = not rows or self._database.keep(sql.PUT, *rows)
@@ -178,17 +178,15 @@ class JudgeCache:
             return kept
 
     def _flush_late(self) -> None:
-        with self._held(), suppress(StorageError):  # raised again by the next verdict
+        with self._lock_of_process(), suppress(StorageError):  # raised again by the next verdict
             self._timer = None
             self.flush()
 
-    @contextmanager
-    def _held(self) -> Iterator[None]:
+    def _lock_of_process(self) -> threading.RLock:
         if os.getpid() != self._pid:
             # A child of a fork: a thread of the parent may hold the lock, and the timer is gone.
             self._begin()
-        with self._lock:
-            yield
+        return self._lock
 
     def get_level(self, endpoint: str, model: str) -> dict[str, Any] | None:
         """Return the form of request that an endpoint and model accept; see ``get``."""
@@ -225,7 +223,7 @@ class JudgeCache:
     # --- maintenance ----------------------------------------------------------------------
 
     def _note_use(self, key: str) -> None:
-        with self._held():
+        with self._lock_of_process():
             self._used.add(key)
             if len(self._used) >= _MAX_USED:
                 # Another process may be writing for a long time; only an age is lost.
@@ -233,7 +231,7 @@ class JudgeCache:
                     self._note_uses()
 
     def _note_uses(self) -> None:
-        with self._held():
+        with self._lock_of_process():
             used, self._used = sorted(self._used), set()
             if used and self._database.writable:
                 now = int(self._clock())
@@ -302,6 +300,7 @@ def _time(seconds: int | None) -> datetime | None:
     return None if seconds is None else datetime.fromtimestamp(seconds, UTC)
 
 
+_ENCODER: Final = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
 _SHA256: Final = re.compile(r"[0-9a-f]{64}")
 _USER_INFO: Final = re.compile(r"//[^/\s]*@")
 
@@ -374,7 +373,7 @@ def encode(value: Any) -> str:
         ValueError: NaN, an infinite number, or not a JSON value.
     """
     try:
-        return json.dumps(value, separators=(",", ":"), allow_nan=False)
+        return _ENCODER.encode(value)
     except TypeError as error:
         raise ValueError(f"got {error}, expected JSON values") from None
 

@@ -190,9 +190,12 @@ class ChatEndpoint:
             attempt = self._attempt(content)
             spent_ms += attempt.duration_ms
             timeouts += attempt.timed_out
-            refused = attempt.status is not None and is_refusal(attempt.status, attempt.body)
-            again = _may_pass(attempt) and not refused and timeouts <= TIMEOUT_RETRIES
-            attempt.retryable = again
+            attempt.retryable = (
+                not attempt.is_success
+                and _may_pass(attempt)
+                and timeouts <= TIMEOUT_RETRIES
+                and not (attempt.status is not None and is_refusal(attempt.status, attempt.body))
+            )
             return attempt
 
         def in_line() -> _Attempt:
@@ -297,6 +300,8 @@ class ChatEndpoint:
         return ""
 
     def _client(self) -> Client:
+        if self._http is not None:
+            return self._http
         from pytest_rageval.support.http.exchange import open_client
 
         with self._opening:

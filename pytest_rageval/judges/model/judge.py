@@ -246,14 +246,14 @@ class OpenAIJudge:
         Returns:
             The outcome, or the form to use instead of the refused one.
         """
-        from pytest_rageval.judges.rubrics.load import repair_messages
-
         first = self._turn(question, question.prompt.messages, tally)
         if isinstance(first, Form) or not isinstance(first.outcome, JudgeFailure):
             return first
         failure = first.outcome
         if first.reply is None or failure.kind not in _REPAIRABLE:
             return first
+        from pytest_rageval.judges.rubrics.load import repair_messages
+
         messages = repair_messages(question.prompt, first.reply.text, failure)
         second = self._turn(question, messages, tally)
         if isinstance(second, Form):

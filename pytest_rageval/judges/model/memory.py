@@ -6,13 +6,14 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from operator import attrgetter
 from typing import Any, Final
 
 from pytest_rageval.judges.cost import Price
 from pytest_rageval.judges.model.endpoint import Answer
 from pytest_rageval.judges.model.wire import LADDER, Form, ModelReply
 from pytest_rageval.support.text import clean
-from pytest_rageval.values.dataclass import dataclass
+from pytest_rageval.values.dataclass import dataclass, field_values
 from pytest_rageval.values.verdict import Claim, Judgement, JudgeUsage, Verdict
 
 _KEPT: Final = (
@@ -25,6 +26,7 @@ _KEPT: Final = (
     "system_fingerprint",
     "repaired",
 )
+_read_kept: Final = attrgetter(*_KEPT)
 
 
 def document_of(judgement: Judgement) -> dict[str, Any]:
@@ -36,15 +38,15 @@ def document_of(judgement: Judgement) -> dict[str, Any]:
     verdict = judgement.verdict or Verdict()
     facts = verdict.key_facts_found
     return {
-        **{name: getattr(judgement, name) for name in _KEPT},
+        **dict(zip(_KEPT, _read_kept(judgement), strict=True)),
         "parameters": dict(judgement.parameters),
         "dropped_parameters": list(judgement.dropped_parameters),
-        "usage": _fields(judgement.usage),
+        "usage": field_values(judgement.usage),
         "verdict": {
-            **_fields(verdict),
+            **field_values(verdict),
             "scores": dict(verdict.scores),
             "not_applicable": dict(verdict.not_applicable),
-            "claims": [_fields(claim) for claim in verdict.claims],
+            "claims": [field_values(claim) for claim in verdict.claims],
             "key_facts_found": None if facts is None else list(facts),
             "coerced": list(verdict.coerced),
         },
@@ -58,11 +60,6 @@ def texts_of(judgement: Judgement) -> Iterator[str]:
     yield verdict.reasoning
     for claim in verdict.claims:
         yield from (claim.text, claim.reason)
-
-
-def _fields(value: JudgeUsage | Verdict | Claim) -> dict[str, Any]:
-    """Return the fields of a flat value; ``asdict`` would copy each of them deeply."""
-    return {name: getattr(value, name) for name in value.__dataclass_fields__}
 
 
 def judgement_of(document: Mapping[str, Any]) -> Judgement | None:

@@ -230,7 +230,12 @@ def _content(value: Any) -> str:
 
 def _string(value: Any) -> str | None:
     """Return a name that is printable and can be stored, without halves of surrogate pairs."""
-    return clean(value, _NAME_CHARS) or None if isinstance(value, str) else None
+    return _name(value) if isinstance(value, str) else None
+
+
+@lru_cache(maxsize=64)  # that of all replies of an endpoint
+def _name(value: str) -> str | None:
+    return clean(value, _NAME_CHARS) or None
 
 
 def _count(value: Any) -> int | None:

@@ -47,7 +47,7 @@ def clean_text(text: str) -> str:
     'one\ntwo three\tfour < |im_end|>'
     """
     # Hidden characters are not printable, and ``isprintable`` is much faster than the pattern.
-    if not text.replace("\n", "").replace("\t", "").isprintable():
+    if not (text.isprintable() or text.replace("\n", "").replace("\t", "").isprintable()):
         text = _HIDDEN.sub("", _LINE_ENDS.sub("\n", text))
     return _CHAT_TOKEN.sub(r"\g<open> \g<rest>", text) if "<" in text or "[" in text else text
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -47,6 +47,8 @@ from pytest_rageval.values.verdict import (
 )
 
 if TYPE_CHECKING:
+    from hashlib import _Hash
+
     from jinja2 import Template
     from jinja2.sandbox import ImmutableSandboxedEnvironment
 
@@ -396,16 +398,13 @@ def render_prompt(
     shown = _fitting(passages, max_chars, sum(len(text) for _, text in rest))
     shape = shape_of(rubric, request)
     variables = tuple(_variables(request, len(shown)).items())
-    system = _render_system(
-        rubric.template, rubric.path, variables, shape.text, level != "json_schema"
-    )
-    messages = (
-        Message(role="system", text=system),
-        Message(role="user", text=_render_data(rest, shown)),
-    )
+    system, digest = _render_system(rubric, variables, shape, level != "json_schema")
+    data = _render_data(rest, shown)
+    digest = digest.copy()
+    digest.update(data.encode())
     return Prompt(
-        messages=messages,
-        sha256=_digest(rubric.version, shape.text, messages),
+        messages=(system, Message(role="user", text=data)),
+        sha256=digest.hexdigest(),
         shape=shape,
         context_chunk_ids=tuple(passage.chunk_id for passage in passages[: len(shown)]),
         truncated_chunk_ids=tuple(passage.chunk_id for passage in passages[len(shown) :]),
@@ -428,39 +427,51 @@ def _shape(rubric: Rubric, n_facts: int, asks_conflict: bool) -> Shape:
 
 @lru_cache(maxsize=256)
 def _render_system(
-    template: str,
-    shown: str,
-    variables: tuple[tuple[str, int], ...],
-    schema_text: str,
-    shows_schema: bool,
-) -> str:
-    """Render the first message, which depends on the shape of a request but on no text of it."""
+    rubric: Rubric, variables: tuple[tuple[str, int], ...], shape: Shape, shows_schema: bool
+) -> tuple[Message, _Hash]:
+    """Render the first message, which depends on the shape of a request but on no text of it.
+
+    Returns:
+        The message, and the hash of a prompt up to the text of the second one.
+    """
     frame = _compiled(_frame()).render(
-        instructions=_instructions(template, dict(variables), shown),
-        shape=describe_shape(json.loads(schema_text)),
-        schema=schema_text if shows_schema else "",
+        instructions=_instructions(rubric.template, dict(variables), rubric.path),
+        shape=describe_shape(json.loads(shape.text)),
+        schema=shape.text if shows_schema else "",
     )
-    return re.sub(r"\n{3,}", "\n\n", frame).strip()
+    text = re.sub(r"\n{3,}", "\n\n", frame).strip()
+    # Parts cannot run together: no text contains the separator.
+    parts = (rubric.version, shape.text, "system", text, "user", "")
+    return Message(role="system", text=text), hashlib.sha256("\x00".join(parts).encode())
 
 
 def _texts_but_passages(rubric: Rubric, request: JudgeRequest) -> list[tuple[str, str]]:
     """Return label and clean text of the fenced parts other than passages, in order."""
-    facts = (f"{n}. {one_line(fact)}" for n, fact in enumerate(request.expected_key_facts, 1))
-    cited = dict.fromkeys(_citation_line(citation) for citation in request.citations)
-    texts = {
-        "question": clean_text(request.question),
-        "key_facts": "\n".join(facts) or None,
-        "expected_answer": (
-            clean_text(request.expected_answer or "") if _has_expected_answer(request) else None
-        ),
-        "answer": clean_text(request.answer),
-        "citations": "\n".join(cited) or None,
-    }
-    return [
-        (name.replace("_", " "), text)
-        for name, text in texts.items()
-        if name in rubric.data and text is not None
-    ]
+    texts = ((name, read(request)) for name, read in _TEXTS.items() if name in rubric.data)
+    return [(name.replace("_", " "), text) for name, text in texts if text is not None]
+
+
+def _key_facts(request: JudgeRequest) -> str | None:
+    facts = [f"{n}. {one_line(fact)}" for n, fact in enumerate(request.expected_key_facts, 1)]
+    return "\n".join(facts) or None
+
+
+def _expected_answer(request: JudgeRequest) -> str | None:
+    return clean_text(request.expected_answer or "") if _has_expected_answer(request) else None
+
+
+def _citations(request: JudgeRequest) -> str | None:
+    return "\n".join(dict.fromkeys(map(_citation_line, request.citations))) or None
+
+
+_TEXTS: Final[Mapping[str, Callable[[JudgeRequest], str | None]]] = {
+    "question": lambda request: clean_text(request.question),
+    "key_facts": _key_facts,
+    "expected_answer": _expected_answer,
+    "answer": lambda request: clean_text(request.answer),
+    "citations": _citations,
+}
+"""Parts of a request that are one text, in the order of the prompt; None: left out."""
 
 
 def _citation_line(citation: Citation) -> str:
@@ -507,12 +518,6 @@ def _render_data(rest: Sequence[tuple[str, str]], passages: Sequence[tuple[str, 
         blocks.append(f"{source}\n{fence(f'passage {number}', text, boundary)}")
     blocks += [fence(label, text, boundary) for label, text in rest]
     return "\n\n".join(blocks)
-
-
-def _digest(version: str, schema_text: str, messages: Sequence[Message]) -> str:
-    parts = [version, schema_text, *(text for m in messages for text in (m.role, m.text))]
-    # Parts cannot run together: no text contains the separator.
-    return hashlib.sha256("\x00".join(parts).encode()).hexdigest()
 
 
 def repair_messages(prompt: Prompt, reply_text: str, failure: JudgeFailure) -> tuple[Message, ...]:

@@ -103,7 +103,8 @@ def _find_object(text: str, schema: Schema, request: JudgeRequest) -> dict[str, 
     if len(text) > _MAX_CHARS:
         raise _ReplyError(f"{len(text)} characters came, expected at most {_MAX_CHARS}")
     # Unfiltered replies of reasoning models start with their reasoning, drafts included.
-    text = _THINKING.sub("", text.removeprefix("\ufeff"), count=1).strip()
+    text = text.removeprefix("\ufeff")
+    text = (_THINKING.sub("", text, count=1) if "<think>" in text else text).strip()
     if not text:
         raise _ReplyError("an empty reply came, expected one JSON object")
     try:
@@ -178,6 +179,11 @@ class _Nothing:
         return "nothing"
 
 
+_NOTHING: Final = _Nothing()
+_AS_IS: Final = frozenset({int, bool, _Nothing})
+"""Types of values that are coerced to nothing else."""
+
+
 def _coerce(value: Any, schema: Schema, at: str, coerced: list[str]) -> Any:
     """Read strings that hold a plain decimal number where the schema asks for a number.
 
@@ -187,18 +193,14 @@ def _coerce(value: Any, schema: Schema, at: str, coerced: list[str]) -> Any:
     """
     kind = schema["type"]
     if kind == "object" and isinstance(value, dict):
-        fields = {
-            name: _coerce(
-                value.get(name, _Nothing()), inner, f"{at}.{name}" if at else name, coerced
-            )
-            for name, inner in schema["properties"].items()
-        }
-        required = schema.get("required", [])
-        return {
-            name: field
-            for name, field in fields.items()
-            if name in required or not _is_spare(field, schema["properties"][name], top=not at)
-        }
+        required, fields = schema.get("required", ()), {}
+        for name, inner in schema["properties"].items():
+            field = value.get(name, _NOTHING)
+            if type(field) not in _AS_IS:
+                field = _coerce(field, inner, f"{at}.{name}" if at else name, coerced)
+            if name in required or not _is_spare(field, inner, top=not at):
+                fields[name] = field
+        return fields
     if kind == "array" and isinstance(value, list):
         return [
             _coerce(item, schema["items"], f"{at}[{n}]", coerced) for n, item in enumerate(value)
@@ -212,7 +214,7 @@ def _coerce(value: Any, schema: Schema, at: str, coerced: list[str]) -> Any:
 
 
 def _is_spare(field: Any, schema: Schema, *, top: bool) -> bool:
-    if field is None or isinstance(field, _Nothing):
+    if field is None or field is _NOTHING:
         return True
     plain = schema["type"] in {"string", "number", "integer"}
     return plain and not (top and is_scale(schema)) and not fits(field, schema)

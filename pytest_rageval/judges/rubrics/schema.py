@@ -133,27 +133,29 @@ def fits(value: object, schema: Schema) -> bool:
     """
     kind = schema["type"]
     if kind == "object":
-        if not isinstance(value, dict) or not value.keys() >= set(schema.get("required", ())):
-            return False
         inner: Mapping[str, Schema] = schema["properties"]
-        others = value.keys() - inner.keys() if "additionalProperties" in schema else ()
-        return not others and all(fits(value[n], s) for n, s in inner.items() if n in value)
+        return (
+            isinstance(value, dict)
+            and all([name in value for name in schema.get("required", ())])
+            and ("additionalProperties" not in schema or value.keys() <= inner.keys())
+            and all([fits(value[name], one) for name, one in inner.items() if name in value])
+        )
     if kind == "array":
-        if not isinstance(value, list) or len(value) < schema.get("minItems", 0):
-            return False
-        return len(value) <= schema.get("maxItems", len(value)) and all(
-            fits(item, schema["items"]) for item in value
+        return (
+            isinstance(value, list)
+            and schema.get("minItems", 0) <= len(value) <= schema.get("maxItems", len(value))
+            and all([fits(item, schema["items"]) for item in value])
         )
     if kind == "boolean":
         return isinstance(value, bool)
     if kind == "string":
         sound = isinstance(value, str)
     else:
-        whole = kind == "number" or is_scale(schema) or isinstance(value, int)
+        whole = kind == "number" or isinstance(value, int) or is_scale(schema)
         sound = whole and number(value) is not None
         low, high = schema.get("minimum", -math.inf), schema.get("maximum", math.inf)
         sound = sound and low <= value <= high
-    return sound and value in schema.get("enum", (value,))
+    return sound and ("enum" not in schema or value in schema["enum"])
 
 
 def validator(schema: Schema) -> Validator:
