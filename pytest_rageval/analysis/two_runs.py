@@ -11,7 +11,6 @@ from pytest_rageval.analysis.compare.metrics import (
     UnpairedChange,
     compare_records,
 )
-from pytest_rageval.analysis.compare.pairs import pair_cases
 from pytest_rageval.analysis.compare.rules import rules_difference
 from pytest_rageval.analysis.compare.settings import (
     Comparability,
@@ -212,8 +211,8 @@ def _comparability(base: StoredRun, new: StoredRun) -> Comparability:
         found = replace(found, invariants=(*found.invariants, rules))
     elif rules is not None:
         found = replace(found, config=(*found.config, rules))
-    pairing = pair_cases(base.records, new.records)
-    if pairing.pairs or pairing.count("k_changed"):
+    asked = {(r.file, r.name, r.case_hash) for r in base.records if r.counted}
+    if any((r.file, r.name, r.case_hash) in asked for r in new.records if r.counted):
         return found
     nothing = no_common_cases(base.config, new.config, n_base=base.n_cases, n_new=new.n_cases)
     return replace(found, invariants=(*found.invariants, nothing))

@@ -7,7 +7,7 @@ allow: heading, snippet, pages, document (docs/metrics.md#matching). Pure.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -308,12 +308,18 @@ def count_rules(record: CaseRecord, counts: Counter[str] | None = None) -> Count
         counts: of other records, to add to; None: begin.
     """
     counts = Counter() if counts is None else counts
+    for rules in rules_of_cut(record):
+        for rule in rules:
+            counts[rule] += 1
+    return counts
+
+
+def rules_of_cut(record: CaseRecord) -> Iterator[tuple[str, ...]]:
+    """Yield the rules that compared each chunk in the cut of a record, as of `count_rules`."""
     for chunk in (record.retrieved_chunks or ())[: record.k]:
         if chunk.matched_by:
-            for rule in chunk.matched_by:
-                counts[rule] += 1
+            yield chunk.matched_by
         elif chunk.matched_golds is None:
-            counts[UNDECIDED] += 1
+            yield (UNDECIDED,)
         elif chunk.matched_golds or chunk.irrelevant:
-            counts["heading"] += 1
-    return counts
+            yield ("heading",)

@@ -87,7 +87,7 @@ def _latency(one: UnpairedChange) -> dict[str, Any]:
 
 
 def _flip(one: CaseFlip) -> dict[str, Any]:
-    fields = asdict(one)
+    fields: dict[str, Any] = to_plain(one)
     return {"file": fields.pop("file"), "id": fields.pop("case_id"), **fields}
 
 

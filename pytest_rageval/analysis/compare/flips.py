@@ -256,7 +256,8 @@ def _flip(
     base: CaseGroup, new: CaseGroup, keys: Collection[str] | None, outcomes: bool
 ) -> CaseFlip | None:
     changes = tuple(_changes(base, new, keys))
-    by_outcome = _outcome_direction(base.outcome, new.outcome) if outcomes else None
+    was, now = base.outcome, new.outcome
+    by_outcome = _outcome_direction(was, now) if outcomes else None
     direction = by_outcome or (changes[0].direction if changes else None)
     if direction is None:
         return None
@@ -269,8 +270,8 @@ def _flip(
         case_id=new.first.name,
         category=new.first.category,
         direction=direction,
-        base_outcome=base.outcome,
-        new_outcome=new.outcome,
+        base_outcome=was,
+        new_outcome=now,
         changes=ordered,
         reason=explain_flip(before, after, metric),
         brief_reason=explain_flip(before, after, metric, named=False),
@@ -278,10 +279,11 @@ def _flip(
 
 
 def _changes(base: CaseGroup, new: CaseGroup, keys: Collection[str] | None) -> Iterator[MetricFlip]:
+    before, after = base.mean_of, new.mean_of
     for key in FLIP_METRICS:
         if keys is not None and key not in keys:
             continue
-        one, other = base.mean(key), new.mean(key)
+        one, other = before(key), after(key)
         if one is None or other is None or abs(other - one) <= TOLERANCE:
             continue
         better = (other > one) == (BUILT_IN.cases[key].direction == "higher")

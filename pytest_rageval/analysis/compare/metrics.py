@@ -259,10 +259,11 @@ def compare_metrics(
     repeated = [repeats for repeats in cases if len(repeats) > 1]
     found: dict[str, MetricChange] = {}
     known: dict[tuple[object, ...], float | None] = {}
-    columns = PairedColumns(pairs)
-    for key, info in settings.registry.cases.items():
-        if settings.keys is not None and key not in settings.keys:
-            continue
+    cases_of, allowed = settings.registry.cases, settings.keys
+    wanted = [key for key in cases_of if allowed is None or key in allowed]
+    columns = PairedColumns(pairs, wanted)
+    for key in wanted:
+        info = cases_of[key]
         values = columns.values(key)
         if not (values.n or values.n_base_only or values.n_new_only):
             continue

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import compress
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from pytest_rageval.analysis.aggregate.case_groups import CaseGroup, CaseOutcome, group_repeats
 from pytest_rageval.analysis.stats.intervals import Scale, Sided
@@ -112,28 +112,37 @@ class PairedColumns:
 
     Args:
         pairs: of one comparison, or of one group in it.
+        keys: metrics to read.
     """
 
-    def __init__(self, pairs: Iterable[CasePair]) -> None:
+    def __init__(self, pairs: Iterable[CasePair], keys: Sequence[str]) -> None:
         kept = list(pairs)
-        self._means = [(pair.base.mean_of, pair.new.mean_of) for pair in kept]
+        self._base = _columns([pair.base for pair in kept], keys)
+        self._new = _columns([pair.new for pair in kept], keys)
         self._clusters = [pair.new.first.cluster for pair in kept]
         self._ids = [pair.new.first.name for pair in kept]
         self._repeated = [len(p.base.records) > 1 or len(p.new.records) > 1 for p in kept]
 
     def values(self, key: str) -> PairedValues:
         """Return one metric, repeats averaged, with counts of one-sided scores."""
-        rows = [(base(key), new(key)) for base, new in self._means]
-        both = [base is not None and new is not None for base, new in rows]
+        base, new = self._base.get(key, ()), self._new.get(key, ())
+        both = [b is not None and n is not None for b, n in zip(base, new, strict=True)]
+        n = sum(both)
         return PairedValues(
-            base=tuple(b for b, n in rows if b is not None and n is not None),
-            new=tuple(n for b, n in rows if b is not None and n is not None),
+            base=tuple(compress(base, both)),
+            new=tuple(compress(new, both)),
             clusters=tuple(compress(self._clusters, both)),
             case_ids=tuple(compress(self._ids, both)),
             repeated=any(compress(self._repeated, both)),
-            n_base_only=sum(b is not None and n is None for b, n in rows),
-            n_new_only=sum(b is None and n is not None for b, n in rows),
+            n_base_only=len(base) - base.count(None) - n,
+            n_new_only=len(new) - new.count(None) - n,
         )
+
+
+def _columns(cases: Sequence[CaseGroup], keys: Sequence[str]) -> dict[str, tuple[Any, ...]]:
+    # All metrics of a case together: looking up each in every case takes several times as long.
+    rows = [tuple(map(case.mean_of, keys)) for case in cases]
+    return dict(zip(keys, zip(*rows, strict=True), strict=False))
 
 
 def difference(

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from pytest_rageval.analysis.compare.settings import ConfigDifference, Invariant
-from pytest_rageval.metrics.deciding import UNDECIDED, count_rules
+from pytest_rageval.metrics.deciding import UNDECIDED, rules_of_cut
 from pytest_rageval.support.text import counted
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import MATCH_RULES
@@ -57,7 +57,7 @@ def _rules_of(record: CaseRecord) -> _Rules:
         return frozenset()
     if "recall_at_k" in record.not_applicable:
         return frozenset({UNDECIDED})
-    return frozenset(count_rules(record))
+    return frozenset().union(*rules_of_cut(record))
 
 
 def _named(sets: Iterable[_Rules]) -> str:

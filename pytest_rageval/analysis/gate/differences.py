@@ -260,10 +260,9 @@ def _paired(
     check: Check, info: MetricInfo, pairs: Sequence[CasePair], confidence: float
 ) -> Difference:
     pairs = [pair for pair in pairs if in_table(pair.new.first, check)]
-    values = PairedColumns(pairs).values(info.key)
+    values = PairedColumns(pairs, (info.key,)).values(info.key)
     lost = sum(
-        pair.base.value(info.key).status == "scored" and pair.new.outcome == "error"
-        for pair in pairs
+        pair.new.outcome == "error" and pair.base.mean_of(info.key) is not None for pair in pairs
     )
     two = difference(values, info, confidence=confidence, sided=2)
     one = difference(values, info, confidence=confidence, sided=1)

@@ -57,8 +57,10 @@ def command(
     from pytest_rageval.report.markdown.comparison import render_comparison_markdown
 
     view = _compare(base, new, ignore_invariants=ignore_invariants)
-    document = comparison_document(view.found, view.checks, view.notes, view.groups)
     text = render_comparison_markdown(view)
+    document = {}
+    if as_json or files["out_dir"] is not None:
+        document = comparison_document(view.found, view.checks, view.notes, view.groups)
     markdown, out_dir = files["markdown"], files["out_dir"]
     wanted = {} if markdown is None else {markdown: text}
     if out_dir is not None:
