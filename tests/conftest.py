@@ -24,7 +24,7 @@ from hypothesis import HealthCheck, settings
 from sqlalchemy.dialects import postgresql, sqlite  # noqa: F401
 
 from pytest_rageval.analysis.aggregate import run as aggregate  # noqa: F401
-from pytest_rageval.engine import labels as judge_notes  # noqa: F401
+from pytest_rageval.engine import judge_notes, labels  # noqa: F401
 from pytest_rageval.judges import opening as judges  # noqa: F401
 from pytest_rageval.judges.cache import store  # noqa: F401
 from pytest_rageval.judges.model import judge as model_judge  # noqa: F401

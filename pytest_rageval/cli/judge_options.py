@@ -111,7 +111,7 @@ class JudgeWatch:
 
     def notes(self, settings: Settings) -> list[str]:
         """Return remarks about the judge for readers of its scores."""
-        from pytest_rageval.engine.labels import judge_notes
+        from pytest_rageval.engine.judge_notes import judge_notes
 
         return judge_notes(self._examples.values(), settings)
 

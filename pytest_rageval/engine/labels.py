@@ -1,11 +1,11 @@
-"""Labels: human scores, read from JSONL, and notes on a judge that was not validated.
+"""Labels: human scores, read from JSONL.
 
 A file gives all of its labels or one error with all of its faults.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Required
 
@@ -18,16 +18,12 @@ from pytest_rageval.analysis.trust.calibration import (
     OWN_LABELS,
     LabelledAnswer,
 )
-from pytest_rageval.analysis.trust.judge import SCALE, validation_of
+from pytest_rageval.analysis.trust.judge import SCALE
 from pytest_rageval.analysis.trust.reliability import HumanLabel, JudgeLabels
-from pytest_rageval.judges.calibrations import calibration_folder, read_calibrations
 from pytest_rageval.metrics.judged import valid_score
 from pytest_rageval.support.json_text import Loc
 from pytest_rageval.support.jsonl import ObjectLine, read_objects, repeated_id
 from pytest_rageval.support.text import did_you_mean, shown_json
-from pytest_rageval.values.errors import StorageError
-from pytest_rageval.values.record import CaseRecord
-from pytest_rageval.values.settings import Settings
 
 _Filled = Annotated[StrictStr, Field(pattern=r"\S"), "a string that is not blank"]
 _FilledOrNone = Annotated[_Filled | None, "a string that is not blank"]
@@ -165,44 +161,3 @@ def load_judge_labels(path: Path, *, display: str | None = None) -> JudgeLabels:
         for number, line in read_objects(path, _SCORE_LINE, rules, display=display)
     )
     return JudgeLabels(labels=labels, display=display)
-
-
-def judge_notes(records: Iterable[CaseRecord], settings: Settings) -> list[str]:
-    """Describe for every judge of a run whether it was compared with people, with the result.
-
-    Args:
-        records: of the run.
-        settings: with the folder of calibrations and the name by which the judge was asked for.
-    """
-    versions: dict[str, dict[str, str]] = {}
-    asked = second = False
-    for record in records:
-        second = second or (record.spot_check or {}).get("level") not in {None, "offline"}
-        for rubric, found in record.judgements.items():
-            # The metrics of a user's rubric are calibrated one by one.
-            for name in (rubric, *found["scores"]) if found.get("scores") else ():
-                versions.setdefault(found["judge"], {})[name] = found["rubric_version"]
-            asked = asked or found.get("level") not in {None, "offline"}
-    notes = [*_validations(versions, settings), *(_alias(settings.judge) if asked else ())]
-    named = settings.judging.spot_check_model
-    return [*notes, *(_alias(named) if second and named is not None else ())]
-
-
-def _validations(versions: dict[str, dict[str, str]], settings: Settings) -> Iterator[str]:
-    if not versions:
-        return
-    try:
-        calibrations = read_calibrations(calibration_folder(settings))
-    except StorageError as error:
-        yield str(error)
-        calibrations = []
-    for judge, rubrics in sorted(versions.items()):
-        yield f"{judge}: {validation_of(judge, calibrations, rubric_versions=rubrics)}"
-
-
-def _alias(model: str) -> Iterator[str]:
-    from pytest_rageval.judges.model.memory import unpinned_alias
-
-    warning = unpinned_alias(model)
-    if warning:
-        yield warning

@@ -18,7 +18,7 @@ from pytest_rageval.engine.finish import (
     finish_run,
     with_page,
 )
-from pytest_rageval.engine.labels import judge_notes
+from pytest_rageval.engine.judge_notes import judge_notes
 from pytest_rageval.engine.own_metrics import own_notes
 from pytest_rageval.engine.parts import (
     missing_shards,

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_rageval.engine.case import Trial, lost_judges, not_attempted
-from pytest_rageval.engine.labels import judge_notes
+from pytest_rageval.engine.judge_notes import judge_notes
 from pytest_rageval.engine.own_metrics import own_notes
 from pytest_rageval.engine.resume import ResumedRun, find_resumed, read_resumed, resume_command
 from pytest_rageval.engine.run_cases import RunCases

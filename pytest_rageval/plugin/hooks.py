@@ -96,13 +96,16 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     if state is None:
         return
     session.config.stash[STATE] = state
-    from pytest_rageval.plugin.session import register
+    from pytest_rageval.support.process import without_gc
 
-    register(session.config, state)
-    if any((file.parent / "documents" / file.name).is_file() for file in state.files):
-        from pytest_rageval.plugin.document_session import register_documents
+    with without_gc():
+        from pytest_rageval.plugin.session import register
 
-        register_documents(session.config, state)
+        register(session.config, state)
+        if any((file.parent / "documents" / file.name).is_file() for file in state.files):
+            from pytest_rageval.plugin.document_session import register_documents
+
+            register_documents(session.config, state)
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:

@@ -53,10 +53,12 @@ def prepare(config: pytest.Config) -> State | None:
     config.stash[_FOUND] = (testpaths, files)
     if not _selected(config, files, testpaths):
         return None
+    from pytest_rageval.support.process import without_gc
     from pytest_rageval.values.errors import ConfigError, StorageError
 
     try:
-        return _prepare(config, rootdir)
+        with without_gc():
+            return _prepare(config, rootdir)
     except (ConfigError, StorageError) as error:
         raise pytest.UsageError(str(error)) from error
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Generator, Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -48,9 +49,11 @@ class Reporting:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_collection(self) -> Generator[None, object, object]:
-        """Pause garbage collection while the number of items grows."""
+        """Pause garbage collection while the number of items grows, and then leave them out."""
         with without_gc():
-            return (yield)
+            result = yield
+            gc.freeze()
+        return result
 
     def pytest_collect_file(
         self, file_path: Path, parent: pytest.Collector

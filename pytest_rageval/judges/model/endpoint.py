@@ -24,7 +24,6 @@ from pytest_rageval.judges.model.wire import error_text
 from pytest_rageval.support.http.address import Address, blot_out, blot_out_of_reply, join_url
 from pytest_rageval.support.http.rate_limit import RateLimiter
 from pytest_rageval.support.http.retry import Pacing
-from pytest_rageval.support.process import leave_out_what_is_loaded
 from pytest_rageval.support.slots import waiting
 from pytest_rageval.support.text import clean
 from pytest_rageval.values.dataclass import dataclass
@@ -306,7 +305,6 @@ class ChatEndpoint:
 
         with self._opening:
             if self._http is None:
-                leave_out_what_is_loaded()
                 limit = self.settings.timeout_s
                 self._http = open_client(
                     self._address,

@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pytest_rageval.engine.labels import judge_notes
+from pytest_rageval.engine.judge_notes import judge_notes
 from pytest_rageval.judges.calibrations import (
     calibration_folder,
     calibration_path,
