@@ -50,8 +50,7 @@ from pytest_rageval.project.settings import no_target, target_kind
 from pytest_rageval.report.markdown.summary import append_step_summary
 from pytest_rageval.runs.index import put_into_index
 from pytest_rageval.runs.list import prune_hint
-from pytest_rageval.runs.record_json import record_from_json
-from pytest_rageval.runs.store import read_line
+from pytest_rageval.runs.store import record_of_line
 from pytest_rageval.support.process import import_whole
 from pytest_rageval.support.text import counted
 from pytest_rageval.values.errors import ConfigError, StorageError
@@ -236,7 +235,7 @@ class Controller:
             self._cores_needed[worker] = details.cores_needed or 0.0
             self.state.cores_needed = max(self._cores_needed.values()) or None
         for line in filter(None, lines.encode().split(b"\n")):
-            self.run.add(report.nodeid, record_from_json(read_line(line)), line)
+            self.run.add(report.nodeid, record_of_line(line), line)
         if details.finished:
             records = self.run.cases.records_of(report.nodeid)
             on_miss_fails = self.state.on_miss_fails

@@ -14,6 +14,7 @@ from pytest_rageval.project.option_values import read_option_value
 from pytest_rageval.project.options import OPTIONS
 from pytest_rageval.project.settings import load_settings
 from pytest_rageval.runs.metrics_document import with_groups
+from pytest_rageval.runs.record_json import record_line
 from pytest_rageval.runs.slim import Slimmer, named_record
 from pytest_rageval.runs.store import (
     RESULTS,
@@ -125,7 +126,7 @@ def _read_one(run: StoredRun, places: Mapping[_Key, int], record: CaseRecord) ->
 
 def _slim_run(run: StoredRun) -> StoredRun:
     slim, places = Slimmer(), dict[_Key, int]()
-    lines = ((place, slim(record)) for place, record in iterate_records(run.folder))
+    lines = iterate_records(run.folder, slim)
     records = _last_of_each(run.folder, [*_placed(lines, places)])
     run = replace(run, scoring=score_settings(run.settings, reported_by(records)))
     stored = partial(_read_one, run, places)
@@ -133,7 +134,7 @@ def _slim_run(run: StoredRun) -> StoredRun:
     def again(record: CaseRecord) -> CaseRecord:
         found = settled(run, record, record.stored_case)
         # Only with its texts can a record be scored again.
-        return found if found.metrics is record.metrics else slim(stored(record))
+        return found if found.metrics is record.metrics else slim(record_line(stored(record)))
 
     return replace(
         run,

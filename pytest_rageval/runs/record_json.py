@@ -234,13 +234,27 @@ def record_from_json(document: Mapping[str, Any]) -> CaseRecord:
             f"schema_version: got {version!r}, expected {SCHEMA_VERSION} "
             "(was it written by another version of pytest-rageval?)"
         )
-    nested = _nested(document)
+    nested = nested_fields(document)
     try:
-        record = msgspec.convert(nested, CaseRecord)
+        return checked_record(nested)
     except msgspec.ValidationError:  # pydantic reads more, and says what it does not
-        record = _read_with_care(nested, document)
+        return _with_checked_scores(_read_with_care(nested, document))
+
+
+def checked_record(nested: Mapping[str, Any]) -> CaseRecord:
+    """Build a record of the fields of its parts, or of parts that were built before.
+
+    Raises:
+        StorageError: a score is outside its scale.
+        msgspec.ValidationError: a field is missing or of a wrong type.
+    """
+    return _with_checked_scores(msgspec.convert(nested, CaseRecord))
+
+
+def _with_checked_scores(record: CaseRecord) -> CaseRecord:
     for key, value in record.metrics.items():
-        _check_score(key, value)
+        if value is not None:
+            _check_score(key, value)
     return record
 
 
@@ -256,7 +270,7 @@ def _read_with_care(nested: Mapping[str, Any], document: Mapping[str, Any]) -> C
         raise StorageError(f"{place}: {first['msg']}") from None
 
 
-def _nested(line: Mapping[str, Any]) -> dict[str, Any]:
+def nested_fields(line: Mapping[str, Any]) -> dict[str, Any]:
     """Move the fields of a line to their places in a record."""
     nested: dict[str, Any] = {name: line[name] for name in _OWN if name in line}
     stored = line.get("case")
@@ -283,10 +297,8 @@ def _place(path: tuple[int | str, ...], line: Mapping[str, Any]) -> tuple[int | 
     return names[str(inner[0])], *inner[1:]
 
 
-def _check_score(key: str, value: float | None) -> None:
+def _check_score(key: str, value: float) -> None:
     """Refuse a value outside the scale of its metric, which would distort every mean."""
-    if value is None:
-        return
     info = BUILT_IN.cases.get(key)
     low, high = info.scale if info else (-inf, None)
     top = inf if high is None else high + _TOLERANCE

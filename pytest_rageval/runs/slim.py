@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypedDict, TypeVar, get_type_hints
 
-from pytest_rageval.metrics.scoring import cites_in_text
+import msgspec
+
+from pytest_rageval.runs.record_json import PARTS, checked_record, nested_fields
+from pytest_rageval.runs.store import record_of_line
 from pytest_rageval.values.case import Case
+from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.record import (
     SCHEMA_VERSION,
     CaseRecord,
@@ -25,77 +28,124 @@ _CHUNK: Final = ("rel_path", "heading_path", "vault", "pages", "text_truncated",
 """Fields of a chunk that figures, rules and the reasons of a comparison depend on; of its text
 only whether there is one."""
 _REPORTED: Final = ("heading_path", "pages", "text_truncated")
-_ABSTENTION: Final = ("abstained", "source")
 _CITES: Final = Evidence(claims=(CheckedClaim(text="", citations=(CitationCheck(),)),))
 """Of an answer that cites in its text; nothing else of evidence is a figure."""
 
 
+class _Abstention(TypedDict, total=False):
+    abstained: bool | None
+    source: str
+
+
+class _Judgement(TypedDict, total=False):
+    error: Any
+    scores: Any
+
+
+class _Claim(TypedDict, total=False):
+    citations: list[Any]
+
+
+class _Evidence(TypedDict, total=False):
+    claims: list[_Claim] | None
+
+
+def _line_decoder() -> msgspec.json.Decoder[dict[str, Any]]:
+    """Return a reader of the fields of a line that are kept, which skips all others."""
+    hints: dict[str, Any] = get_type_hints(CaseRecord)
+    for name, part in (
+        ("case", Case),
+        ("response", AskResponse),
+        ("scores", CaseScores),
+        ("verdicts", CaseVerdicts),
+    ):
+        found = get_type_hints(part)
+        hints |= {line: found[field] for line, field in PARTS[name].items()}
+    for name in ("groundedness", "correctness", "judge_input", "response", "scores", "verdicts"):
+        del hints[name]
+    of_chunk = get_type_hints(RetrievedChunk)
+    optional = ((name, of_chunk[name], getattr(RetrievedChunk, name)) for name in _CHUNK[1:])
+    fields: list[Any] = [("rel_path", str), *optional, ("text", str | None, None)]
+    chunk: Any = msgspec.defstruct("_Chunk", fields)
+    line: dict[str, Any] = {
+        "schema_version": int,
+        **hints,
+        "case": Case | None,
+        "answer": str | None,
+        "retrieved_chunks": tuple[chunk, ...] | None,
+        "not_applicable": msgspec.Raw,
+        "abstention": _Abstention | None,
+        "judgements": dict[str, _Judgement],
+        "evidence": _Evidence | None,
+    }
+    typed: Any = TypedDict("_Line", line, total=False)  # type: ignore[misc]
+    return msgspec.json.Decoder(typed)
+
+
 class Slimmer:
-    """Returns records with their case and all numbers, without texts of replies and verdicts.
+    """Reads records with their case and all numbers, without texts of replies and verdicts.
 
     Parts that many records have in common become one object.
     """
 
     def __init__(self) -> None:
         self._known: dict[Any, Any] = {}
+        self._decode = _line_decoder().decode
 
-    def __call__(self, record: CaseRecord) -> CaseRecord:
-        """Return the slim record."""
-        scores, verdicts = record.scores, record.verdicts
-        slim = CaseVerdicts(
-            abstention=verdicts.abstention and self._same(_part(verdicts.abstention, _ABSTENTION)),
-            judgements=self._judgements(verdicts),
-            spot_check=verdicts.spot_check,
-            evidence=_CITES if cites_in_text(record) else None,
-            cost=self._keyed(verdicts.cost),
-        )
-        metrics, reasons = self._keyed(scores.metrics), self._same(scores.not_applicable)
-        return replace(
-            record,
-            file=self._one(record.file),
-            cluster=self._one(record.cluster),
-            response=record.response and self._response(record.response),
-            latency=self._keyed(record.latency),
-            scores=replace(scores, metrics=metrics, not_applicable=reasons),
-            verdicts=slim,
-        )
+    def __call__(self, line: bytes) -> CaseRecord:
+        """Return the slim record of a line.
 
-    def _response(self, response: AskResponse) -> AskResponse:
-        chunks = response.retrieved_chunks
-        return replace(
-            response,
-            answer="",
-            references=None,
-            searches=None,
-            retrieved_chunks=None if chunks is None else tuple(map(self._chunk, chunks)),
-            models=self._same(response.models),
-        )
+        Raises:
+            StorageError: it holds none.
+        """
+        try:
+            return self._read(line)
+        except (LookupError, TypeError, msgspec.MsgspecError, StorageError):
+            return record_of_line(line)  # with its texts, or it says what is wrong
 
-    def _chunk(self, chunk: RetrievedChunk) -> RetrievedChunk:
-        kept = {name: getattr(chunk, name) for name in _CHUNK}
-        key = (chunk.text is None, *kept.values())
+    def _read(self, line: bytes) -> CaseRecord:
+        fields = self._decode(line)
+        if fields["schema_version"] != SCHEMA_VERSION:
+            raise StorageError("schema_version")
+        fields |= {name: self._one(fields.get(name)) for name in ("file", "cluster")}
+        if (chunks := fields.get("retrieved_chunks")) is not None:
+            fields["retrieved_chunks"] = tuple(map(self._chunk, chunks))
+        nested = nested_fields(fields)
+        if (response := nested["response"]) is not None:
+            response.update(answer="", references=None, searches=None)
+        scores, verdicts = nested["scores"], nested["verdicts"]
+        scores["not_applicable"] = self._reasons(bytes(scores["not_applicable"]))
+        nested["scores"] = CaseScores(**scores)
+        claims = (verdicts.get("evidence") or {}).get("claims") or ()
+        verdicts["evidence"] = _CITES if any(one.get("citations") for one in claims) else None
+        if abstention := verdicts.get("abstention"):
+            verdicts["abstention"] = self._same(abstention)
+        # A second judge is compared with the scores of the first.
+        if verdicts.get("spot_check") is None and (given := verdicts.get("judgements")):
+            errors = {rubric: {"error": one.get("error")} for rubric, one in given.items()}
+            verdicts["judgements"] = self._same(errors)
+        nested["verdicts"] = CaseVerdicts(**verdicts)
+        return checked_record(nested)
+
+    def _chunk(self, chunk: msgspec.Struct) -> RetrievedChunk:
+        *kept, text = msgspec.structs.astuple(chunk)
+        key = (text is None, *kept)
         found: RetrievedChunk | None = self._known.get(key)
         if found is None:
-            text = None if chunk.text is None else ""
-            found = self._known[key] = RetrievedChunk.of({**kept, "text": text})
+            fields = dict(zip(_CHUNK, kept, strict=True))
+            found = RetrievedChunk.of({**fields, "text": None if text is None else ""})
+            self._known[key] = found
         return found
 
-    def _judgements(self, verdicts: CaseVerdicts) -> Mapping[str, Any]:
-        if verdicts.spot_check is not None:  # it is compared with their scores
-            return verdicts.judgements
-        return self._same(
-            {
-                rubric: self._same(_part(one, ("error",))) if isinstance(one, Mapping) else one
-                for rubric, one in verdicts.judgements.items()
-            }
-        )
+    def _reasons(self, text: bytes) -> Mapping[str, str]:
+        found: Mapping[str, str] | None = self._known.get(text)
+        if found is None:
+            found = self._known[text] = msgspec.json.decode(text, type=dict[str, str])
+        return found
 
     def _one(self, value: _T) -> _T:
         found: _T = self._known.setdefault(value, value)
         return found
-
-    def _keyed(self, given: Mapping[str, _T]) -> Mapping[str, _T]:
-        return dict(zip(self._one(tuple(given)), given.values(), strict=True))
 
     def _same(self, given: Mapping[str, _T]) -> Mapping[str, _T]:
         """Return an equal mapping that came before; its values are texts, booleans or such."""

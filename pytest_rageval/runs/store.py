@@ -11,7 +11,7 @@ import os
 import re
 import shutil
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -250,8 +250,23 @@ def read_records(path: Path) -> list[CaseRecord]:
     return [record for _, record in iterate_records(path)]
 
 
-def iterate_records(path: Path) -> Iterator[tuple[int, CaseRecord]]:
+def record_of_line(text: bytes) -> CaseRecord:
+    """Read a record from its line.
+
+    Raises:
+        StorageError: the line holds none.
+    """
+    return record_from_json(read_line(text))
+
+
+def iterate_records(
+    path: Path, read: Callable[[bytes], CaseRecord] = record_of_line
+) -> Iterator[tuple[int, CaseRecord]]:
     """Yield the records of a run one by one, each with the place of its line; see `read_records`.
+
+    Args:
+        path: as there.
+        read: returns the record of a line.
 
     Raises:
         StorageError: as there, of broken lines only at the end.
@@ -260,7 +275,7 @@ def iterate_records(path: Path) -> Iterator[tuple[int, CaseRecord]]:
     faults: list[Fault] = []
     for number, place, text in iterate_lines(file):
         try:
-            yield place, record_from_json(read_line(text))
+            yield place, read(text)
         except StorageError as error:
             message = f"{error}; {_LEAVE_OUT}"
             faults.append(Fault(file=str(file), line=number, message=message))

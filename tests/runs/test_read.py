@@ -119,6 +119,36 @@ def test_without_texts_the_figures_are_the_same_and_the_texts_are_read_when_aske
     assert [*map(whole.whole, whole.records)] == [*whole.records]
 
 
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"outcome": "fine"}, "scores.outcome|outcome"),
+        ({"metrics": {"mrr": 7.0}}, "metrics.mrr: got 7.0"),
+        ({"schema_version": 9}, "schema_version: got 9"),
+        ({"not_applicable": {"mrr": 1}}, "not_applicable.mrr"),
+        ({"retrieved_chunks": [{"rel_path": 5}]}, "retrieved_chunks.0.rel_path"),
+    ],
+)
+def test_without_texts_a_line_that_holds_no_record_is_named(
+    change: dict[str, Any], message: str
+) -> None:
+    folder = opened([record("a", SECTION), record("b", SECTION)]).folder
+    first, second = (folder / "results.jsonl").read_text(encoding="utf-8").splitlines()
+    broken = json.dumps(json.loads(second) | change)
+    write_text_document(folder, "results.jsonl", f"{first}\n{broken}\n")
+    with pytest.raises(StorageError, match=rf"results.jsonl:2: .*({message})"):
+        open_run("last", {}, texts=False)
+
+
+def test_without_texts_a_line_of_another_tool_is_read_as_a_whole() -> None:
+    run = opened([record("a", SECTION)])
+    line = json.loads((run.folder / "results.jsonl").read_text(encoding="utf-8"))
+    line |= {"lineno": "3", "judgements": {"groundedness": "not a mapping"}}
+    write_text_document(run.folder, "results.jsonl", json.dumps(line))
+    (found,) = open_run("last", {}, texts=False).records
+    assert (found.lineno, found.scores) == (3, run.records[0].scores)
+
+
 def test_one_case_is_read_without_the_others_by_the_facts_of_the_whole_run() -> None:
     whole = opened([record("a", "a.md"), record("b", SECTION)], {})
     index = open_index("last", {})
