@@ -25,7 +25,7 @@ from pytest_rageval.metrics.scoring import (
     seems_reported,
     with_own_scores,
 )
-from pytest_rageval.metrics.view import CaseView, view_case
+from pytest_rageval.metrics.view import view_case
 from pytest_rageval.project.case_reader import LocatedCase
 from pytest_rageval.project.case_variables import case_variables
 from pytest_rageval.support.slots import Slots
@@ -34,7 +34,7 @@ from pytest_rageval.target.variables import new_uuid
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.record import CaseRecord, MetricDetail, Reported
-from pytest_rageval.values.reply import AskRequest, AskResponse, AskResult, ErrorInfo
+from pytest_rageval.values.reply import AskRequest, AskResult, ErrorInfo
 from pytest_rageval.values.settings import Settings
 from pytest_rageval.values.trace import trace_id
 from pytest_rageval.values.verdict import Judge, Judgement, JudgeRequest
@@ -213,7 +213,8 @@ def record_of(trial: Trial, result: AskResult, *, reported: Reported | None = No
     scores = score_case(view, verdicts)
     if trial.registry.own_cases:
         reply = response if result.error is None else None
-        coded = own_scores(case, reply and _whole(reply, view), trial.registry, settings)
+        whole = reply and replace(reply, retrieved_chunks=view.chunks)
+        coded = own_scores(case, whole, trial.registry, settings)
         own = {key: one.score for key, one in coded.items()}
         own |= {} if judged is None else judged.own_scores
         said = {key: one.said for key, one in coded.items() if one.said != MetricDetail()}
@@ -230,7 +231,8 @@ def record_of(trial: Trial, result: AskResult, *, reported: Reported | None = No
         parameters=trial.parameters,
         status="error" if result.error is not None else "ok",
         error=result.error,
-        response=response and replace(_whole(response, view), query_embedding=None, latency={}),
+        response=response
+        and replace(response, retrieved_chunks=view.chunks, query_embedding=None, latency={}),
         answer_chars=None if response is None else len(response.answer),
         latency=_latency(result, judged),
         scores=scores,
@@ -243,11 +245,6 @@ def record_of(trial: Trial, result: AskResult, *, reported: Reported | None = No
 
 def _utc(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="microseconds")
-
-
-def _whole(response: AskResponse, view: CaseView) -> AskResponse:
-    """Return a reply with its chunks as they were ranked and compared with the golds."""
-    return replace(response, retrieved_chunks=view.chunks)
 
 
 def _latency(result: AskResult, judged: Judged | None) -> dict[str, float]:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from pytest_rageval.metrics.built_in import BUILT_IN, FIVE_WEIGHTS
-from pytest_rageval.metrics.view import FAILED, CaseView, NotApplicable, Score, Scores
+from pytest_rageval.metrics.view import FAILED, CaseView, NotApplicable, Score, Scores, Verdicts
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.json_documents import number
 
@@ -92,6 +92,7 @@ def compute_disagreement(
 
 NO_JUDGE: Final = NotApplicable("The run has no judge.")
 UNANSWERABLE: Final = NotApplicable("The case is unanswerable.")
+_UNUSED: Final = NotApplicable("No rubric in use gives this score.")
 
 
 def score_judged(view: CaseView) -> Scores:
@@ -102,13 +103,17 @@ def score_judged(view: CaseView) -> Scores:
     """
     if not view.settings.judge_configured:
         return dict.fromkeys(_JUDGED_KEYS, NO_JUDGE)
-    return {key: _score(view, key) for key in _JUDGED_KEYS}
-
-
-def _score(view: CaseView, key: str) -> Score:
     verdicts = view.verdicts
-    if verdicts is None or not _in_use(view, key):
-        return NotApplicable("No rubric in use gives this score.")
+    if verdicts is None:
+        return dict.fromkeys(_JUDGED_KEYS, _UNUSED)
+    used = {*verdicts.judged_keys, *verdicts.scores}
+    five = any([key.startswith("five.") for key in used])
+    used.update(verdicts.not_applicable)
+    (used.add if five else used.discard)("five.composite")
+    return {k: _score(view, verdicts, k) if k in used else _UNUSED for k in _JUDGED_KEYS}
+
+
+def _score(view: CaseView, verdicts: Verdicts, key: str) -> Score:
     outside = _outside_case(view, key)
     if outside is not None:
         return outside
@@ -123,15 +128,6 @@ def _score(view: CaseView, key: str) -> Score:
         return NotApplicable(verdicts.not_applicable[key])
     value = _five_composite(view) if key == "five.composite" else _verdict(view, key)
     return FAILED if value is None else value
-
-
-def _in_use(view: CaseView, key: str) -> bool:
-    if view.verdicts is None:
-        return False
-    used = view.verdicts.judged_keys | view.verdicts.scores.keys()
-    if key == "five.composite":
-        return any(name.startswith("five.") for name in used)
-    return key in used or key in view.verdicts.not_applicable
 
 
 def _verdict(view: CaseView, key: str) -> float | None:

@@ -216,10 +216,7 @@ class CaseItem(pytest.Function):
     ) -> tuple[CaseRecord, Exception | SystemExit | None]:
         state = self.state
         judges = clients.judges(twice=self.judged_twice)
-        trial = replace(self._trial(repeat, judges), slots=state.slots, run_id=state.run_id)
-        if state.cassettes is not None:
-            trial = replace(trial, cassette="replayed" if state.cassettes.replayed else "recorded")
-        record, raised = try_case(trial, clients.client, state.breaker)
+        record, raised = try_case(self._trial(repeat, judges), clients.client, state.breaker)
         if isinstance(raised, pytest.exit.Exception):
             raise raised  # as by q in a debugger
         if isinstance(raised, bdb.BdbQuit):
@@ -227,16 +224,19 @@ class CaseItem(pytest.Function):
         return self._delivered(record, deliver), raised
 
     def _trial(self, repeat: int, judges: Judges | None) -> Trial:
-        parameters = self.name.removeprefix(self.located.case.id)
-        settings = self.state.settings
+        state = self.state
+        cassettes = state.cassettes
         return Trial(
             self.located,
             self.file,
-            settings,
+            state.settings,
             repeat,
             judges,
-            parameters=parameters,
-            registry=self.state.registry,
+            state.slots,
+            state.run_id,
+            self.name.removeprefix(self.located.case.id),
+            "none" if cassettes is None else "replayed" if cassettes.replayed else "recorded",
+            state.registry,
         )
 
     def _delivered(self, record: CaseRecord, deliver: Deliver) -> CaseRecord:

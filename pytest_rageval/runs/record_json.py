@@ -78,8 +78,9 @@ _BARE: Final = AskResponse(answer="")
 _SPARSE: Final = frozenset({"pages", "matched_by", "chunk_rank"})
 """Fields of anchors, chunks and citations that a line holds only where they are set."""
 
-_WITH_SPARSE: Final = ("references", "citations", "case")
-"""Fields of a line whose parts leave some fields out."""
+_WITH_SPARSE: Final = ("references", "citations")
+_ANCHORS: Final = ("gold_supports", "irrelevant_supports")
+"""Fields of a line, and of its case, whose parts leave some fields out."""
 _CHUNK: Final = dict(
     sorted(vars(RetrievedChunk(rel_path="")).items(), key=lambda f: f[0] in _SPARSE)
 )
@@ -102,13 +103,16 @@ def redact(record: CaseRecord, *, full_text: bool) -> CaseRecord:
     response = record.response
     if response is None:
         return record
-    chunks, answer = response.retrieved_chunks, response.answer
+    chunks, answer = response.retrieved_chunks, response.answer[:STORED_ANSWER_CHARS]
     if chunks is not None:
-        chunks = tuple(_without_vector(chunk) for chunk in chunks)
+        chunks = tuple([_without_vector(chunk) for chunk in chunks])
         if not full_text:
             chunks = (*chunks[: record.k], *map(_cut, chunks[record.k :]))
-    chars = len(answer) if record.answer_chars is None else record.answer_chars
-    response = replace(response, retrieved_chunks=chunks, answer=answer[:STORED_ANSWER_CHARS])
+    chars = len(response.answer) if record.answer_chars is None else record.answer_chars
+    whole = response.retrieved_chunks, response.answer, record.answer_chars
+    if (chunks, answer, chars) == whole:  # nearly always
+        return record
+    response = replace(response, retrieved_chunks=chunks, answer=answer)
     return replace(record, response=response, answer_chars=chars)
 
 
@@ -133,7 +137,11 @@ def record_line(record: CaseRecord) -> bytes:
     """
     line = _line(record)
     for name in _WITH_SPARSE:
-        line[name] = to_plain(line[name])
+        line[name] = line[name] and [_fields_of(one) for one in line[name]]
+    if (case := record.stored_case) is not None:
+        line["case"] = plain = _fields_of(case)
+        for name in _ANCHORS:
+            plain[name] = [_fields_of(anchor) for anchor in plain[name]]
     if (chunks := record.retrieved_chunks) is not None:
         line["retrieved_chunks"] = [_chunk_fields(chunk) for chunk in chunks]
     numbers = (record.metrics, record.latency, record.cost, record.usage)
@@ -196,13 +204,8 @@ def to_plain(value: Any) -> Any:
         return {key: to_plain(item) for key, item in value.items()}
     if kind is tuple or kind is list:
         return [to_plain(item) for item in value]
-    names = _field_names(kind)
-    if names is not None:
-        plain = {name: to_plain(getattr(value, name)) for name in names}
-        for name in _sparse_names(kind):
-            if (item := getattr(value, name)) not in (None, ()):
-                plain[name] = to_plain(item)
-        return plain
+    if is_dataclass(kind):
+        return {name: to_plain(item) for name, item in _fields_of(value).items()}
     if isinstance(value, Mapping):
         return {key: to_plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
@@ -210,16 +213,21 @@ def to_plain(value: Any) -> Any:
     return value
 
 
-@cache
-def _field_names(kind: type) -> tuple[str, ...] | None:
-    if not is_dataclass(kind):
-        return None
-    return tuple(item.name for item in fields(kind) if item.name not in _SPARSE)
+def _fields_of(value: Any) -> dict[str, Any]:
+    """Return the fields of a dataclass, the sparse ones last."""
+    kind: Any = type(value)
+    names, sparse = _names_of(kind)
+    plain = {name: getattr(value, name) for name in names}
+    for name in sparse:
+        if (item := getattr(value, name)) not in (None, ()):
+            plain[name] = item
+    return plain
 
 
 @cache
-def _sparse_names(kind: type) -> tuple[str, ...]:
-    return tuple(item.name for item in fields(kind) if item.name in _SPARSE)
+def _names_of(kind: Any) -> tuple[list[str], list[str]]:
+    names = [item.name for item in fields(kind)]
+    return [n for n in names if n not in _SPARSE], [n for n in names if n in _SPARSE]
 
 
 def record_from_json(document: Mapping[str, Any]) -> CaseRecord:

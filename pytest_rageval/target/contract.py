@@ -417,6 +417,9 @@ def parse_reply_bytes(body: bytes) -> object:
         raise _protocol(f"the reply is {kind}{where}; it begins: {clean(text, 80)}") from error
 
 
+_DECODER: Final = json.JSONDecoder(parse_constant=lambda _: None, parse_float=_finite_float)
+
+
 def parse_json_text(text: str) -> object:
     """Read JSON; NaN, infinities and floats beyond the range of floats become null.
 
@@ -426,7 +429,7 @@ def parse_json_text(text: str) -> object:
     """
     fault = f"nested deeper than {_MOST_LEVELS} levels"
     try:
-        value = json.loads(text, parse_constant=lambda _: None, parse_float=_finite_float)
+        value = _DECODER.decode(text)
     except RecursionError:
         raise RecursionError(fault) from None
     level = [value]

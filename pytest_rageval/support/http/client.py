@@ -156,12 +156,16 @@ def _merged(*parts: Mapping[str, str]) -> dict[str, str]:
 def _message(method: str, target: str, headers: Mapping[str, str], content: bytes) -> bytes:
     """Return a whole request as bytes."""
     lines = [f"{method} {target} HTTP/1.1"]
-    for name, value in headers.items():
-        if not (value.isascii() and value.isprintable() and HEADER_NAME.fullmatch(name)):
-            text = f"Illegal header {name!r}, or its value"  # which may be secret
-            raise TransportError("LocalProtocolError", text)
-        lines.append(f"{name}: {value}")
+    lines += map(_line, headers.keys(), headers.values())
     return "\r\n".join([*lines, "", ""]).encode("ascii") + content
+
+
+@lru_cache(maxsize=64)
+def _line(name: str, value: str) -> str:
+    if not (value.isascii() and value.isprintable() and HEADER_NAME.fullmatch(name)):
+        text = f"Illegal header {name!r}, or its value"  # which may be secret
+        raise TransportError("LocalProtocolError", text)
+    return f"{name}: {value}"
 
 
 @lru_cache(maxsize=64)
