@@ -10,7 +10,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import CancelledError, Future
+from concurrent.futures import CancelledError
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar, Token
 from typing import Final
@@ -44,7 +44,7 @@ class Slots:
         self._lock = threading.Lock()
         self._allowed = float(limit)
         self._held = 0
-        self._waiting: deque[Future[None]] = deque()
+        self._waiting: deque[_Place] = deque()
         self._last_cut: float | None = None
         self._closed = False
 
@@ -68,15 +68,26 @@ class Slots:
 
     def take(self) -> None:
         """Wait for a slot."""
-        place = self._queue()
-        if place is None:
-            return
+        with self._lock:
+            if self._closed:
+                raise CancelledError("the session has ended")
+            if not self._waiting and self._held < self.allowed:
+                self._held += 1
+                return
+            place = _Place()
+            self._waiting.append(place)
         try:
             with waiting():
-                place.result()
+                place.gate.acquire()
         except BaseException:
-            self._give_up(place)
+            with self._lock:
+                if place in self._waiting:
+                    self._waiting.remove(place)
+            if place.granted:
+                self.release()
             raise
+        if not place.granted:
+            raise CancelledError("the session has ended")
 
     def release(self) -> None:
         """Pass a slot on."""
@@ -106,38 +117,26 @@ class Slots:
         """Start no further requests, also waiting ones; those in flight may finish."""
         with self._lock:
             self._closed = True
-            for place in self._waiting:
-                place.cancel()
-            self._waiting.clear()
-
-    def _queue(self) -> Future[None] | None:
-        """Return a place in the queue; None: a slot was free, and is taken."""
-        with self._lock:
-            if self._closed:
-                raise CancelledError("the session has ended")
-            if not self._waiting and self._held < self.allowed:
-                self._held += 1
-                return None
-            place: Future[None] = Future()
-            self._waiting.append(place)
-            return place
+            while self._waiting:
+                self._waiting.popleft().gate.release()
 
     def _hand_out(self) -> None:
         while self._waiting and self._held < self.allowed:
             place = self._waiting.popleft()
-            if place.set_running_or_notify_cancel():
-                self._held += 1
-                place.set_result(None)
+            place.granted = True
+            self._held += 1
+            place.gate.release()
 
-    def _give_up(self, place: Future[None]) -> None:
-        """Withdraw a waiting request, or release the slot that it was granted."""
-        if place.cancel():
-            return
-        try:
-            place.result(timeout=0)
-        except (CancelledError, TimeoutError):
-            return
-        self.release()
+
+class _Place:
+    """A request that waits for a slot."""
+
+    granted = False
+
+    def __init__(self) -> None:
+        self.gate = threading.Lock()
+        """Closed until the slot is granted, or all were closed."""
+        self.gate.acquire()
 
 
 class _Held:

@@ -77,13 +77,13 @@ def test_a_slot_is_free_again_after_an_error() -> None:
 def test_a_wait_that_is_interrupted_costs_no_slot(monkeypatch: pytest.MonkeyPatch) -> None:
     slots = Slots(1)
 
-    def interrupt(place: object, timeout: float | None = None) -> None:
+    def interrupt() -> None:
         raise KeyboardInterrupt
 
     with slots.hold():
         elsewhere, waiting = contextvars.Context(), slots.hold()
         with monkeypatch.context() as patch:
-            patch.setattr("concurrent.futures.Future.result", interrupt)
+            patch.setattr("pytest_rageval.support.slots.waiting", interrupt)
             with pytest.raises(KeyboardInterrupt):
                 elsewhere.run(waiting.__enter__)
     with slots.hold():
