@@ -15,12 +15,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO, Any, Final, Self
+from typing import IO, Any, Final
 
 import msgspec
 
 from pytest_rageval.runs.record_json import encode_text, record_from_json, record_line
 from pytest_rageval.runs.tags import prepare_results_dir, read_tags, refuse_malformed_tag
+from pytest_rageval.support.closing import Closing
 from pytest_rageval.support.files import FOLDER_LOCK, Lock, write_file
 from pytest_rageval.support.json_text import is_json
 from pytest_rageval.support.text import counted, nearest
@@ -61,7 +62,7 @@ def new_run_id(now: datetime, random_hex: str) -> str:
 # --- writing -------------------------------------------------------------------------------
 
 
-class RunWriter:
+class RunWriter(Closing):
     """Writes one run; usable as a context manager and from several threads.
 
     Args:
@@ -176,12 +177,6 @@ class RunWriter:
         except OSError as error:
             where = self.path / RESULTS
             raise StorageError(f"{where}: cannot be written: {error.strerror}") from error
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
 
 
 def write_document(folder: Path, name: str, document: Mapping[str, Any]) -> Path:

@@ -10,8 +10,9 @@ from contextlib import contextmanager, suppress
 from glob import escape
 from pathlib import Path
 from stat import S_IMODE
-from typing import Final, Self
+from typing import Final
 
+from pytest_rageval.support.closing import Closing
 from pytest_rageval.values.errors import StorageError
 
 FOLDER_LOCK: Final = ".lock"
@@ -20,7 +21,7 @@ FOLDER_LOCK: Final = ".lock"
 _POLL_S: Final = 0.01
 
 
-class Lock:
+class Lock(Closing):
     """Exclusive lock on a file or folder until it is closed or its process ends.
 
     The lock file is ``.NAME.lock`` beside a file, and ``.lock`` in a folder, where no rights to the
@@ -72,12 +73,6 @@ class Lock:
                 with suppress(OSError):  # Windows keeps an open file; filelock removes it later
                     self._file.unlink()
             self._lock.release()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
 
 
 def write_file(path: Path, content: bytes | Iterable[bytes]) -> None:

@@ -14,9 +14,10 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Final
 
 from pytest_rageval.judges.cache import database as sql
+from pytest_rageval.support.closing import Closing
 from pytest_rageval.support.http.address import without_query_secrets, without_secrets
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import StorageError
@@ -46,7 +47,7 @@ class CacheStats:
     newest_use: datetime | None
 
 
-class JudgeCache:
+class JudgeCache(Closing):
     """Verdicts that the processes and threads of many runs share; usable as a context manager.
 
     A verdict is written at once, or with those of the next ``FLUSH_S`` if one was written a moment
@@ -75,12 +76,6 @@ class JudgeCache:
         self._pid = os.getpid()
         self._lock = threading.RLock()
         self._timer: threading.Timer | None = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
 
     @property
     def shown(self) -> str:

@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any
 
 from pytest_rageval.judges.cost import count_prompt_tokens
 from pytest_rageval.judges.model.endpoint import Answer, ChatEndpoint
@@ -20,6 +20,7 @@ from pytest_rageval.judges.model.wire import (
     no_completion,
     read_completion,
 )
+from pytest_rageval.support.closing import Closing
 from pytest_rageval.support.http.retry import Pacing, Sleep
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.settings import JudgeSettings
@@ -42,7 +43,7 @@ class ChatReply:
     """Name of the model as reported by the server."""
 
 
-class ChatModel:
+class ChatModel(Closing):
     """A model behind an OpenAI-compatible API; usable as a context manager, on one thread.
 
     Args:
@@ -70,12 +71,6 @@ class ChatModel:
 
     def __repr__(self) -> str:
         return f"ChatModel({self.identity!r})"
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
 
     @property
     def identity(self) -> str:

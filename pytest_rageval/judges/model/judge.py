@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Protocol, Self
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from pytest_rageval.judges.cost import (
     REPLY_TOKENS,
@@ -39,6 +39,7 @@ from pytest_rageval.judges.model.wire import (
     read_completion,
     without_controls,
 )
+from pytest_rageval.support.closing import Closing
 from pytest_rageval.support.http.address import blot_out_of_reply
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import JudgeError
@@ -98,7 +99,7 @@ class _Said:
     repaired: bool = False
 
 
-class OpenAIJudge:
+class OpenAIJudge(Closing):
     """A model behind an OpenAI-compatible API; safe to share between threads.
 
     Usable as a context manager; the endpoint is closed with it, the cache is not.
@@ -135,12 +136,6 @@ class OpenAIJudge:
 
     def __repr__(self) -> str:
         return f"OpenAIJudge({self.identity!r})"
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
 
     @property
     def identity(self) -> str:

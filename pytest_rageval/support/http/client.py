@@ -15,6 +15,7 @@ from functools import lru_cache
 from typing import Any, Final
 from urllib.parse import quote, urlsplit
 
+from pytest_rageval.support.closing import Closing
 from pytest_rageval.support.http.address import HEADER_NAME
 from pytest_rageval.support.http.connection import Socket, TransportError, faults
 from pytest_rageval.support.http.pool import Pool
@@ -34,7 +35,7 @@ _NOT_IN_PATH: Final = re.compile(rf"{_LONE_PERCENT}|[^!$-;=@-_a-z|~]")
 _NOT_IN_QUERY: Final = re.compile(rf"{_LONE_PERCENT}|[^!$-;=?-~]")
 
 
-class Client:
+class Client(Closing):
     """Client of one server; safe to share between threads, and usable again after it was closed.
 
     Redirects are not followed: one turns POST into GET (301 to 303) or carries headers to another
@@ -57,12 +58,6 @@ class Client:
         self._headers = _merged(own, headers)
         self._authorization = {"Authorization": authorization} if authorization else {}
         self._pool = Pool(keepalive_s)
-
-    def __enter__(self) -> Client:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def close(self) -> None:
         """Close the connections."""
