@@ -7,18 +7,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final
 
 from pytest_rageval.analysis.aggregate.case_groups import CASE_OUTCOMES
+from pytest_rageval.project.options import VERSIONS
+from pytest_rageval.support.closing import Closing
 from pytest_rageval.support.sql import Place, connect, parse_place, stored_version, version_table
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import ConfigError, StorageError
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection, MetaData, Table
-
-if TYPE_CHECKING:
-    from sqlalchemy import Connection, Engine
+    from sqlalchemy import Connection, Engine, MetaData, Table
 
 _WHAT: Final = "index of runs"
 _EXAMPLES: Final = (
@@ -34,7 +33,7 @@ class RowError(StorageError):
     """The rows of one run cannot be kept; other runs are not affected."""
 
 
-class IndexDatabase:
+class IndexDatabase(Closing):
     """An SQLite file or a PostgreSQL database with the tables of the index; a context manager.
 
     Args:
@@ -65,12 +64,6 @@ class IndexDatabase:
         self._write, self._patience_s = write, patience_s
         with self._named_errors():
             self._open(anew=anew)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
 
     def close(self) -> None:
         """Close the connection; a second call does nothing."""
@@ -199,7 +192,17 @@ class Tables:
 @cache
 def tables() -> Tables:
     """Return the tables; made once."""
-    from sqlalchemy import Boolean, Column, DateTime, Integer, MetaData, Table, Text
+    from sqlalchemy import (
+        BigInteger,
+        Boolean,
+        Column,
+        DateTime,
+        Double,
+        Integer,
+        MetaData,
+        Table,
+        Text,
+    )
 
     metadata = MetaData()
     return Tables(
@@ -207,18 +210,15 @@ def tables() -> Tables:
         runs=Table(
             "evaluation_runs",
             metadata,
-            *_key("project", "run_id"),
+            *_columns(Text, "project", "run_id", key=True),
             Column("source", Text, nullable=False),
             Column("ran_at", DateTime(timezone=True), nullable=False),
             Column("tags", Text, nullable=False),
-            *_texts("verdict", "judge", "config_hash", "dataset_hash", "git_commit"),
+            *_columns(Text, "verdict", "judge", "config_hash", "dataset_hash", "git_commit"),
             Column("git_dirty", Boolean),
-            *_texts(
-                "dataset_version", "index_build_version", "retriever_version", "answerer_version"
-            ),
-            *_texts("package_version"),
-            *_counts("metric_definitions_version", "k"),
-            *_counts("n_cases", *CASE_OUTCOMES.values()),
+            *_columns(Text, *VERSIONS, "package_version"),
+            *_columns(BigInteger, "metric_definitions_version", "k", "n_cases"),
+            *_columns(BigInteger, *CASE_OUTCOMES.values()),
             Column("partial", Boolean, nullable=False),
             Column("has_metrics", Boolean, nullable=False),
             Column("has_records", Boolean, nullable=False),
@@ -231,54 +231,33 @@ def tables() -> Tables:
         results=Table(
             "test_results",
             metadata,
-            *_key("project", "run_id", "file", "case_id", "parameters"),
+            *_columns(Text, "project", "run_id", "file", "case_id", "parameters", key=True),
             Column("repeat", Integer, primary_key=True, autoincrement=False),
-            *_texts("case_hash", "category", "difficulty", "tags"),
-            Column("answerable", Boolean),
-            Column("required", Boolean),
-            Column("counted", Boolean),
-            *_texts("status", "outcome", "failure_stage", "error_kind"),
-            *_counts("attempts"),
-            Column("unchecked", Boolean),
-            Column("abstained", Boolean),
-            *_counts("k"),
-            *_numbers("total_ms", "judge_ms", "judge_cost_usd"),
-            *_counts("judge_prompt_tokens", "judge_completion_tokens"),
+            *_columns(Text, "case_hash", "category", "difficulty", "tags"),
+            *_columns(Boolean, "answerable", "required", "counted"),
+            *_columns(Text, "status", "outcome", "failure_stage", "error_kind"),
+            *_columns(BigInteger, "attempts"),
+            *_columns(Boolean, "unchecked", "abstained"),
+            *_columns(BigInteger, "k"),
+            *_columns(Double, "total_ms", "judge_ms", "judge_cost_usd"),
+            *_columns(BigInteger, "judge_prompt_tokens", "judge_completion_tokens"),
             Column("metrics", Text, nullable=False),
         ),
         metrics=Table(
             "metrics",
             metadata,
-            *_key("project", "run_id", "scope", "group_name", "metric"),
-            *_numbers("value"),
-            *_counts("n", "n_not_applicable", "n_error"),
-            *_numbers("median", "low", "high", "se"),
+            *_columns(Text, "project", "run_id", "scope", "group_name", "metric", key=True),
+            *_columns(Double, "value"),
+            *_columns(BigInteger, "n", "n_not_applicable", "n_error"),
+            *_columns(Double, "median", "low", "high", "se"),
         ),
     )
 
 
-def _key(*names: str) -> list[Any]:
-    from sqlalchemy import Column, Text
+def _columns(kind: Any, *names: str, key: bool = False) -> list[Any]:
+    from sqlalchemy import Column
 
-    return [Column(name, Text, primary_key=True) for name in names]
-
-
-def _texts(*names: str) -> list[Any]:
-    from sqlalchemy import Column, Text
-
-    return [Column(name, Text) for name in names]
-
-
-def _counts(*names: str) -> list[Any]:
-    from sqlalchemy import BigInteger, Column
-
-    return [Column(name, BigInteger) for name in names]
-
-
-def _numbers(*names: str) -> list[Any]:
-    from sqlalchemy import Column, Double
-
-    return [Column(name, Double) for name in names]
+    return [Column(name, kind, primary_key=key) for name in names]
 
 
 # --- versions --------------------------------------------------------------------------------

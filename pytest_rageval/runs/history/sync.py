@@ -46,17 +46,6 @@ class SyncResult:
         getattr(self, change).append(run_id)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Known:
-    """State of a run in the index."""
-
-    source: str
-    stamp: str
-    content_hash: str
-    has_records: bool
-    unreadable: str
-
-
 class RunIndex:
     """The rows of one results folder in a database."""
 
@@ -112,7 +101,7 @@ class RunIndex:
     # --- one run -----------------------------------------------------------------------------
 
     def _sync(
-        self, folder: Path, tags: tuple[str, ...], known: _Known | None, result: SyncResult
+        self, folder: Path, tags: tuple[str, ...], known: Row[Any] | None, result: SyncResult
     ) -> None:
         name = folder.name
         if known is not None and not known.unreadable and known.source == self._origin.source:
@@ -139,7 +128,7 @@ class RunIndex:
             result.broken[name] = problems
 
     def _write(
-        self, folder: Path, tags: tuple[str, ...], known: _Known | None, *, last: bool = False
+        self, folder: Path, tags: tuple[str, ...], known: Row[Any] | None, *, last: bool = False
     ) -> tuple[Change | None, list[str]]:
         """Read a run, and write it if it has not changed since.
 
@@ -175,14 +164,14 @@ class RunIndex:
                 return "added" if known is None else "changed", list(rows.problems)
         return "unchanged", list(rows.problems) if rows else []
 
-    def _vouch(self, connection: Connection, run_id: str, known: _Known, stamp: str) -> None:
+    def _vouch(self, connection: Connection, run_id: str, known: Row[Any], stamp: str) -> None:
         """Note this folder as the source of a run that is already in the index."""
         if (known.source, known.stamp) != (self._origin.source, stamp):
             runs = tables().runs
             values = {"source": self._origin.source, "stamp": stamp}
             connection.execute(runs.update().where(*self._is(runs, run_id)).values(values))
 
-    def _is_more(self, known: _Known, rows: RunRows) -> bool:
+    def _is_more(self, known: Row[Any], rows: RunRows) -> bool:
         # A clone of the repository has the figures of a run, but not its records, which came from
         # the machine that made it.
         other = known.source != self._origin.source
@@ -229,16 +218,15 @@ class RunIndex:
 
     # --- state of the index ------------------------------------------------------------------
 
-    def _known(self) -> dict[str, _Known]:
+    def _known(self) -> dict[str, Row[Any]]:
         runs = tables().runs
         statement = _select_known().where(runs.c.project == self._origin.project)
         with self._database.transaction() as connection:
-            return {row.run_id: _known(row) for row in connection.execute(statement)}
+            return {row.run_id: row for row in connection.execute(statement)}
 
-    def _one(self, connection: Connection, run_id: str) -> _Known | None:
+    def _one(self, connection: Connection, run_id: str) -> Row[Any] | None:
         runs = tables().runs
-        row = connection.execute(_select_known().where(*self._is(runs, run_id))).first()
-        return None if row is None else _known(row)
+        return connection.execute(_select_known().where(*self._is(runs, run_id))).first()
 
     def _is(self, table: Any, run_id: str) -> tuple[Any, Any]:
         return table.c.project == self._origin.project, table.c.run_id == run_id
@@ -258,17 +246,8 @@ def _closed_folders(results_dir: Path) -> list[str]:
 
 
 def _select_known() -> Select[Any]:
+    """Return the query of the state of runs in the index."""
     from sqlalchemy import select
 
     c = tables().runs.c
     return select(c.run_id, c.source, c.stamp, c.content_hash, c.has_records, c.unreadable)
-
-
-def _known(row: Row[Any]) -> _Known:
-    return _Known(
-        source=row.source,
-        stamp=row.stamp,
-        content_hash=row.content_hash,
-        has_records=row.has_records,
-        unreadable=row.unreadable,
-    )
