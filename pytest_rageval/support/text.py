@@ -58,6 +58,17 @@ def clean(text: str, limit: int | None = None) -> str:
     return (visible[: max(limit - len(_ELLIPSIS), 0)] + _ELLIPSIS)[:limit]
 
 
+def whole_text(text: str) -> str:
+    r"""Replace lone surrogates, which JSON can spell (``\ud800``) and UTF-8 cannot hold."""
+    if text.isascii():
+        return text
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
 def _broken_up(found: re.Match[str]) -> str:
     return " ".join(found[0])
 

@@ -36,7 +36,7 @@ from typing_extensions import TypedDict
 
 from pytest_rageval.metrics.matching import order_chunks
 from pytest_rageval.support.http.reason import document_reason
-from pytest_rageval.support.text import clean
+from pytest_rageval.support.text import clean, whole_text
 from pytest_rageval.values.errors import EndpointError
 from pytest_rageval.values.reply import (
     USAGE,
@@ -98,7 +98,7 @@ def request_body(request: AskRequest) -> dict[str, Any]:
 
 
 def _string_or_none(value: object) -> str | None:
-    return _clean(value) if isinstance(value, str) else None
+    return whole_text(value) if isinstance(value, str) else None
 
 
 def _number_or_none(value: object) -> float | None:
@@ -175,7 +175,7 @@ def _page_numbers(value: object, first: int = 1) -> tuple[int, ...] | None:
 def _latency(value: object) -> dict[str, float]:
     if not isinstance(value, Mapping):
         return {}
-    times = {_clean(str(phase)): _number_or_none(ms) for phase, ms in value.items()}
+    times = {whole_text(str(phase)): _number_or_none(ms) for phase, ms in value.items()}
     return {phase: ms for phase, ms in times.items() if ms is not None and 0 <= ms <= _LONGEST_MS}
 
 
@@ -188,7 +188,7 @@ def _models(value: object) -> dict[str, str]:
         return {}
     # A version is often written as a number: `prompt_version: 3`.
     return {
-        _clean(str(role)): _clean(str(name))
+        whole_text(str(role)): whole_text(str(name))
         for role, name in value.items()
         if isinstance(name, str) or _is_integer(name) or _number_or_none(name) is not None
     }
@@ -238,11 +238,11 @@ def _found(chunks: object) -> tuple[str, ...] | None:
 def _plain(value: object) -> Any:
     """Copy any JSON value with its faults repaired: no NaN, no lone surrogate, string keys."""
     if isinstance(value, Mapping):
-        return {_clean(str(key)): _plain(entry) for key, entry in value.items()}
+        return {whole_text(str(key)): _plain(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(entry) for entry in value]
     if isinstance(value, str):
-        return _clean(value)
+        return whole_text(value)
     if isinstance(value, bool) or _is_integer(value):
         return value
     return _number_or_none(value)
@@ -263,17 +263,6 @@ def _finite_float(literal: str | int) -> float | None:
     except OverflowError:
         return None
     return number if isfinite(number) else None
-
-
-def _clean(text: str) -> str:
-    r"""Replace lone surrogates, which JSON can spell (``\ud800``) and UTF-8 cannot hold."""
-    if text.isascii():
-        return text
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
 
 
 # --- a reply in the shape of the contract --------------------------------------------------
@@ -567,7 +556,7 @@ def _cleaned(value: object) -> object:
         return {key: _cleaned(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):
         return [_cleaned(entry) for entry in value]
-    return _clean(value) if isinstance(value, str) else value
+    return whole_text(value) if isinstance(value, str) else value
 
 
 # --- faults of a reply ---------------------------------------------------------------------

@@ -20,10 +20,9 @@ from pytest_rageval.authoring.interchange.values import (
     fault,
     tidy,
     tidy_counted,
-    whole,
 )
 from pytest_rageval.support.json_text import survey
-from pytest_rageval.support.text import shown
+from pytest_rageval.support.text import shown, whole_text
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import DatasetError, Fault, faults_error
 
@@ -267,7 +266,7 @@ def _table(file: SourceFile, delimiter: str) -> Table:
             faults.append(Fault(file=file.name, line=reader.line_num, message=message))
             continue
         pairs = zip(headers, cells, strict=False)
-        kept = {header: whole(cell) for header, cell in pairs if cell.strip()}
+        kept = {header: whole_text(cell) for header, cell in pairs if cell.strip()}
         rows.append(Row(line=reader.line_num, cells=kept))
     if headers is None:
         raise fault(file.name, "empty, expected a table with a header")

@@ -11,7 +11,7 @@ from dataclasses import MISSING, field, fields
 from typing import Any, Literal
 
 from pytest_rageval.project.documents import Document
-from pytest_rageval.support.text import shown
+from pytest_rageval.support.text import shown, whole_text
 from pytest_rageval.values.case import Anchor, Case
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import DatasetError, Fault, faults_error
@@ -250,33 +250,24 @@ def _plain(value: Any) -> Any:
 def tidy(value: Any) -> Any:
     """Return a value for JSON: dates become text, NaN and infinities null."""
     if isinstance(value, str):
-        return value if value.isascii() else whole(value)
+        return whole_text(value)
     if value is None or isinstance(value, bool | int):
         return value
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, Mapping):
-        return {whole(_key(key)): tidy(item) for key, item in value.items()}
+        return {whole_text(_key(key)): tidy(item) for key, item in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
         return [tidy(item) for item in value]
     if isinstance(value, datetime.date | datetime.datetime):
         return value.isoformat()
-    return whole(str(value))
+    return whole_text(str(value))
 
 
 def _key(key: object) -> str:
     if isinstance(key, str):
         return key
     return json.dumps(key) if key is None or isinstance(key, bool | int | float) else str(key)
-
-
-def whole(text: str) -> str:
-    """Return a text with U+FFFD for each lone surrogate."""
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
 
 
 def tidy_counted(value: Any, ledger: Ledger | None) -> Any:
@@ -296,14 +287,14 @@ def tidy_counted(value: Any, ledger: Ledger | None) -> Any:
 def _losses(value: Any, path: str) -> Iterator[tuple[str, bool]]:
     """Yield the path of each number (true) and text (false) that ``tidy`` cannot keep."""
     if isinstance(value, str):
-        if whole(value) != value:
+        if whole_text(value) != value:
             yield path, False
     elif isinstance(value, float):
         if not math.isfinite(value):
             yield path, True
     elif isinstance(value, Mapping):
         for key, item in value.items():
-            name = whole(_key(key))
+            name = whole_text(_key(key))
             inner = f"{path}.{name}" if path else name
             if name != _key(key):
                 yield inner, False
