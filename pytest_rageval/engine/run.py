@@ -75,11 +75,6 @@ class Run:
 
     # --- what is selected
 
-    @property
-    def gate_names(self) -> tuple[str, ...]:
-        """Names of the checks, in the order they are reported."""
-        return tuple(check.name for check in self.state.thresholds.checks)
-
     def header(self) -> str:
         """Describe the run in one line."""
         settings = self.state.settings

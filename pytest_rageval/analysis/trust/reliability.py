@@ -252,16 +252,13 @@ def summarise_spot_checks(
         for key, one, other in _pairs(record):
             pairs.setdefault(key, []).append(((record.file, record.name), one, other))
     return {
-        key: summarise_spot_check(pairs[key], scale=_scale(key), confidence=confidence)
+        key: summarise_spot_check(
+            pairs[key], scale=BUILT_IN.cases[key].bounds, confidence=confidence
+        )
         for keys in COMPARED.values()
         for key in keys
         if key in pairs
     }
-
-
-def _scale(key: str) -> tuple[float, float]:
-    low, high = BUILT_IN.cases[key].scale
-    return low, 1.0 if high is None else high
 
 
 def _pairs(record: CaseRecord) -> Iterator[tuple[str, float | None, float | None]]:
@@ -273,5 +270,6 @@ def _pairs(record: CaseRecord) -> Iterator[tuple[str, float | None, float | None
         for key in COMPARED.get(rubric, ()):
             if first is not None and key not in first:
                 continue  # The first judge had nothing to score.
-            one = None if first is None else valid_score(first.get(key), _scale(key))
-            yield key, one, valid_score(found.get("scores", {}).get(key), _scale(key))
+            scale = BUILT_IN.cases[key].bounds
+            one = None if first is None else valid_score(first.get(key), scale)
+            yield key, one, valid_score(found.get("scores", {}).get(key), scale)

@@ -77,11 +77,6 @@ class Address:
     """Whether the host is this machine by name or number."""
 
     @property
-    def is_plain_local(self) -> bool:
-        """Whether this is HTTP without TLS to this machine."""
-        return self.loopback and self.url.startswith("http:")
-
-    @property
     def secrets(self) -> tuple[str, ...]:
         """Texts that must not be printed: credentials and query keys, also in encoded form."""
         written = [match["value"] for match in _QUERY_SECRET.finditer(self.url)]
