@@ -9,10 +9,14 @@ plain words, read through the same stemmer.
 from __future__ import annotations
 
 import re
+import sys
 import threading
 import unicodedata
 from collections.abc import Iterable, Iterator
 from functools import cache, lru_cache
+from importlib import import_module
+from importlib.util import find_spec
+from types import ModuleType
 from typing import Any, Final, NamedTuple
 
 CORE_WORDS: Final = frozenset(
@@ -318,14 +322,21 @@ class _Stemmers(threading.local):
     """One stemmer per thread, because a stemmer is stateful."""
 
     def __init__(self) -> None:
-        import snowballstemmer
-
-        self.english: Any = snowballstemmer.stemmer("english")
+        self.english: Any = _english_stemmer()()
 
 
 @cache
 def _stemmers() -> _Stemmers:
     return _Stemmers()
+
+
+@cache
+def _english_stemmer() -> Any:
+    """Return the class of the stemmer, without the modules of thirty other languages."""
+    name, found = "_rageval_snowballstemmer", find_spec("snowballstemmer")
+    package = sys.modules[name] = ModuleType(name)
+    package.__path__ = list((found and found.submodule_search_locations) or ())
+    return import_module(f"{name}.english_stemmer").EnglishStemmer
 
 
 def _stem(word: str) -> str:

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 from pytest_rageval.judges.offline.lexicon import (
@@ -96,3 +99,12 @@ def test_any_text_is_read(text: str, read: list[str]) -> None:
 
 def test_a_number_too_long_to_multiply_is_left_alone() -> None:
     assert keys("9999999999999 million")[0] == "9999999999999"
+
+
+def test_other_languages_of_the_stemmer_are_not_loaded() -> None:
+    code = (
+        "import sys; from pytest_rageval.judges.offline.lexicon import read_words; "
+        "read_words('running'); print(*(m for m in sys.modules if 'german_stemmer' in m))"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == ""
