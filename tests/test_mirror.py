@@ -35,6 +35,7 @@ TESTED_BY = {
     "analysis/compare/test_metrics_groups": "analysis.two_runs",
     "api/test_evaluation": "engine.asking",
     "authoring/labelling/test_agreement": "report.text.agreement",
+    "cli/commands/test_ask": "report.text.asked",
     "cli/commands/test_compare": (
         "report.comparison_document report.markdown.comparison report.text.comparison"
     ),

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from pytest_rageval.values.settings import Settings
 
 _NAMED: Final = 5
+NEW_FILE: Final = "evals/eval_set.jsonl"
+"""Case file that is made where there is none."""
 
 
 def report_assumed(argument: str, value: str) -> None:
@@ -55,6 +57,12 @@ def project_case_files(settings: Settings) -> list[Path]:
         for path in project_files(settings)
         if other_file_note(path, path.name) is None
     ]
+
+
+def file_to_extend(settings: Settings) -> Path:
+    """Return the only case file of the project, or the one to begin."""
+    found = project_case_files(settings)
+    return found[0] if len(found) == 1 else Path(NEW_FILE)
 
 
 def all_case_files(argument: str) -> tuple[Path, ...]:

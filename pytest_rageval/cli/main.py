@@ -21,6 +21,7 @@ from pytest_rageval.support.text import clean
 from pytest_rageval.values.errors import RagEvalError
 
 COMMANDS: Final = (
+    "ask",
     "calibrate",
     "case",
     "check",

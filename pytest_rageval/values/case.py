@@ -9,6 +9,7 @@ from typing import Any, Final, Literal, get_args
 from pytest_rageval.values.dataclass import dataclass
 
 FolderMode = Literal["off", "on", "on_with_fallback"]
+FOLDER_MODES: Final[tuple[FolderMode, ...]] = get_args(FolderMode)
 RecencyRule = Literal["cite_newer", "acknowledge_both", "cite_both"]
 Difficulty = Literal["easy", "medium", "hard"]
 Review = Literal["reviewed", "generated"]

@@ -106,7 +106,7 @@ def test_the_default_of_the_judge_is_that_of_each_command() -> None:
     project = "Judge of the answers.  [default: the project's, else offline]"
     assert texts == {
         "rageval score --judge": "Judge of the answers.  [default: none]",
-        **{f"rageval {name} --judge": project for name in ("calibrate", "doctor", "judge")},
+        **{f"rageval {name} --judge": project for name in ("ask", "calibrate", "doctor", "judge")},
     }
 
 

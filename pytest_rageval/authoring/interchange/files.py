@@ -5,6 +5,7 @@ Nothing is overwritten: cases are appended to a case file, and every other file 
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
@@ -13,7 +14,9 @@ from typing import Any, Final, Literal
 
 from pytest_rageval.authoring.interchange.ids import free_name
 from pytest_rageval.authoring.interchange.values import ReadOptions, Source, SourceFile, fault
-from pytest_rageval.project.case_file_edit import append_texts
+from pytest_rageval.project.case_edit import lines_by_id
+from pytest_rageval.project.case_file_edit import append_line, append_texts, read_file_lines
+from pytest_rageval.project.case_reader import parse_case
 from pytest_rageval.support.files import write_new_file
 from pytest_rageval.support.http.address import Address, credentials_in, without_secrets
 from pytest_rageval.support.http.connection import TransportError
@@ -191,6 +194,23 @@ def append_cases(path: Path, texts: Sequence[str]) -> None:
         append_texts(path, texts)
     else:
         write_new(Path(os.path.realpath(path)), (f"{text}\n" for text in texts))
+
+
+def add_case(path: Path, line: Mapping[str, Any]) -> None:
+    """Add one valid case at the end of a case file, which may be missing.
+
+    Raises:
+        DatasetError: the case breaks a rule of case files, its id is taken, or the file cannot be
+            read or written.
+    """
+    parse_case(line)
+    if not path.exists():
+        append_cases(path, [json.dumps(line, ensure_ascii=False)])
+        return
+    taken = lines_by_id(read_file_lines(path)).get(line["id"])
+    if taken is not None:
+        raise DatasetError(f"{path}:{taken.number}: has the id {line['id']!r} already")
+    append_line(path, line)
 
 
 def without_clashes(

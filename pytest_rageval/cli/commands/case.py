@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
-from pytest_rageval.cli.assumed import project_case_files
+from pytest_rageval.cli.assumed import NEW_FILE, file_to_extend, project_case_files
 from pytest_rageval.cli.completion import complete_case_of_file
 from pytest_rageval.cli.judge_options import project_settings
 from pytest_rageval.cli.output import (
@@ -33,7 +33,6 @@ _TEXTS: Final = {
     "--language": "language",
     "--notes": "notes",
 }
-_NEW_FILE: Final = "evals/eval_set.jsonl"
 _LISTS: Final = {
     "--fact": ("expected_key_facts", "What a correct answer contains; repeatable."),
     "--tag": ("tags", "Tag; repeatable."),
@@ -101,15 +100,14 @@ def _field_options(command: _Command) -> _Command:
 
 
 @command.command("add")
-@_file_option(f"the only one, else {_NEW_FILE}")
+@_file_option(f"the only one, else {NEW_FILE}")
 @click.option("--id", "case_id", help="Id of the case.  [default: made from the question]")
 @_field_options
 @json_option
 def add(path: Path | None, case_id: str | None, as_json: bool, **given: Any) -> ExitCode:
     """Add a case at the end of a case file."""
-    from pytest_rageval.authoring.interchange.files import append_cases
+    from pytest_rageval.authoring.interchange.files import add_case
     from pytest_rageval.authoring.interchange.ids import id_from_question
-    from pytest_rageval.project.case_file_edit import append_line
 
     fields = _fields(given)
     question = fields.get("question")
@@ -117,12 +115,8 @@ def add(path: Path | None, case_id: str | None, as_json: bool, **given: Any) -> 
         raise click.UsageError("--question: expected the question that is asked")
     line = {"id": case_id or id_from_question(question), **fields}
     _check(line)
-    path = path or _file_to_extend()
-    if path.exists():
-        _refuse_taken(line["id"], _lines_by_id(path), path)
-        append_line(path, line)
-    else:
-        append_cases(path, [json.dumps(line, ensure_ascii=False)])
+    path = path or file_to_extend(project_settings({}))
+    add_case(path, line)
     return _done("added", path, [line["id"]], as_json=as_json)
 
 
@@ -191,14 +185,9 @@ def remove(path: Path | None, case_ids: tuple[str, ...], as_json: bool) -> ExitC
 # --- file and options ------------------------------------------------------------------------
 
 
-def _file_to_extend() -> Path:
-    found = project_case_files(project_settings({}))
-    return found[0] if len(found) == 1 else Path(_NEW_FILE)
-
-
 def _file_with(case_id: str) -> Path:
     """Return the only case file with a case."""
-    files = project_case_files(project_settings({})) or [Path(_NEW_FILE)]
+    files = project_case_files(project_settings({})) or [Path(NEW_FILE)]
     if len(files) == 1:
         return files[0]
     lines = {path: _lines_by_id(path) for path in files}

@@ -31,7 +31,7 @@ from pytest_rageval.report.html.values import (
     ChunkView,
     ReportOptions,
 )
-from pytest_rageval.report.html.word_diff import diff_words
+from pytest_rageval.report.text.word_diff import diff_words
 from pytest_rageval.support.text import format_value
 from pytest_rageval.values.json_documents import text as text_at
 from pytest_rageval.values.record import CaseRecord

@@ -14,7 +14,7 @@ from typing import Final
 
 from pytest_rageval.report.html.markup import Element, harmless
 from pytest_rageval.report.html.values import ChunkView, ReportView
-from pytest_rageval.report.html.word_diff import Piece
+from pytest_rageval.report.text.word_diff import Piece
 
 _TEMPLATES: Final = Path(__file__).parent / "templates"
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from pytest_rageval.report.explain.values import AnchorReason, CitationReason, JudgementReason
 from pytest_rageval.report.html.markup import Element
-from pytest_rageval.report.html.word_diff import WordDiff
+from pytest_rageval.report.text.word_diff import WordDiff
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.record import CaseRecord
 

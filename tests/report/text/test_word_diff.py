@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_rageval.report.html.word_diff import MAX_WORDS, WordDiff, diff_words
+from pytest_rageval.report.text.word_diff import MAX_WORDS, WordDiff, diff_words
 
 TEXTS = st.lists(st.sampled_from(["a", "bb", "c.", "d-e", "\n", "\u65e5\u672c", "  f"])).map(
     " ".join
@@ -91,7 +91,7 @@ def test_texts_of_thousands_of_words_are_compared_in_few_steps(
             [f"w{int(rng.paretovariate(0.8)) % 500}" for _ in range(3000)] for _ in range(2)
         ),
     }[kind]
-    monkeypatch.setattr("pytest_rageval.report.html.word_diff.SequenceMatcher", CountingMatcher)
+    monkeypatch.setattr("pytest_rageval.report.text.word_diff.SequenceMatcher", CountingMatcher)
     CountingMatcher.steps = 0
     found = diff_words(f"start {' '.join(old)} end", f"start {' '.join(new)} end")
     # 8,000 to 80,000; 16 million if frequent words were searched for.

@@ -1,0 +1,360 @@
+"""Questions to a target, one after the other, and commands between them. No terminal and no files.
+
+A line is a question, or a command that begins with a colon.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final, Protocol
+
+from pytest_rageval.authoring.interchange.ids import id_from_question
+from pytest_rageval.authoring.labelling.draft import gold_for
+from pytest_rageval.project.case_reader import LocatedCase
+from pytest_rageval.report.text.asked import (
+    answer_lines,
+    asked_lines,
+    difference_lines,
+    judged_lines,
+    place_text,
+)
+from pytest_rageval.report.text.lines import Line, wrapped
+from pytest_rageval.support.text import clean, did_you_mean
+from pytest_rageval.values.case import FOLDER_MODES, Case
+from pytest_rageval.values.dataclass import dataclass
+from pytest_rageval.values.errors import DatasetError
+from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.settings import Settings
+
+MAX_K: Final = 200
+
+
+class PromptError(Exception):
+    """A line that cannot be carried out, with what to type instead."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One question under the settings of its time."""
+
+    located: LocatedCase
+    file: str
+    """Case file of a case; empty: it was typed."""
+    settings: Settings
+
+
+class Desk(Protocol):
+    """Target, judge and case file of a prompt."""
+
+    def ask(self, question: Question) -> CaseRecord:
+        """Ask the target and return the scored record; failures are data."""
+
+    def judge(self, question: Question) -> CaseRecord:
+        """Return the record of the question that was asked last, judged as well."""
+
+    def save(self, line: Mapping[str, Any]) -> str:
+        """Add a case to a case file and return the name of the file.
+
+        Raises:
+            DatasetError: it is not valid, or its id is taken.
+        """
+
+
+class Prompt:
+    """State of a conversation with a target.
+
+    Args:
+        desk: asks, judges and saves.
+        settings: of the project, changed by commands for later questions.
+        cases: those of the project by id, with their files.
+        width: columns of the terminal.
+    """
+
+    def __init__(
+        self,
+        desk: Desk,
+        settings: Settings,
+        cases: Mapping[str, tuple[str, LocatedCase]],
+        *,
+        width: int = 80,
+    ) -> None:
+        self.closed = False
+        self.settings = settings
+        self._desk = desk
+        self._cases = dict(cases)
+        self._width = width
+        self._changed: set[str] = set()
+        """Settings that a command has set, which then win over those of a case."""
+        self._folders: tuple[str, ...] = ()
+        self._vaults: tuple[str, ...] = ()
+        self._question: Question | None = None
+        self._records: list[CaseRecord] = []
+        """The last two answers, the later one last."""
+
+    def take(self, line: str) -> Iterator[Line]:
+        """Carry out one line and yield what it prints.
+
+        Raises:
+            PromptError: it is no command, or its arguments are wrong.
+        """
+        text = line.strip()
+        if not text:
+            return
+        if not text.startswith(":"):
+            yield from self.ask(text)
+            return
+        name, *words = text[1:].split() or [""]
+        if name not in COMMANDS:
+            raise PromptError(f"no command :{name}{did_you_mean(name, COMMANDS) or ', see :help'}")
+        yield from COMMANDS[name].run(self, words)
+
+    def completions(self, line: str) -> list[str]:
+        """Return the words that may stand at the end of a line that begins like this."""
+        words = line.split(" ")
+        if len(words) == 1:
+            return [f":{name} " for name in COMMANDS if f":{name}".startswith(line) and line]
+        offered: Mapping[str, Sequence[str]] = {
+            ":case": sorted(self._cases),
+            ":folders": sorted(self._known_folders()),
+            ":folder-mode": FOLDER_MODES,
+            ":unset": sorted(self.settings.params),
+        }
+        return [word for word in offered.get(words[0], ()) if word.startswith(words[-1])]
+
+    # --- asking ------------------------------------------------------------------------------
+
+    def ask(self, text: str) -> Iterator[Line]:
+        """Ask a question that is no case."""
+        return self._ask(Case(id="asked", question=text), "", 0)
+
+    def _ask(self, case: Case, file: str, lineno: int) -> Iterator[Line]:
+        changes: dict[str, Any] = {}
+        if "k" in self._changed:
+            changes["k"] = self.settings.k
+        if "folders" in self._changed:
+            changes["folders"] = self._folders
+        if "vaults" in self._changed:
+            changes["vaults"] = self._vaults
+        located = LocatedCase(case=replace(case, **changes), lineno=lineno)
+        self._question = Question(located, file, self.settings)
+        record = self._desk.ask(self._question)
+        self._records = [*self._records[-1:], record]
+        yield from asked_lines(record, width=self._width)
+
+    def _last(self) -> CaseRecord:
+        if not self._records:
+            raise PromptError("nothing was asked so far: type a question")
+        return self._records[-1]
+
+    def ask_case(self, words: Sequence[str]) -> Iterator[Line]:
+        """Ask the question of a case, and mark what its golds match."""
+        if len(words) != 1:
+            raise PromptError("expected :case ID")
+        if words[0] not in self._cases:
+            hint = did_you_mean(words[0], self._cases)
+            raise PromptError(f"no case has the id {words[0]!r}{hint}")
+        file, located = self._cases[words[0]]
+        yield from wrapped("question", located.case.question, self._width)
+        yield from self._ask(located.case, file, located.lineno)
+
+    def again(self, words: Sequence[str]) -> Iterator[Line]:
+        """Ask the last question with the settings of now."""
+        last = self._last()
+        assert self._question is not None
+        known = self._cases.get(last.case_id) if self._question.file else None
+        case = known[1].case if known else Case(id="asked", question=last.question)
+        yield from self._ask(case, self._question.file, self._question.located.lineno)
+
+    def difference(self, words: Sequence[str]) -> Iterator[Line]:
+        """Compare the last two answers."""
+        if len(self._records) < 2:
+            raise PromptError("only one answer so far: ask again, such as after :k or :folders")
+        yield from difference_lines(*self._records, width=self._width)
+
+    def judge(self, words: Sequence[str]) -> Iterator[Line]:
+        """Have the last answer judged."""
+        last = self._last()
+        assert self._question is not None
+        if last.answer is None:
+            raise PromptError("the last question has no answer to judge")
+        record = self._desk.judge(self._question)
+        self._records[-1] = record
+        if not record.judgements:
+            yield from wrapped("judge", "no rubric applies to this answer", self._width)
+        yield from judged_lines(record, width=self._width)
+
+    # --- looking -----------------------------------------------------------------------------
+
+    def answer(self, words: Sequence[str]) -> Iterator[Line]:
+        """Show the whole last answer."""
+        return answer_lines(self._last(), width=self._width, whole=True)
+
+    def chunk(self, words: Sequence[str]) -> Iterator[Line]:
+        """Show the whole text of a chunk."""
+        chunk = self._chunks(words or ["1"])[0]
+        yield from wrapped("place", place_text(chunk.rel_path, chunk.heading_path), self._width)
+        head = "text"
+        for part in (chunk.text or "(none reported)").splitlines():
+            yield from wrapped(head, part, self._width)
+            head = ""
+
+    def _chunks(self, words: Sequence[str]) -> list[Any]:
+        chunks = self._last().retrieved_chunks or ()
+        numbers = [int(word) if word.isdecimal() else 0 for word in words]
+        if not all(0 < number <= len(chunks) for number in numbers):
+            raise PromptError(f"expected numbers of chunks, 1 to {len(chunks)}")
+        return [chunks[number - 1] for number in numbers]
+
+    # --- settings ----------------------------------------------------------------------------
+
+    def show_settings(self, words: Sequence[str] = ()) -> Iterator[Line]:
+        """Show what is sent with the next question."""
+        settings = self.settings
+        shown = {
+            "k": settings.k,
+            "folders": " ".join(self._folders) or "all",
+            "vaults": " ".join(self._vaults) or "all",
+            "folder-mode": settings.folder_mode or "as the target likes",
+            "weights": f"{settings.vector_weight} {settings.lexical_weight}"
+            if settings.vector_weight is not None or settings.lexical_weight is not None
+            else "as the target likes",
+            **{f"set {name}": json.dumps(value) for name, value in settings.params.items()},
+        }
+        for name, value in shown.items():
+            yield ((f"  {clean(name):<14}", ""), (clean(str(value), 200), ""))
+
+    def set_k(self, words: Sequence[str]) -> Iterator[Line]:
+        """Set the number of chunks to ask for."""
+        if len(words) != 1 or not words[0].isdecimal() or not 1 <= int(words[0]) <= MAX_K:
+            raise PromptError(f"expected :k N, from 1 to {MAX_K}")
+        return self._set("k", k=int(words[0]))
+
+    def set_folders(self, words: Sequence[str]) -> Iterator[Line]:
+        """Set the folders to search; none: all."""
+        self._folders = tuple(words)
+        return self._set("folders")
+
+    def set_vaults(self, words: Sequence[str]) -> Iterator[Line]:
+        """Set the vaults to search; none: all."""
+        self._vaults = tuple(words)
+        return self._set("vaults")
+
+    def set_folder_mode(self, words: Sequence[str]) -> Iterator[Line]:
+        """Set the mode of folder selection."""
+        if len(words) != 1 or words[0] not in FOLDER_MODES:
+            raise PromptError(f"expected :folder-mode {' or '.join(FOLDER_MODES)}")
+        return self._set("folder_mode", folder_mode=words[0])
+
+    def set_weights(self, words: Sequence[str]) -> Iterator[Line]:
+        """Set the weights of vector and lexical scores."""
+        try:
+            vector, lexical = map(float, words)
+        except ValueError:
+            vector = lexical = -1.0
+        if not (0 <= vector < float("inf") and 0 <= lexical < float("inf") and vector + lexical):
+            raise PromptError("expected :weights VECTOR LEXICAL, such as :weights 0.3 0.7")
+        return self._set("weights", vector_weight=vector, lexical_weight=lexical)
+
+    def set_parameter(self, words: Sequence[str]) -> Iterator[Line]:
+        """Set a parameter of the request."""
+        name, equals, text = " ".join(words).partition("=")
+        if not equals or not name.strip():
+            raise PromptError("expected :set NAME=VALUE, such as :set rerank=true")
+        try:
+            value = json.loads(text)
+        except (ValueError, RecursionError):
+            value = text.strip()
+        return self._set("params", params={**self.settings.params, name.strip(): value})
+
+    def unset_parameter(self, words: Sequence[str]) -> Iterator[Line]:
+        """Remove a parameter of the request."""
+        if len(words) != 1 or words[0] not in self.settings.params:
+            known = ", ".join(self.settings.params) or "none is set"
+            raise PromptError(f"expected :unset NAME, one of {known}")
+        kept = {key: v for key, v in self.settings.params.items() if key != words[0]}
+        return self._set("params", params=kept)
+
+    def _set(self, name: str, **changes: Any) -> Iterator[Line]:
+        self._changed.add(name)
+        self.settings = replace(self.settings, **changes)
+        return self.show_settings()
+
+    def _known_folders(self) -> set[str]:
+        known = {folder for _, one in self._cases.values() for folder in one.case.folders}
+        for record in self._records:
+            if record.folder_selection is not None:
+                known.update(record.folder_selection.available_folders or ())
+        return known
+
+    # --- keeping -----------------------------------------------------------------------------
+
+    def save(self, words: Sequence[str]) -> Iterator[Line]:
+        """Save the last question as a case."""
+        last = self._last()
+        numbered = [word for word in words if word.isdecimal()]
+        names = [word for word in words if not word.isdecimal()]
+        if len(names) > 1:
+            raise PromptError("expected :save [ID] [NUMBERS of the chunks with the evidence]")
+        line: dict[str, Any] = {
+            "id": names[0] if names else id_from_question(last.question),
+            "question": last.question,
+        }
+        golds = [gold_for(chunk) for chunk in self._chunks(numbered)]
+        if golds:
+            distinct = [gold for n, gold in enumerate(golds) if gold not in golds[:n]]
+            line["gold_supports"] = distinct
+        if self._folders:
+            line["folders"] = list(self._folders)
+        if self._vaults:
+            line["vaults"] = list(self._vaults)
+        try:
+            file = self._desk.save(line)
+        except DatasetError as error:
+            raise PromptError(str(error)) from error
+        text = f"{line['id']} added to {file}"
+        if not golds:
+            text += f"; rageval label --case {line['id']} marks its evidence"
+        yield from wrapped("saved", text, self._width, style="green")
+
+    def show_help(self, words: Sequence[str]) -> Iterator[Line]:
+        """Show the commands."""
+        for name, one in COMMANDS.items():
+            yield ((f"  {f':{name} {one.arguments}':<28}", "bold"), (one.meaning, ""))
+        yield (("  anything else is a question; Ctrl-C gives up a request, Ctrl-D ends", "dim"),)
+
+    def close(self, words: Sequence[str]) -> Iterator[Line]:
+        """End the conversation."""
+        self.closed = True
+        return iter(())
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command of the prompt."""
+
+    arguments: str
+    meaning: str
+    run: Callable[[Prompt, Sequence[str]], Iterator[Line]]
+
+
+COMMANDS: Final[Mapping[str, Command]] = {
+    "case": Command("ID", "ask the question of a case", Prompt.ask_case),
+    "again": Command("", "ask the last question again", Prompt.again),
+    "diff": Command("", "compare the last two answers", Prompt.difference),
+    "judge": Command("", "judge the last answer", Prompt.judge),
+    "answer": Command("", "the whole last answer", Prompt.answer),
+    "chunk": Command("N", "the whole text of a chunk", Prompt.chunk),
+    "save": Command("[ID] [N ...]", "save as a case; N: chunks with evidence", Prompt.save),
+    "k": Command("N", "number of chunks", Prompt.set_k),
+    "folders": Command("[NAME ...]", "search only there", Prompt.set_folders),
+    "vaults": Command("[NAME ...]", "search only there", Prompt.set_vaults),
+    "folder-mode": Command("MODE", "selection of folders", Prompt.set_folder_mode),
+    "weights": Command("VECTOR LEXICAL", "weights of the two searches", Prompt.set_weights),
+    "set": Command("NAME=VALUE", "parameter of the request", Prompt.set_parameter),
+    "unset": Command("NAME", "remove a parameter", Prompt.unset_parameter),
+    "settings": Command("", "what is sent", Prompt.show_settings),
+    "help": Command("", "this list", Prompt.show_help),
+    "quit": Command("", "end", Prompt.close),
+}

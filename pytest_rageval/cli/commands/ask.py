@@ -1,0 +1,293 @@
+"""``rageval ask``: questions to the target of the project, by hand."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from pytest_rageval.cli.assumed import NEW_FILE, file_to_extend, project_case_files
+from pytest_rageval.cli.completion import complete_case_of_file
+from pytest_rageval.cli.judge_options import judge_options, project_settings
+from pytest_rageval.cli.output import (
+    CommandError,
+    ExitCode,
+    json_option,
+    print_json,
+    print_lines,
+    terminal_width,
+)
+from pytest_rageval.cli.target import opened_target
+from pytest_rageval.support.text import clean
+
+if TYPE_CHECKING:
+    from pytest_rageval.authoring.asking.prompt import Prompt, Question
+    from pytest_rageval.engine.case import Trial
+    from pytest_rageval.project.case_reader import LocatedCase
+    from pytest_rageval.values.record import CaseRecord
+    from pytest_rageval.values.reply import AskResult
+    from pytest_rageval.values.settings import Settings
+
+_MARK: Final = "ask> "
+_HISTORY: Final = "cache/ask_history"
+"""Below the first test path; a git-ignored folder."""
+_KEPT: Final = 1000
+
+
+@click.command("ask")
+@click.argument("question", required=False)
+@click.option("--case", "case_id", metavar="ID", shell_complete=complete_case_of_file,
+              help="Ask the question of this case.")  # fmt: skip
+@click.option("-k", "k", type=click.IntRange(1, 200), help="Number of chunks.")
+@click.option("--folder", "folders", multiple=True, help="Search only there; repeatable.")
+@click.option("--vault", "vaults", multiple=True, help="Search only there; repeatable.")
+@click.option("--set", "parameters", multiple=True, metavar="NAME=VALUE",
+              help="Parameter of the request; repeatable.")  # fmt: skip
+@click.option("--judged", is_flag=True, help="Have the answer judged as well.")
+@click.option("--rag-url", metavar="URL", help="Target to ask.  [default: the project's]")
+@click.option("--file", "file", type=click.Path(dir_okay=False, path_type=Path),
+              help=f"File for :save.  [default: the only case file, else {NEW_FILE}]")  # fmt: skip
+@judge_options
+@json_option
+def command(
+    question: str | None,
+    case_id: str | None,
+    judged: bool,
+    rag_url: str | None,
+    file: Path | None,
+    as_json: bool,
+    **given: Any,
+) -> ExitCode:
+    """Ask QUESTION and show the answer, its citations and the chunks with their scores.
+
+    Without QUESTION and --case, questions and commands are read line by line, from a terminal or a
+    pipe; :help lists the commands. Exit code 4 if a question failed.
+    """
+    if question is not None and case_id is not None:
+        raise click.UsageError("QUESTION and --case: expected one of them")
+    if question is not None and not question.strip():
+        raise click.UsageError("QUESTION: expected a question, got blanks")
+    single = question is not None or case_id is not None
+    if as_json and not single:
+        raise click.UsageError("--json: goes with QUESTION or --case")
+    sent = {name: given.pop(name) for name in ("k", "folders", "vaults", "parameters")}
+    settings = project_settings({**given, "rageval_rag_url": rag_url})
+    with _opened(settings, file) as (desk, prompt):
+        for line in _commands(**sent):
+            _drain(prompt, line)
+        if not single:
+            _converse(prompt, _lines(settings, prompt))
+            return ExitCode.UNREACHABLE if desk.failed and not sys.stdin.isatty() else ExitCode.YES
+        asked = prompt.ask_case([case_id]) if case_id else prompt.ask(question or "")
+        lines = list(_checked(asked))
+        if judged:
+            lines += _checked(prompt.take(":judge"))
+        assert desk.record is not None
+        if as_json:
+            from pytest_rageval.report.text.asked import asked_document
+
+            print_json(asked_document(desk.record))
+        else:
+            print_lines(lines)
+        return ExitCode.UNREACHABLE if desk.record.error is not None else ExitCode.YES
+
+
+def _commands(
+    k: int | None, folders: Sequence[str], vaults: Sequence[str], parameters: Sequence[str]
+) -> Iterator[str]:
+    if k is not None:
+        yield f":k {k}"
+    if folders:
+        yield f":folders {' '.join(folders)}"
+    if vaults:
+        yield f":vaults {' '.join(vaults)}"
+    for one in parameters:
+        yield f":set {one}"
+
+
+def _checked(lines: Iterator[Any]) -> Iterator[Any]:
+    from pytest_rageval.authoring.asking.prompt import PromptError
+
+    try:
+        yield from lines
+    except PromptError as error:
+        raise CommandError(str(error)) from error
+
+
+def _drain(prompt: Prompt, line: str) -> None:
+    for _ in _checked(prompt.take(line)):
+        pass
+
+
+# --- the desk ------------------------------------------------------------------------------
+
+
+@contextmanager
+def _opened(settings: Settings, file: Path | None) -> Iterator[tuple[_Desk, Prompt]]:
+    from pytest_rageval.authoring.asking.prompt import Prompt
+
+    with ExitStack() as stack:
+        desk = _Desk(stack.enter_context(opened_target(settings)), settings, file, stack)
+        yield desk, Prompt(desk, settings, _cases(settings), width=terminal_width())
+
+
+def _cases(settings: Settings) -> dict[str, tuple[str, LocatedCase]]:
+    """Return the cases of the project by id; files with faults are named and left out."""
+    from pytest_rageval.project.case_reader import load_cases
+    from pytest_rageval.values.errors import DatasetError
+
+    found: dict[str, tuple[str, LocatedCase]] = {}
+    for path in project_case_files(settings):
+        try:
+            loaded = load_cases(path)
+        except DatasetError as error:
+            first = str(error).splitlines()[0]
+            click.echo(clean(f"warning: cases left out: {first}", 300), err=True)
+            continue
+        for located in loaded.cases:
+            found.setdefault(located.case.id, (loaded.display, located))
+    return found
+
+
+class _Desk:
+    """Target, judge and case file of the project."""
+
+    def __init__(
+        self, client: object, settings: Settings, file: Path | None, stack: ExitStack
+    ) -> None:
+        self.failed = False
+        """Whether any question had no answer."""
+        self.record: CaseRecord | None = None
+        self._client = client
+        self._settings = settings
+        self._file = file
+        self._stack = stack
+        self._judge: object = None
+        self._asked: tuple[Trial, AskResult] | None = None
+
+    def ask(self, question: Question) -> CaseRecord:
+        """Ask the target; a failure is part of the record."""
+        import time
+
+        from pytest_rageval.engine.case import Trial, ask, record_of
+
+        trial = Trial(question.located, question.file, question.settings)
+        result = ask(trial, self._client, clock=time.perf_counter)
+        self._asked = trial, result
+        self.failed = self.failed or result.error is not None
+        self.record = record_of(trial, result)
+        return self.record
+
+    def judge(self, question: Question) -> CaseRecord:
+        """Judge the last answer with the judge of the project."""
+        from pytest_rageval.engine.case import Clients, record_of
+        from pytest_rageval.engine.registry import open_registry
+        from pytest_rageval.judges.opening import open_judge
+
+        assert self._asked is not None
+        if self._settings.judge == "none":
+            raise CommandError("no judge: expected --judge offline, or the name of a model")
+        if self._judge is None:
+            settings = replace(self._settings, retrieval_only=False)
+            opened = open_judge(settings, environ=os.environ)
+            self._judge = self._stack.enter_context(opened)
+        trial, result = self._asked
+        judged = replace(
+            trial,
+            judges=Clients(None, self._judge).judges(twice=False),
+            settings=replace(trial.settings, retrieval_only=False),
+            registry=open_registry(self._settings),
+        )
+        self.record = record_of(judged, result)
+        return self.record
+
+    def save(self, line: Mapping[str, Any]) -> str:
+        """Add a case to the case file."""
+        from pytest_rageval.authoring.interchange.files import add_case
+
+        path = self._file or file_to_extend(self._settings)
+        add_case(path, line)
+        return path.as_posix()
+
+
+# --- a conversation ------------------------------------------------------------------------
+
+
+def _converse(prompt: Prompt, lines: Iterator[str | None]) -> None:
+    """Carry out lines until the prompt is closed or they end; None stands for Ctrl-C."""
+    from pytest_rageval.authoring.asking.prompt import PromptError
+    from pytest_rageval.values.errors import RagEvalError
+
+    for line in lines:
+        if line is None:
+            continue
+        try:
+            print_lines(prompt.take(line))
+        except KeyboardInterrupt:
+            click.echo("\ngiven up")
+        except (PromptError, RagEvalError, CommandError) as error:
+            message = error.message if isinstance(error, CommandError) else str(error)
+            for part in message.splitlines():
+                click.echo(clean(part), err=True)
+        if prompt.closed:
+            return
+
+
+def _lines(settings: Settings, prompt: Prompt) -> Iterator[str | None]:
+    if not sys.stdin.isatty():
+        yield from sys.stdin
+        return
+    click.echo("Type a question, or :help. Ctrl-D ends.")
+    with _editing(settings, prompt.completions):
+        while True:
+            try:
+                yield input(_MARK)
+            except KeyboardInterrupt:
+                click.echo()
+                yield None
+            except EOFError:
+                click.echo()
+                return
+
+
+@contextmanager
+def _editing(settings: Settings, completions: Callable[[str], list[str]]) -> Iterator[None]:
+    """Give ``input`` history and completion, where the system has readline."""
+    try:
+        import readline
+    except ImportError:  # Windows
+        yield
+        return
+    history = Path(settings.rootdir) / settings.testpaths[0] / _HISTORY
+    found: list[str] = []
+
+    def complete(text: str, state: int) -> str | None:
+        if state == 0:
+            found[:] = completions(readline.get_line_buffer()[: readline.get_endidx()])
+        return found[state] if state < len(found) else None
+
+    readline.clear_history()
+    readline.set_completer(complete)
+    readline.set_completer_delims(" ")
+    libedit = "libedit" in (readline.__doc__ or "")
+    readline.parse_and_bind("bind ^I rl_complete" if libedit else "tab: complete")
+    readline.set_history_length(_KEPT)
+    try:
+        readline.read_history_file(history)
+    except OSError:
+        pass
+    try:
+        yield
+    finally:
+        readline.set_completer(None)
+        try:
+            history.parent.mkdir(parents=True, exist_ok=True)
+            readline.write_history_file(history)
+        except OSError:
+            pass

@@ -1,0 +1,247 @@
+"""One question asked by hand, as lines for a terminal and as a document."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from pytest_rageval.report.text.lines import Line, Style, indented, wrapped
+from pytest_rageval.report.text.word_diff import Piece, diff_words
+from pytest_rageval.support.text import clean, cut_columns, format_value
+from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.reply import RetrievedChunk
+
+SHOWN_CHARS: Final = 2_000
+"""Longest beginning of an answer that is shown unasked."""
+_TEXT: Final = 23
+"""Column at which place and text of a chunk begin."""
+_METRICS: Final = ("recall_at_k", "mrr", "ndcg_at_k", "attribution_recall")
+_HEAD: Final = 9
+
+
+def asked_lines(record: CaseRecord, *, width: int = 80) -> Iterator[Line]:
+    """Yield the answer, its citations and its chunks, and for a case what they match.
+
+    Args:
+        record: of the question, with whole texts.
+        width: columns of the terminal.
+    """
+    if record.error is not None:
+        yield from wrapped("failed", record.error.message, width, "red")
+        for line in record.error.traceback.splitlines():
+            yield indented(line, _HEAD, width)
+    if record.answer is not None:
+        yield from answer_lines(record, width=width)
+    for number, one in enumerate(record.citations or ()):
+        named = place_text(one.rel_path or "(nothing)", one.heading_path)
+        counted = f"  (chunk {one.chunk_rank})" if one.chunk_rank is not None else ""
+        yield from wrapped("" if number else "cites", named + counted, width)
+    chunks = record.retrieved_chunks
+    if chunks is not None:
+        yield from wrapped("chunks", f"{len(chunks)}, of which {record.k} count", width)
+        for rank, chunk in enumerate(chunks, 1):
+            yield from _chunk(rank, chunk, record, width)
+    yield from _expected(record, width)
+    yield from judged_lines(record, width=width)
+    times = ", ".join(
+        f"{name.removesuffix('_ms').replace('_', ' ')} {ms:.0f} ms"
+        for name, ms in record.latency.items()
+    )
+    if times:
+        yield from wrapped("time", times, width, style="dim")
+
+
+def answer_lines(record: CaseRecord, *, width: int = 80, whole: bool = False) -> Iterator[Line]:
+    """Yield the answer.
+
+    Args:
+        record: of the question.
+        width: columns of the terminal.
+        whole: whether a long answer is shown to its end.
+    """
+    text = record.answer or ""
+    shown = text if whole else text[:SHOWN_CHARS]
+    head = "answer"
+    for part in shown.splitlines() or [""]:
+        for line in textwrap.wrap(clean(part), max(width - _HEAD, 20)) or [""]:
+            yield ((f"{head:<{_HEAD}}", "bold"), (line, ""))
+            head = ""
+    if len(text) > len(shown):
+        rest = len(text) - len(shown)
+        yield ((" " * _HEAD, ""), (f"... {rest:,} more characters: :answer shows them", "dim"))
+    if record.abstained:
+        yield from wrapped("abstains", record.abstain_reason or "yes", width, style="yellow")
+
+
+def _chunk(rank: int, chunk: RetrievedChunk, record: CaseRecord, width: int) -> Iterator[Line]:
+    mark, style = _match(chunk)
+    counts: Style = "" if rank <= record.k else "dim"
+    score = "" if chunk.score_final is None else f"{chunk.score_final:.3f}"
+    place = cut_columns(place_text(chunk.rel_path, chunk.heading_path), max(width - _TEXT, 20))
+    yield ((f"  {rank:>3} {score:>7}  ", counts), (f"{mark:<8}", style), (place, counts))
+    if chunk.text:
+        text = cut_columns(clean(chunk.text, 400), max(width - _TEXT, 20))
+        yield ((" " * _TEXT, ""), (text, "dim"))
+
+
+def _match(chunk: RetrievedChunk) -> tuple[str, Style]:
+    if chunk.irrelevant:
+        return "BAD", "red"
+    if chunk.matched_golds:
+        return "gold " + ",".join(str(n + 1) for n in chunk.matched_golds[:3]), "green"
+    return "", ""
+
+
+def _expected(record: CaseRecord, width: int) -> Iterator[Line]:
+    case = record.case
+    found = {
+        gold
+        for chunk in (record.retrieved_chunks or ())[: record.k]
+        for gold in chunk.matched_golds or ()
+    }
+    for number, gold in enumerate(case.gold_supports):
+        style: Style = "green" if number in found else "red"
+        state = "found" if number in found else "missing"
+        place = place_text(gold.rel_path, gold.heading_path)
+        yield from wrapped(f"gold {number + 1}", f"{place}: {state}", width, style=style)
+    if case.expected_answer:
+        yield from wrapped("expected", clean(case.expected_answer, SHOWN_CHARS), width)
+    for fact in case.expected_key_facts:
+        yield from wrapped("fact", fact, width)
+    if not case.gold_supports:
+        return
+    stage = f": {record.failure_stage}" if record.failure_stage else ""
+    passed: Style = "green" if record.outcome == "passed" else "red"
+    yield from wrapped("outcome", f"{record.outcome}{stage}", width, style=passed)
+    figures = [
+        f"{key} {format_value(value)}"
+        for key in _METRICS
+        if (value := record.metrics.get(key)) is not None
+    ]
+    yield from wrapped("metrics", ", ".join(figures), width)
+
+
+def judged_lines(record: CaseRecord, *, width: int = 80) -> Iterator[Line]:
+    """Yield the verdicts on the answer."""
+    for rubric, verdict in record.judgements.items():
+        error = verdict.get("error")
+        if error is not None:
+            yield from wrapped("judge", f"{rubric}: {error['message']}", width, style="red")
+            continue
+        scores = ", ".join(
+            f"{key} {format_value(value)}" for key, value in (verdict.get("scores") or {}).items()
+        )
+        yield from wrapped("judge", f"{rubric}: {scores or 'no score'}", width)
+        reasoning = verdict.get("reasoning")
+        if isinstance(reasoning, str) and reasoning:
+            yield from wrapped("", clean(reasoning, SHOWN_CHARS), width, style="dim")
+
+
+def place_text(path: str, heading: str | None) -> str:
+    """Name a document and its section."""
+    return f"{path} > {heading}" if heading else path
+
+
+# --- two answers ---------------------------------------------------------------------------
+
+
+def difference_lines(old: CaseRecord, new: CaseRecord, *, width: int = 80) -> Iterator[Line]:
+    """Yield what differs between two answers: words, and ranks of chunks.
+
+    Args:
+        old: the earlier question.
+        new: the later one.
+        width: columns of the terminal.
+    """
+    before, after = old.answer or "", new.answer or ""
+    if before == after:
+        yield from wrapped("answer", "the same", width)
+    else:
+        words = diff_words(before[:SHOWN_CHARS], after[:SHOWN_CHARS])
+        sides: tuple[tuple[str, tuple[Piece, ...], Style], ...] = (
+            ("before", ((True, before[:SHOWN_CHARS]),) if words is None else words.old, "red"),
+            ("after", ((True, after[:SHOWN_CHARS]),) if words is None else words.new, "green"),
+        )
+        for head, pieces, style in sides:
+            yield from _marked(head, pieces, style, width)
+    yield from _moves(old, new, width)
+
+
+def _marked(head: str, pieces: tuple[Piece, ...], style: Style, width: int) -> Iterator[Line]:
+    """Yield a text of which changed parts stand in brackets, for terminals without colour."""
+    sign = "-" if head == "before" else "+"
+    text = "".join(f"[{sign}{part}{sign}]" if changed and part.strip() else part
+                   for changed, part in pieces)  # fmt: skip
+    yield from wrapped(head, text, width, "bold", style if len(pieces) == 1 else "")
+
+
+def _moves(old: CaseRecord, new: CaseRecord, width: int) -> Iterator[Line]:
+    before, after = _ranks(old), _ranks(new)
+    rows: list[tuple[str, str, Style]] = []
+    for key, rank in after.items():
+        was = before.get(key)
+        if was is None:
+            rows.append((key[0], f"new at {rank}", "green"))
+        elif was != rank:
+            rows.append((key[0], f"{was} -> {rank}", "green" if rank < was else "yellow"))
+    rows += [(key[0], f"gone, was {was}", "red") for key, was in before.items() if key not in after]
+    if not rows:
+        yield from wrapped("chunks", "the same in the same order", width)
+        return
+    yield (("chunks", "bold"),)
+    for place, moved, style in rows:
+        yield ((f"  {moved:<14}", style), (cut_columns(clean(place), max(width - 16, 20)), ""))
+
+
+def _ranks(record: CaseRecord) -> dict[tuple[str, str], int]:
+    found: dict[tuple[str, str], int] = {}
+    for rank, chunk in enumerate(record.retrieved_chunks or (), 1):
+        place = place_text(chunk.rel_path, chunk.heading_path)
+        found.setdefault((place, chunk.chunk_id or (chunk.text or "")[:200]), rank)
+    return found
+
+
+# --- a document ----------------------------------------------------------------------------
+
+
+def asked_document(record: CaseRecord) -> dict[str, Any]:
+    """Return the question and its answer as plain JSON values."""
+    error = record.error
+    return {
+        "question": record.question,
+        "case_id": record.case_id if record.file else None,
+        "status": record.status,
+        "error": None if error is None else {"kind": error.kind, "message": error.message},
+        "answer": record.answer,
+        "abstained": record.abstained,
+        "abstain_reason": record.abstain_reason,
+        "citations": [
+            {"rel_path": one.rel_path, "heading_path": one.heading_path, "chunk": one.chunk_rank}
+            for one in record.citations or ()
+        ],
+        "chunks": None
+        if record.retrieved_chunks is None
+        else [_chunk_document(rank, c) for rank, c in enumerate(record.retrieved_chunks, 1)],
+        "latency": dict(record.latency),
+        "outcome": record.outcome if record.case.gold_supports else None,
+        "failure_stage": record.failure_stage,
+        "metrics": {key: v for key, v in record.metrics.items() if v is not None},
+        "judgements": _plain(record.judgements),
+    }
+
+
+def _chunk_document(rank: int, chunk: RetrievedChunk) -> dict[str, Any]:
+    return {
+        "rank": rank,
+        "rel_path": chunk.rel_path,
+        "heading_path": chunk.heading_path,
+        "score": chunk.score_final,
+        "text": chunk.text,
+        "matched_golds": None if chunk.matched_golds is None else list(chunk.matched_golds),
+        "irrelevant": chunk.irrelevant,
+    }
+
+
+def _plain(judgements: Mapping[str, Any]) -> dict[str, Any]:
+    return {rubric: dict(verdict) for rubric, verdict in judgements.items()}

@@ -1,0 +1,253 @@
+"""The conversation with a target, over a desk that notes what it is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from pytest_rageval.authoring.asking.prompt import COMMANDS, Prompt, PromptError, Question
+from pytest_rageval.project.case_reader import LocatedCase
+from pytest_rageval.values.errors import DatasetError
+from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.reply import ErrorInfo, FolderSelection
+from pytest_rageval.values.settings import Settings
+from tests.build.records import failed, record
+from tests.build.scores import case, chunk
+
+SETTINGS = Settings(rootdir=".", k=5)
+
+
+class Desk:
+    """Answers every question in its own words."""
+
+    def __init__(self) -> None:
+        self.asked: list[Question] = []
+        self.saved: list[Mapping[str, Any]] = []
+        self.failure: ErrorInfo | None = None
+        self.answers = ["The limit is 5.", "The limit is 7."]
+
+    def ask(self, question: Question) -> CaseRecord:
+        self.asked.append(question)
+        one = question.located.case
+        if self.failure is not None:
+            return failed(one.id, error=self.failure, question=one.question)
+        chunks = [
+            chunk("work/queue.md | # Queue", text="limit", matched_golds=(), irrelevant=False),
+            chunk("home/garden.md | # Garden", text="plants\nmore", chunk_id="g"),
+        ]
+        if len(self.asked) % 2 == 0:
+            chunks.reverse()
+        return record(
+            one.id,
+            case=one,
+            file=question.file,
+            answer=self.answers[(len(self.asked) - 1) % len(self.answers)],
+            retrieved_chunks=tuple(chunks),
+            folder_selection=FolderSelection(available_folders=("home", "work")),
+        )
+
+    def judge(self, question: Question) -> CaseRecord:
+        verdict = {"scores": {"groundedness": 4.0}, "reasoning": "It is said there."}
+        return record("asked", answer="x", judgements={"groundedness": verdict})
+
+    def save(self, line: Mapping[str, Any]) -> str:
+        if line["id"] == "taken":
+            raise DatasetError("evals/eval_set.jsonl:1: has the id 'taken' already")
+        self.saved.append(line)
+        return "evals/eval_set.jsonl"
+
+
+@pytest.fixture
+def desk() -> Desk:
+    return Desk()
+
+
+@pytest.fixture
+def prompt(desk: Desk) -> Prompt:
+    one = replace(case("work/queue.md | # Queue"), id="queue", question="Which limit?", k=3)
+    return Prompt(desk, SETTINGS, {"queue": ("evals/set.jsonl", LocatedCase(case=one, lineno=4))})
+
+
+def said(prompt: Prompt, line: str) -> str:
+    return "\n".join("".join(text for text, _ in one) for one in prompt.take(line))
+
+
+def test_a_question_is_asked_and_its_answer_and_chunks_are_shown(
+    prompt: Prompt, desk: Desk
+) -> None:
+    shown = said(prompt, "Which limit?")
+    assert "answer   The limit is 5." in shown
+    assert "work/queue.md > # Queue" in shown
+    (asked,) = desk.asked
+    assert (asked.located.case.question, asked.file, asked.settings.k) == ("Which limit?", "", 5)
+
+
+@pytest.mark.parametrize("line", ["", "   ", "\t\n"])
+def test_a_blank_line_does_nothing(prompt: Prompt, desk: Desk, line: str) -> None:
+    assert said(prompt, line) == ""
+    assert not desk.asked
+
+
+def test_settings_count_for_the_next_question(prompt: Prompt, desk: Desk) -> None:
+    for line in (":k 9", ":folders work home", ":vaults main", ":folder-mode on",
+                 ":weights 0.2 0.8", ":set rerank=true", ":set style=short answer"):  # fmt: skip
+        said(prompt, line)
+    said(prompt, "Which limit?")
+    (asked,) = desk.asked
+    settings, one = asked.settings, asked.located.case
+    assert (settings.k, settings.folder_mode) == (9, "on")
+    assert (settings.vector_weight, settings.lexical_weight) == (0.2, 0.8)
+    assert settings.params == {"rerank": True, "style": "short answer"}
+    assert (one.k, one.folders, one.vaults) == (9, ("work", "home"), ("main",))
+    said(prompt, ":unset rerank")
+    assert "rerank" not in prompt.settings.params
+    assert "folders       work home" in said(prompt, ":settings")
+
+
+def test_a_case_keeps_its_own_settings_until_a_command_changes_them(
+    prompt: Prompt, desk: Desk
+) -> None:
+    shown = said(prompt, ":case queue")
+    assert "question Which limit?" in shown
+    assert "gold 1   work/queue.md > # Queue: missing" in shown
+    said(prompt, ":k 9")
+    said(prompt, ":again")
+    assert [one.located.case.k for one in desk.asked] == [3, 9]
+    assert [one.file for one in desk.asked] == ["evals/set.jsonl"] * 2
+    assert desk.asked[0].located.lineno == desk.asked[1].located.lineno == 4
+
+
+def test_two_answers_are_compared_by_words_and_ranks(prompt: Prompt) -> None:
+    said(prompt, "Which limit?")
+    said(prompt, ":again")
+    shown = said(prompt, ":diff")
+    assert "before   The limit is [-5-]." in shown
+    assert "after    The limit is [+7+]." in shown
+    assert "2 -> 1        home/garden.md > # Garden" in shown
+
+
+def test_the_same_answer_twice_is_said_to_be_the_same(prompt: Prompt, desk: Desk) -> None:
+    desk.answers = ["Same."]
+    said(prompt, "Which limit?")
+    said(prompt, ":again")
+    said(prompt, ":again")
+    assert "answer   the same" in said(prompt, ":diff")
+
+
+def test_an_answer_is_judged_on_request(prompt: Prompt) -> None:
+    said(prompt, "Which limit?")
+    shown = said(prompt, ":judge")
+    assert "groundedness 4.000" in shown
+    assert "It is said there." in shown
+
+
+def test_a_question_is_saved_with_the_chunks_that_hold_its_evidence(
+    prompt: Prompt, desk: Desk
+) -> None:
+    said(prompt, ":folders work")
+    said(prompt, "Which limit has the queue?")
+    assert "saved    limit-queue added" in said(prompt, ":save limit-queue 1 1")
+    assert desk.saved == [
+        {
+            "id": "limit-queue",
+            "question": "Which limit has the queue?",
+            "gold_supports": [{"rel_path": "work/queue.md", "heading_path": "# Queue"}],
+            "folders": ["work"],
+        }
+    ]
+    shown = said(prompt, ":save")
+    assert "marks its evidence" in shown
+    assert "gold_supports" not in desk.saved[1]
+    assert desk.saved[1]["id"]
+
+
+def test_whole_texts_are_shown_on_request(prompt: Prompt, desk: Desk) -> None:
+    desk.answers = ["word " * 2_000]
+    assert "more characters: :answer shows them" in said(prompt, "Which limit?")
+    assert said(prompt, ":answer").count("word") == 2_000
+    assert "plants\n         more" in said(prompt, ":chunk 2")
+
+
+def test_a_failure_is_shown_with_its_place(prompt: Prompt, desk: Desk) -> None:
+    desk.failure = ErrorInfo(
+        kind="raised", message="KeyError: 'x'", traceback="conftest.py:3: in answer\n    x['x']"
+    )
+    shown = said(prompt, "Which limit?")
+    assert "failed   KeyError: 'x'" in shown
+    assert "conftest.py:3: in answer" in shown
+    with pytest.raises(PromptError, match="no answer to judge"):
+        said(prompt, ":judge")
+
+
+def test_an_answer_cannot_write_to_the_terminal(prompt: Prompt, desk: Desk) -> None:
+    desk.answers = ["\x1b[2J\x1b]0;owned\x07 red\u202e \x9b31m\n::error::x"]
+    shown = said(prompt, "Which limit?")
+    assert not set(shown) & set("\x1b\x07\u202e\x9b")
+    assert "::error::" not in shown
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        (":cse queue", "no command :cse, did you mean 'case'?"),
+        (":", "no command :"),
+        (":case", "expected :case ID"),
+        (":case queu", "no case has the id 'queu', did you mean 'queue'?"),
+        (":k", "expected :k N, from 1 to 200"),
+        (":k 0", "expected :k N"),
+        (":k many", "expected :k N"),
+        (":weights 1", "expected :weights VECTOR LEXICAL"),
+        (":weights 0 0", "expected :weights VECTOR LEXICAL"),
+        (":weights nan 1", "expected :weights VECTOR LEXICAL"),
+        (":weights -1 1", "expected :weights VECTOR LEXICAL"),
+        (":folder-mode maybe", "expected :folder-mode off or on or on_with_fallback"),
+        (":set rerank", "expected :set NAME=VALUE"),
+        (":unset rerank", "one of none is set"),
+        (":again", "nothing was asked so far"),
+        (":judge", "nothing was asked so far"),
+        (":diff", "only one answer so far"),
+        (":chunk 1", "nothing was asked so far"),
+        (":save", "nothing was asked so far"),
+    ],
+)
+def test_a_wrong_line_says_what_to_type(prompt: Prompt, line: str, says: str) -> None:
+    with pytest.raises(PromptError) as caught:
+        said(prompt, line)
+    assert says in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        (":chunk 3", "expected numbers of chunks, 1 to 2"),
+        (":save two names", "expected :save [ID]"),
+        (":save x 9", "expected numbers of chunks, 1 to 2"),
+        (":save taken", "has the id 'taken' already"),
+    ],
+)
+def test_a_wrong_argument_after_an_answer_is_named(prompt: Prompt, line: str, says: str) -> None:
+    said(prompt, "Which limit?")
+    with pytest.raises(PromptError) as caught:
+        said(prompt, line)
+    assert says in str(caught.value)
+
+
+def test_commands_cases_and_folders_are_completed(prompt: Prompt) -> None:
+    assert prompt.completions(":fo") == [":folders ", ":folder-mode "]
+    assert prompt.completions(":case q") == ["queue"]
+    assert prompt.completions(":folders w") == []
+    said(prompt, "Which limit?")
+    assert prompt.completions(":folders w") == ["work"]
+    assert prompt.completions(":folders work h") == ["home"]
+    assert prompt.completions("Which") == []
+
+
+def test_every_command_is_in_the_help_and_quit_ends(prompt: Prompt) -> None:
+    shown = said(prompt, ":help")
+    assert all(f":{name}" in shown for name in COMMANDS)
+    assert max(map(len, shown.splitlines())) <= 80
+    said(prompt, ":quit")
+    assert prompt.closed
