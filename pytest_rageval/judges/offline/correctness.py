@@ -176,18 +176,18 @@ class Stated(NamedTuple):
         """Return the features of a short text; None: it has no content words."""
         if self.support is None:
             return None
-        found, content, claim = self.support.features, self.expected.content, self.expected.claim
+        found, content, claim = self.support, self.expected.content, self.expected.claim
         numbers = [claim.words[at].key for at in claim.numbers]
         return {
-            "window": found["window"],
-            "new_words": found["new_words"],
-            "pairs": found["pairs"],
-            "coverage": self.support.coverage,
+            "window": found.covered,
+            "new_words": found.new_words,
+            "pairs": found.pairs,
+            "coverage": found.coverage,
             "first": float(content[0] in self.known),
             "last": float(content[-1] in self.known),
             "exact": float(self.exact),
             "numbers": float(any([key not in self.known for key in numbers])),
-            "against": max(found["negated"], found["not_negated"]),
+            "against": found.covered**2 * (found.negated != found.denied),
         }
 
     def score(self, layer: Layer) -> float:
@@ -233,7 +233,7 @@ class Stated(NamedTuple):
         support = self.support
         if support is None or self.exact:
             return True
-        if not support.features["pairs"] and self.expected.claim.numbers:
+        if not support.pairs and self.expected.claim.numbers:
             return False
         return support_odds(support, parameters.grounded) >= 0
 

@@ -16,7 +16,6 @@ from pytest_rageval.judges.offline.lexicon import read_words
 from pytest_rageval.judges.offline.parameters import load_parameters
 from pytest_rageval.judges.offline.support import (
     ReadClaim,
-    content_keys,
     find_support,
     question_keys,
     read_passage,
@@ -62,8 +61,8 @@ def check_claims(
     passages = _Passages(chunks)
     found = []
     for raw, words in read:
-        if content_keys(words):
-            claim = ReadClaim(words, keys)
+        claim = ReadClaim(words, keys)
+        if claim.weights:
             cited = _cited_ranks(raw.written, chunks, path_case)
             checks = tuple(
                 CitationCheck(ranks=ranks, supports=passages.any_supports(ranks, claim))

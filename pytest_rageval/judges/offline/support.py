@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import defaultdict
 from collections.abc import Container, Iterable, Mapping, Sequence, Set
 from dataclasses import field
 from functools import cached_property, lru_cache
@@ -41,38 +42,130 @@ AGAINST: Final = ("numbers", "names", "negated", "not_negated", "rival", "absolu
 FEATURES: Final = FOR + AGAINST
 
 
-class Support(NamedTuple):
-    """Support of one claim."""
+class ReadClaim:
+    """A claim, read once for all contexts that it is looked up in.
 
-    features: Mapping[str, float]
-    """By the names of ``FEATURES``.
-
-    - ``window``: coverage by the best sentence, its neighbours, its heading and first line;
-    - ``new_words``: by the window, of the words that the question does not hold;
-    - ``pairs``: neighbouring content words that are near each other in a close sentence, too;
-    - ``runs``: three words in a row that occur unchanged in a close sentence;
-    - ``on_topic``: share of the question's words in the context, 0.5 without a question;
-    - ``numbers``: a number is not in the window (nor near one, where it is an estimate);
-    - ``names``: a name is neither in the context nor in the question;
-    - ``negated``, ``not_negated``: only the claim, only the best sentence negates a shared word;
-    - ``rival``: the best sentence contains an opposite of a word of the claim;
-      these are the square of ``window`` where they hold: in a claim that is otherwise found, a
-      fault is a contradiction; in one that is not found, it adds nothing;
-    - ``absolute``: 1 if "only", "never", … is only in the claim;
-    - ``self_talk``: 1 if "I", "my" is only in the claim.
+    Args:
+        words: of the claim, without markup and citations.
+        question: keys of the question's words.
     """
-    claim: ReadClaim
-    negated: bool
-    coverage: float
-    """As ``window``, by the whole context."""
-    best: int | None
-    """Index of the best sentence; None: no word of the claim is in the context."""
-    window: Set[str]
-    """The claim's words that the window holds."""
-    lost_numbers: tuple[str, ...]
-    lost_names: tuple[str, ...]
-    opposed: tuple[str, str] | None
-    """A word of the claim and its opposite in the best sentence."""
+
+    def __init__(self, words: Sequence[Word], question: Set[str] = frozenset()) -> None:
+        self.words: Final = words
+        self.question: Final = question
+        self.weights: Final = {word.key: WEIGHTS[word.tier] for word in words if word.tier != CORE}
+        """Weight of each distinct key, core words left out."""
+        new = {key: weight for key, weight in self.weights.items() if key not in question}
+        self.new: Final = new or self.weights
+        """Those that the question does not hold, or all."""
+        self.pairs: Final = set(pairwise(content_keys(words)))
+        self.negations: Final = _negated_keys(words)
+        self.numbers: Final = [at for at, word in enumerate(words) if word.number]
+
+
+class Support:
+    """Support of one claim by a context.
+
+    Args:
+        claim: one with content words.
+        index: the context, its vocabulary at least the claim's and the question's.
+    """
+
+    def __init__(self, claim: ReadClaim, index: ContextIndex) -> None:
+        weights = claim.weights
+        closest = _closest_sentences(weights, index)
+        self.claim: Final = claim
+        self.best: Final = closest[0] if closest else None
+        """Index of the best sentence; None: no word of the claim is in the context."""
+        self.window: Final = index.in_window(weights, closest[0]) if closest else frozenset()
+        """The claim's words that the window holds."""
+        self._index = index
+        self._closest = [index.sentences[at].read for at in closest]
+        self.covered: Final = _share(weights, self.window)
+        self.coverage: Final = _share(weights, index.places)
+        """As ``covered``, by the whole context."""
+        self.new_words: Final = _share(claim.new, self.window)
+        self.pairs: Final = _found(
+            claim.pairs, (read.order.pairs for read in self._closest), self.coverage
+        )
+        self.negated: Final = _negates(claim.negations, self.window)
+        self.denied: Final = bool(closest) and _negates(self._closest[0].negations, weights)
+        """Whether the best sentence negates a shared word."""
+
+    @cached_property
+    def features(self) -> Mapping[str, float]:
+        """Numbers by the names of ``FEATURES``.
+
+        - ``window``: coverage by the best sentence, its neighbours, its heading and first line;
+        - ``new_words``: by the window, of the words that the question does not hold;
+        - ``pairs``: neighbouring content words that are near each other in a close sentence, too;
+        - ``runs``: three words in a row that occur unchanged in a close sentence;
+        - ``on_topic``: share of the question's words in the context, 0.5 without a question;
+        - ``numbers``: a number is not in the window (nor near one, where it is an estimate);
+        - ``names``: a name is neither in the context nor in the question;
+        - ``negated``, ``not_negated``: only the claim, only the best sentence negates a shared
+          word;
+        - ``rival``: the best sentence contains an opposite of a word of the claim;
+          these are the square of ``window`` where they hold: in a claim that is otherwise found, a
+          fault is a contradiction; in one that is not found, it adds nothing;
+        - ``absolute``: 1 if "only", "never", … is only in the claim;
+        - ``self_talk``: 1 if "I", "my" is only in the claim.
+        """
+        words, question, places = self.claim.words, self.claim.question, self._index.places
+        runs, sure = word_runs(words), self.covered**2
+        marked = [word for word in words if word.absolute or word.self_talk]
+        unheard = [word for word in marked if not self._index.holds(word)]
+        return {
+            "window": self.covered,
+            "new_words": self.new_words,
+            "pairs": self.pairs,
+            "runs": _found(runs, (read.order.runs for read in self._closest), self.coverage),
+            "on_topic": len(question & places.keys()) / len(question) if question else 0.5,
+            "numbers": sure * bool(self.lost_numbers),
+            "names": sure * bool(self.lost_names),
+            "negated": sure * (self.negated and not self.denied),
+            "not_negated": sure * (self.denied and not self.negated),
+            "rival": sure * (self.opposed is not None),
+            "absolute": float(any([word.absolute for word in unheard])),
+            "self_talk": float(any([word.self_talk for word in unheard])),
+        }
+
+    @cached_property
+    def lost_numbers(self) -> tuple[str, ...]:
+        """Numbers of the claim that the window does not support.
+
+        "Over 275" is supported by 280, "about 12" by 13, "the 1800s" by 1888.
+        """
+        words, lost = self.claim.words, []
+        for at in self.claim.numbers:
+            if words[at].key in self.window:
+                continue
+            before = {word.form for word in words[max(0, at - 2) : at]}
+            rough = words[at].form.endswith("s") or not APPROXIMATE.isdisjoint(before)
+            near = self._index.window(self.best) if rough and self.best is not None else ()
+            if not any(_near(words[at].key, key) for key in near):
+                lost.append(words[at].form)
+        return tuple(lost)
+
+    @cached_property
+    def lost_names(self) -> tuple[str, ...]:
+        """Unknown names, without the first word, which is always capitalised."""
+        words, known, asked = self.claim.words, self._index.places, self.claim.question
+        names = [w for w in words[1:] if w.capital and w.tier == FULL and not w.number]
+        if len(names) > len(words) / 2:  # a heading
+            return ()
+        return tuple([w.form for w in names if w.key not in known and w.key not in asked])
+
+    @cached_property
+    def opposed(self) -> tuple[str, str] | None:
+        """A word of the claim and its opposite in the best sentence."""
+        table = rivals()
+        for word in self.claim.words if self._closest else ():
+            if word.key in table and word.key not in self.window:
+                for other in sorted(table[word.key] & self._closest[0].keys):
+                    if other not in self.claim.weights:
+                        return word.form, other
+        return None
 
     @property
     def keys(self) -> Set[str]:
@@ -91,97 +184,23 @@ class Support(NamedTuple):
         return tuple(dict.fromkeys(word.form for word in lost if not word.number))
 
 
-class ReadClaim:
-    """A claim, read once for all contexts that it is looked up in.
-
-    Args:
-        words: of the claim, without markup and citations.
-        question: keys of the question's words.
-    """
-
-    def __init__(self, words: Sequence[Word], question: Set[str] = frozenset()) -> None:
-        table = rivals()
-        self.words: Final = words
-        self.question: Final = question
-        self.weights: Final = {word.key: WEIGHTS[word.tier] for word in words if word.tier != CORE}
-        """Weight of each distinct key, core words left out."""
-        new = {key: weight for key, weight in self.weights.items() if key not in question}
-        self.new: Final = new or self.weights
-        """Those that the question does not hold, or all."""
-        self.pairs: Final = set(pairwise(content_keys(words)))
-        self.runs: Final = word_runs(words)
-        self.negations: Final = _negated_keys(words)
-        self.numbers: Final = [at for at, word in enumerate(words) if word.number]
-        self.names: Final = _names(words)
-        self.rivals: Final = [word for word in words if word.key in table]
-        self.marked: Final = [word for word in words if word.absolute or word.self_talk]
-
-
 def find_support(claim: ReadClaim, index: ContextIndex) -> Support | None:
-    """Look a claim up in a context.
-
-    Args:
-        claim: the claim.
-        index: the context, its vocabulary at least the claim's and the question's.
-
-    Returns:
-        None for a claim without content words.
-    """
-    weights, question, places = claim.weights, claim.question, index.places
-    if not weights:
-        return None
-    closest = _closest_sentences(weights, index)
-    best = closest[0] if closest else None
-    window: Set[str] = frozenset() if best is None else index.in_window(weights, best)
-    orders = [index.sentences[at].read for at in closest]
-    numbers = _lost_numbers(claim, window, index, best) if claim.numbers else ()
-    names = tuple([w.form for w in claim.names if w.key not in places and w.key not in question])
-    heard = best is not None and _negates(orders[0].negations, weights)
-    said = _negates(claim.negations, window)
-    opposed = _opposed(claim, window, orders[0].keys) if claim.rivals and orders else None
-    unheard = [word for word in claim.marked if not index.holds(word)]
-    covered = _share(weights, window)
-    coverage = _share(weights, places)
-    sure = covered**2
-    features = {
-        "window": covered,
-        "new_words": _share(claim.new, window),
-        "pairs": _found(claim.pairs, (read.order.pairs for read in orders), coverage),
-        "runs": _found(claim.runs, (read.order.runs for read in orders), coverage),
-        "on_topic": sum([key in places for key in question]) / len(question) if question else 0.5,
-        "numbers": sure * bool(numbers),
-        "names": sure * bool(names),
-        "negated": sure * (said and not heard),
-        "not_negated": sure * (heard and not said),
-        "rival": sure * (opposed is not None),
-        "absolute": float(any([word.absolute for word in unheard])),
-        "self_talk": float(any([word.self_talk for word in unheard])),
-    }
-    return Support(
-        features=features,
-        claim=claim,
-        negated=said,
-        coverage=coverage,
-        best=best,
-        window=window,
-        lost_numbers=numbers,
-        lost_names=names,
-        opposed=opposed,
-    )
+    """Look a claim up in a context; None: it has no content words."""
+    return Support(claim, index) if claim.weights else None
 
 
+@lru_cache(maxsize=64)  # of each case for every rubric, its facts and its claims
 def question_keys(question: str) -> frozenset[str]:
     """Return the keys of the words that a question asks about."""
     return frozenset(word.key for word in read_words(question) if word.tier >= LIGHT)
 
 
 def _closest_sentences(weights: Mapping[str, int], index: ContextIndex) -> list[int]:
-    scores: dict[int, int] = {}
+    scores: defaultdict[int, int] = defaultdict(int)
     for key, weight in weights.items():
         for at in index.places.get(key, ()):
-            scores[at] = scores.get(at, 0) + weight
-    ranked = sorted([(-score, at) for at, score in scores.items()])
-    return [at for _, at in ranked[:CLOSEST]]
+            scores[at] -= weight
+    return [at for _, at in sorted(zip(scores.values(), scores, strict=True))[:CLOSEST]]
 
 
 def _share(weights: Mapping[str, int], vocabulary: Container[str]) -> float:
@@ -210,49 +229,12 @@ def _negates(negated: Sequence[str | None], shared: Container[str]) -> bool:
     return any([key is None or key in shared for key in negated])
 
 
-def _names(words: Sequence[Word]) -> list[Word]:
-    """Return the names, without the first word, which is always capitalised."""
-    names = [word for word in words[1:] if word.capital and word.tier == FULL and not word.number]
-    return names if len(names) <= len(words) / 2 else []  # a heading
-
-
-def _lost_numbers(
-    claim: ReadClaim, window: Set[str], index: ContextIndex, best: int | None
-) -> tuple[str, ...]:
-    """Return the numbers of a claim that a window does not support.
-
-    "Over 275" is supported by 280, "about 12" by 13, "the 1800s" by 1888.
-    """
-    lost = []
-    for at in claim.numbers:
-        word = claim.words[at]
-        if word.key in window:
-            continue
-        rough = word.form.endswith("s") or bool(
-            APPROXIMATE.intersection(w.form for w in claim.words[max(0, at - 2) : at])
-        )
-        near = index.window(best) if rough and best is not None else ()
-        if not any(_near(word.key, key) for key in near):
-            lost.append(word.form)
-    return tuple(lost)
-
-
 def _near(one: str, other: str) -> bool:
     try:
         a, b = float(one), float(other)
     except ValueError:
         return False
     return a > 0 and 0.5 <= b / a <= 2
-
-
-def _opposed(claim: ReadClaim, window: Set[str], best: Set[str]) -> tuple[str, str] | None:
-    table = rivals()
-    for word in claim.rivals:
-        if word.key not in window:
-            for other in sorted(table[word.key] & best):
-                if other not in claim.weights:
-                    return word.form, other
-    return None
 
 
 LIMIT: Final = 200_000
