@@ -21,7 +21,7 @@ from pytest_rageval.report.explain.golds import (
 )
 from pytest_rageval.report.explain.values import AnchorReason, JudgementReason
 from pytest_rageval.report.explain.verdict import STAGE_MEANING, explain_judgements, next_steps
-from pytest_rageval.report.html.markup import shortened
+from pytest_rageval.report.html.markup import Element, shortened
 from pytest_rageval.report.html.values import (
     BaseDetail,
     CaseDetail,
@@ -120,6 +120,7 @@ def _row(
     options: ReportOptions,
 ) -> CaseRow:
     total = record.latency.get("total_ms")
+    ms = _number("-") if total is None else _number(format_value(total, "ms"), f"{total:.3f}")
     return CaseRow(
         record=record,
         anchor=anchor,
@@ -128,15 +129,20 @@ def _row(
         outcome=record_outcome(record),
         flip=flip,
         stage=stage_of(record),
-        cells=tuple(_cell(record.metrics.get(key)) for key in columns),
-        ms=("-", "") if total is None else (format_value(total, "ms"), f"{total:.3f}"),
+        cells=Element("".join([_cell(record.metrics.get(key)) for key in columns]) + ms),
         question=None if options.redact else shortened(record.question, _TEXT_CHARS),
         make_detail=None,
     )
 
 
-def _cell(value: float | None) -> tuple[str, str]:
-    return ("-", "") if value is None else (score_text(value), f"{value:.6f}")
+@lru_cache(maxsize=10_000)
+def _cell(value: float | None) -> str:
+    # Cached: most cases share a few values.
+    return _number("-") if value is None else _number(score_text(value), f"{value:.6f}")
+
+
+def _number(shown: str, value: str = "") -> str:
+    return f'<td class="num" data-v="{value}">{shown}</td>\n'
 
 
 # --- one case ---------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ Used for charts and for elements that a page has thousands of: a template takes 
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from html import escape
 from typing import Final
 
@@ -43,8 +44,10 @@ def _value(value: str | float) -> str:
     return f"{value:.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else str(value)
 
 
+@lru_cache(maxsize=1024)
 def harmless(text: str) -> str:
     """Return a text escaped for markup, between tags or in a quoted attribute."""
+    # Cached: cases share paths, headings and chunks, which are long.
     return escape(text if text.isprintable() else visible(text))
 
 

@@ -28,7 +28,7 @@ def page_environment(folder: Path) -> Environment:
 
     Texts are escaped and their hidden characters made visible, in all fields.
     """
-    return Environment(
+    return _Environment(
         loader=FileSystemLoader(folder, encoding="utf-8"),
         autoescape=True,
         undefined=StrictUndefined,
@@ -43,6 +43,12 @@ def _shown(value: Any) -> Any:
     # Applied to all fields here, so that none can be forgotten. What prints hides nothing: to ask
     # so here spares a call for nearly every value of a page.
     return visible(value) if type(value) is str and not value.isprintable() else value
+
+
+class _Environment(Environment):
+    """Reads an attribute without looking for an item of its name, too."""
+
+    getattr = staticmethod(getattr)  # type: ignore[assignment]
 
 
 class _CompiledTemplates(BytecodeCache):

@@ -221,9 +221,8 @@ class CaseRow:
     flip: str
     """``worse``, ``better`` or empty."""
     stage: str
-    cells: tuple[tuple[str, str], ...]
-    """Text and sort value of each metric column."""
-    ms: tuple[str, str]
+    cells: Element
+    """Text and sort value of each metric and of the duration, as markup."""
     question: str | None
     make_detail: Callable[[], CaseDetail] | None
     """None: left out, with a note on the page."""
