@@ -145,10 +145,11 @@ def terminal_width() -> int:
     return shutil.get_terminal_size().columns
 
 
-def print_lines(lines: Iterable[Line]) -> None:
-    """Print lines, in colour if a terminal reads them and colour is not switched off."""
-    colour = False if os.environ.get("NO_COLOR") else None
-    if os.environ.get("FORCE_COLOR") and colour is None:
+def print_lines(lines: Iterable[Line], *, colour: bool | None = None) -> None:
+    """Print lines, by default in colour if a terminal reads them and colour is not switched off."""
+    if colour is None and os.environ.get("NO_COLOR"):
+        colour = False
+    elif colour is None and os.environ.get("FORCE_COLOR"):
         colour = True
     for line in lines:
         click.echo("".join(_styled(text, style) for text, style in line).rstrip(), color=colour)

@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from pytest_rageval.support.http.exchange import Attempt
 from pytest_rageval.support.text import clean, counted
@@ -80,16 +80,6 @@ class Lines:
     def rest(self) -> bytes:
         """Beginning of a line that is not complete."""
         return b"".join(self._open)
-
-
-class EventParser(Protocol):
-    """Bytes to events; pieces may end anywhere, also within a character."""
-
-    def feed(self, piece: bytes) -> Iterator[Event]:
-        """Yield the events that a piece completes."""
-
-    def end(self) -> Iterator[Event]:
-        """Yield an event that only the end of the body completes."""
 
 
 class SseParser:
@@ -173,7 +163,7 @@ class StreamReader:
     def __init__(self, rules: StreamRules, now: Callable[[], float] = lambda: 0.0) -> None:
         self._rules = rules
         self._now = now
-        self._parser: EventParser = SseParser() if rules.kind == "sse" else LinesParser()
+        self._parser = SseParser() if rules.kind == "sse" else LinesParser()
         self._events: list[Event] = []
         self._n_read = 0
         self._ended = False

@@ -8,13 +8,13 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
 from pytest_rageval.cli.assumed import report_assumed, run_or_last
 from pytest_rageval.cli.completion import complete_case, complete_run_or_case
-from pytest_rageval.cli.output import CommandError, json_option, print_json
+from pytest_rageval.cli.output import CommandError, json_option, print_json, print_lines
 from pytest_rageval.support.text import did_you_mean, first_of
 from pytest_rageval.values.errors import DatasetError, StorageError
 
@@ -24,14 +24,6 @@ if TYPE_CHECKING:
     from pytest_rageval.values.record import CaseRecord
     from pytest_rageval.values.run import StoredRun
 
-_STYLES: Final[dict[str, dict[str, Any]]] = {
-    "": {},
-    "green": {"fg": "green"},
-    "red": {"fg": "red"},
-    "yellow": {"fg": "yellow"},
-    "bold": {"bold": True},
-    "dim": {"dim": True},
-}
 _WIDEST: Final = 100
 _NAMED: Final = 5
 
@@ -85,7 +77,7 @@ def command(
         if repeat is not None:
             raise click.UsageError("--repeat: expected a CASE beside it")
         lines = _misses(stored, run or "last", width, verbose=verbose, as_json=as_json)
-        _print(lines, colored=_colored(color))
+        print_lines(lines, colour=_coloured(color))
         return
     explanations = []
     for record in map(stored.whole, _choose(stored.records, case, repeat)):
@@ -108,7 +100,7 @@ def command(
 
     for number, explanation in enumerate(explanations):
         lines = render_explanation(explanation, run_id=stored.run_id, width=width, verbose=verbose)
-        _print([(), *lines] if number else lines, colored=_colored(color))
+        print_lines([(), *lines] if number else lines, colour=_coloured(color))
 
 
 # --- which run -----------------------------------------------------------------------------
@@ -217,14 +209,7 @@ def _one_of(found: Sequence[str], name: str, nodeids: Iterable[str]) -> str:
 # --- terminal ------------------------------------------------------------------------------
 
 
-def _colored(color: str) -> bool:
+def _coloured(color: str) -> bool:
     if color == "auto":
         return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
     return color == "yes"
-
-
-def _print(lines: Iterable[Line], *, colored: bool) -> None:
-    for line in lines:
-        text = "".join(click.style(part, **_STYLES[style]) for part, style in line)
-        # Explicit: click would remove the colours where it detects no terminal.
-        click.echo(text if colored else click.unstyle(text), color=colored)

@@ -23,7 +23,7 @@ from pytest_rageval.cli.judge_options import (
     warn_of_cache,
     with_trust,
 )
-from pytest_rageval.cli.output import CommandError, UnreachableError, json_option, print_json
+from pytest_rageval.cli.output import CommandError, UnreachableError, json_option, print_result
 from pytest_rageval.support.text import clean
 
 if TYPE_CHECKING:
@@ -99,17 +99,12 @@ def command(
 
 
 def _manage_cache(days: int | None, flags: Mapping[str, object], *, as_json: bool) -> None:
-
     settings = project_settings(flags)
     # Not the project's judge: without --judge, pruning by age applies to all judges.
     judge = settings.judge if settings.origins.get("judge") == "flag" else None
     document = cache_document(settings, days=days, judge=judge)
-    if as_json:
-        print_json(document)
-        return
-    for line in cache_lines(document):
-        click.echo(line)
-    if document["warning"] is not None:
+    print_result(document, cache_lines(document), as_json=as_json)
+    if document["warning"] is not None and not as_json:
         click.echo(f"warning: {clean(document['warning'])}", err=True)
 
 
@@ -117,6 +112,7 @@ def _judge(run: str, settings: Settings, *, dry_run: bool, as_json: bool) -> Non
     from pytest_rageval.analysis.trust.reliability import judge_reliability, reliability_lines
     from pytest_rageval.engine.rejudge import refuse_cut_texts
     from pytest_rageval.judges.opening import open_judge
+    from pytest_rageval.report.text.scores import verdict_lines
     from pytest_rageval.runs.read import open_run
 
     stored = open_run(run, os.environ)
@@ -141,13 +137,8 @@ def _judge(run: str, settings: Settings, *, dry_run: bool, as_json: bool) -> Non
     document = _document(stored, settings, identity, found)
     document["judge_reliability"] = reliability.document()
     document["saved"] = _save(stored, settings, identity, found, document)
-    if as_json:
-        print_json(document)
-        return
-    from pytest_rageval.report.text.scores import verdict_lines
-
-    for line in verdict_lines(document, list(reliability_lines(reliability))):
-        click.echo(line)
+    lines = verdict_lines(document, list(reliability_lines(reliability)))
+    print_result(document, lines, as_json=as_json)
 
 
 def _judged(

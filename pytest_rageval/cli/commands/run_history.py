@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
 from pytest_rageval.cli.completion import complete_metric
-from pytest_rageval.cli.output import CommandError, ExitCode, json_option, print_json, print_lines
+from pytest_rageval.cli.output import (
+    CommandError,
+    ExitCode,
+    json_option,
+    print_json,
+    print_lines,
+    print_result,
+)
 from pytest_rageval.support.text import clean, counted, first_of, nearest
 
 if TYPE_CHECKING:
@@ -68,6 +76,7 @@ def sync_command(db: str | None, project: str | None, rebuild: bool, as_json: bo
     Unchanged runs are not written again, and runs whose folder no longer exists are removed. Exit
     code 1 if the folder of a run cannot be read; the rest is indexed anyway.
     """
+    from pytest_rageval.report.text.history import sync_lines
     from pytest_rageval.runs.history.database import IndexDatabase
     from pytest_rageval.runs.history.run_rows import find_origin
     from pytest_rageval.runs.history.sync import RunIndex
@@ -84,19 +93,13 @@ def sync_command(db: str | None, project: str | None, rebuild: bool, as_json: bo
         origin = find_origin(rootdir, results, os.environ, project=project)
         found = RunIndex(database, origin, results).sync(rebuild=rebuild)
         shown = database.shown
-    if as_json:
-        document = {"index": shown, "project": origin.project}
-        names = ("added", "changed", "unchanged", "removed", "broken")
-        print_json({**document, **{name: getattr(found, name) for name in names}})
-    else:
-        from pytest_rageval.report.text.history import sync_lines
-
-        changes = {"added": found.added, "changed": found.changed, "removed": found.removed}
-        for line in sync_lines(f"{shown}, project {origin.project}", changes, found.unchanged):
-            click.echo(clean(line))
-    for lines in found.broken.values():
-        for line in lines:
-            click.echo(clean(line), err=True)
+    changes = {"added": found.added, "changed": found.changed, "removed": found.removed}
+    lines = sync_lines(f"{shown}, project {origin.project}", changes, found.unchanged)
+    document = {"index": shown, "project": origin.project, **asdict(found)}
+    print_result(document, map(clean, lines), as_json=as_json)
+    for problems in found.broken.values():
+        for problem in problems:
+            click.echo(clean(problem), err=True)
     return ExitCode.NO if found.broken else ExitCode.YES
 
 

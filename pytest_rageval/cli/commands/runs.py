@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -29,12 +29,9 @@ from pytest_rageval.support.text import clean
 from pytest_rageval.values.json_documents import part
 
 if TYPE_CHECKING:
-    from pytest_rageval.report.text.lines import Line, Style
+    from pytest_rageval.report.text.lines import Line
     from pytest_rageval.runs.list import RunEntry
     from pytest_rageval.values.run import StoredRun
-
-_STYLES: Final[Mapping[str, Style]] = {"pass": "green", "fail": "red", "not_evaluated": "yellow"}
-"""Of the verdict of a gate, whose word says the same."""
 
 
 @click.group("runs", cls=HintingGroup, invoke_without_command=True)
@@ -73,6 +70,8 @@ def _list(*, as_json: bool) -> ExitCode:
 
 
 def _list_lines(entries: list[RunEntry]) -> Iterator[Line]:
+    from pytest_rageval.report.text.lines import GATE_STYLES
+
     room = max(3, *(len(entry.run_id) for entry in entries))
     yield ((f"{'run':<{room}}  {'when':<16}  {'cases':>5}  {'gate':<13}  tags", ""),)
     for entry in entries:
@@ -85,7 +84,7 @@ def _list_lines(entries: list[RunEntry]) -> Iterator[Line]:
         run_id, gate = clean(entry.run_id), clean(gate, 13)
         yield (
             (f"{run_id:<{room}}  {clean(when):<16}  {cases:>5}  ", ""),
-            (gate, _STYLES.get(entry.verdict or "", "")),
+            (gate, GATE_STYLES.get(entry.verdict or "", "")),
             (f"{'':<{13 - len(gate)}}  {rest}", ""),
         )
 
@@ -116,10 +115,12 @@ def show_command(run: str | None, as_json: bool) -> ExitCode:
 
 
 def _show_lines(entry: RunEntry, run: StoredRun) -> Iterator[Line]:
+    from pytest_rageval.report.text.lines import GATE_STYLES
+
     for line in _fact_lines(entry, run):
         yield ((clean(line), ""),)
     sentence = clean(str(run.gate.get("sentence") or "not decided"))
-    yield (("gate ", ""), (sentence, _STYLES.get(entry.verdict or "", "")))
+    yield (("gate ", ""), (sentence, GATE_STYLES.get(entry.verdict or "", "")))
     for line in _figure_lines(part(run.metrics, "statistics")):
         yield ((f"  {clean(line)}", ""),)
 
@@ -224,13 +225,10 @@ def prune_command(keep: int, dry_run: bool, as_json: bool) -> ExitCode:
             gone.append(folder.name)
     if gone and not dry_run:
         put_and_warn(*gone)
-    if as_json:
-        print_json({"removed": gone, "not_removed": kept, "dry_run": dry_run})
-    else:
-        for name in gone:
-            click.echo(f"{'would remove' if dry_run else 'removed'} {clean(name)}")
-        if not gone:
-            click.echo("nothing to remove")
+    done = "would remove" if dry_run else "removed"
+    lines = [f"{done} {clean(name)}" for name in gone] or ["nothing to remove"]
+    document = {"removed": gone, "not_removed": kept, "dry_run": dry_run}
+    print_result(document, lines, as_json=as_json)
     for text in kept:
         click.echo(clean(text), err=True)
     return ExitCode.NO if kept else ExitCode.YES

@@ -26,6 +26,14 @@ VERDICTS: Mapping[str, tuple[str, Style]] = {
 """Word and colour of each status of a check."""
 
 
+GATE_STYLES: Final[Mapping[str, Style]] = {
+    "pass": "green",
+    "fail": "red",
+    "not_evaluated": "yellow",
+}
+"""Colour of each verdict of a gate, whose word says the same."""
+
+
 def fit_line(line: Line, width: int) -> Line:
     """Cut a line that is wider than the terminal, and end it in ``..``."""
     left = width
@@ -71,8 +79,7 @@ def render_gate(run_id: str, gate: GateResult, *, width: int = 80) -> list[Line]
         style: Style = "yellow" if gate.baseline.problem else "bold"
         lines += wrapped("baseline", gate.baseline.sentence, width, style)
     lines += check_lines(gate.checks, width)
-    styles: dict[str, Style] = {"pass": "green", "fail": "red", "not_evaluated": "yellow"}
-    lines += wrapped("gate", gate.sentence, width, styles[gate.verdict])
+    lines += wrapped("gate", gate.sentence, width, GATE_STYLES[gate.verdict])
     lines += weak_lines(gate.checks, width)
     return [fit_line(line, width) for line in lines]
 

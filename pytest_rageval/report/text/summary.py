@@ -25,6 +25,7 @@ from pytest_rageval.metrics.scoring import below_pass_line
 from pytest_rageval.report.explain.verdict import missing_facts, unsupported_claims
 from pytest_rageval.report.matching import rules_text
 from pytest_rageval.report.text.lines import (
+    GATE_STYLES,
     VERDICTS,
     Line,
     Style,
@@ -490,8 +491,8 @@ def _baseline_lines(view: SummaryView, width: int) -> Iterator[Line]:
 
 
 def _gate_lines(view: SummaryView, width: int) -> Iterator[Line]:
-    styles: dict[str, Style] = {"pass": "green", "fail": "red", "not_evaluated": "yellow"}
-    yield from wrapped("gate", view.gate.sentence, width, "bold", styles[view.gate.verdict])
+    style = GATE_STYLES[view.gate.verdict]
+    yield from wrapped("gate", view.gate.sentence, width, "bold", style)
     for result in view.gate.checks:
         if result.status == "warn":
             text = f"{result.check.name}: {result.message}"
