@@ -317,15 +317,12 @@ def tabulate(cases: Sequence[Candidates], ks: Sequence[int], main: int) -> CaseT
     )
 
 
-def study_order(
-    table: CaseTable, orders: Mapping[CaseKey, Order], *, confidence: float = 0.95
-) -> OrderStudy:
+def study_order(table: CaseTable, orders: Mapping[CaseKey, Order]) -> OrderStudy:
     """Compare an order with the delivered one, case by case.
 
     Args:
         table: of the run.
         orders: by case; cases without one are left out.
-        confidence: of the intervals, 0 to 1.
     """
     cases = [case for case in table.cases if case.key in orders]
     after = {case.key: case.measured(orders[case.key], table.ks) for case in cases}
@@ -347,7 +344,6 @@ def study_order(
                 [after[case.key][metric] for case in some],
                 Scale(0.0, 1.0, binary=metric[0] == "hit"),
                 clusters=clusters,
-                confidence=confidence,
             )
             for metric in metrics
         }

@@ -255,7 +255,6 @@ def calibrate(
     rubric: str,
     own: MetricInfo | None = None,
     threshold: float | None = None,
-    confidence: float = 0.95,
 ) -> Calibration:
     """Compare a judge's readings with people's labels.
 
@@ -265,7 +264,6 @@ def calibrate(
         rubric: rubric of the readings, or the key of a metric of a user's rubric.
         own: definition of that metric; None: the rubric is one of the package.
         threshold: an answer is good from this score on; None: the pass line.
-        confidence: of all intervals.
 
     Raises:
         KeyError: a row has no reading.
@@ -279,7 +277,7 @@ def calibrate(
     sources = list(dict.fromkeys(row.source for row in judged))
 
     def measure(part: Sequence[LabelledAnswer]) -> Agreement:
-        return _measure(part, readings, scores, rubric, limit, confidence)
+        return _measure(part, readings, scores, rubric, limit)
 
     best = None if limit is None else _best_threshold(judged, scores, rubric)
     overall = measure(judged)
@@ -308,7 +306,6 @@ def _measure(
     found_scores: Mapping[str, float],
     rubric: str,
     line: float | None,
-    confidence: float,
 ) -> Agreement:
     scored = [(row, found_scores[row.id]) for row in rows if row.id in found_scores]
     scores, clusters = [score for _, score in scored], [row.cluster for row, _ in scored]
@@ -317,10 +314,8 @@ def _measure(
     # A high score is good, but the flag of abstention is 1 for the positive class.
     up = truth if line is None else [not one for one in truth]
     discrimination = auroc(scores, up, sources=[row.source for row, _ in scored])
-    interval = bootstrap_agreement(
-        truth, said, kappa_of_flags, clusters=clusters, confidence=confidence
-    )
-    found = precision_recall_f1(truth, said, confidence=confidence)
+    interval = bootstrap_agreement(truth, said, kappa_of_flags, clusters=clusters)
+    found = precision_recall_f1(truth, said)
     right = sum(one == other for one, other in zip(truth, said, strict=True))
     return Agreement(
         n=len(scored),

@@ -69,17 +69,11 @@ COUNT: Final = (
 )
 """Per judge: entries, size, oldest and newest use."""
 SHRINK: Final = "VACUUM"
-_OF_JUDGE: Final = "(CAST(:identity AS TEXT) IS NULL OR identity = :identity)"
 DELETE: Final = (
-    f"DELETE FROM {_VERDICTS} WHERE {_OF_JUDGE}"
+    f"DELETE FROM {_VERDICTS} WHERE (CAST(:identity AS TEXT) IS NULL OR identity = :identity)"
     " AND (CAST(:before AS BIGINT) IS NULL OR used_at <= :before)"
 )
 """Entries of one judge (None: all) last used before a time (None: ever)."""
-DELETE_REST: Final = (
-    f"DELETE FROM {_VERDICTS} WHERE key IN (SELECT key FROM {_VERDICTS} WHERE {_OF_JUDGE}"
-    " ORDER BY used_at DESC, created_at DESC, key LIMIT 9223372036854775807 OFFSET :n)"
-)
-"""Entries of one judge (None: all) but the ``n`` used last."""
 
 
 class Session(Protocol):

@@ -232,41 +232,28 @@ class JudgeCache(Closing):
                 now = int(self._clock())
                 self._database.change(sql.NOTE_USE, *({"key": key, "now": now} for key in used))
 
-    def prune(
-        self,
-        *,
-        older_than: timedelta | None = None,
-        identity: str | None = None,
-        max_entries: int | None = None,
-    ) -> int:
+    def prune(self, *, older_than: timedelta | None = None, identity: str | None = None) -> int:
         """Delete verdicts and return their number; the file shrinks unless others read it.
 
         Args:
             older_than: delete only verdicts that were not used for so long, to the day.
             identity: delete only verdicts of this judge.
-            max_entries: number of remaining verdicts (of that judge) to keep, last used first.
 
         Raises:
-            ValueError: all three are None, or a value is below 0.
+            ValueError: both are None, or the age is below 0.
             StorageError: the database cannot be written.
         """
-        if older_than is None and identity is None and max_entries is None:
-            raise ValueError("prune: got nothing, expected an age, a judge or a number of entries")
-        if (older_than or timedelta()) < timedelta() or (max_entries or 0) < 0:
-            raise ValueError(f"prune: got {older_than}, {max_entries}, expected 0 or more")
+        if older_than is None and identity is None:
+            raise ValueError("prune: got nothing, expected an age or a judge")
+        if older_than is not None and older_than < timedelta():
+            raise ValueError(f"prune: got {older_than}, expected 0 or more")
         if self.read_only:
             raise StorageError(self.warning or f"{self.shown}: cannot be written")
         self.flush()
         self._note_uses()
         judge = None if identity is None else _encoded_identity(identity)
-        gone = 0
-        if older_than is not None or max_entries is None:
-            age = older_than or timedelta()
-            before = None if older_than is None else int(self._clock() - age.total_seconds())
-            gone += self._database.change(sql.DELETE, {"identity": judge, "before": before})
-        if max_entries is not None:
-            values = {"identity": judge, "n": max_entries}
-            gone += self._database.change(sql.DELETE_REST, values)
+        before = None if older_than is None else int(self._clock() - older_than.total_seconds())
+        gone = self._database.change(sql.DELETE, {"identity": judge, "before": before})
         if gone and self._database.is_sqlite:
             with suppress(StorageError):
                 self._database.change(sql.SHRINK, {})
