@@ -31,7 +31,8 @@ from pytest_rageval.project.field_names import ALIASES
 from pytest_rageval.support.jsonl import Line, cannot_be_read, iterate_lines, open_lines
 from pytest_rageval.support.text import clean, counted, first_of
 from pytest_rageval.target.calling import answered
-from pytest_rageval.target.contract import ReplyBody, ask_response, parse_ask_response
+from pytest_rageval.target.contract import ask_response, parse_ask_response
+from pytest_rageval.target.reply_fields import ReplyBody
 from pytest_rageval.values.errors import (
     TARGET_ERROR_KINDS,
     EndpointError,

@@ -1,7 +1,7 @@
 """Case files: JSONL text in, checked cases out, and the hashes that name their content.
 
 A file gives all of its cases or one error with all of its faults. The fields of a line and the
-rules between them are in ``case_fields``.
+rules between them are in ``case_fields`` and ``case_rules``.
 """
 
 from __future__ import annotations
@@ -14,20 +14,22 @@ from dataclasses import field
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final
 
-from pytest_rageval.project.case_fields import (
-    CASE_LINE,
+import msgspec
+
+from pytest_rageval.project.case_rules import (
     CASE_WARNINGS,
-    CaseLine,
     find_faults,
     find_warnings,
+    is_sound,
 )
 from pytest_rageval.project.field_names import ALIASES, MEANT
-from pytest_rageval.support.json_text import Loc
+from pytest_rageval.support.json_text import Loc, parse
 from pytest_rageval.support.jsonl import (
     Line,
     ObjectLine,
+    Rules,
     cannot_be_read,
     iterate_lines,
     open_lines,
@@ -44,8 +46,6 @@ _NOT_HASHED: Final = frozenset(
     # The last two affect the run, not the asking and scoring of their case.
     {"notes", "metadata", "tags", "category", "difficulty", "required", "review"}
 )
-_ANCHORS: Final = frozenset({"gold_supports", "irrelevant_supports"})
-_LINES: Final = ObjectLine(adapter=CASE_LINE, fields=CaseLine, shape="one JSON object", meant=MEANT)
 _SHOWN_IDS: Final = 5
 
 
@@ -117,6 +117,12 @@ _PART_DEFAULTS: Final[Mapping[type, Mapping[str, Any]]] = {
     part: {one.name: one.default for one in dataclasses.fields(part)}
     for part in (Anchor, AnswerRule)
 }
+_CASE_FIELDS: Final = frozenset(one.name for one in dataclasses.fields(Case))
+_PART_FIELDS: Final = {
+    "gold_supports": frozenset(_PART_DEFAULTS[Anchor]),
+    "irrelevant_supports": frozenset(_PART_DEFAULTS[Anchor]),
+    "answer_rules": frozenset(_PART_DEFAULTS[AnswerRule]),
+}
 
 
 def _content(value: Case | Anchor | AnswerRule, defaults: Mapping[str, Any]) -> dict[str, Any]:
@@ -153,11 +159,40 @@ def parse_case(data: Mapping[str, Any]) -> Case:
     except (TypeError, ValueError, RecursionError) as error:
         message = f"{error}, expected values that JSON can hold"
         raise faults_error([Fault(message=message)]) from error
-    line, faults = _LINES.read(Line(0, 0, text), _rule_faults)
-    if line is None:
+    case, faults = _read(Line(0, 0, text), _rule_faults)
+    if case is None:
         # The columns refer to a text that the caller never saw.
         raise faults_error([dataclasses.replace(fault, col=0) for fault in faults])
-    return _case(line)
+    return case
+
+
+def _read(line: Line, rules: Rules) -> tuple[Case | None, list[Fault]]:
+    """Return the case of a line, or else all of its faults, by column."""
+    try:
+        value = parse(line.text)
+        case = msgspec.convert(value, Case)
+        if (
+            _known_fields(value)
+            and is_sound(case)
+            and next(rules(line.number, value, ()), None) is None
+        ):
+            return case, []
+    except (ValueError, RecursionError, msgspec.ValidationError):
+        pass
+    # Imported for a faulty line alone: pydantic takes longer to import than to collect cases.
+    from pytest_rageval.project.case_fields import CASE_LINE, CaseLine
+
+    lines = ObjectLine(adapter=CASE_LINE, fields=CaseLine, shape="one JSON object", meant=MEANT)
+    valid, faults = lines.read(line, rules)
+    return None if valid is None else msgspec.convert(valid, Case), faults
+
+
+def _known_fields(value: Mapping[str, Any]) -> bool:
+    return _CASE_FIELDS.issuperset(value) and all(
+        fields.issuperset(part)
+        for name, fields in _PART_FIELDS.items()
+        for part in value.get(name, ())
+    )
 
 
 def _rule_faults(
@@ -169,25 +204,7 @@ def _rule_faults(
             faulty = {*faulty, "required_support_groups"}
         sound = {name: item for name, item in value.items() if name not in faulty}
         value = {"id": "-", "question": "-"} | sound
-    return find_faults(cast(CaseLine, value))
-
-
-def _case(line: CaseLine) -> Case:
-    # No other code holds the dictionary, so its values are converted in place.
-    given = cast(dict[str, Any], line)
-    for name in _ANCHORS & given.keys():
-        given[name] = tuple([Anchor(**_tuples(anchor)) for anchor in given[name]])
-    if "answer_rules" in given:
-        given["answer_rules"] = tuple([AnswerRule(**rule) for rule in given["answer_rules"]])
-    return Case(**_tuples(given))
-
-
-def _tuples(given: dict[str, Any]) -> dict[str, Any]:
-    return {name: _tuple(item) if type(item) is list else item for name, item in given.items()}
-
-
-def _tuple(items: list[Any]) -> tuple[Any, ...]:
-    return tuple([_tuple(item) if type(item) is list else item for item in items])
+    return find_faults(value)
 
 
 # --- one file ------------------------------------------------------------------------------
@@ -242,11 +259,10 @@ class CaseReader:
         )
 
     def _read(self, line: Line) -> Case | None:
-        value, found = _LINES.read(line, self._rules)
+        case, found = _read(line, self._rules)
         self.faults += [dataclasses.replace(fault, file=self.display) for fault in found]
-        if value is None:
+        if case is None:
             return None
-        case = _case(value)
         for kind in find_warnings(case):
             concerned = self._concerned.setdefault(kind, _Concerned(lineno=line.number))
             concerned.add(case.id)

@@ -189,7 +189,7 @@ def _response(reply: object, client: object) -> AskResponse:
         payload = _payload(reply)
     if isinstance(payload, Mapping):
         try:
-            response = parse_ask_response(payload)
+            response = parse_ask_response(payload, plain=False)
         except EndpointError as error:
             if "answer" in payload:
                 raise

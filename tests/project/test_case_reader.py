@@ -12,13 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_rageval.project.case_fields import (
-    ID_PATTERN,
-    AnchorLine,
-    CaseLine,
-    case_json_schema,
-)
+from pytest_rageval.project.case_fields import AnchorLine, CaseLine, case_json_schema
 from pytest_rageval.project.case_reader import case_hash, dataset_hash, load_cases, parse_case
+from pytest_rageval.project.case_rules import ID_PATTERN
 from pytest_rageval.support.jsonl import what_is_expected
 from pytest_rageval.values.case import Anchor, Case, Difficulty, RecencyRule, Review
 from pytest_rageval.values.errors import DatasetError, Fault

@@ -236,8 +236,8 @@ def _check(line: Mapping[str, Any]) -> None:
     Raises:
         DatasetError: with every fault.
     """
-    from pytest_rageval.project.case_fields import CASE_WARNINGS, find_warnings
     from pytest_rageval.project.case_reader import parse_case
+    from pytest_rageval.project.case_rules import CASE_WARNINGS, find_warnings
 
     for kind in find_warnings(parse_case(line)):
         click.echo(clean(f"warning: {CASE_WARNINGS[kind]}"), err=True)

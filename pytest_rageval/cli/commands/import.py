@@ -206,8 +206,8 @@ def _check(lines: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
     """
     from collections import Counter
 
-    from pytest_rageval.project.case_fields import CASE_WARNINGS, find_warnings
     from pytest_rageval.project.case_reader import parse_case
+    from pytest_rageval.project.case_rules import CASE_WARNINGS, find_warnings
 
     faults, warned = [], Counter[str]()
     for line in lines:

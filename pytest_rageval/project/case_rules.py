@@ -1,0 +1,163 @@
+"""Rules of a case: the limits of its values, the rules between its fields, and warnings."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import permutations
+from typing import TYPE_CHECKING, Any, Final, get_args
+
+from pytest_rageval.metrics.matching import norm_heading, norm_path, norm_text
+from pytest_rageval.support.patterns import PatternError, compile_pattern
+from pytest_rageval.values.case import RULE_KINDS, Anchor, Case, Difficulty
+
+if TYPE_CHECKING:
+    from pytest_rageval.support.json_text import Loc
+
+_Line = Mapping[str, Any]
+_HIDDEN: Final = r"\x00-\x1f\x7f-\x9f\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff"
+LABEL_PATTERN: Final = rf"^:?([^\s\[\]:{_HIDDEN}]:?)+$"
+"""No space, bracket, control or bidi character and no ``::``, so that a label can be part of a
+pytest node id and be given to ``-k``. Written without look-around, which pydantic's regex engine
+lacks."""
+ID_PATTERN: Final = LABEL_PATTERN
+"""Ids of existing data sets hold ``#``, ``(`` and letters of every script; only characters that
+would break a node id are refused."""
+MAX_INTEGER: Final = 2**53
+"""The largest integer that every JSON reader keeps exactly (RFC 8259, section 6)."""
+
+_LABEL: Final = re.compile(LABEL_PATTERN)
+_DIFFICULTIES: Final = (None, *get_args(Difficulty))
+
+
+def is_sound(case: Case) -> bool:
+    """Whether the values of a case are surely within the limits of their fields.
+
+    Python takes a few more characters for blanks than ``case_fields``, which decides the others.
+    """
+    labels = (case.id, case.category, *case.tags)
+    texts = [case.question]
+    counts = [1 if case.k is None else case.k]
+    for anchor in case.gold_supports + case.irrelevant_supports:
+        texts += (anchor.rel_path, *anchor.snippets)
+        counts += (anchor.grade, *anchor.pages)
+    for rule in case.answer_rules:
+        texts.append(rule.text)
+    groups = case.required_support_groups
+    return (
+        None not in map(_LABEL.fullmatch, labels)
+        and "" not in map(str.strip, texts)
+        and min(counts) >= 1
+        and max(counts) <= MAX_INTEGER
+        and case.difficulty in _DIFFICULTIES
+        and (groups is None or (groups != () and all(groups) and min(map(min, groups)) >= 0))
+    )
+
+
+CASE_WARNINGS: Final = {
+    "blank_fact": "expected_key_facts: a blank one says nothing about the answer",
+    "no_golds": "gold_supports: none though answerable, so retrieval is not scored",
+    "nested_golds": "gold_supports: one gold lies within another, so one chunk can match both",
+    "recency_rule": "recency_conflict_rule: fewer than two gold_supports, so it is not scored",
+}
+"""Kind of a warning and its text; the ids of the cases follow."""
+
+_DOTS: Final = frozenset({".", ".."})
+_NO_PAGES: Final = frozenset[int]()
+_Identity = tuple[str, tuple[str, ...], frozenset[str], frozenset[int], str | None]
+
+
+def find_faults(line: _Line) -> Iterator[tuple[Loc, str]]:
+    """Yield the place and the message of each rule that a line breaks."""
+    if not _DOTS.isdisjoint(line["id"].split("/")):
+        yield ("id",), f"{line['id']!r}, expected an id without a '.' or '..' segment"
+    golds = line.get("gold_supports", [])
+    irrelevant = line.get("irrelevant_supports", [])
+    if golds and not line.get("answerable", True):
+        message = f"{len(golds)} of them though answerable is false, expected none"
+        yield ("gold_supports",), message
+    yield from _path_faults("gold_supports", golds)
+    yield from _path_faults("irrelevant_supports", irrelevant)
+    yield from _answer_rule_faults(line.get("answer_rules", []))
+    yield from _group_faults(line.get("required_support_groups") or [], len(golds))
+    if len(golds) + len(irrelevant) > 1:
+        yield from _equal_anchors(golds, irrelevant)
+
+
+def _path_faults(kind: str, anchors: Sequence[_Line]) -> Iterator[tuple[Loc, str]]:
+    for index, anchor in enumerate(anchors):
+        if not norm_path(anchor["rel_path"]):
+            yield (kind, index, "rel_path"), f"{anchor['rel_path']!r}, expected a file's path"
+
+
+def _answer_rule_faults(rules: Sequence[_Line]) -> Iterator[tuple[Loc, str]]:
+    for index, rule in enumerate(rules):
+        kinds = [kind for kind in RULE_KINDS if kind in rule]
+        if len(kinds) != 1:
+            came = " and ".join(kinds) or "no rule"
+            yield ("answer_rules", index), f"{came}, expected one of {', '.join(RULE_KINDS)}"
+        elif "matches" in rule:
+            try:
+                compile_pattern(rule["matches"], ignore_case=bool(rule.get("ignore_case")))
+            except PatternError as error:
+                place = ("answer_rules", index, "matches")
+                yield place, f"{error} (no look-around, no back-references)"
+
+
+def _group_faults(groups: Sequence[Sequence[int]], n_golds: int) -> Iterator[tuple[Loc, str]]:
+    for i, group in enumerate(groups):
+        for j, index in enumerate(group):
+            if index >= n_golds:
+                loc = ("required_support_groups", i, j)
+                yield loc, f"{index}, expected the index of one of the {n_golds} gold_supports"
+
+
+def _equal_anchors(
+    golds: Sequence[_Line], irrelevant: Sequence[_Line]
+) -> Iterator[tuple[Loc, str]]:
+    first: dict[_Identity, int] = {}
+    for index, anchor in enumerate(golds):
+        same = first.setdefault(_identity(anchor), index)
+        if same != index:
+            parts = "heading, snippets and pages" if anchor.get("pages") else "heading and snippets"
+            message = f"the same path, {parts} as [{same}], expected another anchor"
+            yield ("gold_supports", index), message
+    for index, anchor in enumerate(irrelevant):
+        gold = first.get(_identity(anchor))
+        if gold is not None:
+            message = f"equal to gold_supports[{gold}], expected evidence that is not gold"
+            yield ("irrelevant_supports", index), message
+
+
+def _identity(anchor: _Line) -> _Identity:
+    return (
+        norm_path(anchor["rel_path"]),
+        tuple(norm_heading(anchor.get("heading_path")) or ()),
+        frozenset(map(norm_text, anchor.get("snippets", ()))),
+        frozenset(anchor["pages"]) if "pages" in anchor else _NO_PAGES,
+        anchor.get("vault"),
+    )
+
+
+def find_warnings(case: Case) -> Iterator[str]:
+    """Yield the kind (a key of ``CASE_WARNINGS``) of each warning about a case."""
+    golds = case.gold_supports
+    if not all(map(str.strip, case.expected_key_facts)):
+        yield "blank_fact"
+    if case.answerable and not golds:
+        yield "no_golds"
+    if case.recency_conflict_rule and len(golds) < 2:
+        yield "recency_rule"
+    if any(_holds(outer, inner) for outer, inner in permutations(golds, 2)):
+        yield "nested_golds"
+
+
+def _holds(outer: Anchor, inner: Anchor) -> bool:
+    if norm_path(outer.rel_path) != norm_path(inner.rel_path):
+        return False
+    if outer.vault is not None and inner.vault is not None and outer.vault != inner.vault:
+        return False
+    if outer.pages and not set(inner.pages) <= set(outer.pages):
+        return False
+    prefix = tuple(norm_heading(outer.heading_path) or ())
+    return tuple(norm_heading(inner.heading_path) or ())[: len(prefix)] == prefix
