@@ -14,6 +14,7 @@ _PIECE_BYTES: Final = 64 * 1024
 _MAX_HEAD_BYTES: Final = 64 * 1024
 _MAX_HEAD_LINES: Final = 100
 _MAX_LINE_BYTES: Final = 64 * 1024
+_MAX_DIGITS: Final = 15
 _HEAD_END: Final = re.compile(rb"\r?\n\r?\n")
 _LINE_END: Final = re.compile(r"\r?\n(?![ \t])")
 _STATUS: Final = re.compile(r"HTTP/(0\.9|1\.\d+)\s+([1-9]\d\d)(?:\s+(.*))?", re.ASCII | re.DOTALL)
@@ -137,6 +138,8 @@ class Reader:
             return self._chunks()
         elif not length.isdecimal():
             return self._rest()
+        if len(length) > _MAX_DIGITS:
+            raise _broken(f"a Content-Length of {len(length)} digits")
         if not int(length):
             self._end()
         return self._part(int(length), last=True)

@@ -72,6 +72,7 @@ def test_a_whole_body_is_read_in_every_form(reply: bytes, delimited: bool) -> No
         chunked(BODY, end=b""),
         chunked(BODY, end=b"0"),
         head("Transfer-Encoding: gzip") + BODY,
+        head("Content-Length: " + "9" * 5000) + BODY,
     ],
 )
 def test_a_reply_that_is_not_complete_http_is_a_fault(reply: bytes) -> None:
