@@ -358,7 +358,7 @@ def _summary(judgement: Judgement) -> dict[str, Any]:
         "model": judgement.model,
         "system_fingerprint": judgement.system_fingerprint,
         "level": judgement.level,
-        "parameters": dict(judgement.parameters),
+        "parameters": judgement.parameters,
         "dropped_parameters": list(judgement.dropped_parameters),
         "prompt_hash": judgement.prompt_hash,
         "cached": judgement.usage.cached,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Final
 
 from pytest_rageval.metrics.answer import (
@@ -102,13 +103,13 @@ def score_case(
     scores |= known or {}
     # In the order of the registry, so that all outputs list metrics in the same order.
     metrics: dict[str, float | None] = dict.fromkeys(BUILT_IN.cases)
-    not_applicable: dict[str, str] = {}
+    reasons: list[tuple[str, str]] = []
     for key in BUILT_IN.cases:
         score = scores[key]
         if isinstance(score, float):
             metrics[key] = score
         elif score is not FAILED:
-            not_applicable[key] = score.reason
+            reasons.append((key, score.reason))
     before = scores_before_rerank(view)
     stage = find_failure_stage(view, metrics, before)
     met = _expectations_met(view.case, metrics)
@@ -118,13 +119,19 @@ def score_case(
     unchecked = outcome == "passed" and not _is_checked(view.case, metrics, judged_on)
     return CaseScores(
         metrics=metrics,
-        not_applicable=not_applicable,
+        not_applicable=_shared(tuple(reasons)),
         outcome=outcome,
         failure_stage=stage,
         citations=view.citations,
         unchecked=unchecked,
         metrics_before_rerank=before,
     )
+
+
+@lru_cache(maxsize=256)
+def _shared(reasons: tuple[tuple[str, str], ...]) -> Mapping[str, str]:
+    """Return reasons as a mapping, the same one for all cases with these."""
+    return dict(reasons)
 
 
 def with_own_scores(

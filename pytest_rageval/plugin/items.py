@@ -101,6 +101,8 @@ class CaseFile(pytest.Module):
         item.located = located
         item.file = file
         item.state = self.state
+        # Set later, it would make the dictionary of each item four times as large.
+        item.evaluated = None
         item.add_marker(
             _mark(case.category, case.difficulty, case.answerable, case.language, case.required)
         )
@@ -145,7 +147,7 @@ class CaseItem(pytest.Function):
     located: LocatedCase
     file: str
     state: State
-    evaluated: Evaluated | None = None
+    evaluated: Evaluated | None
 
     @property
     def finished(self) -> Mapping[int, CaseRecord | None]:

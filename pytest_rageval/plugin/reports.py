@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import fields
-from functools import cache
+from functools import lru_cache
 from typing import Any, Final
 
 import pytest
@@ -141,7 +141,7 @@ def set_properties(
     Replaced by name, not appended: rerun plugins measure the same item again.
     """
     found = [(k, v) for k, v in properties if not str(k).startswith("rageval.")]
-    found += [(_property_name(k), v) for k, v in _means(records).items() if v is not None]
+    found += [_number(k, v) for k, v in _means(records).items() if v is not None]
     record = deciding_record(records)
     found.append(("rageval.outcome", record.outcome))
     if record.error is not None:
@@ -154,10 +154,10 @@ def set_properties(
     return found
 
 
-@cache
-def _property_name(key: str) -> str:
-    # pytest keeps all reports: this stores each name once instead of twice per case.
-    return f"rageval.{key}"
+@lru_cache(maxsize=4096)
+def _number(key: str, value: float) -> tuple[str, float]:
+    # pytest keeps all reports: this stores what cases have in common once.
+    return f"rageval.{key}", value
 
 
 def case_metadata(records: Sequence[CaseRecord]) -> dict[str, Any]:
