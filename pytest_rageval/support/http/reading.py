@@ -114,6 +114,8 @@ class Reader:
         coding = self.headers.get("transfer-encoding", "chunked")
         if coding.lower() != "chunked":
             raise _broken(f"unknown Transfer-Encoding {coding[:40]!r}")
+        if len(self.headers.get("content-length", "")) > _MAX_DIGITS:
+            raise _broken("a Content-Length that no body can have")
 
     def _head_lines(self) -> list[str]:
         while (end := _HEAD_END.search(self._buffer)) is None:
@@ -138,8 +140,6 @@ class Reader:
             return self._chunks()
         elif not length.isdecimal():
             return self._rest()
-        if len(length) > _MAX_DIGITS:
-            raise _broken(f"a Content-Length of {len(length)} digits")
         if not int(length):
             self._end()
         return self._part(int(length), last=True)
