@@ -211,7 +211,7 @@ class OpenAIJudge(Closing):
         from pytest_rageval.judges.rubrics.load import render_prompt
 
         form, terms = self._current_form(), self._terms.get(rubric)
-        if terms is None or terms.form != form:
+        if terms is None or terms.form is not form:
             terms = self._terms[rubric] = self._terms_of(rubric, form, terms)
         prompt = render_prompt(terms.rubric, request, level=form.level)
         key = terms.key_of(prompt.sha256, repeat)
@@ -373,6 +373,8 @@ class OpenAIJudge(Closing):
 
     def _remember(self, form: Form) -> None:
         """Store an accepted form for later runs."""
+        if self._remembered is form:
+            return
         with self._lock:
             if self._cache is None or self._remembered == form or self._form != form:
                 return

@@ -12,6 +12,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Final
 
+from pytest_rageval.support.json_ascii import ascii_json
 from pytest_rageval.support.text import clean
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.settings import JudgeSettings
@@ -105,7 +106,7 @@ def encode_request(model: str, messages: Iterable[tuple[str, str]], closing: str
     """Return the body of a request as JSON: role and text of each message, and a ``closing``."""
     said = []
     for role, text in messages:
-        content = _shared(text) if role == "system" else json.dumps(text)
+        content = _shared(text) if role == "system" else ascii_json(text)
         said.append(f'{{"role": "{role}", "content": {content}}}')
     head = f'{{"model": {_shared(model)}, "messages": [{", ".join(said)}]'
     return f"{head}{closing}".encode("ascii")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
-from collections.abc import Container, Iterable, Mapping, Sequence, Set
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import field
 from functools import cached_property, lru_cache
 from itertools import pairwise
@@ -73,24 +73,38 @@ class Support:
 
     def __init__(self, claim: ReadClaim, index: ContextIndex) -> None:
         weights = claim.weights
-        closest = _closest_sentences(weights, index)
         self.claim: Final = claim
-        self.best: Final = closest[0] if closest else None
-        """Index of the best sentence; None: no word of the claim is in the context."""
-        self.window: Final = index.in_window(weights, closest[0]) if closest else frozenset()
-        """The claim's words that the window holds."""
         self._index = index
-        self._closest = [index.sentences[at].read for at in closest]
+        # A sentence that holds all words is the best one, and mostly decides alone.
+        at = index.whole(weights.keys())
+        self.best: Final = at if at is not None else next(iter(self._closest), None)
+        """Index of the best sentence; None: no word of the claim is in the context."""
+        best = None if self.best is None else index.sentences[self.best].read
+        self._best = best
+        self.window: Final[Set[str]] = (
+            weights.keys() if at is not None else index.in_window(weights, self.best)
+        )
+        """The claim's words that the window holds."""
         self.covered: Final = _share(weights, self.window)
-        self.coverage: Final = _share(weights, index.places)
+        self.coverage: Final = _share(weights, index.places.keys())
         """As ``covered``, by the whole context."""
         self.new_words: Final = _share(claim.new, self.window)
         self.pairs: Final = _found(
-            claim.pairs, (read.order.pairs for read in self._closest), self.coverage
+            claim.pairs, (order.pairs for order in self._orders()), self.coverage
         )
         self.negated: Final = _negates(claim.negations, self.window)
-        self.denied: Final = bool(closest) and _negates(self._closest[0].negations, weights)
+        self.denied: Final = best is not None and _negates(best.negations, weights)
         """Whether the best sentence negates a shared word."""
+
+    @cached_property
+    def _closest(self) -> list[int]:
+        return _closest_sentences(self.claim.weights, self._index)
+
+    def _orders(self) -> Iterator[Order]:
+        """Yield the order of words in the best sentence, then in the other close ones."""
+        if self._best is not None:
+            yield self._best.order
+            yield from (self._index.sentences[at].read.order for at in self._closest[1:])
 
     @cached_property
     def features(self) -> Mapping[str, float]:
@@ -119,7 +133,7 @@ class Support:
             "window": self.covered,
             "new_words": self.new_words,
             "pairs": self.pairs,
-            "runs": _found(runs, (read.order.runs for read in self._closest), self.coverage),
+            "runs": _found(runs, (order.runs for order in self._orders()), self.coverage),
             "on_topic": len(question & places.keys()) / len(question) if question else 0.5,
             "numbers": sure * bool(self.lost_numbers),
             "names": sure * bool(self.lost_names),
@@ -142,7 +156,7 @@ class Support:
                 continue
             before = {word.form for word in words[max(0, at - 2) : at]}
             rough = words[at].form.endswith("s") or not APPROXIMATE.isdisjoint(before)
-            near = self._index.window(self.best) if rough and self.best is not None else ()
+            near = self._index.window(self.best) if rough else ()
             if not any(_near(words[at].key, key) for key in near):
                 lost.append(words[at].form)
         return tuple(lost)
@@ -159,10 +173,10 @@ class Support:
     @cached_property
     def opposed(self) -> tuple[str, str] | None:
         """A word of the claim and its opposite in the best sentence."""
-        table = rivals()
-        for word in self.claim.words if self._closest else ():
+        table, best = rivals(), self._best.keys if self._best is not None else frozenset()
+        for word in self.claim.words:
             if word.key in table and word.key not in self.window:
-                for other in sorted(table[word.key] & self._closest[0].keys):
+                for other in sorted(table[word.key] & best):
                     if other not in self.claim.weights:
                         return word.form, other
         return None
@@ -203,7 +217,9 @@ def _closest_sentences(weights: Mapping[str, int], index: ContextIndex) -> list[
     return [at for _, at in sorted(zip(scores.values(), scores, strict=True))[:CLOSEST]]
 
 
-def _share(weights: Mapping[str, int], vocabulary: Container[str]) -> float:
+def _share(weights: Mapping[str, int], vocabulary: Set[str]) -> float:
+    if weights.keys() <= vocabulary:
+        return 1.0
     found = sum([weight for key, weight in weights.items() if key in vocabulary])
     return found / sum(weights.values())
 
@@ -307,13 +323,22 @@ class ContextIndex:
         """Whether any sentence contains a word as written; used for few words."""
         return any(word in sentence.read.words for sentence in self.sentences)
 
-    def window(self, at: int) -> Set[str]:
+    def whole(self, keys: Set[str]) -> int | None:
+        """Return the first sentence that holds all of some keys; None: there is none."""
+        places = self.places.get(next(iter(keys)), ())
+        return next((at for at in places if keys <= self.sentences[at].read.keys), None)
+
+    def window(self, at: int | None) -> Set[str]:
         """Return the words of a sentence, its neighbours, and first line and heading."""
+        if at is None:
+            return frozenset()
         near = (self.sentences[i].read.keys for i in self._near(at))
         return self.sentences[at].heading.union(*near)
 
-    def in_window(self, keys: Iterable[str], at: int) -> Set[str]:
+    def in_window(self, keys: Iterable[str], at: int | None) -> Set[str]:
         """Return those of some keys that ``window`` holds; faster than making it."""
+        if at is None:
+            return frozenset()
         heading, near, places = self.sentences[at].heading, self._near(at), self.places
         return {k for k in keys if k in heading or not near.isdisjoint(places.get(k, ()))}
 

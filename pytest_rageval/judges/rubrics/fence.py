@@ -3,7 +3,7 @@
 A question, an answer or a document may hold instructions, closing tags, fake turns or our own
 delimiters. Each goes between two lines that carry a boundary; the boundary is derived from the
 sha256 of all the texts, so no text can hold it, and the same texts always give the same bytes.
-Pure functions on the standard library.
+Pure functions.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ import json
 import re
 from collections.abc import Sequence
 from typing import Final
+
+from pytest_rageval.support.json_ascii import ascii_json
 
 BOUNDARY_CHARS: Final = 24
 """Hex digits of a boundary: 96 bits."""
@@ -89,9 +91,9 @@ def derive_boundary(texts: Sequence[str], *, avoid: Sequence[str] = ()) -> str:
         ``BOUNDARY_CHARS`` lower-case hex digits; the same for the same texts.
     """
     # The hash covers the list, so that moving text from one item to the next changes it.
-    digest = hashlib.sha256(json.dumps(list(texts)).encode()).hexdigest()
-    everything = (*texts, *avoid)
-    while any(digest[:BOUNDARY_CHARS] in text for text in everything):
+    encoded = f"[{', '.join(map(ascii_json, texts))}]"
+    digest = hashlib.sha256(encoded.encode()).hexdigest()
+    while any([digest[:BOUNDARY_CHARS] in text for text in (encoded, *avoid)]):
         digest = hashlib.sha256(digest.encode()).hexdigest()
     return digest[:BOUNDARY_CHARS]
 

@@ -132,6 +132,8 @@ def fits(value: object, schema: Schema) -> bool:
     It knows the keywords that a rubric may have, and needs no library.
     """
     kind = schema["type"]
+    if kind == "boolean":
+        return isinstance(value, bool)
     if kind == "object":
         inner: Mapping[str, Schema] = schema["properties"]
         return (
@@ -146,8 +148,6 @@ def fits(value: object, schema: Schema) -> bool:
             and schema.get("minItems", 0) <= len(value) <= schema.get("maxItems", len(value))
             and all([fits(item, schema["items"]) for item in value])
         )
-    if kind == "boolean":
-        return isinstance(value, bool)
     if kind == "string":
         sound = isinstance(value, str)
     else:
