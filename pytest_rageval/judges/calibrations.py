@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
 
-from pytest_rageval.support.files import write_file
+from pytest_rageval.support.files import named_errors, write_file
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.record import SCHEMA_VERSION
 from pytest_rageval.values.settings import Settings
@@ -71,8 +71,6 @@ def write_calibration(path: Path, document: Mapping[str, Any]) -> None:
         StorageError: it cannot be written.
     """
     text = json.dumps({"schema_version": SCHEMA_VERSION, **document}, indent=1, allow_nan=False)
-    try:
+    with named_errors(path, StorageError):
         path.parent.mkdir(parents=True, exist_ok=True)
         write_file(path, f"{text}\n".encode())
-    except OSError as error:
-        raise StorageError(f"{path}: cannot be written: {error.strerror}") from error

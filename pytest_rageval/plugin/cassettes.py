@@ -20,7 +20,7 @@ from pytest_rageval.plugin.cassette_secrets import Scrubber, cassette_name, repl
 from pytest_rageval.plugin.items import CaseItem
 from pytest_rageval.plugin.state import is_xdist_controller
 from pytest_rageval.project.settings import target_kind
-from pytest_rageval.support.files import write_file
+from pytest_rageval.support.files import shown_below, write_file
 from pytest_rageval.support.text import clean
 from pytest_rageval.values.errors import EndpointError
 from pytest_rageval.values.settings import Settings
@@ -220,8 +220,7 @@ class Cassettes:
         )
 
     def _shown(self, path: str) -> str:
-        found, root = Path(path), self._config.rootpath
-        return found.relative_to(root).as_posix() if found.is_relative_to(root) else str(found)
+        return shown_below(Path(path), self._config.rootpath)
 
 
 class _Persister:

@@ -28,6 +28,7 @@ from pytest_rageval.project.documents import (
     read_document_set,
 )
 from pytest_rageval.project.settings import target_kind
+from pytest_rageval.support.files import shown_below
 from pytest_rageval.support.named_code import importable
 from pytest_rageval.support.process import interrupted_by_sigterm
 from pytest_rageval.support.text import clean
@@ -68,7 +69,7 @@ def read_sets(state: State) -> tuple[DocumentSet, ...]:
         path = documents_path(file)
         if not path.is_file():
             continue
-        shown = path.relative_to(rootdir).as_posix() if path.is_relative_to(rootdir) else str(path)
+        shown = shown_below(path, rootdir)
         try:
             found.append(read_document_set(path, display=shown))
         except DatasetError as error:

@@ -25,6 +25,7 @@ from pytest_rageval.project.case_rules import (
     is_sound,
 )
 from pytest_rageval.project.field_names import ALIASES, MEANT
+from pytest_rageval.support.files import shown_below
 from pytest_rageval.support.json_text import Loc, parse
 from pytest_rageval.support.jsonl import (
     Line,
@@ -317,7 +318,7 @@ def read_set(
     path: Path, rootdir: Path, sent: frozenset[str] = frozenset()
 ) -> LoadedSet | DatasetError:
     """Load a case file; faults are returned, not raised, because they are shown later."""
-    file = path.relative_to(rootdir).as_posix() if path.is_relative_to(rootdir) else str(path)
+    file = shown_below(path, rootdir)
     try:
         with without_gc():
             return load_cases(path, display=file, sent=sent)

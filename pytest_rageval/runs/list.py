@@ -15,7 +15,7 @@ from pytest_rageval.analysis.trend import RunFigure, TrendQuery, TrendRun, run_f
 from pytest_rageval.runs.read import read_documents
 from pytest_rageval.runs.store import RESULTS, RUN_FILES, list_runs, run_time
 from pytest_rageval.runs.tags import tags_by_run
-from pytest_rageval.support.files import FOLDER_LOCK, Lock
+from pytest_rageval.support.files import FOLDER_LOCK, Lock, named_errors
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.json_documents import whole, word
@@ -158,7 +158,7 @@ def remove_run(folder: Path) -> None:
     """
     if folder.is_symlink():
         raise StorageError(f"{folder}: is a link, expected a folder; remove it by hand")
-    try:
+    with named_errors(folder, StorageError, "removed"):
         with Lock(folder, wait=False, what="run") as lock:
             for path in folder.iterdir():
                 if path.is_dir() and not path.is_symlink():
@@ -166,8 +166,6 @@ def remove_run(folder: Path) -> None:
                 elif not (lock.held and path.name == FOLDER_LOCK):  # Windows keeps an open file
                     path.unlink()
         folder.rmdir()
-    except OSError as error:
-        raise StorageError(f"{folder}: cannot be removed: {error.strerror}") from error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,7 +22,7 @@ import msgspec
 from pytest_rageval.runs.record_json import encode_text, record_from_json, record_line
 from pytest_rageval.runs.tags import prepare_results_dir, read_tags, refuse_malformed_tag
 from pytest_rageval.support.closing import Closing
-from pytest_rageval.support.files import FOLDER_LOCK, Lock, write_file
+from pytest_rageval.support.files import FOLDER_LOCK, Lock, named_errors, write_file
 from pytest_rageval.support.json_text import is_json
 from pytest_rageval.support.text import counted, nearest
 from pytest_rageval.values.errors import Fault, StorageError, faults_error
@@ -210,10 +210,8 @@ def write_text_document(folder: Path, name: str, text: str | Iterable[str]) -> P
 
 
 def _write(target: Path, content: Iterable[bytes]) -> None:
-    try:
+    with named_errors(target, StorageError):
         write_file(target, content)
-    except OSError as error:
-        raise StorageError(f"{target}: cannot be written: {error.strerror}") from error
 
 
 def _cut_torn_line(path: Path) -> None:
@@ -285,15 +283,13 @@ def iterate_lines(file: Path) -> Iterator[tuple[int, int, bytes]]:
         StorageError: the file cannot be read.
     """
     place = 0
-    try:
+    with named_errors(file, StorageError, "read"):
         with file.open("rb", buffering=_BUFFER) as lines:
             for number, line in enumerate(lines, start=1):
                 text = line.removesuffix(b"\n")
                 if text and (text != line or is_json(text)):
                     yield number, place, text
                 place += len(line)
-    except OSError as error:
-        raise StorageError(f"{file}: cannot be read: {error.strerror}") from error
 
 
 def read_line(text: bytes) -> dict[str, Any]:
@@ -315,12 +311,10 @@ def read_record(path: Path, place: int) -> CaseRecord:
     Raises:
         StorageError: the file is gone, or the line is broken.
     """
-    try:
+    with named_errors(path / RESULTS, StorageError, "read"):
         with (path / RESULTS).open("rb") as lines:
             lines.seek(place)
             return record_from_json(_object(lines.readline()))
-    except OSError as error:
-        raise StorageError(f"{path / RESULTS}: cannot be read: {error.strerror}") from error
 
 
 def _object(text: bytes) -> dict[str, Any]:

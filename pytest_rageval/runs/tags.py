@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from pytest_rageval.support.files import write_file
+from pytest_rageval.support.files import named_errors, write_file
 from pytest_rageval.support.text import shown
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.settings import TAG_RULE, TAGS, is_run_id, is_tag
@@ -63,10 +63,8 @@ def refuse_malformed_tag(results_dir: Path, tag: str) -> None:
     path = results_dir / TAGS / tag
     if not is_tag(tag) or not path.is_file():
         return
-    try:
+    with named_errors(path, StorageError, "read"):
         text = path.read_text(encoding="utf-8", errors="backslashreplace").strip()
-    except OSError as error:
-        raise StorageError(f"{path}: cannot be read: {error.strerror}") from error
     if not is_run_id(text):
         raise StorageError(
             f"{path}: the file of tag {tag!r} is malformed: got {shown(text)}, expected the id "
@@ -86,14 +84,12 @@ def write_tag(results_dir: Path, tag: str, run_id: str) -> str | None:
         raise StorageError(f"tag: {tag!r} is the id of a run, expected another name")
     folder = results_dir / TAGS
     before = _read(folder / tag)
-    try:
+    with named_errors(folder / tag, StorageError):
         prepare_results_dir(results_dir)
         folder.mkdir(exist_ok=True)
         write_file(folder / tag, f"{run_id}\n".encode())
         for one in filter(None, (run_id, before)):
             _give_to_git(results_dir, one)
-    except OSError as error:
-        raise StorageError(f"{folder / tag}: cannot be written: {error.strerror}") from error
     return before
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from glob import escape
 from pathlib import Path
@@ -73,6 +73,26 @@ class Lock(Closing):
                 with suppress(OSError):  # Windows keeps an open file; filelock removes it later
                     self._file.unlink()
             self._lock.release()
+
+
+@contextmanager
+def named_errors(
+    path: Path, kind: Callable[[str], Exception], what: str = "written"
+) -> Iterator[None]:
+    """Raise errors of the system in a block as errors of a kind that name the file and the reason.
+
+    Raises:
+        kind: ``PATH: cannot be written: REASON``, or what else it cannot be.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise kind(f"{path}: cannot be {what}: {error.strerror or error}") from error
+
+
+def shown_below(path: Path, root: Path) -> str:
+    """Return a path for messages: relative to a folder that it is in, with ``/``."""
+    return path.relative_to(root).as_posix() if path.is_relative_to(root) else str(path)
 
 
 def write_file(path: Path, content: bytes | Iterable[bytes]) -> None:

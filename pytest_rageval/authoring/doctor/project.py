@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from pytest_rageval.authoring.doctor.findings import Finding, Findings
 from pytest_rageval.project.discovery import THRESHOLDS, iter_case_files
 from pytest_rageval.project.settings import config_warnings
+from pytest_rageval.support.files import shown_below
 from pytest_rageval.support.text import counted, shown
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.errors import ConfigError, DatasetError
@@ -76,9 +77,9 @@ def read_case_files(settings: Settings) -> list[LoadedSet | DatasetError]:
         labels=settings.judging.labels,
     ):
         try:
-            found.append(load_cases(path, display=_below(path, root)))
+            found.append(load_cases(path, display=shown_below(path, root)))
         except DatasetError as error:
-            if other_file_note(path, _below(path, root)) is None:
+            if other_file_note(path, shown_below(path, root)) is None:
                 found.append(error)
     return found
 
@@ -166,10 +167,6 @@ def check_results_folder(settings: Settings) -> Finding:
     except OSError as error:
         message = f"{settings.results_dir}: cannot be written: {error.strerror}"
         return _FOUND.fail("results", message, fix)
-
-
-def _below(path: Path, root: Path) -> str:
-    return path.relative_to(root).as_posix() if path.is_relative_to(root) else str(path)
 
 
 def _first_lines(error: Exception) -> str:

@@ -15,6 +15,7 @@ from typing import Any, Final, TypeVar
 
 from pytest_rageval.authoring.labelling.draft import Draft, Gold, Groups, anchor_of, matches
 from pytest_rageval.metrics.matching import anchor_segments, norm_heading, norm_path, text_hash
+from pytest_rageval.support.files import named_errors
 from pytest_rageval.support.json_text import is_json
 from pytest_rageval.support.jsonl import cannot_be_read, iterate_lines
 from pytest_rageval.values.dataclass import dataclass
@@ -371,7 +372,7 @@ def append_entry(path: Path, document: Mapping[str, Any]) -> None:
     """
     # In ASCII: a lone surrogate in a chunk's heading has no other form.
     text = json.dumps(document, allow_nan=False)
-    try:
+    with named_errors(path, StorageError):
         path.parent.mkdir(exist_ok=True)
         with path.open("ab+") as file:
             lead = b""
@@ -381,5 +382,3 @@ def append_entry(path: Path, document: Mapping[str, Any]) -> None:
             file.write(lead + text.encode("ascii") + b"\n")
             file.flush()
             os.fsync(file.fileno())
-    except OSError as error:
-        raise StorageError(f"{path}: cannot be written: {error.strerror or error}") from error

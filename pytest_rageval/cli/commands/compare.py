@@ -18,6 +18,7 @@ from pytest_rageval.cli.output import (
     print_lines,
     terminal_width,
 )
+from pytest_rageval.support.files import named_errors
 from pytest_rageval.values.record import SCHEMA_VERSION
 
 if TYPE_CHECKING:
@@ -150,8 +151,6 @@ def _compare(base: str | None, new: str | None, *, ignore_invariants: bool) -> C
 
 
 def _write(path: Path, content: str) -> None:
-    try:
+    with named_errors(path, CommandError):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(content, encoding="utf-8", errors="backslashreplace")
-    except OSError as error:
-        raise CommandError(f"{path}: cannot be written: {error.strerror}") from error

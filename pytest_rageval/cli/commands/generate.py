@@ -150,13 +150,11 @@ def _nothing(vault: Path, made: Generated) -> str:
 
 
 def _write(output: Path, text: str) -> None:
-    from pytest_rageval.support.files import write_new_file
+    from pytest_rageval.support.files import named_errors, write_new_file
 
-    try:
+    with named_errors(output, CommandError):
         output.parent.mkdir(parents=True, exist_ok=True)
         written = write_new_file(output, [text.encode("utf-8", "backslashreplace")])
-    except OSError as error:
-        raise CommandError(f"{output}: cannot be written: {error.strerror}") from error
     if not written:
         raise CommandError(_EXISTS.format(output))
 

@@ -226,6 +226,7 @@ def _save(
     from pytest_rageval.engine.registry import open_registry
     from pytest_rageval.engine.rejudge import judged_keys, verdict_lines, verdicts_name
     from pytest_rageval.runs.store import write_document, write_text_document
+    from pytest_rageval.support.files import shown_below
     from pytest_rageval.values.record import SCHEMA_VERSION
 
     rubrics = settings.judging.rubrics
@@ -238,8 +239,7 @@ def _save(
     path = write_document(
         stored.folder, f"{name}.json", {"schema_version": SCHEMA_VERSION, **document}
     )
-    here = Path.cwd()
-    return path.relative_to(here).as_posix() if path.is_relative_to(here) else str(path)
+    return shown_below(path, Path.cwd())
 
 
 def _free_name(folder: Path, name: str) -> str:

@@ -10,6 +10,7 @@ import click
 from pytest_rageval.cli.assumed import run_or_last
 from pytest_rageval.cli.completion import complete_run
 from pytest_rageval.cli.output import CommandError
+from pytest_rageval.support.files import named_errors
 
 
 @click.command("report")
@@ -52,10 +53,8 @@ def command(
         options=ReportOptions(redact=redact, full=full),
     )
     target = output or stored.folder / REPORT
-    try:
+    with named_errors(target, CommandError):
         target.parent.mkdir(parents=True, exist_ok=True)
         with target.open("w", encoding="utf-8", newline="\n") as file:
             file.writelines(page)
-    except OSError as error:
-        raise CommandError(f"{target}: cannot be written: {error.strerror}") from error
     click.echo(str(target))

@@ -11,7 +11,7 @@ import sqlite3
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 from pytest_rageval.support.sql import Place, driver_error, is_broken, parse_place, sqlite_code
 from pytest_rageval.values.errors import StorageError
@@ -76,33 +76,18 @@ DELETE: Final = (
 """Entries of one judge (None: all) last used before a time (None: ever)."""
 
 
-class Session(Protocol):
-    """A connection; every call is its own transaction."""
-
-    def fetch(self, sql: str, values: Mapping[str, Any]) -> Sequence[Sequence[Any]]:
-        """Return all rows of a query."""
-
-    def change(self, sql: str, rows: Sequence[Mapping[str, Any]]) -> int:
-        """Run a statement that writes, once for each of its values; return the rows affected."""
-
-    def has_version(self) -> bool:
-        """Return whether the table of the version exists."""
-
-    def create(self) -> None:
-        """Make the tables that are missing."""
-
-    def close(self) -> None:
-        """Close the connection."""
-
-
 class _FileSession:
+    """A connection to a file; every call is its own transaction."""
+
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
 
     def fetch(self, sql: str, values: Mapping[str, Any]) -> Sequence[Sequence[Any]]:
+        """Return all rows of a query."""
         return self._connection.execute(sql, values).fetchall()
 
     def change(self, sql: str, rows: Sequence[Mapping[str, Any]]) -> int:
+        """Run a statement that writes, once for each of its values; return the rows affected."""
         if len(rows) == 1:
             return self._connection.execute(sql, rows[0]).rowcount
         with self._connection:
@@ -122,6 +107,8 @@ class _FileSession:
 
 
 class _ServerSession:
+    """The same to a server."""
+
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
@@ -167,6 +154,9 @@ class _ServerSession:
             # The server restarted or closed an idle connection: retry on a new one.
             self._connection.rollback()
             return self._connection.execute(text(sql), values)
+
+
+Session = _FileSession | _ServerSession
 
 
 def _connect(place: Place, *, write: bool) -> Session:
