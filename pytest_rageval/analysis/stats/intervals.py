@@ -307,7 +307,7 @@ def _resampled_means(pieces: Sequence[tuple[float, int]], resamples: int) -> lis
 
     n = len(pieces)
     totals = np.array([total for total, _ in pieces], dtype=float)
-    sizes = np.array([size for _, size in pieces])
+    sizes = np.array([size for _, size in pieces], dtype=float)
     # The generator of ``random``, which draws many numbers at once.
     uniform = np.random.RandomState()
     state = random.Random(BOOTSTRAP_SEED).getstate()[1]
@@ -316,8 +316,8 @@ def _resampled_means(pieces: Sequence[tuple[float, int]], resamples: int) -> lis
     means: list[float] = []
     while len(means) < resamples:
         shape = (min(rows, resamples - len(means)), n)
-        drawn = (uniform.random_sample(shape) * n).astype(np.intp)
-        # Accumulated, so that the numbers are added in order and the last digit is that of ``sum``.
-        sums = np.add.accumulate(totals[drawn], axis=1)[:, -1]
-        means += (sums / sizes[drawn].sum(axis=1)).tolist()
+        # A resample is a column: rows are added in order, so the last digit is that of ``sum``.
+        drawn = (uniform.random_sample(shape).T * n).astype(np.intp, order="C")
+        sums, counts = (np.add.reduce(one.take(drawn), axis=0) for one in (totals, sizes))
+        means += (sums / counts).tolist()
     return means
