@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Final, Literal, cast
 
@@ -39,6 +40,7 @@ from pytest_rageval.values.settings import Settings
 from pytest_rageval.values.trace import trace_id
 from pytest_rageval.values.verdict import Judge, Judgement, JudgeRequest
 
+_folder: Final = cache(Path)
 _CASSETTE: Final = "cassette"
 """Run that is named in requests of cassettes, which are the same in every run."""
 
@@ -151,7 +153,7 @@ def ask(trial: Trial, client: object, *, clock: Callable[[], float]) -> AskResul
     settings = trial.settings
     run_id = trial.run_id if trial.cassette == "none" else _CASSETTE
     request = ask_request(trial.located.case, settings, run_id, trial.trace_id)
-    rootdir = Path(settings.rootdir)
+    rootdir = _folder(settings.rootdir)
     return call_client(client, request, clock=clock, slots=trial.slots, rootdir=rootdir)
 
 

@@ -160,6 +160,7 @@ _MEASURES: Final[Mapping[str, Callable[[Ranking], float]]] = {
     "ndcg_at_k": ndcg_at_k,
     "map": average_precision,
 }
+_DOCUMENT_MEASURES: Final = {f"doc_{key}": measure for key, measure in _MEASURES.items()}
 _GROUP_MEASURES: Final[Mapping[str, Callable[[Ranking, Groups], float]]] = {
     "recall_all_at_k": recall_all_at_k,
     "group_recall_at_k": group_recall_at_k,
@@ -255,10 +256,10 @@ def score_retrieval(view: CaseView) -> Scores:
         reason = NotApplicable("The case has no required_support_groups.")
         scores |= dict.fromkeys(group_keys, reason)
     if document_block is not None:
-        scores |= dict.fromkeys((f"doc_{key}" for key in _MEASURES), document_block)
+        scores |= dict.fromkeys(_DOCUMENT_MEASURES, document_block)
     else:
         ranking = document_ranking(view.case, view.chunks or (), view.k, view.settings)
-        scores |= {f"doc_{key}": measure(ranking) for key, measure in _MEASURES.items()}
+        scores |= {key: measure(ranking) for key, measure in _DOCUMENT_MEASURES.items()}
     return scores
 
 

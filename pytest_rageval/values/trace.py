@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from functools import lru_cache
 from typing import Final
 from urllib.parse import quote
 
@@ -55,6 +56,7 @@ def trace_link(template: object, trace: str | None) -> str:
     return str(template).replace(ID_FIELD, quote(trace, safe="")) if known and trace else ""
 
 
+@lru_cache(maxsize=64)  # the span of an attempt is asked for twice
 def _digits(text: str, count: int) -> str:
     digits = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:count]
     return digits if digits.strip("0") else digits[:-1] + "1"

@@ -7,7 +7,7 @@ import ipaddress
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, Final
 from urllib.parse import SplitResult, unquote, urlsplit
 
@@ -79,12 +79,17 @@ class Address:
     @property
     def secrets(self) -> tuple[str, ...]:
         """Texts that must not be printed: credentials and query keys, also in encoded form."""
-        written = [match["value"] for match in _QUERY_SECRET.finditer(self.url)]
-        query = (*written, *map(unquote, written))
+        query = _query_secrets(self.url)
         if self.credentials is None:
             return query
         sent = base64.b64encode(":".join(self.credentials).encode()).decode("ascii")
         return (*query, *self.credentials, sent)
+
+
+@lru_cache(maxsize=64)
+def _query_secrets(url: str) -> tuple[str, ...]:
+    written = [match["value"] for match in _QUERY_SECRET.finditer(url)]
+    return (*written, *map(unquote, written))
 
 
 @cache

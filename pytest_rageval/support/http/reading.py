@@ -15,8 +15,8 @@ _MAX_HEAD_BYTES: Final = 64 * 1024
 _MAX_HEAD_LINES: Final = 100
 _MAX_LINE_BYTES: Final = 64 * 1024
 _MAX_DIGITS: Final = 15
-_HEAD_END: Final = re.compile(rb"\r?\n\r?\n")
-_LINE_END: Final = re.compile(r"\r?\n(?![ \t])")
+_HEAD_END: Final = re.compile(rb"\n\r?\n")
+_FOLD: Final = re.compile(r"\n[ \t]+")
 _STATUS: Final = re.compile(r"HTTP/(0\.9|1\.\d+)\s+([1-9]\d\d)(?:\s+(.*))?", re.ASCII | re.DOTALL)
 _CHUNK_SIZE: Final = re.compile(rb"([0-9a-fA-F]{1,15})[ \t]*(?:;.*)?")
 _WBITS: Final = {
@@ -125,7 +125,10 @@ class Reader:
                 break
             self._receive()
         head = self._buffer[: end.start() if end else None]
-        lines = _LINE_END.split(head.decode("latin-1"))
+        text = head.decode("latin-1").replace("\r\n", "\n").rstrip("\r")
+        if "\n " in text or "\n\t" in text:
+            text = _FOLD.sub(" ", text)
+        lines = text.split("\n")
         if end is None or len(head) > _MAX_HEAD_BYTES or len(lines) > _MAX_HEAD_LINES:
             raise TransportError("HeadTooLarge", f"over 64 kB or {_MAX_HEAD_LINES} lines")
         self._buffer = self._buffer[end.end() :]
