@@ -255,7 +255,7 @@ class Run:
         Raises:
             StorageError: the run folder cannot be written.
         """
-        # It needs numpy, whose import is slow.
+        # Imported at the end: no answer waits for what only the end of a run needs.
         from pytest_rageval.engine.finish import finish_run, with_page
 
         leave_out_what_is_loaded()

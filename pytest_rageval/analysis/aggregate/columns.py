@@ -9,12 +9,9 @@ from __future__ import annotations
 from array import array
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from itertools import pairwise
-from math import fsum, inf, nan
+from itertools import compress, count, pairwise
+from math import fsum, inf, isfinite, nan
 from typing import Any, Final, Generic, NamedTuple, TypeVar
-
-import numpy as np
-import numpy.typing as npt
 
 from pytest_rageval.analysis.aggregate.case_groups import (
     CaseOutcome,
@@ -38,9 +35,6 @@ from pytest_rageval.metrics.registry import MetricInfo, Registry
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.record import CaseRecord, FailureStage
-
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 # A scored value is finite, so two other floats can encode the reason for a missing one.
 NOT_APPLICABLE: Final = nan
@@ -77,9 +71,10 @@ class _Sparse:
         self.rows.append(row)
         self.values.append(value)
 
-    def dense(self, n: int) -> Floats:
-        column = np.full(n, NOT_APPLICABLE)
-        column[np.asarray(self.rows)] = np.asarray(self.values)
+    def dense(self, n: int) -> list[float]:
+        column = [NOT_APPLICABLE] * n
+        for row, value in zip(self.rows, self.values, strict=True):
+            column[row] = value
         return column
 
 
@@ -268,16 +263,13 @@ class CaseTable:
         """Rows of the columns, by file, case id and repeat."""
         self.rows = [order[start:end] for start, end in pairwise([*starts, len(order)])]
         """For every case, the rows of its repeats."""
-        firsts = np.asarray([rows[0] for rows in self.rows], dtype=np.int64)
-        self._firsts = firsts
-        self.repeats = np.asarray([len(rows) for rows in self.rows], dtype=np.int64)
-        shape = (len(columns), len(columns.registry.cases))
-        self._matrix: Floats = np.asarray(columns.metrics).reshape(shape)
-        clusters = np.asarray(columns.cluster_codes)[firsts]
+        self._firsts = [rows[0] for rows in self.rows]
+        self.repeats = [len(rows) for rows in self.rows]
+        self._repeated = [case for case, repeats in enumerate(self.repeats) if repeats > 1]
         # A case without gold document is a cluster of its own.
-        alone = np.flatnonzero(clusters < 0)
-        clusters[alone] = len(columns.clusters.items) + np.arange(len(alone))
-        self.clusters: Integers = clusters
+        alone = count(len(columns.clusters.items))
+        codes = [columns.cluster_codes[row] for row in self._firsts]
+        self.clusters = [next(alone) if code < 0 else code for code in codes]
         self.outcomes: list[CaseOutcome] = [
             outcome_of_repeats(columns.outcomes[row] for row in rows) for rows in self.rows
         ]
@@ -296,11 +288,11 @@ class CaseTable:
         """Every metric; unregistered keys of records come last."""
         return {**self.columns.registry.cases, **dict.fromkeys(sorted(self.columns.extra))}
 
-    def metric(self, key: str) -> Floats:
+    def metric(self, key: str) -> list[float]:
         """One value per case: finite, `NOT_APPLICABLE` or `ERROR`."""
         return self._fold(self._raw(key))
 
-    def before_rerank(self, key: str) -> Floats:
+    def before_rerank(self, key: str) -> list[float]:
         """One value per case of a retrieval metric before reranking; not finite: unknown."""
         return self._fold(self.columns.before[key].dense(len(self.columns)))
 
@@ -311,21 +303,29 @@ class CaseTable:
             return []
         return [key for key in self.columns.registry.cases if key in self.columns.before]
 
-    def _raw(self, key: str) -> Floats:
-        if key in self.columns.registry.cases:
-            column: Floats = self._matrix[:, list(self.columns.registry.cases).index(key)]
-            return column
+    def _raw(self, key: str) -> Sequence[float]:
+        keys = list(self.columns.registry.cases)
+        if key in keys:
+            return self.columns.metrics[keys.index(key) :: len(keys)]
         return self.columns.extra[key].dense(len(self.columns))
 
-    def _fold(self, column: Floats) -> Floats:
-        folded: Floats = column[self._firsts]
-        for case in np.flatnonzero(self.repeats > 1):
-            folded[case] = _fold_repeats(column[self.rows[case]].tolist())
+    def _fold(self, column: Sequence[float]) -> list[float]:
+        folded = [column[row] for row in self._firsts]
+        for case in self._repeated:
+            folded[case] = _fold_repeats([column[row] for row in self.rows[case]])
         return folded
+
+    def part(self, cases: Sequence[int]) -> CasePart:
+        """Return some cases, by their indices."""
+        return CasePart(
+            cases=cases,
+            clusters=[self.clusters[case] for case in cases],
+            once=not self._repeated or all(self.repeats[case] == 1 for case in cases),
+        )
 
     def metric_repeats(self, key: str) -> Iterator[list[float]]:
         """Per case, the values of its repeats in order; not finite: not scored."""
-        return self.repeats_of(self._raw(key).tolist())
+        return self.repeats_of(self._raw(key))
 
     def repeats_of(self, values: Sequence[_Item]) -> Iterator[list[_Item]]:
         """Per case, the column's value for each repeat, in order."""
@@ -337,29 +337,26 @@ class CaseTable:
         for rows in self.rows:
             yield self.columns.names[rows[0]][:2]
 
-    def profiles(self) -> Iterator[tuple[Profile, Integers]]:
+    def profiles(self) -> Iterator[tuple[Profile, list[int]]]:
         """Each distinct profile with the cases that have it."""
-        if not self.rows:
-            return
-        codes = np.asarray(self.columns.profile_codes)[self._firsts]
-        by_code = np.argsort(codes, kind="stable")
-        ends = np.cumsum(np.bincount(codes, minlength=len(self.columns.profiles.items)))
-        cases = np.split(by_code, ends[:-1])
+        cases: list[list[int]] = [[] for _ in self.columns.profiles.items]
+        for case, row in enumerate(self._firsts):
+            cases[self.columns.profile_codes[row]].append(case)
         yield from zip(self.columns.profiles.items, cases, strict=True)
 
     @property
     def cutoffs(self) -> list[int]:
         """The distinct cutoffs k, ascending."""
-        return sorted({self.columns.cutoffs[row] for row in self._firsts.tolist()})
+        return sorted({self.columns.cutoffs[row] for row in self._firsts})
 
     @property
-    def references(self) -> Integers:
+    def references(self) -> list[int]:
         """Per case 1: it has a reference; 0: it has none; -1: its record does not hold it."""
-        return np.asarray(self.columns.references, dtype=np.int64)[self._firsts]
+        return [self.columns.references[row] for row in self._firsts]
 
     def latencies(self, name: str) -> Iterator[LatencyObservation]:
         """Every call in order; its duration may be unknown."""
-        known = self.columns.latency.get(name, _Sparse()).dense(len(self.columns)).tolist()
+        known = self.columns.latency.get(name, _Sparse()).dense(len(self.columns))
         for row in self.order:
             ms = known[row] if known[row] < inf else None
             yield LatencyObservation(status=self.columns.attempts[row], ms=ms)
@@ -404,40 +401,46 @@ def _fold_repeats(values: Sequence[float]) -> float:
     return ERROR if ERROR in values else NOT_APPLICABLE
 
 
-@dataclass(frozen=True, slots=True)
-class ArraySample:
-    """Scored values with the codes of their clusters, as intervals need them."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CasePart:
+    """Some cases of a table."""
 
-    values: Floats
-    clusters: Integers
-    """As long as ``values``; small integers."""
+    cases: Sequence[int]
+    """Indices in the table."""
+    clusters: Sequence[int]
+    once: bool
+    """Whether each of them was asked once."""
 
-    @property
-    def n(self) -> int:
-        """Number of values."""
-        return len(self.values)
 
-    @property
-    def n_clusters(self) -> int:
-        """Number of distinct clusters."""
-        return int(np.count_nonzero(np.bincount(self.clusters)))
+class ColumnSample:
+    """The scored values of a column with the codes of their clusters, as intervals need them."""
 
-    @property
-    def total(self) -> float:
-        """Sum of all values, exact."""
-        return fsum(self.values.tolist())
+    def __init__(self, column: Sequence[float], clusters: Sequence[int]) -> None:
+        self.values = list(filter(isfinite, column))
+        if len(self.values) < len(column):
+            clusters = list(compress(clusters, map(isfinite, column)))
+        self._clusters = clusters
+        self._squares: dict[float, float] = {}
+        self._distinct = set(clusters)
+        self.n = len(self.values)
+        self.n_clusters = len(self._distinct)
+        self.total = fsum(self.values)
 
     @property
     def is_binary(self) -> bool:
         """Whether every value is 0 or 1."""
-        return bool(np.isin(self.values, (0.0, 1.0)).all())
+        return {0.0, 1.0}.issuperset(self.values)
 
     @property
     def pieces(self) -> Sequence[tuple[float, int]]:
         """Sum and size of each cluster, in order of first appearance."""
-        return cluster_sums(self.values.tolist(), self.clusters.tolist()).pieces
+        return cluster_sums(self.values, self._clusters).pieces
 
     def squares_about(self, centre: float) -> float:
         """Sum over clusters of (sum - size x ``centre``) squared."""
-        sums = np.bincount(self.clusters, weights=self.values - centre)
-        return fsum(np.square(sums).tolist())
+        if centre not in self._squares:
+            sums = dict.fromkeys(self._distinct, 0.0)
+            for cluster, value in zip(self._clusters, self.values, strict=True):
+                sums[cluster] += value - centre
+            self._squares[centre] = fsum([total * total for total in sums.values()])
+        return self._squares[centre]

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from math import fsum
+from dataclasses import replace
+from math import fsum, isnan
 from typing import Any
 
-import numpy as np
-
 from pytest_rageval.analysis.aggregate.case_groups import CaseOutcome, count_stages
-from pytest_rageval.analysis.aggregate.columns import CaseTable, Integers, RecordColumns
+from pytest_rageval.analysis.aggregate.columns import CasePart, CaseTable, RecordColumns
 from pytest_rageval.analysis.aggregate.operational import (
     operational_rates,
     sum_costs,
@@ -73,21 +72,25 @@ def aggregate_columns(
     """``aggregate`` of records that were added one by one."""
     table = columns.table()
     groups = _members(table)
-    everything = np.arange(len(table))
+    everything = table.part(range(len(table)))
     metrics: dict[str, MetricSummary] = {}
     breakdowns: dict[str, dict[str, dict[str, MetricSummary]]] = {
         name: {group: {} for group in members} for name, members in groups.items()
     }
     for key, info in table.metric_infos.items():
         column = table.metric(key)
-        metrics[key] = summarise_cases(table, column, everything, info, confidence)
+        whole = metrics[key] = summarise_cases(column, everything, info, confidence)
+        applies = whole.n or whole.n_error
         for name, members in groups.items():
-            for group, cases in members.items():
-                summary = summarise_cases(table, column, cases, info, confidence)
-                breakdowns[name][group][key] = summary
+            for group, part in members.items():
+                breakdowns[name][group][key] = (
+                    summarise_cases(column, part, info, confidence)
+                    if applies
+                    else replace(whole, n_not_applicable=len(part.cases))
+                )
     outcomes = Counter(table.outcomes)
     coverages = table.coverages()
-    answerable = len(groups["answerable"].get("true", ()))
+    answerable = sum(profile.answerable * len(cases) for profile, cases in table.profiles())
     repeats = summarise_repeats(table)
     costs = sum_costs(table.costs())
     return Aggregate(
@@ -158,9 +161,9 @@ def correctness_by_reference(
 # --- groups --------------------------------------------------------------------------------
 
 
-def _members(table: CaseTable) -> dict[str, dict[str, Integers]]:
+def _members(table: CaseTable) -> dict[str, dict[str, CasePart]]:
     """Return the cases of every group; a case counts under each of its tags and vaults."""
-    found: dict[str, dict[str, list[Integers]]] = {
+    found: dict[str, dict[str, list[int]]] = {
         name: {} for name in ("category", "tag", "difficulty", "answerable", "vault")
     }
     for profile, cases in table.profiles():
@@ -173,13 +176,9 @@ def _members(table: CaseTable) -> dict[str, dict[str, Integers]]:
         }
         for breakdown, groups in names.items():
             for group in groups:
-                found[breakdown].setdefault(group, []).append(cases)
+                found[breakdown].setdefault(group, []).extend(cases)
     return {
-        name: {
-            group: np.sort(np.concatenate(parts))
-            for group, parts in sorted(groups.items())
-            if any(len(part) for part in parts)
-        }
+        name: {group: table.part(sorted(cases)) for group, cases in sorted(groups.items()) if cases}
         for name, groups in found.items()
     }
 
@@ -194,10 +193,11 @@ def _by_reference(table: CaseTable, confidence: float) -> dict[str, MetricSummar
     column, info = table.metric("correctness"), table.columns.registry.cases["correctness"]
     found = {}
     for name, known in (("reference", 1), ("no_reference", 0)):
-        cases = np.flatnonzero((table.references == known) & ~np.isnan(column))
-        if not len(cases):
+        seen = enumerate(zip(table.references, column, strict=True))
+        cases = [case for case, (has, value) in seen if has == known and not isnan(value)]
+        if not cases:
             return {}
-        found[name] = summarise_cases(table, column, cases, info, confidence)
+        found[name] = summarise_cases(column, table.part(cases), info, confidence)
     return found
 
 

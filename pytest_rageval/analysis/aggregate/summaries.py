@@ -5,18 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
-
-import numpy as np
+from math import isfinite
+from statistics import median
 
 from pytest_rageval.analysis.aggregate.case_groups import CaseValue
 from pytest_rageval.analysis.aggregate.columns import (
     ERROR,
     NOT_APPLICABLE,
     PASSED,
-    ArraySample,
+    CasePart,
     CaseTable,
-    Floats,
-    Integers,
+    ColumnSample,
 )
 from pytest_rageval.analysis.stats.distributions import ClusterIds
 from pytest_rageval.analysis.stats.intervals import (
@@ -62,57 +61,42 @@ def summarise_metric(
     (0.75, 2, 1, 0.5)
     """
     absent = {"error": ERROR, "not_applicable": NOT_APPLICABLE}
-    column = [absent[v.status] if v.value is None else v.value for v in values]
+    column = [absent[v.status] if v.value is None else float(v.value) for v in values]
     codes: dict[str, int] = {}
     clusters = [
         len(values) + i if v.cluster is None else codes.setdefault(v.cluster, len(codes))
         for i, v in enumerate(values)
     ]
-    return _summary(
-        np.asarray(column, dtype=np.float64),
-        np.asarray(clusters, dtype=np.int64),
-        info,
-        once=all(v.repeats == 1 for v in values),
-        confidence=confidence,
-    )
+    once = all(v.repeats == 1 for v in values)
+    return _summary(column, clusters, info, once=once, confidence=confidence)
 
 
 def summarise_cases(
-    table: CaseTable,
-    column: Floats,
-    cases: Integers,
-    info: MetricInfo | None,
-    confidence: float,
+    column: Sequence[float], part: CasePart, info: MetricInfo | None, confidence: float
 ) -> MetricSummary:
     """``summarise_metric`` of some cases of a table.
 
     Args:
-        table: the cases of the run.
-        column: the metric's value of every case.
-        cases: indices in the table.
+        column: the metric's value of every case of the table.
+        part: the cases.
         info: scale and direction of the metric; None: unknown.
         confidence: of the intervals, 0 to 1.
     """
-    return _summary(
-        column[cases],
-        table.clusters[cases],
-        info,
-        once=bool((table.repeats[cases] == 1).all()),
-        confidence=confidence,
-    )
+    values = [column[case] for case in part.cases]
+    return _summary(values, part.clusters, info, once=part.once, confidence=confidence)
 
 
 def _summary(
-    column: Floats,
-    clusters: Integers,
+    column: Sequence[float],
+    clusters: Sequence[int],
     info: MetricInfo | None,
     *,
     once: bool,
     confidence: float,
 ) -> MetricSummary:
     worst = None if info is None else info.worst
-    scored = np.isfinite(column)
-    n, n_error = int(np.count_nonzero(scored)), int(np.count_nonzero(column == ERROR))
+    sample = ColumnSample(column, clusters)
+    n, n_error = sample.n, column.count(ERROR)
     unscored = MetricSummary(
         n=n,
         n_not_applicable=len(column) - n - n_error,
@@ -121,7 +105,6 @@ def _summary(
     )
     if not n:
         return unscored
-    sample = ArraySample(column[scored], clusters[scored])
     total = sample.total
     scale = Scale(None, None) if info is None else Scale(*info.scale, binary=once and info.binary)
     two = mean_interval(sample, scale, confidence=confidence)
@@ -132,7 +115,7 @@ def _summary(
     return replace(
         unscored,
         mean=total / n,
-        median=float(np.median(sample.values)),
+        median=median(sample.values),
         mean_errors_as_worst=as_worst,
         low=two.low,
         high=two.high,
@@ -148,19 +131,19 @@ def _summary(
 _SHOWN_FLAKY = 50
 
 
-def count_abstentions(table: CaseTable, answerable: Mapping[str, Integers]) -> AbstentionCounts:
+def count_abstentions(table: CaseTable, answerable: Mapping[str, CasePart]) -> AbstentionCounts:
     """Count answerable x abstained, the 2 x 2 table of abstention."""
     keys = {"answerable": "over_abstention_rate", "unanswerable": "abstention_accuracy"}
     members = {"answerable": answerable.get("true"), "unanswerable": answerable.get("false")}
     counts = {}
     for name, key in keys.items():
-        cases = members[name]
-        known = cases is not None and key in table.metric_infos
-        column = table.metric(key)[cases] if known else np.empty(0)
-        scored = column[np.isfinite(column)]
+        part = members[name]
+        every = table.metric(key) if key in table.metric_infos else []
+        column = [every[case] for case in part.cases] if part and every else []
+        scored = [value for value in column if isfinite(value)]
         # A case abstains if more than half of its repeats do.
-        abstained = int(np.count_nonzero(scored > 0.5))
-        failed = int(np.count_nonzero(column == ERROR))
+        abstained = sum(value > 0.5 for value in scored)
+        failed = column.count(ERROR)
         counts[name] = {
             "abstained": abstained,
             "answered": len(scored) - abstained,
@@ -175,16 +158,16 @@ def summarise_rerank(table: CaseTable, confidence: float) -> dict[str, RerankSum
     found = {}
     for key in table.reranked_keys:
         before, after = table.before_rerank(key), table.metric(key)
-        both = np.isfinite(before) & np.isfinite(after)
-        old, new = before[both], after[both]
-        if not len(old):
+        pairs = enumerate(zip(before, after, strict=True))
+        both = table.part([case for case, pair in pairs if all(map(isfinite, pair))])
+        if not both.cases:
             continue
         info = table.columns.registry.cases[key]
         found[key] = compare_orders(
-            old.tolist(),
-            new.tolist(),
-            Scale(*info.scale, binary=info.binary and bool((table.repeats[both] == 1).all())),
-            clusters=table.clusters[both].tolist(),
+            [before[case] for case in both.cases],
+            [after[case] for case in both.cases],
+            Scale(*info.scale, binary=info.binary and both.once),
+            clusters=both.clusters,
             confidence=confidence,
         )
     return found
@@ -224,7 +207,7 @@ def compare_orders(
 
 def summarise_repeats(table: CaseTable) -> RepeatSummary | None:
     """Summarise the agreement of repeats; None if every case was asked once."""
-    most = int(table.repeats.max(initial=0))
+    most = max(table.repeats, default=0)
     if most < 2:
         return None
     repeated = {

@@ -220,7 +220,7 @@ def _rate_figure(
     confidence: float,
 ) -> CheckFigure:
     """Return the mean over cases of a share of their repeats."""
-    # Imports numpy, which is too slow to load before a run has ended.
+    # Imported here: nothing before the end of a run needs it.
     from pytest_rageval.analysis.aggregate.summaries import summarise_metric
 
     shares = [(case, value) for case in cases if (value := share(case)) is not None]

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import json
 import random
+import subprocess
+import sys
 import tracemalloc
 from pathlib import Path
 from typing import Any, Literal
@@ -48,7 +50,7 @@ def test_a_column_holds_what_the_records_hold(key: str) -> None:
     table = columns.table()
     cases = group_repeats(RECORDS)
     assert [name for _, name in table.names()] == [case.first.case_id for case in cases]
-    for case, value in zip(cases, table.metric(key).tolist(), strict=True):
+    for case, value in zip(cases, table.metric(key), strict=True):
         expected = case.value(key)
         status = {"error": "inf", "not_applicable": "nan"}.get(expected.status)
         assert value == expected.value if status is None else str(value) == status
@@ -203,3 +205,15 @@ def test_memory_grows_by_numbers_and_not_by_texts(tmp_path: Path) -> None:
     per_case_kb = (many - few) / 800 * 1000
     # A case's texts alone are more than 10 kB.
     assert per_case_kb < 3
+
+
+def test_figures_without_a_bootstrap_load_no_numpy() -> None:
+    code = (
+        "import sys\n"
+        "from pytest_rageval.analysis.aggregate.run import aggregate\n"
+        "from tests.build.records import record\n"
+        "found = aggregate([record('a', {'mrr': 1.0}), record('b', {'mrr': 0.5})])\n"
+        "print(found.metrics['mrr'].mean, found.metrics['mrr'].median, 'numpy' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["0.75", "0.75", "False"]
