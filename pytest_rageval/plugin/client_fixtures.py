@@ -92,10 +92,9 @@ def known_values(item: pytest.Function) -> dict[str, Any]:
     """
     if hasattr(item, "callspec"):
         return {}
-    marks = {mark.name for mark in item.iter_markers()}
     option = item.config.option
-    idle = marks.isdisjoint(("block_network", "vcr")) and not (
-        getattr(option, "block_network", False) or option.setupshow
+    idle = not (getattr(option, "block_network", False) or option.setupshow) and not any(
+        mark.name in {"block_network", "vcr"} for mark in item.iter_markers()
     )
     found = {}
     for name, definitions in fixture_definitions(item).items():

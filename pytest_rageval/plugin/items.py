@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
@@ -137,6 +137,7 @@ def _keywords(located: LocatedCase) -> set[str]:
     return words
 
 
+_NOT_ASKED: Final[Mapping[int, CaseRecord | None]] = {}
 Deliver = Callable[[CaseRecord], None]
 """Takes the record of a finished repeat, on any thread."""
 
@@ -152,8 +153,8 @@ class CaseItem(pytest.Function):
     @property
     def finished(self) -> Mapping[int, CaseRecord | None]:
         """Repeats that an earlier session of a resumed run finished; None: in another process."""
-        found = self.state.finished.get(self.nodeid, {})
-        if None in found.values() and "eval_record" in self.fixturenames:
+        found = self.state.finished.get(self.nodeid, _NOT_ASKED)
+        if found and None in found.values() and "eval_record" in self.fixturenames:
             return {}  # the record is needed here, so the case is asked again
         return found
 
@@ -169,10 +170,13 @@ class CaseItem(pytest.Function):
     @property
     def records(self) -> tuple[CaseRecord, ...]:
         """Stored records by repeat; empty before the measurement."""
-        earlier = [record for record in self.finished.values() if record is not None]
-        if self.evaluated is None:
+        finished, asked = self.finished, self.evaluated
+        if not finished and asked is not None:
+            return asked.records
+        earlier = [record for record in finished.values() if record is not None]
+        if asked is None:
             return tuple(earlier) if self.nothing_to_do else ()
-        return tuple(sorted([*earlier, *self.evaluated.records], key=lambda r: r.repeat))
+        return tuple(sorted([*earlier, *asked.records], key=lambda r: r.repeat))
 
     def measure(
         self, client: object, judge: object = None, second_judge: object = None
@@ -319,7 +323,8 @@ def attach_record(item: CaseItem, report: pytest.TestReport) -> ReportDetails:
         Details for the report, including the records if another process keeps them.
     """
     details = ReportDetails()
-    if not item.records and not item.finished:
+    records, finished = item.records, item.finished
+    if not records and not finished:
         details.unasked = "eval_record" not in item.fixturenames
         return details
     asked = item.evaluated.records if item.evaluated is not None else ()
@@ -331,13 +336,13 @@ def attach_record(item: CaseItem, report: pytest.TestReport) -> ReportDetails:
     if item.state.deliver is None:
         # Not empty without records: none are an answer, too.
         details.records = "\n".join(["", *(record_line(one).decode() for one in asked), ""])
-        details.finished = tuple(sorted(item.finished))
+        details.finished = tuple(sorted(finished))
         details.concurrency = item.state.concurrency
         details.cores_needed = item.state.cores_needed
-        if item.finished:
+        if finished:
             return details  # the process that has the other records decides
-    details.outcome = decide_report(report, item.records, on_miss_fails=item.state.on_miss_fails)
-    details.unchecked = deciding_record(item.records).unchecked
-    item.user_properties[:] = set_properties(item.user_properties, item.records)
+    details.outcome = decide_report(report, records, on_miss_fails=item.state.on_miss_fails)
+    details.unchecked = deciding_record(records).unchecked
+    item.user_properties[:] = set_properties(item.user_properties, records)
     report.user_properties = list(item.user_properties)
     return details

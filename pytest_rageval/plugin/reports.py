@@ -50,8 +50,7 @@ class ReportDetails:
 
     def put_on(self, report: pytest.TestReport) -> None:
         """Store the details on a report, as plain values that xdist can send."""
-        values = {f.name: getattr(self, f.name) for f in fields(self)}
-        if given := {name: value for name, value in values.items() if value}:
+        if given := {name: value for name in _DETAILS if (value := getattr(self, name))}:
             setattr(report, _ATTRIBUTE, given)
 
     @classmethod
@@ -60,6 +59,7 @@ class ReportDetails:
         return cls(**getattr(report, _ATTRIBUTE, {}))
 
 
+_DETAILS: Final = tuple(one.name for one in fields(ReportDetails))
 _VERBS: Final[dict[Outcome, str]] = {
     "passed": "passed",
     "flawed": "flawed",

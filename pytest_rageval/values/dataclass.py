@@ -22,6 +22,8 @@ else:
         """Behave as the standard decorator, with methods that are shared or made when needed."""
         if cls is None:
             return partial(dataclass, eq=eq, repr=repr, frozen=frozen, slots=slots, **options)
+        if cls.__doc__ is None:
+            cls.__doc__ = cls.__name__  # else it would be the signature, which takes long
         options |= {"init": False, "eq": False, "repr": False, "slots": slots}
         # It lets only a frozen class derive from a frozen one.
         options["frozen"] = frozen and dataclasses.is_dataclass(cls)
