@@ -6,9 +6,9 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -32,7 +32,14 @@ class ExitCode(IntEnum):
     INTERRUPTED = 130
 
 
-_Command = TypeVar("_Command", bound=Callable[..., object])
+json_option: Final = click.option(
+    "--json", "as_json", is_flag=True, help="Print one JSON object and nothing else."
+)
+"""Adds ``--json`` to a command, as the argument ``as_json``."""
+no_report_option: Final = click.option(
+    "--no-report", is_flag=True, help="Write no report.html; rageval report does at any time."
+)
+"""Adds ``--no-report`` to a command, as the argument ``no_report``."""
 
 
 class CommandError(click.ClickException):
@@ -65,13 +72,6 @@ class HintingGroup(click.Group):
             hint = did_you_mean(args[0], known) or f", expected one of {', '.join(known)}"
             ctx.fail(f"no command {args[0]!r}{hint}")
         return super().resolve_command(ctx, args)
-
-
-def json_option(command: _Command) -> _Command:
-    """Add ``--json`` to a command, as the argument ``as_json``."""
-    return click.option(
-        "--json", "as_json", is_flag=True, help="Print one JSON object and nothing else."
-    )(command)
 
 
 def print_json(document: Mapping[str, Any]) -> None:
@@ -131,13 +131,6 @@ class JsonList:
     def close(self) -> None:
         """Remove the file."""
         self._file.close()
-
-
-def no_report_option(command: _Command) -> _Command:
-    """Add ``--no-report`` to a command, as the argument ``no_report``."""
-    return click.option(
-        "--no-report", is_flag=True, help="Write no report.html; rageval report does at any time."
-    )(command)
 
 
 def terminal_width() -> int:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -25,20 +25,16 @@ if TYPE_CHECKING:
     from pytest_rageval.values.case import Case
 
 
-_Command = TypeVar("_Command", bound=Callable[..., object])
 _cases = click.argument(
     "files", nargs=-1, metavar="[CASES]...", type=click.Path(path_type=Path, dir_okay=False)
 )
-
-
-def _folder_option(command: _Command) -> _Command:
-    return click.option(
-        "-o",
-        "--output",
-        required=True,
-        type=click.Path(path_type=Path, file_okay=False),
-        help="Folder for the files, which must not exist yet.",
-    )(command)
+_folder_option = click.option(
+    "-o",
+    "--output",
+    required=True,
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder for the files, which must not exist yet.",
+)
 
 
 @click.group("export", cls=HintingGroup)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -25,20 +25,15 @@ if TYPE_CHECKING:
     from pytest_rageval.analysis.trend import TrendPoint, TrendQuery
     from pytest_rageval.runs.list import TrendSource
 
-_Command = TypeVar("_Command", bound=Callable[..., Any])
 _SHOWN_NAMES: Final = 20
-
-
-def _index_options(command: _Command) -> _Command:
-    project = click.option(
-        "--project", metavar="NAME",
-        help="Name of the project in a shared database.  [default: RAGEVAL_PROJECT, else the "
-        "repository and folder]",
-    )  # fmt: skip
-    url = click.option(
-        "--db", metavar="URL", help="SQLite file or URL of the index.  [default: RAGEVAL_DB]"
-    )
-    return url(project(command))
+_url_option = click.option(
+    "--db", metavar="URL", help="SQLite file or URL of the index.  [default: RAGEVAL_DB]"
+)
+_project_option = click.option(
+    "--project", metavar="NAME",
+    help="Name of the project in a shared database.  [default: RAGEVAL_PROJECT, else the "
+    "repository and folder]",
+)  # fmt: skip
 
 
 def project_folders() -> tuple[Path, Path]:
@@ -65,7 +60,8 @@ def put_and_warn(*run_ids: str) -> None:
 
 
 @click.command("sync")
-@_index_options
+@_url_option
+@_project_option
 @click.option(
     "--rebuild", is_flag=True, help="Drop the project's rows in the index, and refill it."
 )
@@ -115,7 +111,8 @@ def sync_command(db: str | None, project: str | None, rebuild: bool, as_json: bo
 @click.option("--config", metavar="HASH", help="Only runs whose config_hash has this prefix.")
 @click.option("--last", type=click.IntRange(min=1), metavar="N", help="Only the last N of them.")
 @click.option("--partial", is_flag=True, help="Include runs over a part of the set, as with -k.")
-@_index_options
+@_url_option
+@_project_option
 @json_option
 def trend_command(
     metric: str,
