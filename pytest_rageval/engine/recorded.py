@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import IO, Annotated, Any, Final, Required
 
-from pydantic import Field, StrictInt, StrictStr, TypeAdapter, ValidationError
+import msgspec
 from typing_extensions import TypedDict
 
 from pytest_rageval.engine.case import Trial, not_attempted, record_of
@@ -31,8 +31,12 @@ from pytest_rageval.project.field_names import ALIASES
 from pytest_rageval.support.jsonl import Line, cannot_be_read, iterate_lines, open_lines
 from pytest_rageval.support.text import clean, counted, first_of
 from pytest_rageval.target.calling import answered
-from pytest_rageval.target.contract import ask_response, parse_ask_response
-from pytest_rageval.target.reply_fields import ReplyBody
+from pytest_rageval.target.contract import (
+    UsualReply,
+    ask_response,
+    parse_ask_response,
+    usual_fields,
+)
 from pytest_rageval.values.errors import (
     TARGET_ERROR_KINDS,
     EndpointError,
@@ -216,18 +220,18 @@ def _seekable(file: IO[bytes]) -> IO[bytes]:
 
 
 class _RecordedLine(TypedDict, total=False):
-    id: Required[StrictStr]
-    repeat: Annotated[StrictInt, Field(ge=0)]
+    id: Required[str]
+    repeat: Annotated[int, msgspec.Meta(ge=0)]
     error: None
-    response: Required[ReplyBody]
+    response: Required[UsualReply]
 
 
 class _NamedLine(TypedDict):
-    id: StrictStr
+    id: str
 
 
-_LINE: Final = TypeAdapter(_RecordedLine)
-_NAMED: Final = TypeAdapter(_NamedLine)
+_LINE: Final = msgspec.json.Decoder(_RecordedLine)
+_NAMED: Final = msgspec.json.Decoder(_NamedLine)
 
 
 def read_sound_line(text: str) -> tuple[str, int, AskResponse] | None:
@@ -237,10 +241,11 @@ def read_sound_line(text: str) -> tuple[str, int, AskResponse] | None:
         None where the line must be read again slowly, to find its fault.
     """
     try:
-        line = _LINE.validate_json(text)
-    except ValidationError:  # The text may not even be JSON.
+        line = _LINE.decode(text)
+        response = ask_response(usual_fields(line["response"]))
+    except (TypeError, ValueError, OverflowError, RecursionError):  # it may not even be JSON
         return None
-    return line["id"], line.get("repeat", 0), ask_response(line["response"])
+    return line["id"], line.get("repeat", 0), response
 
 
 def _parse_line(text: str) -> tuple[str, int, object]:
@@ -409,8 +414,8 @@ def _case_ids(path: Path) -> tuple[set[str], bool]:
 
 def _case_id(text: str) -> str:
     try:
-        return _NAMED.validate_json(text)["id"]
-    except ValidationError:  # JSON as Python reads it, such as half a surrogate pair
+        return _NAMED.decode(text)["id"]
+    except msgspec.MsgspecError:  # JSON as Python reads it, such as half a surrogate pair
         found: str = json.loads(text)["id"]
         return found
 

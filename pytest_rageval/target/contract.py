@@ -137,7 +137,9 @@ class _Debug(TypedDict, total=False):
     searches: Any
 
 
-class _Reply(TypedDict, total=False):
+class UsualReply(TypedDict, total=False):
+    """A reply without a fault; ``usual_fields`` reads the values of any type."""
+
     answer: Required[str]
     references: list[_Reference] | None
     abstained: bool | None
@@ -166,8 +168,13 @@ def _usual_reply(payload: object) -> ReplyBody:
     Raises:
         msgspec.ValidationError, TypeError, ValueError, OverflowError: it may have one.
     """
-    reply: Any = msgspec.convert(payload, _Reply)
+    reply = msgspec.convert(payload, UsualReply)
     msgspec.json.encode(reply)  # what encodes has no lone surrogates
+    return usual_fields(reply)
+
+
+def usual_fields(reply: Any) -> ReplyBody:
+    """Read the fields of a ``UsualReply`` that may hold any value, in place."""
     debug = reply.get("debug") or {}
     for name, read in _LENIENT.items():
         if name in debug:

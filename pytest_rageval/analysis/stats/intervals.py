@@ -317,7 +317,9 @@ def _resampled_means(pieces: Sequence[tuple[float, int]], resamples: int) -> lis
     while len(means) < resamples:
         shape = (min(rows, resamples - len(means)), n)
         # A resample is a column: rows are added in order, so the last digit is that of ``sum``.
-        drawn = (uniform.random_sample(shape).T * n).astype(np.intp, order="C")
+        draws = uniform.random_sample(shape)
+        draws *= n
+        drawn = draws.T.astype(np.intp, order="C")
         sums, counts = (np.add.reduce(one.take(drawn), axis=0) for one in (totals, sizes))
         means += (sums / counts).tolist()
     return means
