@@ -74,7 +74,7 @@ def test_an_odd_value_is_read_alike() -> None:
 
 
 def test_both_readers_know_the_same_fields() -> None:
-    kinds = {"Reference": "ReplyReference", "Chunk": "ReplyChunk", "Folders": "ReplyFolders"}
-    for usual, strict in {**kinds, "Debug": "ReplyDebug", "Reply": "ReplyBody"}.items():
+    kinds = {"_Reference": "ReplyReference", "_Chunk": "ReplyChunk", "_Folders": "ReplyFolders"}
+    for usual, strict in {**kinds, "_Debug": "ReplyDebug", "UsualReply": "ReplyBody"}.items():
         kind = getattr(reply_fields, strict)
-        assert getattr(contract, f"_{usual}").__annotations__.keys() == kind.__annotations__.keys()
+        assert getattr(contract, usual).__annotations__.keys() == kind.__annotations__.keys()
