@@ -23,7 +23,7 @@ from pytest_rageval.judges.model.memory import (
     form_of,
     judgement_of,
     recalled,
-    texts_of,
+    text_of,
     unpinned_alias,
 )
 from pytest_rageval.judges.model.wire import (
@@ -336,7 +336,8 @@ class OpenAIJudge(Closing):
     def _keep(self, key: str, judgement: Judgement) -> Judgement:
         document, secrets = document_of(judgement), self._endpoint.secrets
         # A server may echo its request.
-        echoed = any([secret in text for text in texts_of(judgement) for secret in secrets])
+        said = text_of(judgement)
+        echoed = any([secret in said for secret in secrets])
         public = blot_out_of_reply(document, secrets) if echoed else document
         if self._cache is not None:
             self._cache.put(key, public, identity=self.identity)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from operator import attrgetter
 from typing import Any, Final
@@ -53,13 +53,11 @@ def document_of(judgement: Judgement) -> dict[str, Any]:
     }
 
 
-def texts_of(judgement: Judgement) -> Iterator[str]:
-    """Yield the texts of a verdict's document that are neither numbers nor names of ours."""
-    verdict = judgement.verdict or Verdict()
-    yield from (judgement.judge, judgement.model or "", judgement.system_fingerprint or "")
-    yield verdict.reasoning
-    for claim in verdict.claims:
-        yield from (claim.text, claim.reason)
+def text_of(judgement: Judgement) -> str:
+    """Return the texts of a verdict's document that are neither numbers nor names of ours."""
+    verdict, names = judgement.verdict or Verdict(), (judgement.model, judgement.system_fingerprint)
+    claims = [f"{claim.text}\n{claim.reason}" for claim in verdict.claims]
+    return "\n".join((judgement.judge, *filter(None, names), verdict.reasoning, *claims))
 
 
 def judgement_of(document: Mapping[str, Any]) -> Judgement | None:

@@ -134,6 +134,8 @@ def fits(value: object, schema: Schema) -> bool:
     kind = schema["type"]
     if kind == "boolean":
         return isinstance(value, bool)
+    if kind == "string":
+        return isinstance(value, str) and ("enum" not in schema or value in schema["enum"])
     if kind == "object":
         inner: Mapping[str, Schema] = schema["properties"]
         return (
@@ -148,14 +150,11 @@ def fits(value: object, schema: Schema) -> bool:
             and schema.get("minItems", 0) <= len(value) <= schema.get("maxItems", len(value))
             and all([fits(item, schema["items"]) for item in value])
         )
-    if kind == "string":
-        sound = isinstance(value, str)
-    else:
-        whole = kind == "number" or isinstance(value, int) or is_scale(schema)
-        sound = whole and number(value) is not None
-        low, high = schema.get("minimum", -math.inf), schema.get("maximum", math.inf)
-        sound = sound and low <= value <= high
-    return sound and ("enum" not in schema or value in schema["enum"])
+    whole = kind == "number" or isinstance(value, int) or is_scale(schema)
+    if not whole or number(value) is None:
+        return False
+    low, high = schema.get("minimum", -math.inf), schema.get("maximum", math.inf)
+    return low <= value <= high and ("enum" not in schema or value in schema["enum"])
 
 
 def validator(schema: Schema) -> Validator:
