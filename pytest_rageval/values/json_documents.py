@@ -12,12 +12,15 @@ from typing import Any, Final
 
 _LARGEST: Final = 2**63 - 1
 """Largest integer that a database keeps."""
+_OBJECT: Final = (dict, Mapping)
+"""A dictionary is recognised at once, which no other mapping is."""
+_LIST: Final = (list, tuple)
 
 
 def value(document: object, *path: str) -> object:
     """Return the value at a path; None: there is none."""
     for name in path:
-        if not isinstance(document, Mapping):
+        if not isinstance(document, _OBJECT):
             return None
         document = document.get(name)
     return document
@@ -26,13 +29,13 @@ def value(document: object, *path: str) -> object:
 def part(document: object, *path: str) -> Mapping[str, Any]:
     """Return the object at a path; empty: there is none."""
     found = value(document, *path)
-    return found if isinstance(found, Mapping) else {}
+    return found if isinstance(found, _OBJECT) else {}
 
 
 def items(document: object, *path: str) -> Sequence[Any]:
     """Return the list at a path; empty: there is none."""
     found = value(document, *path)
-    return found if isinstance(found, list | tuple) else ()
+    return found if isinstance(found, _LIST) else ()
 
 
 def number(document: object, *path: str) -> float | None:

@@ -293,7 +293,9 @@ def explain_judgements(record: CaseRecord, case: Case | None) -> tuple[Judgement
 
 def _second_opinions(record: CaseRecord) -> Iterator[JudgementReason]:
     """Yield the verdicts of the spot check; nothing if the case was judged once."""
-    found = record.spot_check or {}
+    found = record.spot_check
+    if not found:
+        return
     scores, reasons, errors = (part(found, k) for k in ("scores", "reasoning", "errors"))
     for rubric in map(_text, items(found, "rubrics")):
         if rubric in reasons or rubric in errors:
