@@ -55,7 +55,7 @@ class Client(Closing):
         own = {"Host": route.authority, **_HEADERS}
         if route.forwards and route.proxy_authorization:
             own["Proxy-Authorization"] = route.proxy_authorization
-        self._headers = _merged(own, headers)
+        self._headers = _by_name(own, headers)
         self._authorization = {"Authorization": authorization} if authorization else {}
         self._pool = Pool(keepalive_s)
 
@@ -74,7 +74,7 @@ class Client(Closing):
         own = self._authorization
         if content or method not in _WITHOUT_BODY:
             own = {**own, "Content-Length": str(len(content))}
-        headers = _merged(self._headers, headers, own)
+        headers = dict({**self._headers, **_by_name(headers, own)}.values())
         library = sys.modules.get("http.client")
         if library is not None and library.HTTPConnection.__module__ != "http.client":
             return self._recorded(method, url, headers, content)
@@ -142,10 +142,9 @@ def _reply(sock: Socket, method: str, message: bytes) -> Reader:
     return reader
 
 
-def _merged(*parts: Mapping[str, str]) -> dict[str, str]:
-    """Return headers, of which later ones replace earlier ones of the same name in any case."""
-    found = {name.lower(): (name, value) for part in parts for name, value in part.items()}
-    return dict(found.values())
+def _by_name(*parts: Mapping[str, str]) -> dict[str, tuple[str, str]]:
+    """Return headers by name in lower case: later ones replace earlier ones of the same name."""
+    return {name.lower(): (name, value) for part in parts for name, value in part.items()}
 
 
 def _message(method: str, target: str, headers: Mapping[str, str], content: bytes) -> bytes:
