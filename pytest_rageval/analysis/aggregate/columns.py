@@ -439,8 +439,11 @@ class ColumnSample:
     def squares_about(self, centre: float) -> float:
         """Sum over clusters of (sum - size x ``centre``) squared."""
         if centre not in self._squares:
-            sums = dict.fromkeys(self._distinct, 0.0)
-            for cluster, value in zip(self._clusters, self.values, strict=True):
-                sums[cluster] += value - centre
-            self._squares[centre] = fsum([total * total for total in sums.values()])
+            totals: Iterable[float] = [value - centre for value in self.values]
+            if self.n_clusters < self.n:
+                sums = dict.fromkeys(self._distinct, 0.0)
+                for cluster, off in zip(self._clusters, totals, strict=True):
+                    sums[cluster] += off
+                totals = sums.values()
+            self._squares[centre] = fsum([total * total for total in totals])
         return self._squares[centre]

@@ -21,7 +21,7 @@ from pytest_rageval.analysis.stats.distributions import ClusterIds
 from pytest_rageval.analysis.stats.intervals import (
     Scale,
     clustered_se,
-    mean_interval,
+    mean_intervals,
 )
 from pytest_rageval.analysis.stats.paired import paired_difference
 from pytest_rageval.analysis.stats.repeats import (
@@ -107,8 +107,7 @@ def _summary(
         return unscored
     total = sample.total
     scale = Scale(None, None) if info is None else Scale(*info.scale, binary=once and info.binary)
-    two = mean_interval(sample, scale, confidence=confidence)
-    one = mean_interval(sample, scale, confidence=confidence, sided=1)
+    two, one = mean_intervals(sample, scale, confidence=confidence)
     as_worst = None
     if n_error and worst is not None:
         as_worst = math.fsum([total, n_error * worst]) / (n + n_error)

@@ -210,13 +210,25 @@ def mean_interval(
         confidence: 0 to 1.
         sided: 2 for reports, 1 for gates.
     """
+    return mean_intervals(sample, scale, confidence=confidence, sides=(sided,))[0]
+
+
+def mean_intervals(
+    sample: ClusteredSample,
+    scale: Scale = UNIT,
+    *,
+    confidence: float = 0.95,
+    sides: Sequence[Sided] = (2, 1),
+) -> list[Interval]:
+    """``mean_interval`` for each of ``sides``, whose resamples are drawn once."""
     if not sample.n:
-        return NO_INTERVAL
+        return [NO_INTERVAL] * len(sides)
     if scale.lo is None or scale.hi is None:
-        return bootstrap_mean(sample, confidence=confidence, sided=sided)
+        return bootstrap_mean(sample, confidence=confidence, sides=sides)
     if scale.binary and sample.n_clusters == sample.n and sample.is_binary:
-        return wilson(sample.total, sample.n, confidence=confidence, sided=sided)
-    return plus_two(sample, scale.lo, scale.hi, confidence=confidence, sided=sided)
+        return [wilson(sample.total, sample.n, confidence=confidence, sided=one) for one in sides]
+    lo, hi = scale.lo, scale.hi
+    return [plus_two(sample, lo, hi, confidence=confidence, sided=one) for one in sides]
 
 
 def percentile(values: Sequence[float], p: float) -> float | None:
@@ -280,9 +292,9 @@ def bootstrap_mean(
     sample: ClusteredSample,
     *,
     confidence: float = 0.95,
-    sided: Sided = 2,
+    sides: Sequence[Sided] = (2,),
     resamples: int = BOOTSTRAP_RESAMPLES,
-) -> Interval:
+) -> list[Interval]:
     """Percentile bootstrap of a mean, resampling whole clusters; for unbounded scales only.
 
     Fewer than two clusters have no interval.
@@ -290,14 +302,21 @@ def bootstrap_mean(
     pieces = sample.pieces
     n_clusters = len(pieces) if len(pieces) < sample.n else None
     if len(pieces) < 2:
-        return Interval(low=None, high=None, method=None, clusters=n_clusters)
-    means = _resampled_means(pieces, resamples)
-    level = tail_level(confidence, sided)
-    low, high = percentile(means, 100 * (1 - level)), percentile(means, 100 * level)
+        return [Interval(low=None, high=None, method=None, clusters=n_clusters)] * len(sides)
+    means = sorted(_resampled_means(pieces, resamples))
     se = statistics.pstdev(means)
-    return Interval(
-        low=low, high=high, method="bootstrap", se=se, detectable_se=se, clusters=n_clusters
-    )
+    levels = [tail_level(confidence, sided) for sided in sides]
+    return [
+        Interval(
+            low=percentile(means, 100 * (1 - level)),
+            high=percentile(means, 100 * level),
+            method="bootstrap",
+            se=se,
+            detectable_se=se,
+            clusters=n_clusters,
+        )
+        for level in levels
+    ]
 
 
 def _resampled_means(pieces: Sequence[tuple[float, int]], resamples: int) -> list[float]:
@@ -308,6 +327,7 @@ def _resampled_means(pieces: Sequence[tuple[float, int]], resamples: int) -> lis
     n = len(pieces)
     totals = np.array([total for total, _ in pieces], dtype=float)
     sizes = np.array([size for _, size in pieces], dtype=float)
+    alike = sizes.min() == sizes.max()
     # The generator of ``random``, which draws many numbers at once.
     uniform = np.random.RandomState()
     state = random.Random(BOOTSTRAP_SEED).getstate()[1]
@@ -320,6 +340,6 @@ def _resampled_means(pieces: Sequence[tuple[float, int]], resamples: int) -> lis
         draws = uniform.random_sample(shape)
         draws *= n
         drawn = draws.T.astype(np.intp, order="C")
-        sums, counts = (np.add.reduce(one.take(drawn), axis=0) for one in (totals, sizes))
-        means += (sums / counts).tolist()
+        counts = n * sizes[0] if alike else np.add.reduce(sizes.take(drawn), axis=0)
+        means += (np.add.reduce(totals.take(drawn), axis=0) / counts).tolist()
     return means
