@@ -30,7 +30,7 @@ def section(title: str) -> str:
 
 def test_every_format_is_told_of() -> None:
     rows = re.findall(r"^\| (`.+?) \|", section("Formats"), re.MULTILINE)
-    assert sorted(re.findall(r"`(\w+)`", " ".join(rows))) == sorted(FORMATS)
+    assert sorted(re.findall(r"`([\w-]+)`", " ".join(rows))) == sorted(FORMATS)
 
 
 def test_every_command_of_the_page_has_the_options_it_shows() -> None:

@@ -30,7 +30,9 @@ from pytest_rageval.authoring.interchange.values import (
     case_grades,
     case_line,
     fault,
+    graded_golds,
     keep_in_metadata,
+    keep_low_grades,
     kept_in_metadata,
 )
 from pytest_rageval.project.documents import Document
@@ -250,9 +252,7 @@ def _line(
         keep_in_metadata(line, _ROOM, "id", query_id)
     if corpus.scope_prefix and not own:
         line["folders"] = [corpus.scope_prefix.rstrip("/")]
-    if not_relevant := {name: grade for name, grade in grades.items() if grade < 1}:
-        keep_in_metadata(line, _ROOM, "judged_not_relevant", not_relevant)
-        ledger.keep("qrels[] with a score below 1", len(not_relevant))
+    keep_low_grades(line, _ROOM, grades, ledger, "qrels[] with a score below 1")
     metadata = value.get("metadata")
     rest = {k: v for k, v in metadata.items() if k != _OURS} if isinstance(metadata, dict) else {}
     rest |= {k: v for k, v in value.items() if k not in {"_id", "text", "metadata"}}
@@ -273,10 +273,7 @@ def _golds(own: Any, grades: Mapping[str, int], corpus: _Corpus) -> list[dict[st
     wanted = {name: grade for name, grade in grades.items() if grade > 0}
     if isinstance(own, list) and _grades_of(own, corpus) == wanted:
         return None
-    return [
-        {**corpus.anchor(name), **({"grade": grade} if grade != 1 else {})}
-        for name, grade in wanted.items()
-    ]
+    return graded_golds(wanted, corpus.anchor)
 
 
 def _grades_of(golds: list[Any], corpus: _Corpus) -> dict[str, int] | None:

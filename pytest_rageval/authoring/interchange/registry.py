@@ -22,12 +22,15 @@ class Format:
     """Suffixes of the files to read in a folder."""
     function: str = "read"
     """Name of its reader."""
+    is_named: bool = False
+    """Whether it is given the name of a dataset in place of files."""
 
     def read(self, source: Source) -> Imported:
-        """Read files.
+        """Read files, or the dataset of a name.
 
         Raises:
             DatasetError: with every fault of the files that can be told apart.
+            EndpointError: the dataset of a name cannot be downloaded.
         """
         module = import_module(f"{__package__}.{self.module}")
         found: Imported = getattr(module, self.function)(source)
@@ -38,6 +41,7 @@ FORMATS: Final[Mapping[str, Format]] = {
     "beir": Format("beir", ("corpus.jsonl", "queries.jsonl", ".tsv")),
     "csv": Format("suite", (".csv", ".tsv"), "read_tables"),
     "deepeval": Format("deepeval", (".json", ".jsonl", ".csv")),
+    "ir-datasets": Format("ir_datasets", (), is_named=True),
     "json": Format("suite", (".json", ".jsonl")),
     "promptfoo": Format("promptfoo", (".yaml", ".yml", ".json", ".jsonl", ".csv")),
     "ragas": Format("ragas", (".json", ".jsonl", ".csv")),

@@ -23,7 +23,9 @@ from pytest_rageval.authoring.interchange.values import (
     case_grades,
     case_line,
     fault,
+    graded_golds,
     keep_in_metadata,
+    keep_low_grades,
     kept_in_metadata,
 )
 from pytest_rageval.support.text import shown
@@ -261,18 +263,11 @@ def _run(
 def _line(topic: _Topic, case_id: str, grades: Mapping[str, int], ledger: Ledger) -> dict[str, Any]:
     line: dict[str, Any] = {"id": case_id, "question": topic.question}
     ledger.carry("topics")
-    golds = [
-        {**anchor_fields(name), **({"grade": grade} if grade != 1 else {})}
-        for name, grade in grades.items()
-        if grade > 0
-    ]
-    if golds:
+    if golds := graded_golds(grades, anchor_fields):
         line["gold_supports"] = golds
     if case_id != topic.id:
         keep_in_metadata(line, _ROOM, "id", topic.id)
-    if below := {name: grade for name, grade in grades.items() if grade < 1}:
-        keep_in_metadata(line, _ROOM, "judged_not_relevant", below)
-        ledger.keep("qrels with a grade below 1", len(below))
+    keep_low_grades(line, _ROOM, grades, ledger, "qrels with a grade below 1")
     odd = [name for name in grades if docno(Anchor(**anchor_fields(name))) != name]
     if odd:  # so that an export writes them again
         keep_in_metadata(line, _ROOM, "docnos", odd)

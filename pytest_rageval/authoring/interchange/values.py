@@ -52,6 +52,8 @@ class ReadOptions:
     """Delimiter of a table; None: detected."""
     question_var: str | None = None
     """Variable of a prompt that holds the question."""
+    with_documents: bool = False
+    """Whether the documents of a named dataset are wanted too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +61,8 @@ class Source:
     """Input of a reader."""
 
     files: tuple[SourceFile, ...]
+    names: tuple[str, ...] = ()
+    """Datasets of a library, for a format that has no files."""
     options: ReadOptions = ReadOptions()
     beside: Callable[[SourceFile, str], SourceFile] = _no_file_beside
     """Reads a file that another one refers to; raises `DatasetError` if that is not allowed."""
@@ -207,6 +211,31 @@ def kept_in_metadata(case: Case, room: str, name: str) -> Any:
     """Return the value under ``metadata.<room>.<name>`` of a case; None: there is none."""
     kept = case.metadata.get(room)
     return kept.get(name) if isinstance(kept, dict) else None
+
+
+def graded_golds(
+    grades: Mapping[str, int], anchor: Callable[[str], dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """Return the golds of judgements: the documents with a grade of at least 1.
+
+    Args:
+        grades: document to grade.
+        anchor: returns the fields of a gold for a document.
+    """
+    return [
+        {**anchor(name), **({"grade": grade} if grade != 1 else {})}
+        for name, grade in grades.items()
+        if grade > 0
+    ]
+
+
+def keep_low_grades(
+    line: dict[str, Any], room: str, grades: Mapping[str, int], ledger: Ledger, counted_as: str
+) -> None:
+    """Store the judgements below 1 in the metadata of a case, from where an export takes them."""
+    if below := {name: grade for name, grade in grades.items() if grade < 1}:
+        keep_in_metadata(line, room, "judged_not_relevant", below)
+        ledger.keep(counted_as, len(below))
 
 
 def case_grades(case: Case, room: str, name_of: Callable[[Anchor], str]) -> dict[str, int]:

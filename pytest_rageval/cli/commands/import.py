@@ -11,10 +11,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pytest_rageval.authoring.interchange.registry import FORMATS
-from pytest_rageval.cli.output import ExitCode, json_option, left_out_lines, print_result
+from pytest_rageval.cli.output import (
+    ExitCode,
+    UnreachableError,
+    json_option,
+    left_out_lines,
+    print_result,
+)
 from pytest_rageval.support.text import clean, counted, first_of
 from pytest_rageval.values.dataclass import dataclass
-from pytest_rageval.values.errors import DatasetError
+from pytest_rageval.values.errors import DatasetError, EndpointError
 
 if TYPE_CHECKING:
     from pytest_rageval.authoring.interchange.files import Fetch, OnClash
@@ -68,6 +74,11 @@ if TYPE_CHECKING:
     metavar="NAME",
     help="promptfoo: variable with the question.  [default: detected]",
 )
+@click.option(
+    "--documents",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="ir-datasets: new folder for the documents, one note each, or with --ids keep one file.",
+)
 @click.option("--fetch", is_flag=True, help="Allow fetching URLs; by default none is opened.")
 @json_option
 def command(
@@ -80,14 +91,26 @@ def command(
 ) -> ExitCode:
     """Add the cases of another tool's eval set to a case file.
 
-    Nothing is overwritten. Documents of a dataset go to documents/ beside the case file. All fields
-    are counted, both those carried over and those left out. Exit codes: 0 imported, 1 nothing to
-    import was found, 2 a file cannot be read so.
+    FILE is a file or folder; for ir-datasets the name of a dataset, such as beir/scifact/test,
+    which that library downloads. Nothing is overwritten. Documents of a dataset go to documents/
+    beside the case file. All fields are counted, both those carried over and those left out. Exit
+    codes: 0 imported, 1 nothing to import was found, 2 a file cannot be read so, 4 a dataset
+    cannot be downloaded.
     """
-    found = _read(name, files, _options(output, options), fetch=options["fetch"])
-    plan = _plan(found, output, options["on_clash"], options["responses"])
-    if not dry_run:
-        plan.write()
+    if options["documents"] is not None and not FORMATS[name].is_named:
+        raise click.UsageError(f"--documents: goes with ir-datasets, not with {name}")
+    wanted = _options(output, options)
+    try:
+        found = _read(name, files, wanted, fetch=options["fetch"])
+        plan = _plan(found, output, options["on_clash"], options["responses"])
+        n_documents = len(found.documents)
+        if options["documents"] is not None:
+            n_documents = _write_corpus(files[0], wanted, options["documents"], dry_run=dry_run)
+        if not dry_run:
+            plan.write()
+    except EndpointError as error:
+        raise UnreachableError(str(error)) from error
+    plan = replace(plan, corpus=options["documents"], n_documents=n_documents)
     document = _document(name, found, plan, dry_run=dry_run)
     print_result(document, _lines(name, found, plan, dry_run=dry_run), as_json=as_json)
     return ExitCode.NO if _is_empty(found, plan) else ExitCode.YES
@@ -114,18 +137,34 @@ def _options(output: Path, given: Mapping[str, Any]) -> ReadOptions:
         columns=columns,
         delimiter=delimiter,
         question_var=given["question_var"],
+        with_documents=given["documents"] is not None,
     )
 
 
 def _read(name: str, files: Sequence[str], options: ReadOptions, *, fetch: bool) -> Imported:
     from pytest_rageval.authoring.interchange.files import fetch_text, open_source
+    from pytest_rageval.authoring.interchange.values import Source
 
     fetcher = fetch_text if fetch else None
     chosen = FORMATS[name]
+    if chosen.is_named:
+        return chosen.read(Source(files=(), names=tuple(files), options=options))
     found = chosen.read(open_source(files, options, suffixes=chosen.suffixes, fetch=fetcher))
     if fetcher is None:
         return found
     return replace(found, documents=tuple(_with_text(one, fetcher) for one in found.documents))
+
+
+def _write_corpus(name: str, options: ReadOptions, folder: Path, *, dry_run: bool) -> int:
+    """Write the documents of a dataset and return their number; 0 if none are to be written."""
+    from pytest_rageval.authoring.interchange import ir_datasets
+    from pytest_rageval.authoring.interchange.corpus import refuse_filled, write_corpus
+
+    refuse_filled(folder)
+    if dry_run:
+        return 0
+    documents = ir_datasets.iterate_documents(ir_datasets.open_dataset(name), name, options)
+    return write_corpus(folder, documents, as_notes=ir_datasets.makes_paths(options))
 
 
 def _with_text(document: Document, fetch: Fetch) -> Document:
@@ -152,6 +191,9 @@ class _Plan:
     responses: Path | None
     response_lines: tuple[str, ...]
     warnings: tuple[str, ...]
+    corpus: Path | None = None
+    """Folder of documents that are no part of the set."""
+    n_documents: int = 0
 
     def write(self) -> None:
         from pytest_rageval.authoring.interchange.files import append_cases, write_new
@@ -167,7 +209,8 @@ class _Plan:
     @property
     def written(self) -> list[str]:
         """Displayed paths of the files."""
-        paths = [self.output if self.texts else None, self.documents, self.responses]
+        cases = self.output if self.texts else None
+        paths = [cases, self.documents, self.responses, self.corpus]
         return [path.as_posix() for path in paths if path is not None]
 
 
@@ -248,7 +291,7 @@ def _document(name: str, found: Imported, plan: _Plan, *, dry_run: bool) -> dict
         "format": name,
         "dry_run": dry_run,
         "n_cases": len(plan.texts),
-        "n_documents": len(found.documents),
+        "n_documents": plan.n_documents,
         "n_responses": len(plan.response_lines),
         "scope_prefix": found.scope_prefix,
         "carried": dict(found.carried),
@@ -265,8 +308,9 @@ def _document(name: str, found: Imported, plan: _Plan, *, dry_run: bool) -> dict
 
 def _lines(name: str, found: Imported, plan: _Plan, *, dry_run: bool) -> Iterator[str]:
     parts = [counted(len(plan.texts), "case")]
-    if found.documents:
-        parts.append(f"{counted(len(found.documents), 'document')} below {found.scope_prefix}")
+    if plan.n_documents:
+        below = found.scope_prefix if plan.corpus is None else f"{plan.corpus.as_posix()}/"
+        parts.append(f"{counted(plan.n_documents, 'document')} below {below}")
     if found.responses:
         parts.append(counted(len(found.responses), "recorded response"))
     yield clean(f"{name}: {', '.join(parts)}", 500)

@@ -13,6 +13,7 @@ from pytest_rageval.authoring.interchange.registry import FORMATS
 from pytest_rageval.cli import main as cli
 from pytest_rageval.project.case_reader import load_cases
 from tests.authoring.interchange.sources import SAMPLES
+from tests.build.ir_datasets import library, local_dataset
 
 Output = pytest.CaptureFixture[str]
 OF_FORMAT = {
@@ -42,7 +43,9 @@ def test_there_is_a_sample_of_every_format_and_every_format_is_offered() -> None
     )
     assert command is not None
     (choice,) = [param.type for param in command.params if param.name == "name"]
-    assert list(choice.choices) == sorted(FORMATS) == sorted(OF_FORMAT)  # type: ignore[attr-defined]
+    of_files = sorted(name for name, one in FORMATS.items() if not one.is_named)
+    assert list(choice.choices) == sorted(FORMATS)  # type: ignore[attr-defined]
+    assert of_files == sorted(OF_FORMAT)
 
 
 @pytest.mark.parametrize("name", OF_FORMAT)
@@ -252,3 +255,60 @@ def test_texts_behind_urls_are_stored_when_asked(site: str) -> None:
     )
     assert kept["ref"] == f"{site}/fees.md"
     assert fetched["text"] == "The fee is ten pounds."
+
+
+@pytest.fixture
+def named(
+    tmp_path_factory: pytest.TempPathFactory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> str:
+    """Name of a dataset of the library ir-datasets."""
+    ir_datasets = library(tmp_path_factory)
+    found = dict(ir_datasets.registry._registered)
+    monkeypatch.setattr(ir_datasets.registry, "_registered", found)
+    ir_datasets.registry.register("demo/test", local_dataset(ir_datasets, tmp_path / "demo"))
+    return "demo/test"
+
+
+def test_a_named_dataset_is_imported_with_its_documents(named: str, capsys: Output) -> None:
+    arguments = ["ir-datasets", named, "-o", "evals/set.jsonl", "--documents", "notes"]
+    assert run(*arguments, "--dry-run") == 0
+    assert "would write  notes" in capsys.readouterr().out
+    assert not Path("notes").exists()
+    assert run(*arguments) == 0
+    assert "2 cases, 3 documents below notes/" in capsys.readouterr().out
+    for located in load_cases(Path("evals/set.jsonl")).cases:
+        for gold in located.case.gold_supports:
+            assert Path("notes", gold.rel_path).is_file()
+    assert run(*arguments, "--on-clash", "skip") == 2
+    assert "notes: exists, and nothing is overwritten" in capsys.readouterr().err
+
+
+def test_a_named_dataset_that_keeps_its_ids_is_one_file(named: str, capsys: Output) -> None:
+    arguments = ["ir-datasets", named, "-o", "evals/set.jsonl", "--ids", "keep"]
+    assert run(*arguments, "--documents", "c", "--json") == 0
+    document = json.loads(capsys.readouterr().out)
+    assert (document["n_documents"], document["written"]) == (3, ["evals/set.jsonl", "c"])
+    lines = Path("c/corpus.jsonl").read_text(encoding="utf-8").splitlines()
+    ids = [json.loads(line)["_id"] for line in lines]
+    golds = [
+        gold.rel_path
+        for located in load_cases(Path("evals/set.jsonl")).cases
+        for gold in located.case.gold_supports
+    ]
+    assert ids == ["d1", "d2", "a/odd#id"]
+    assert golds == ["d1", "a/odd#id"]
+
+
+def test_a_dataset_that_cannot_be_downloaded_ends_with_4(
+    named: str, capsys: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:9")  # closed: nothing leaves the machine
+    monkeypatch.setenv("IR_DATASETS_DL_TRIES", "1")
+    assert run("ir-datasets", "beir/scifact/test", "-o", "evals/set.jsonl") == 4
+    assert "beir/scifact/test cannot be downloaded" in capsys.readouterr().err
+    assert not Path("evals/set.jsonl").exists()
+
+
+def test_documents_of_files_are_not_written_to_a_folder(capsys: Output) -> None:
+    assert run("beir", *samples("beir"), "--documents", "notes") == 2
+    assert "--documents: goes with ir-datasets, not with beir" in capsys.readouterr().err

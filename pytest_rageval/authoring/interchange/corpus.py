@@ -1,0 +1,95 @@
+"""A corpus as files that a retrieval system can index."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from pytest_rageval.authoring.interchange.values import fault
+from pytest_rageval.project.documents import Document
+from pytest_rageval.values.errors import DatasetError
+
+LINES: Final = "corpus.jsonl"
+"""File of a corpus whose documents keep their ids, in the layout of BEIR."""
+
+
+def refuse_filled(folder: Path) -> None:
+    """Refuse a folder in which something stands.
+
+    Raises:
+        DatasetError: it is a file, or not empty.
+    """
+    if os.path.lexists(folder) and not (folder.is_dir() and not any(folder.iterdir())):
+        raise DatasetError(f"{folder.as_posix()}: exists, and nothing is overwritten")
+
+
+def write_corpus(folder: Path, documents: Iterable[Document], *, as_notes: bool) -> int:
+    """Write documents to a new folder, all of them or none, and return their number.
+
+    Args:
+        folder: may be missing or empty.
+        documents: written one at a time; each has a text.
+        as_notes: one file for each at its path; else all as lines of ``corpus.jsonl``.
+
+    Raises:
+        DatasetError: the folder is not empty, cannot be written, or two documents have one path.
+    """
+    refuse_filled(folder)
+    try:
+        with _new_folder(folder) as unfinished:
+            return (_write_notes if as_notes else _write_lines)(unfinished, documents)
+    except OSError as error:
+        raise fault(folder.as_posix(), f"cannot be written: {error.strerror or error}") from error
+
+
+@contextmanager
+def _new_folder(folder: Path) -> Iterator[Path]:
+    """Yield a folder that gets its name when it is complete."""
+    unfinished = folder.with_name(f".{folder.name}.{os.getpid()}")
+    unfinished.mkdir(parents=True)
+    try:
+        yield unfinished
+        if folder.is_dir():
+            folder.rmdir()
+        unfinished.rename(folder)
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
+
+
+def _write_notes(folder: Path, documents: Iterable[Document]) -> int:
+    n = 0
+    for one in documents:
+        n += 1
+        path = folder / one.rel_path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with path.open("x", encoding="utf-8", newline="\n") as file:
+                file.write(_note(one))
+        except FileExistsError:
+            message = (
+                f"the documents {one.source_id!r} and another one have the path {one.rel_path!r}; "
+                "keep their ids with --ids keep"
+            )
+            raise DatasetError(message) from None
+    return n
+
+
+def _note(document: Document) -> str:
+    title = document.metadata.get("title")
+    return f"# {title}\n\n{document.text}" if title else document.text or ""
+
+
+def _write_lines(folder: Path, documents: Iterable[Document]) -> int:
+    n = 0
+    with (folder / LINES).open("x", encoding="utf-8", newline="\n") as file:
+        for one in documents:
+            n += 1
+            title = one.metadata.get("title", "")
+            line = {"_id": one.source_id, "title": title, "text": one.text}
+            file.write(f"{json.dumps(line, ensure_ascii=False)}\n")
+    return n

@@ -1,0 +1,220 @@
+"""Datasets of the library ir-datasets, which downloads them by name.
+
+Read as ir-datasets 0.6 offers them: ``queries_iter``, ``qrels_iter`` and ``docs_iter`` of a dataset
+yield named tuples with ``query_id``, ``doc_id`` and ``relevance``.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+from pytest_rageval.authoring.interchange.ids import DocumentPaths, UniqueIds
+from pytest_rageval.authoring.interchange.values import (
+    Imported,
+    Ledger,
+    ReadOptions,
+    Source,
+    fault,
+    graded_golds,
+    keep_in_metadata,
+    keep_low_grades,
+    kept_in_metadata,
+)
+from pytest_rageval.project.documents import Document
+from pytest_rageval.support.text import clean, did_you_mean, shown, whole_text
+from pytest_rageval.values.case import Case
+from pytest_rageval.values.errors import ConfigError, EndpointError
+
+_ROOM: Final = "ir-datasets"
+_NEEDS_EXTRA: Final = (
+    "ir-datasets needs the extra suites: pip install 'pytest-rageval[suites]' ({})"
+)
+_FOLDER_VARIABLE: Final = "IR_DATASETS_HOME"
+
+
+class Dataset(Protocol):
+    """The parts of a dataset of the library that are read."""
+
+    def queries_iter(self) -> Iterable[Any]:
+        """Yield the questions."""
+
+    def qrels_iter(self) -> Iterable[Any]:
+        """Yield the judgements."""
+
+    def docs_iter(self) -> Iterable[Any]:
+        """Yield the documents."""
+
+
+def read(source: Source) -> Imported:
+    """Read the questions and judgements of the one dataset that is named.
+
+    Raises:
+        ConfigError: the library, or one that it needs for this dataset, is not installed.
+        DatasetError: there is no such dataset, or it lacks questions or judgements.
+        EndpointError: it cannot be downloaded or read.
+    """
+    if len(source.names) != 1:
+        raise fault("ir-datasets", f"{len(source.names)} names, expected that of one dataset")
+    (name,) = source.names
+    return read_dataset(open_dataset(name), name, source.options)
+
+
+def open_dataset(name: str) -> Dataset:
+    """Find a dataset by its name, without downloading anything.
+
+    Raises:
+        ConfigError: the library is not installed.
+        DatasetError: there is no such dataset, or it lacks questions or judgements.
+    """
+    try:
+        import ir_datasets
+    except ImportError as error:
+        raise ConfigError(_NEEDS_EXTRA.format(error)) from None
+    try:
+        found = ir_datasets.load(name)
+    except KeyError:
+        hint = did_you_mean(name, ir_datasets.registry)
+        raise fault("ir-datasets", f"no dataset {shown(name)}{hint}") from None
+    lacking = [word for word in ("queries", "qrels", "docs") if not found.has(word)]
+    if lacking:
+        parts = sorted(one for one in ir_datasets.registry if one.startswith(f"{name}/"))
+        some = f"; expected one of its parts: {', '.join(parts[:10])}" if parts else ""
+        raise fault("ir-datasets", f"{shown(name)} has no {' and no '.join(lacking)}{some}")
+    dataset: Dataset = found
+    return dataset
+
+
+def read_dataset(dataset: Dataset, name: str, options: ReadOptions) -> Imported:
+    """Return the questions of a dataset as cases, with graded golds.
+
+    Raises:
+        ConfigError: a library that it needs is not installed.
+        DatasetError: a question is empty.
+        EndpointError: it cannot be downloaded or read.
+    """
+    ledger, ids = Ledger(), UniqueIds()
+    judged = _judgements(dataset, name, ledger)
+    lines = []
+    for query in _rows(name, dataset.queries_iter):
+        query_id = str(query.query_id)
+        if query_id not in judged:
+            ledger.leave("queries", "nothing is judged for it")
+            continue
+        text = whole_text(_query_text(query))
+        if not text.strip():
+            raise fault(name, f"the question {shown(query_id)} is empty")
+        lines.append(_line(query_id, text, judged.pop(query_id), options, ids, ledger))
+    if judged:
+        ledger.leave("qrels", "there is no question of this id", sum(map(len, judged.values())))
+    return ledger.close(cases=tuple(lines))
+
+
+def iterate_documents(dataset: Dataset, name: str, options: ReadOptions) -> Iterator[Document]:
+    """Yield the documents of a dataset, named as in the golds of ``read_dataset``.
+
+    Raises:
+        ConfigError: a library that it needs is not installed.
+        EndpointError: it cannot be downloaded or read.
+    """
+    for row in _rows(name, dataset.docs_iter):
+        source_id = str(row.doc_id)
+        title, text = getattr(row, "title", ""), getattr(row, "text", None)
+        if not isinstance(text, str):  # such as a document of TREC, with several parts
+            title, text = "", row.default_text()
+        title = " ".join(title.split()) if isinstance(title, str) else ""
+        yield Document(
+            rel_path=document_path(source_id, options),
+            text=whole_text(text),
+            source_id=source_id,
+            metadata={"title": whole_text(title)} if title else {},
+        )
+
+
+def makes_paths(options: ReadOptions) -> bool:
+    """Whether golds name notes, and not ids."""
+    return options.ids == "paths" or (options.ids == "auto" and options.with_documents)
+
+
+def document_path(doc_id: str, options: ReadOptions) -> str:
+    """Return the path of a document in golds: its id, or the path of a note made of it."""
+    return DocumentPaths("", "").path(doc_id) if makes_paths(options) else doc_id
+
+
+def document_of_question(case: Case, options: ReadOptions) -> str:
+    """Return the path of the document with the id of a question, which may not exist.
+
+    Published figures leave it out: in some datasets a question is one of the documents.
+    """
+    return document_path(str(kept_in_metadata(case, _ROOM, "id") or case.id), options)
+
+
+# --- rows ------------------------------------------------------------------------------------
+
+
+def _judgements(dataset: Dataset, name: str, ledger: Ledger) -> dict[str, dict[str, int]]:
+    """Return the grades of documents by question; the last counts, as for BEIR and pytrec_eval."""
+    found: dict[str, dict[str, int]] = {}
+    for row in _rows(name, dataset.qrels_iter):
+        grades = found.setdefault(str(row.query_id), {})
+        if str(row.doc_id) in grades:
+            ledger.leave("qrels", "a later one judges the same document")
+        else:
+            ledger.carry("qrels")
+        grades[str(row.doc_id)] = int(row.relevance)
+    return found
+
+
+def _query_text(query: Any) -> str:
+    found = getattr(query, "text", None)
+    return found if isinstance(found, str) else str(query.default_text())
+
+
+def _line(
+    query_id: str,
+    text: str,
+    grades: Mapping[str, int],
+    options: ReadOptions,
+    ids: UniqueIds,
+    ledger: Ledger,
+) -> dict[str, Any]:
+    case_id = ids.take(query_id, text)
+    line: dict[str, Any] = {"id": case_id, "question": text}
+    ledger.carry("queries")
+    if golds := graded_golds(grades, lambda doc: {"rel_path": document_path(doc, options)}):
+        line["gold_supports"] = golds
+    if case_id != query_id:
+        keep_in_metadata(line, _ROOM, "id", query_id)
+    keep_low_grades(line, _ROOM, grades, ledger, "qrels with a grade below 1")
+    return line
+
+
+def _rows(name: str, iterate: Callable[[], Iterable[Any]]) -> Iterator[Any]:
+    """Yield the rows of a dataset, which is downloaded when the first is read.
+
+    Raises:
+        ConfigError: a library that it needs is not installed.
+        EndpointError: it cannot be downloaded or read.
+    """
+    try:
+        yield from iterate()
+    except ImportError as error:
+        raise ConfigError(f"ir-datasets: {name} needs another library: {error}") from error
+    except Exception as error:  # of any library that the download or the format needs
+        raise _unavailable(name, error) from error
+
+
+def _unavailable(name: str, error: Exception) -> EndpointError:
+    reason = clean(f"{type(error).__name__}: {error}", 300)
+    folder = os.environ.get(_FOLDER_VARIABLE) or (Path.home() / ".ir_datasets").as_posix()
+    if not isinstance(error, OSError | RuntimeError):
+        message = f"ir-datasets: {name} cannot be read from {clean(folder)}: {reason}"
+        return EndpointError("protocol", message)
+    return EndpointError(
+        "connection",
+        f"ir-datasets: {name} cannot be downloaded: {reason}. It is downloaded once, into "
+        f"{clean(folder)}: where there is no network, copy that folder from a machine that has the "
+        f"dataset, or name a copy in {_FOLDER_VARIABLE}",
+    )
