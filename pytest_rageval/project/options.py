@@ -243,6 +243,8 @@ SETTINGS: Final[tuple[Setting, ...]] = (
         help="GET sends the fields of the request as query parameters (default: POST)"),
     Setting("target.vault", "target.vault", "text", "subject",
         help="folder of Markdown for the embedded reference server"),
+    Setting("target.embedded", "target.embedded", "vars", "subject",
+        help="settings of that server, as in { chunk_tokens = 200, fusion = 'rrf' }"),
     Setting("target.client", "target.client", "text", "subject",
         help="module:name of a client in Python, or of a function that makes one"),
     Setting("target.auth", "target.auth", "text", "subject",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 from pytest_rageval.project.settings import no_target, target_kind
@@ -13,6 +13,7 @@ from pytest_rageval.support.http.address import join_url, learn_secrets, sent_se
 from pytest_rageval.support.named_code import importable
 from pytest_rageval.support.process import import_whole
 from pytest_rageval.support.slots import Slots
+from pytest_rageval.support.text import did_you_mean
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.settings import Settings
 
@@ -100,10 +101,10 @@ def serve_vault(settings: Settings) -> Iterator[str]:
     """Serve the embedded target on a loopback socket and yield its URL.
 
     Raises:
-        ConfigError: the vault is not a folder.
+        ConfigError: the vault is not a folder, or a setting of the server is wrong.
     """
     import_whole("pytest_rageval.server.server")
-    from pytest_rageval.server.config import ReferenceConfig
+    from pytest_rageval.server import config as server_config
     from pytest_rageval.server.server import start_in_thread
 
     rootdir = Path(settings.rootdir)
@@ -114,7 +115,16 @@ def serve_vault(settings: Settings) -> Iterator[str]:
             f"{rootdir}; name a folder of Markdown notes"
         )
     cache = rootdir / settings.testpaths[0] / INDEX_CACHE
-    handle = start_in_thread(ReferenceConfig(vault=vault, cache_dir=cache))
+    given = settings.target.embedded
+    known = {one.name for one in fields(server_config.ReferenceConfig)} - {"vault", "cache_dir"}
+    where = "[tool.rageval.target] embedded"
+    for name in given.keys() - known:
+        raise ConfigError(f"{where}: unknown key {name!r}{did_you_mean(name, sorted(known))}")
+    try:
+        config = server_config.ReferenceConfig(vault=vault, cache_dir=cache, **given)
+    except (server_config.ConfigError, TypeError) as error:  # of a text in place of a number
+        raise ConfigError(f"{where}: {error}") from error
+    handle = start_in_thread(config)
     try:
         yield handle.url
     finally:

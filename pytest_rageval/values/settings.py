@@ -32,6 +32,8 @@ class TargetSettings:
     """Values for the preset, as the project wrote them."""
     vault: str | None = None
     """Folder of Markdown for the embedded reference server."""
+    embedded: Mapping[str, Any] = field(default_factory=dict)
+    """Settings of that server, by the names of its ``ReferenceConfig``; the rest has defaults."""
     headers: Mapping[str, str] = field(default_factory=dict)
     """Values may be ``env:NAME``; they are resolved only when a request is sent."""
     request: str | Mapping[str, str] | None = None

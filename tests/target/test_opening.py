@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import socket
 from pathlib import Path
 from typing import Any
@@ -127,6 +128,36 @@ def test_a_vault_that_is_no_folder_is_refused_by_name(
         pytest.raises(ConfigError, match=rf"vault: '{name}' is not a folder"),
         serve_vault(settings(tmp_path, vault=name)),
     ):
+        pass
+
+
+def test_the_settings_of_the_embedded_server_are_its_own(tmp_path: Path, vault: Path) -> None:
+    (vault / "long.md").write_text("# Long\n\n" + "A wall of tomatoes. " * 200, encoding="utf-8")
+    lengths = []
+    for embedded in ({}, {"chunk_tokens": 60, "chunk_overlap": 0}):
+        chosen = settings(tmp_path, vault=vault.name, embedded=embedded)
+        with open_target(chosen, environ={}) as client:
+            assert isinstance(client, HttpRagClient)
+            reply = client.ask(AskRequest(question="Where are tomatoes?", k=1))
+        assert reply.retrieved_chunks
+        lengths.append(len(reply.retrieved_chunks[0].text or ""))
+    assert lengths[1] < lengths[0] / 2
+
+
+@pytest.mark.parametrize(
+    ("embedded", "fault"),
+    [
+        ({"chunk_token": 60}, "unknown key 'chunk_token', did you mean 'chunk_tokens'?"),
+        ({"vault": "x"}, "unknown key 'vault'"),
+        ({"chunk_tokens": 2}, "chunk_tokens: got 2, expected an integer of at least 20"),
+        ({"chunk_tokens": "many"}, "embedded: "),
+    ],
+)
+def test_a_wrong_setting_of_the_embedded_server_is_named(
+    tmp_path: Path, vault: Path, embedded: dict[str, object], fault: str
+) -> None:
+    chosen = settings(tmp_path, vault=vault.name, embedded=embedded)
+    with pytest.raises(ConfigError, match=re.escape(fault)), serve_vault(chosen):
         pass
 
 
