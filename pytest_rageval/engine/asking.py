@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import Final
 
@@ -33,36 +33,23 @@ class CaseAsker:
     """File and id of the cases that the spot check chose."""
 
     def ask_all(self) -> None:
-        """Ask every repeat that has no record so far; return when the last one is added.
+        """Ask the cases of this run alone; see ``ask_runs``."""
+        ask_runs([self], self.slots)
 
-        With one request in flight the caller's own thread asks, which a client may depend on.
-        Where the call is interrupted, requests in flight are abandoned.
+    def ask(self, nodeid: str, turns: Turns | None = None) -> None:
+        """Ask the repeats of one expected case that have no record so far, and add them.
+
+        Args:
+            nodeid: of the case.
+            turns: taken while it computes; None: one thread asks.
 
         Raises:
             ConfigError: the judge cannot work with its settings.
             StorageError: the run folder cannot be written.
         """
-        nodeids = list(self.run.cases.expected)
-        self.run.set_concurrency(self.slots.limit)
-        if self.slots.limit == 1:
-            for nodeid in nodeids:
-                self._ask(nodeid)
-            return
-        turns = Turns()
-        threads: CaseThreads[None] = CaseThreads(threads_for(self.slots))
-        try:
-            started = [threads.submit(partial(self._ask, nodeid, turns)) for nodeid in nodeids]
-            for future in started:
-                result_of(future)
-            self.run.state.cores_needed = turns.cores_needed()
-        finally:
-            threads.stop()
-            self.slots.close()
-
-    def _ask(self, nodeid: str, turns: Turns | None = None) -> None:
         if turns is not None:
             with turns.computing():
-                return self._ask(nodeid)
+                return self.ask(nodeid)
         run, located = self.run, self.run.cases.expected[nodeid]
         settings, file = run.state.settings, nodeid.split("::", 1)[0]
         judges = self.clients.judges(twice=(file, located.case.id) in self.judged_twice)
@@ -79,3 +66,51 @@ class CaseAsker:
             )
             record, _ = try_case(trial, self.clients.client, run.state.breaker)
             run.add(nodeid, redact(record, full_text=settings.store_full_text))
+
+
+def ask_runs(
+    askers: Sequence[CaseAsker],
+    slots: Slots,
+    on_asked: Callable[[CaseAsker], object] = lambda asker: None,
+) -> None:
+    """Ask every expected case of some runs that has no record so far.
+
+    The runs share the slots and the threads: while the last cases of one are in flight, those of
+    the next are asked. With one request in flight the caller's own thread asks, which a client may
+    depend on. Where the call is interrupted, requests in flight are abandoned.
+
+    Args:
+        askers: of the runs, in their order.
+        slots: of all of them, closed at the end.
+        on_asked: called with each one whose cases are done, while others are still asked.
+
+    Raises:
+        ConfigError: the judge cannot work with its settings.
+        StorageError: a run folder cannot be written.
+    """
+    for asker in askers:
+        asker.run.set_concurrency(slots.limit)
+    if slots.limit == 1:
+        for asker in askers:
+            for nodeid in asker.run.cases.expected:
+                asker.ask(nodeid)
+            on_asked(asker)
+        return
+    turns = Turns()
+    threads: CaseThreads[None] = CaseThreads(threads_for(slots))
+    try:
+        started = [
+            [
+                threads.submit(partial(asker.ask, nodeid, turns))
+                for nodeid in asker.run.cases.expected
+            ]
+            for asker in askers
+        ]
+        for asker, futures in zip(askers, started, strict=True):
+            for future in futures:
+                result_of(future)
+            asker.run.state.cores_needed = turns.cores_needed()
+            on_asked(asker)
+    finally:
+        threads.stop()
+        slots.close()
