@@ -8,7 +8,6 @@ import random
 import re
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 from pytest_rageval.support.http.address import Address, blot_out, join_url
@@ -23,6 +22,7 @@ from pytest_rageval.support.http.exchange import (
 )
 from pytest_rageval.support.http.retry import Pacing, Sleep
 from pytest_rageval.target.contract import parse_reply_bytes
+from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import ConfigError, EndpointError, TargetErrorKind
 
 _TEXT_REFUSED: Final = frozenset({400, 413, 422})

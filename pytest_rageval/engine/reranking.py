@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from time import perf_counter
 from typing import Any, Final, Protocol
 
@@ -20,6 +20,7 @@ from pytest_rageval.support.http.client import Client
 from pytest_rageval.support.json_text import Loc
 from pytest_rageval.support.jsonl import field_text
 from pytest_rageval.support.text import clean, shown
+from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import ConfigError, RagEvalError
 from pytest_rageval.values.settings import Settings
 
