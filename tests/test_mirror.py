@@ -46,6 +46,7 @@ TESTED_BY = {
     "cli/commands/test_run_history": "report.text.history",
     "cli/commands/test_runs": "runs.index runs.list runs.tags",
     "cli/commands/test_score_judge": "report.text.scores",
+    "cli/commands/test_suite": "report.text.suite",
     "cli/test_main": "cli.commands.schema cli.commands.serve",
     "judges/model/test_judge": "judges.model.chat",
     "judges/offline/test_judge": (

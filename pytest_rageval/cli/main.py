@@ -43,6 +43,7 @@ COMMANDS: Final = (
     "schema",
     "score",
     "serve",
+    "suite",
 )
 """Names of the subcommands and of their modules."""
 _BROKEN_PIPE: Final = 141

@@ -77,7 +77,7 @@ if TYPE_CHECKING:
 @click.option(
     "--documents",
     type=click.Path(path_type=Path, file_okay=False),
-    help="ir-datasets: new folder for the documents, one note each, or with --ids keep one file.",
+    help="New folder for the documents of ir-datasets: notes, or with --ids keep one file.",
 )
 @click.option("--fetch", is_flag=True, help="Allow fetching URLs; by default none is opened.")
 @json_option

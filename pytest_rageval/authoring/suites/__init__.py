@@ -1,0 +1,4 @@
+"""Standard suites: known corpora with published figures.
+
+It asks no target.
+"""

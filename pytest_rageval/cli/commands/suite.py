@@ -1,0 +1,242 @@
+"""``rageval suite``: known corpora with published figures, as a check of a system."""
+
+from __future__ import annotations
+
+import os
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from pytest_rageval.cli.judge_options import project_settings
+from pytest_rageval.cli.output import (
+    CommandError,
+    ExitCode,
+    HintingGroup,
+    UnreachableError,
+    json_option,
+    print_json,
+    print_lines,
+    terminal_width,
+)
+from pytest_rageval.cli.target import opened_target
+from pytest_rageval.values.dataclass import dataclass
+from pytest_rageval.values.errors import EndpointError
+
+if TYPE_CHECKING:
+    from pytest_rageval.api.run import Run
+    from pytest_rageval.authoring.suites.catalogue import Suite
+    from pytest_rageval.authoring.suites.prepare import Names, PreparedSuite
+    from pytest_rageval.values.settings import Settings
+
+_FOLDER: Final = "cache/suites"
+"""Below the first test path; a git-ignored folder without cases of the project."""
+_EMBEDDED: Final = "the embedded server, which indexes the corpus"
+
+
+@click.group("suite", cls=HintingGroup)
+def command() -> None:
+    """Check a system on a known corpus, whose BM25 figures are published."""
+
+
+@command.command("list")
+@json_option
+def list_suites(as_json: bool) -> None:
+    """List the suites with their published figures."""
+    from pytest_rageval.authoring.suites.catalogue import SUITES
+    from pytest_rageval.report.text.suite import catalogue_lines
+
+    rows = [_listed(suite) for suite in SUITES.values()]
+    if as_json:
+        print_json({"suites": rows})
+    else:
+        print_lines(catalogue_lines(rows, terminal_width()))
+
+
+def _listed(suite: Suite) -> dict[str, Any]:
+    return {
+        "name": suite.name,
+        "title": suite.title,
+        "kind": suite.kind,
+        "dataset": suite.dataset,
+        "n_documents": suite.n_documents,
+        "n_questions": suite.n_questions,
+        "published": {one.key: dict(one.values) for one in suite.published},
+        "source": suite.source,
+    }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Given:
+    """The options of a run."""
+
+    indexed: bool
+    embedded: bool
+    ids: Names | None
+    k: int
+    folder: Path | None
+
+
+@command.command("run")
+@click.argument("name")
+@click.option(
+    "--indexed", is_flag=True, help="Ask the project's target, which has the corpus in its index."
+)
+@click.option("--embedded", is_flag=True, help="Ask the embedded server, whatever the project's.")
+@click.option(
+    "--ids",
+    type=click.Choice(("paths", "keep")),
+    help="The target reports paths of notes (4983.md), or document ids (4983).  "
+    "[default: paths, and ids for a corpus too large for notes]",
+)
+@click.option(
+    "-k", "k", type=click.IntRange(1), default=100, show_default=True, help="Chunks to ask for."
+)
+@click.option(
+    "--folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder of the suite.  [default: evals/cache/suites/NAME]",
+)
+@json_option
+def run_suite(name: str, as_json: bool, **options: Any) -> ExitCode:
+    """Ask all questions of a suite, and compare its figures with the published ones.
+
+    If the project has a target of its own, the corpus is written first, for you to index;
+    --indexed then asks it. Otherwise the embedded server is asked. Exit codes: 0 in the range or
+    above, 1 below, 2 usage or data error, 4 the suite cannot be downloaded or the target is down.
+    """
+    from pytest_rageval.authoring.suites.catalogue import find_suite
+    from pytest_rageval.report.text.suite import suite_lines
+
+    given = _Given(**options)
+    if given.indexed and given.embedded:
+        raise click.UsageError("--indexed and --embedded: expected one of them")
+    suite, settings = find_suite(name), project_settings({})
+    try:
+        prepared = _prepared(suite, given, settings)
+    except EndpointError as error:
+        raise UnreachableError(str(error)) from error
+    document = _measured(prepared, given, settings)
+    if as_json:
+        print_json(document)
+    else:
+        print_lines(suite_lines(document, terminal_width()))
+    return ExitCode.NO if document["verdict"] == "below" else ExitCode.YES
+
+
+def _prepared(suite: Suite, given: _Given, settings: Settings) -> PreparedSuite:
+    """Write the suite; for a target that has to index it first, end with what to do.
+
+    Raises:
+        CommandError: the corpus has to be indexed first, or is too large for the embedded server.
+        EndpointError: the suite cannot be downloaded.
+    """
+    from pytest_rageval.authoring.suites.catalogue import EMBEDDED_MAX
+    from pytest_rageval.authoring.suites.prepare import prepare_suite
+    from pytest_rageval.project.settings import target_kind
+
+    is_large = suite.n_documents > EMBEDDED_MAX
+    names: Names = given.ids or ("keep" if is_large else "paths")
+    asks_own = not given.embedded and target_kind(settings) in {"url", "client"}
+    if not given.indexed and not asks_own and (is_large or names == "keep"):
+        reason = f"{suite.n_documents:,} documents" if is_large else "--ids keep"
+        raise CommandError(f"{suite.name}: the embedded server takes notes, and not {reason}")
+    default = Path(settings.rootdir) / settings.testpaths[0] / _FOLDER
+    folder = given.folder or default / (suite.name if names == "paths" else f"{suite.name}-ids")
+    if not given.indexed:
+        size = f"{suite.n_documents:,} documents and {suite.n_questions:,} questions"
+        click.echo(f"{suite.name}: {size} in {folder}", err=True)
+    prepared = prepare_suite(suite, folder.absolute(), names, with_corpus=not given.indexed)
+    if asks_own and not given.indexed:
+        what = "each note" if names == "paths" else "each line of corpus.jsonl"
+        named = "path below that folder" if names == "paths" else "_id"
+        raise CommandError(
+            f"{suite.name}: the project has a target of its own. Index {what} in {prepared.corpus} "
+            f"so that the target reports its {named} as rel_path, and repeat the command with "
+            "--indexed; --embedded asks the embedded server instead"
+        )
+    return prepared
+
+
+def _measured(prepared: PreparedSuite, given: _Given, settings: Settings) -> dict[str, Any]:
+    """Ask all questions and return the document of the command.
+
+    Raises:
+        CommandError: nothing could be measured.
+        UnreachableError: no question was answered.
+    """
+    from pytest_rageval.analysis.suites import study_suite
+    from pytest_rageval.report.text.suite import study_document, suite_notes
+
+    suite = prepared.suite
+    target, run = _asked(prepared, given, settings)
+    study = study_suite(
+        run.records,
+        suite.published,
+        k=given.k,
+        own_documents=prepared.own_documents(),
+        path_case=run.stored.settings.path_case,
+    )
+    if study is None:
+        failed = next((one.error for one in run.records if one.error is not None), None)
+        if failed is not None:
+            raise UnreachableError(f"no question was answered; the first: {failed.message}")
+        smallest = min(one.k for one in suite.published)
+        raise CommandError(
+            f"{suite.name}: nothing to compare; expected chunks in the replies, and -k {smallest} "
+            "or more"
+        )
+    return {
+        "suite": suite.name,
+        "title": suite.title,
+        "n_documents": suite.n_documents,
+        "target": target,
+        "k": given.k,
+        **study_document(study),
+        "source": suite.source,
+        "notes": [
+            *suite_notes(study, k=given.k),
+            *_unknown_names(run, study.verdict),
+        ],
+        "run": os.path.relpath(run.folder or ""),
+    }
+
+
+def _unknown_names(run: Run, verdict: str) -> list[str]:
+    """Show a reported name beside a gold where figures are low."""
+    if verdict != "below":
+        return []
+    for record in run.records:
+        if record.retrieved_chunks and record.case.gold_supports:
+            reported = record.retrieved_chunks[0].rel_path
+            gold = record.case.gold_supports[0].rel_path
+            return [f"the target names documents such as {reported!r}, the golds {gold!r}"]
+    return []
+
+
+def _asked(prepared: PreparedSuite, given: _Given, settings: Settings) -> tuple[str, Run]:
+    """Return the target in words, and an ordinary run in the folder of the suite."""
+    from pytest_rageval.api.evaluation import evaluate, option_settings
+    from pytest_rageval.target.opening import configured_target
+    from pytest_rageval.values.settings import TargetSettings
+
+    asked = settings
+    if not given.indexed:
+        own = option_settings(prepared.folder, "none", {})
+        vault = prepared.corpus.relative_to(prepared.folder).as_posix()
+        asked = replace(own, target=TargetSettings(vault=vault))
+    with ExitStack() as stack:
+        client = stack.enter_context(opened_target(asked))
+        run = evaluate(
+            prepared.cases,
+            client,
+            judge="none",
+            root=prepared.folder,
+            k=given.k,
+            retrieval_only=True,
+            no_report=True,
+            concurrency=settings.concurrency,
+        )
+    return configured_target(asked) if given.indexed else _EMBEDDED, run

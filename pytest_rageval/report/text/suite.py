@@ -1,0 +1,105 @@
+"""The figures of a standard suite as a document and as lines for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from pytest_rageval.report.text.lines import HEAD, fit_line, wrapped
+from pytest_rageval.support.text import clean, counted, format_value
+
+if TYPE_CHECKING:
+    from pytest_rageval.analysis.suites import SuiteStudy, Verdict
+    from pytest_rageval.report.text.lines import Line, Style
+
+_WORDS: Final[Mapping[Verdict, tuple[str, Style]]] = {
+    "below": ("below", "red"),
+    "in_range": ("in the range", "green"),
+    "above": ("above", "yellow"),
+}
+_MEANINGS: Final[Mapping[Verdict, str]] = {
+    "below": "below what BM25 reaches in the literature: look for documents that were not indexed "
+    "or cut, ids that do not match, or a limit on the number of results",
+    "in_range": "where the literature puts BM25: indexing, search and matching work",
+    "above": "above what BM25 reaches in the literature, as a better ranking is",
+}
+
+
+def study_document(study: SuiteStudy) -> dict[str, Any]:
+    """Return the figures of a suite as plain JSON values."""
+    return {
+        "verdict": study.verdict,
+        "n_questions": study.n,
+        "left_out": dict(study.left_out),
+        "figures": {
+            one.published.key: {
+                "value": one.value,
+                "low": one.low,
+                "high": one.high,
+                "published": dict(one.published.values),
+                "verdict": one.verdict,
+            }
+            for one in study.figures
+        },
+        "not_measured": [one.key for one in study.not_measured],
+    }
+
+
+def suite_notes(study: SuiteStudy, *, k: int) -> Iterator[str]:
+    """Yield remarks for readers of the figures, one sentence each.
+
+    Args:
+        study: of the run.
+        k: number of chunks that were asked for.
+    """
+    if study.left_out:
+        reasons = ", ".join(f"{n} {reason}" for reason, n in study.left_out.items())
+        yield f"questions without figures: {reasons}"
+    for one in study.not_measured:
+        yield f"{one.key} is not measured with -k {k}; use -k {one.k}"
+    if all(figure.value == 0 for figure in study.figures):
+        yield "no question found any of its documents, so their names may not match the golds"
+    deepest = max(figure.published.k for figure in study.figures)
+    if study.cap is not None:
+        yield (
+            f"no answer has more than {counted(study.cap, 'chunk')}, though {k} were asked for: "
+            f"a limit of the target lowers the figures at {deepest}"
+        )
+    if study.n_crowded:
+        yield (
+            f"{counted(study.n_crowded, 'answer')} of {k} chunks from fewer than {deepest} "
+            "documents: with a larger -k more documents are compared"
+        )
+
+
+def catalogue_lines(suites: Sequence[Mapping[str, Any]], width: int) -> Iterator[Line]:
+    """Yield the entries of ``rageval suite list`` as lines for a terminal."""
+    for one in suites:
+        sizes = f"{one['n_documents']:>9,} documents {one['n_questions']:>5,} questions"
+        yield ((f"{one['name']:<11}", "bold"), (sizes, ""))
+        figures = ", ".join(f"{key} {_range(values)}" for key, values in one["published"].items())
+        for text in (one["kind"], f"BM25: {figures}"):
+            yield fit_line(((f"{'':<11}{clean(text)}", "dim"),), width)
+
+
+def _range(values: Mapping[str, float]) -> str:
+    return " to ".join(f"{value:.4f}" for value in sorted(set(values.values())))
+
+
+def suite_lines(document: Mapping[str, Any], width: int) -> Iterator[Line]:
+    """Yield the document of ``rageval suite run`` as lines for a terminal."""
+    sizes = f"{document['n_documents']:,} documents, {document['n_questions']:,} questions"
+    yield from wrapped("suite", f"{document['suite']}: {document['title']}, {sizes}", width)
+    yield from wrapped("target", document["target"], width)
+    yield ((f"{'':<12}{'measured':>9}{'95% CI':>17}{'published':>18}   verdict", "dim"),)
+    for key, row in document["figures"].items():
+        published = _range(row["published"])
+        interval = "" if row["low"] is None else f"{row['low']:.3f} to {row['high']:.3f}"
+        start = f"{key:<12}{format_value(row['value']):>9}{interval:>17}{published:>18}   "
+        yield ((start, ""), _WORDS[row["verdict"]])
+    yield from wrapped("source", document["source"], width)
+    for note in document["notes"]:
+        yield from wrapped("note", note, width, "yellow", "yellow")
+    yield ((f"{'run':<{HEAD}}", "bold"), (clean(document["run"]), ""))  # whole, to be copied
+    verdict = document["verdict"]
+    yield from wrapped("verdict", _MEANINGS[verdict], width, _WORDS[verdict][1])

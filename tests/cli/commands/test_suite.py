@@ -1,0 +1,188 @@
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import ir_measures
+import pytest
+
+from pytest_rageval.authoring.suites.packaged import PackagedDataset
+from pytest_rageval.cli import main as cli
+from pytest_rageval.cli.output import ExitCode
+from pytest_rageval.runs.read import open_run
+from tests.build.targets import fake_target, json_reply, unused_port
+
+Output = pytest.CaptureFixture[str]
+FOLDER = Path("evals/cache/suites/tiny")
+
+
+def use_target(url: str) -> None:
+    Path("pyproject.toml").write_text(
+        f'[tool.rageval.target]\nurl = "{url}"\nretries = 0\n', encoding="utf-8"
+    )
+
+
+def reply(*paths: str) -> Any:
+    chunks = [{"rel_path": path, "text": "t"} for path in paths]
+    return json_reply({"answer": "", "debug": {"retrieved_chunks": chunks}})
+
+
+@pytest.fixture(scope="module")
+def embedded_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], Path]:
+    """Document of a run over the embedded server, and the folder of the suite."""
+    folder = tmp_path_factory.mktemp("project")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        printed: list[dict[str, Any]] = []
+        patch.setattr("pytest_rageval.cli.commands.suite.print_json", printed.append)
+        assert cli.run(["suite", "run", "tiny", "--json"]) == ExitCode.YES
+    printed[0]["run"] = str(folder / printed[0]["run"])
+    return printed[0], folder / FOLDER
+
+
+def test_the_embedded_server_lands_where_bm25_does(
+    embedded_run: tuple[dict[str, Any], Path],
+) -> None:
+    document, _ = embedded_run
+    assert document["verdict"] == "in_range"
+    assert document["n_questions"] == 14
+    assert document["left_out"] == {}
+    for figure in document["figures"].values():
+        assert figure["low"] <= figure["published"]["BM25"] <= figure["high"]
+
+
+def test_the_figures_are_those_of_ir_measures_over_the_stored_run(
+    embedded_run: tuple[dict[str, Any], Path],
+) -> None:
+    document, _ = embedded_run
+    qrels: dict[str, dict[str, int]] = {}
+    for row in PackagedDataset("tiny").qrels_iter():
+        qrels.setdefault(row.query_id, {})[f"{row.doc_id}.md"] = row.relevance
+    run = {
+        record.case_id: {
+            path: -float(rank)
+            for rank, path in enumerate(
+                dict.fromkeys(chunk.rel_path for chunk in record.retrieved_chunks or ())
+            )
+        }
+        for record in open_run(document["run"], {}).records
+    }
+    measures = {"ndcg@10": ir_measures.nDCG @ 10, "recall@3": ir_measures.R @ 3}
+    theirs = ir_measures.calc_aggregate(list(measures.values()), qrels, run)
+    for key, measure in measures.items():
+        assert document["figures"][key]["value"] == pytest.approx(theirs[measure], abs=1e-12)
+
+
+def test_the_run_is_an_ordinary_one_in_the_folder_of_the_suite(
+    embedded_run: tuple[dict[str, Any], Path], tmp_path: Path, capsys: Output
+) -> None:
+    _, folder = embedded_run
+    work = tmp_path / "copy"
+    shutil.copytree(folder, work)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(work)
+        assert cli.run(["explain", "last", "1"]) == ExitCode.YES
+    assert "tide-mill.md" in capsys.readouterr().out
+
+
+def test_the_text_fits_80_columns_and_ends_with_the_verdict(project: Path, capsys: Output) -> None:
+    assert cli.run(["suite", "run", "tiny"]) == ExitCode.YES
+    out = capsys.readouterr().out
+    assert "0.9186   in the range" in out
+    assert out.splitlines()[-1].startswith("verdict  where the literature puts BM25")
+    run = next(line for line in out.splitlines() if line.startswith("run "))
+    assert max(len(line) for line in out.splitlines() if line != run) <= 80
+    assert cli.run(["suite", "list"]) == ExitCode.YES
+    listed = capsys.readouterr().out
+    assert "BM25: ndcg@10 0.6647 to 0.6789, recall@100 0.9076 to 0.9253" in listed
+    assert cli.run(["suite", "list", "--json"]) == ExitCode.YES
+    assert json.loads(capsys.readouterr().out)["suites"][0]["name"] == "tiny"
+
+
+def test_a_target_of_the_project_has_to_index_the_corpus_first(
+    project: Path, capsys: Output
+) -> None:
+    use_target("http://127.0.0.1:9")
+    assert cli.run(["suite", "run", "tiny"]) == ExitCode.USAGE
+    err = capsys.readouterr().err
+    assert "Index each note in" in err
+    assert "repeat the command with --indexed" in err
+    assert len(list((FOLDER / "corpus").iterdir())) == 12
+    assert not (FOLDER / "evals/results").exists()
+
+
+def test_the_target_of_the_project_is_asked_once_it_is_indexed(
+    project: Path, capsys: Output
+) -> None:
+    with fake_target(reply("lighthouse")) as target:
+        use_target(target.url)
+        arguments = ["suite", "run", "tiny", "--indexed", "--ids", "keep", "-k", "10", "--json"]
+        assert cli.run(arguments) == ExitCode.NO
+        assert {received.json["k"] for received in target.received} == {10}
+        assert len(target.received) == 14
+    document = json.loads(capsys.readouterr().out)
+    assert document["verdict"] == "below"
+    assert document["figures"]["recall@3"]["value"] == pytest.approx(1 / 14)
+    assert document["target"] == f"{target.url}/api/v1/ask"
+    assert not (FOLDER.with_name("tiny-ids") / "corpus").exists()
+
+
+def test_names_that_do_not_match_are_shown_beside_a_gold(project: Path, capsys: Output) -> None:
+    with fake_target(reply("s3://bucket/lighthouse.txt")) as target:
+        use_target(target.url)
+        assert cli.run(["suite", "run", "tiny", "--indexed", "--json"]) == ExitCode.NO
+    notes = json.loads(capsys.readouterr().out)["notes"]
+    assert any("their names may not match" in note for note in notes)
+    assert any("'s3://bucket/lighthouse.txt', the golds 'tide-mill.md'" in one for one in notes)
+
+
+def test_a_target_that_is_down_ends_with_4(project: Path, capsys: Output) -> None:
+    use_target(f"http://127.0.0.1:{unused_port()}")
+    assert cli.run(["suite", "run", "tiny", "--indexed"]) == ExitCode.UNREACHABLE
+    assert "no question was answered; the first: " in capsys.readouterr().err
+
+
+def test_a_target_without_chunks_cannot_be_compared(project: Path, capsys: Output) -> None:
+    with fake_target(json_reply({"answer": "Yes."})) as target:
+        use_target(target.url)
+        assert cli.run(["suite", "run", "tiny", "--indexed"]) == ExitCode.USAGE
+    assert "expected chunks in the replies" in capsys.readouterr().err
+
+
+def test_limits_of_the_project_are_not_applied_to_a_suite(project: Path) -> None:
+    Path("thresholds.toml").write_text("[overall]\nhit_at_k = '>= 1'\n", encoding="utf-8")
+    assert cli.run(["suite", "run", "tiny"]) == ExitCode.YES
+
+
+def test_a_suite_that_cannot_be_downloaded_ends_with_4(
+    project: Path,
+    capsys: Output,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    from tests.build.ir_datasets import library
+
+    library(tmp_path_factory)
+    monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:9")  # closed: nothing leaves the machine
+    monkeypatch.setenv("IR_DATASETS_DL_TRIES", "1")
+    assert cli.run(["suite", "run", "scifact"]) == ExitCode.UNREACHABLE
+    assert "beir/scifact/test cannot be downloaded" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["scifakt"], "no suite 'scifakt', did you mean 'scifact'"),
+        (["hotpotqa"], "the embedded server takes notes, and not 5,233,329 documents"),
+        (["tiny", "--ids", "keep"], "the embedded server takes notes, and not --ids keep"),
+        (["tiny", "--indexed", "--embedded"], "expected one of them"),
+        (["tiny", "-k", "2"], "and -k 3 or more"),
+    ],
+)
+def test_a_wrong_use_is_named(
+    project: Path, capsys: Output, arguments: list[str], message: str
+) -> None:
+    assert cli.run(["suite", "run", *arguments]) == ExitCode.USAGE
+    assert message in capsys.readouterr().err
