@@ -111,6 +111,7 @@ def test_a_target_of_the_project_has_to_index_the_corpus_first(
     assert "repeat the command with --indexed" in err
     assert len(list((FOLDER / "corpus").iterdir())) == 12
     assert not (FOLDER / "evals/results").exists()
+    assert cli.run(["suite", "run", "tiny", "--embedded"]) == ExitCode.YES
 
 
 def test_the_target_of_the_project_is_asked_once_it_is_indexed(
