@@ -81,7 +81,7 @@ def ask_runs(
 
     Args:
         askers: of the runs, in their order.
-        slots: of all of them, closed at the end.
+        slots: of all of them, closed where the call is interrupted.
         on_asked: called with each one whose cases are done, while others are still asked.
 
     Raises:
@@ -111,6 +111,8 @@ def ask_runs(
                 result_of(future)
             asker.run.state.cores_needed = turns.cores_needed()
             on_asked(asker)
+    except BaseException:
+        slots.close()
+        raise
     finally:
         threads.stop()
-        slots.close()

@@ -14,15 +14,23 @@ from pytest_rageval.judges.asking import Judged, Judges, case_verdicts, judge_ca
 from pytest_rageval.judges.evidence import with_evidence
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.registry import Registry
-from pytest_rageval.metrics.scoring import response_of, score_case, with_own_scores, with_stored_own
+from pytest_rageval.metrics.scoring import (
+    response_of,
+    score_case,
+    stored_score,
+    with_own_scores,
+    with_stored_own,
+)
 from pytest_rageval.metrics.view import view_case
 from pytest_rageval.runs.record_json import STORED_CHUNK_CHARS, record_to_json
+from pytest_rageval.support.slots import Slots
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.numbers import MetricSummary
 from pytest_rageval.values.record import CaseRecord, ScoreSettings
 
 _SHOWN: Final = 3
+_VECTORS: Final = tuple(k for k, i in BUILT_IN.cases.items() if i.level == "embedding")
 _KEPT: Final = (
     "case_id", "file", "case_hash", "repeat", "outcome", "failure_stage", "groundedness",
     "correctness", "abstention", "judgements", "spot_check", "judge_input", "cost",
@@ -76,8 +84,17 @@ def rejudge(
     rubrics: Sequence[str],
     scoring: ScoreSettings,
     registry: Registry = BUILT_IN,
+    slots: Slots | None = None,
 ) -> Rejudged:
     """Judge one stored answer.
+
+    Args:
+        record: with its case and whole texts.
+        judges: of the answer.
+        rubrics: rubrics in use.
+        scoring: settings of the run that scores depend on.
+        registry: with the metrics of custom rubrics.
+        slots: held around a judge that does not take them itself; None: no limit.
 
     Raises:
         ConfigError: the judge cannot work with its settings.
@@ -88,9 +105,13 @@ def rejudge(
         raise ValueError(f"case {record.case_id!r}: expected a record that holds its case")
     scoring = replace(scoring, k=record.k, judge_configured=True, retrieval_only=False)
     view = view_case(case, response_of(record), scoring, error=record.error)
-    judged = judge_case(view, judges, rubrics=rubrics, registry=registry, repeat=record.repeat)
+    judged = judge_case(
+        view, judges, rubrics=rubrics, registry=registry, repeat=record.repeat, slots=slots
+    )
     found = with_evidence(view, judged)
-    scores = with_stored_own(score_case(view, found), record)
+    # A record holds no vectors.
+    vectors = {k: stored_score(record, k) for k in _VECTORS if k in record.metrics}
+    scores = with_stored_own(score_case(view, found, known=vectors), record)
     scores = with_own_scores(scores, judged.own_scores, registry, scoring)
     verdicts = replace(record.verdicts, spot_check=None)
     if view.response is not None:

@@ -460,7 +460,7 @@ def settle(
         changed.discard("recency_conflict_accuracy")  # it may need the verdict of a judge
     changed |= set() if in_text else set(SUPPORT_METRICS)
     known = {
-        key: _stored_score(record, key)
+        key: stored_score(record, key)
         for key, info in BUILT_IN.cases.items()
         if info.level != "anchor" and key in record.metrics and key not in changed
     }
@@ -479,7 +479,8 @@ def settle(
     return replace(record, response=response, scores=settled)
 
 
-def _stored_score(record: CaseRecord, key: str) -> Score:
+def stored_score(record: CaseRecord, key: str) -> Score:
+    """Return what a record holds of a metric: a number, why there is none, or that it failed."""
     value = record.metrics[key]
     if value is not None:
         return value

@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -33,25 +33,13 @@ from pytest_rageval import (
     load_run,
 )
 from tests.build.files import write_lines
+from tests.build.run_files import documents
 from tests.build.shared_data import shared_path
 from tests.plugin.scratch import CASES, CONFTEST, THRESHOLDS, case
 
 ROOT = Path(__file__).parents[2]
 SET = Path("evals/eval_set.jsonl")
 RESULTS = Path("evals/results")
-OWN = {
-    "run_id",
-    "timestamp",
-    "latency",
-    "sessions",
-    "wall_s",
-    "trace_id",
-    "span_id",
-    "asked",
-    "asked_at",
-    "cores_needed",
-}
-"""Keys of documents that name the run, its times or the way to its target."""
 
 
 def reply(request: AskRequest) -> AskResponse:
@@ -69,25 +57,6 @@ def _cases(project: Path) -> None:
     Path("pyproject.toml").write_text("[tool.rageval]\nno_report = true\n", encoding="utf-8")
     Path("thresholds.toml").write_text(THRESHOLDS, encoding="utf-8")
     write_lines(SET, *CASES)
-
-
-def comparable(value: Any) -> Any:
-    """Return a document without what is of one run alone."""
-    if isinstance(value, Mapping):
-        return {k: comparable(v) for k, v in value.items() if k not in OWN}
-    return [comparable(item) for item in value] if isinstance(value, list) else value
-
-
-def documents(folder: Path) -> dict[str, Any]:
-    """Return the content of the files of a run, without what is of it alone."""
-    lines = (folder / "results.jsonl").read_text("utf-8").splitlines()
-    records = [comparable(json.loads(line)) for line in lines]
-    # They are written as their answers come.
-    records.sort(key=lambda one: (one["file"], one["lineno"], one["repeat"]))
-    found: dict[str, Any] = {"results": records}
-    for name in ("metrics.json", "groups.json", "gate.json", "config.json"):
-        found[name] = comparable(json.loads((folder / name).read_text("utf-8")))
-    return found
 
 
 def by_pytest(*arguments: str, run_id: str = "session") -> Path:

@@ -1,0 +1,235 @@
+"""Configurations asked as ordinary runs, several in flight under one limit of requests."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import field, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pytest_rageval.engine.asking import CaseAsker, ask_runs, threads_for
+from pytest_rageval.engine.case import Clients
+from pytest_rageval.engine.rejudge import rejudge
+from pytest_rageval.engine.run import Run
+from pytest_rageval.engine.run_state import Breaker, RunState
+from pytest_rageval.metrics.scoring import reported_by, score_settings
+from pytest_rageval.project.settings import settings_document
+from pytest_rageval.report.text.progress import Progress
+from pytest_rageval.runs.read import latest_records, read_documents
+from pytest_rageval.runs.record_json import redact
+from pytest_rageval.runs.store import RunWriter, read_records, write_document
+from pytest_rageval.support.slots import Slots, Turns
+from pytest_rageval.support.threads import CaseThreads, result_of
+from pytest_rageval.target.opening import configured_target
+from pytest_rageval.values.dataclass import dataclass
+from pytest_rageval.values.errors import RagEvalError
+
+if TYPE_CHECKING:
+    from pytest_rageval.analysis.trust.reliability import JudgeLabels
+    from pytest_rageval.engine.finish import FinishedRun
+    from pytest_rageval.judges.spot_check import CaseKey
+    from pytest_rageval.metrics.registry import Registry
+    from pytest_rageval.project.case_reader import LoadedSet, LocatedCase
+    from pytest_rageval.values.gate import Thresholds
+    from pytest_rageval.values.record import CaseRecord
+    from pytest_rageval.values.settings import Settings
+
+
+class TargetGoneError(RagEvalError):
+    """No connection to the target any more; what was measured is kept."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SweepCases:
+    """The cases of a sweep, and what its runs share."""
+
+    cases: Mapping[str, LocatedCase]
+    """By node id."""
+    files: tuple[Path, ...]
+    sets: Mapping[Path, LoadedSet]
+    registry: Registry
+    thresholds: Thresholds
+    labels: JudgeLabels | None = None
+    judged_twice: frozenset[CaseKey] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """One configuration, ready to be asked."""
+
+    run_id: str
+    settings: Settings
+    """Of its questions; the results are below the folder of the sweep."""
+    client: object
+    """The target at the index of the configuration."""
+
+
+@dataclass(slots=True, kw_only=True)
+class SweepRuns:
+    """Asks configurations; each one's run goes on where it stopped, also in another process."""
+
+    cases: SweepCases
+    slots: Slots
+    judge: object = None
+    """None: no answer is judged."""
+    second_judge: object = None
+    _running: list[Run] = field(default_factory=list)
+    _judged: tuple[int, int] | None = None
+
+    def ask(
+        self, trials: Sequence[Trial], nodeids: Sequence[str], *, judged: bool, page: bool = False
+    ) -> dict[str, FinishedRun]:
+        """Ask configurations some cases, unless their runs hold them, and return the runs by id.
+
+        Args:
+            trials: the configurations, in the order in which they are asked.
+            nodeids: of the cases.
+            judged: whether answers are judged; stored ones then are without being asked again.
+            page: whether each run gets its ``report.html``.
+
+        Raises:
+            ConfigError: a run was made with other settings, or the judge cannot work.
+            StorageError: a run cannot be read or written.
+            TargetGoneError: there is no connection to the target.
+        """
+        judged = judged and self.judge is not None
+        wanted = {nodeid: self.cases.cases[nodeid] for nodeid in nodeids}
+        clients = (self.judge, self.second_judge) if judged else (None, None)
+        finished: dict[str, FinishedRun] = {}
+        askers: list[CaseAsker] = []
+
+        def end(asker: CaseAsker) -> None:
+            finished[asker.run.run_id] = _end(asker.run)
+
+        try:
+            for trial in trials:
+                if judged:
+                    self._judge_stored(trial)
+                run = self._open(trial, judged=judged, page=page)
+                self._running.append(run)
+                run.expect(wanted)
+                twice = self.cases.judged_twice if judged else ()
+                asked = Clients(trial.client, *clients)
+                askers.append(
+                    CaseAsker(run=run, clients=asked, slots=self.slots, judged_twice=twice)
+                )
+            ask_runs(askers, self.slots, end)
+        except BaseException:
+            for run in self._running:
+                if run.cases.records and run.run_id not in finished:
+                    run.finish(gate=False)
+            raise
+        finally:
+            for run in self._running:
+                run.close()
+            self._running = []
+        return finished
+
+    def progress(self) -> Progress | None:
+        """Count the cases of the runs under way; None: nothing is asked at the moment."""
+        if self._judged is not None:
+            done, total = self._judged
+            return Progress(total=total, outcomes={"passed": done}, errors={}, elapsed_s=0.0)
+        counts = [one for run in list(self._running) if (one := run.progress()) is not None]
+        if not counts:
+            return None
+        return Progress(
+            total=sum(one.total for one in counts),
+            outcomes=sum((Counter(one.outcomes) for one in counts), Counter()),
+            errors=sum((Counter(one.errors) for one in counts), Counter()),
+            earlier=sum(one.earlier for one in counts),
+            elapsed_s=max(one.elapsed_s for one in counts),
+            last_s=max(one.last_s for one in counts),
+            in_flight=self.slots.held,
+        )
+
+    def _open(self, trial: Trial, *, judged: bool, page: bool) -> Run:
+        settings = trial.settings if judged else replace(trial.settings, judge="none")
+        there = _folder(trial).is_dir()
+        settings = replace(
+            settings,
+            run_id=None if there else trial.run_id,
+            resume=trial.run_id if there else None,
+            no_report=settings.no_report or not page,
+            judged_on=self.cases.thresholds.judged_on,
+        )
+        state = RunState(
+            settings=settings,
+            registry=self.cases.registry,
+            thresholds=self.cases.thresholds,
+            breaker=Breaker(limit=settings.max_errors),
+            files=self.cases.files,
+            all_files=tuple(sorted(self.cases.sets)),
+            sets=dict(self.cases.sets),
+            labels=self.cases.labels if judged else None,
+        )
+        state.asked.add(configured_target(settings))
+        run = Run(state, list(self.cases.sets.values()))
+        if there:
+            try:
+                run.resume()
+            except BaseException:
+                run.close()
+                raise
+        return run
+
+    def _judge_stored(self, trial: Trial) -> None:
+        """Judge the answers that earlier rungs stored without verdicts.
+
+        The verdicts replace the records at once; those of a model are in its cache before that.
+        """
+        folder, settings = _folder(trial), trial.settings
+        config = read_documents(folder).config if folder.is_dir() else {}
+        if not config or config.get("judge") is not None:
+            return
+        with RunWriter(folder.parent, folder.name, resume=True) as writer:
+            records = latest_records(read_records(folder))
+            # An answer that was too long to be kept whole is asked again.
+            whole = [one for one in records if len(one.answer or "") >= (one.answer_chars or 0)]
+            writer.rewrite(self._rejudged(whole, settings))
+            stored = {**config, "judge": settings.judge, "settings": settings_document(settings)}
+            write_document(folder, "config.json", stored)
+
+    def _rejudged(self, records: Sequence[CaseRecord], settings: Settings) -> list[CaseRecord]:
+        scoring = score_settings(settings, reported_by(records))
+        clients = Clients(None, self.judge, self.second_judge)
+        turns = Turns()
+
+        def judge(record: CaseRecord) -> CaseRecord:
+            judges = clients.judges(twice=(record.file, record.case_id) in self.cases.judged_twice)
+            assert judges is not None
+            with turns.computing():
+                found = rejudge(
+                    record,
+                    judges,
+                    rubrics=settings.judging.rubrics,
+                    scoring=scoring,
+                    registry=self.cases.registry,
+                    slots=self.slots,
+                )
+            return redact(found.record, full_text=settings.store_full_text)
+
+        threads: CaseThreads[CaseRecord] = CaseThreads(threads_for(self.slots))
+        found: list[CaseRecord] = []
+        try:
+            for future in [threads.submit(partial(judge, record)) for record in records]:
+                self._judged = len(found), len(records)
+                found.append(result_of(future))
+        finally:
+            threads.stop()
+            self._judged = None
+        return found
+
+
+def _folder(trial: Trial) -> Path:
+    return Path(trial.settings.rootdir) / trial.settings.results_dir / trial.run_id
+
+
+def _end(run: Run) -> FinishedRun:
+    finished = run.finish(gate=True)
+    breaker = run.state.breaker
+    if breaker.open and breaker.timeouts < breaker.streak:
+        raise TargetGoneError(f"the target cannot be reached: {breaker.reason}")
+    return finished
