@@ -18,6 +18,7 @@ import pytest
 from pytest_rageval.plugin.private import forget_current_line, terminal_stream, terminal_writer
 from pytest_rageval.plugin.terminal import MARKUP
 from pytest_rageval.report.text.progress import Progress, progress_line
+from pytest_rageval.support.terminal import is_steerable, log_pauses
 from pytest_rageval.support.text import columns_of
 
 Source = Callable[[], Progress | None]
@@ -49,17 +50,7 @@ def _display(config: pytest.Config, source: Source) -> _Display | None:
         number = terminal_stream(reporter).fileno()
     except (AttributeError, OSError, ValueError):
         return None  # not a real file
-    return (LiveLine if _is_steerable(number) else LogLines)(reporter, source)
-
-
-def _is_steerable(number: int) -> bool:
-    """Return whether a file is a terminal that understands cursor movements."""
-    return (
-        os.isatty(number)
-        and os.environ.get("TERM", "dumb") != "dumb"
-        and os.environ.get("CI", "").lower() in {"", "0", "false"}
-        and sys.platform != "win32"  # its consoles have to be switched to it, and back
-    )
+    return (LiveLine if is_steerable(number) else LogLines)(reporter, source)
 
 
 class _Display(ABC):
@@ -117,9 +108,7 @@ class LogLines(_Display):
     """Lines of their own, often at first and then rarer."""
 
     def _pauses(self) -> Iterator[float]:
-        yield from (10, 20, 30, 60, 120)
-        # Services that run jobs take ten minutes of silence for a hung job.
-        yield from repeat(240)
+        return log_pauses()
 
     def _show(self, progress: Progress) -> None:
         text = "".join(part for part, _ in progress_line(progress))

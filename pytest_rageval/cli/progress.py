@@ -1,0 +1,86 @@
+"""Progress of a command that asks, on stderr: a live line on a terminal, else lines of a log."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from itertools import repeat
+from typing import Final
+
+import click
+
+from pytest_rageval.report.text.lines import Line
+from pytest_rageval.support.terminal import is_steerable, log_pauses
+from pytest_rageval.support.text import clean, columns_of
+
+_INTERVAL_S: Final = 0.2
+_ERASE: Final = "\r\x1b[K"
+
+
+class ProgressOnStderr:
+    """Shows a line that is computed anew, until it is stopped.
+
+    Args:
+        source: returns the line for a width; called on another thread. None: nothing to show.
+    """
+
+    def __init__(self, source: Callable[[int | None], Line | None]) -> None:
+        self._source = source
+        self._stopped = threading.Event()
+        self._lock = threading.Lock()
+        try:
+            self._live = is_steerable(sys.stderr.fileno())
+        except (OSError, ValueError):  # not a real file
+            self._live = False
+        self._thread = threading.Thread(target=self._run, name="rageval-progress", daemon=True)
+
+    def start(self) -> None:
+        """Start showing."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Remove the live line, and stop."""
+        self._stopped.set()
+        self._thread.join()
+        self._write(_ERASE if self._live else "")
+
+    def say(self, text: str) -> None:
+        """Write a line that stays."""
+        self._write(f"{_ERASE if self._live else ''}{clean(text)}\n")
+
+    def _run(self) -> None:
+        for pause_s in repeat(_INTERVAL_S) if self._live else log_pauses():
+            if self._stopped.wait(pause_s):
+                return
+            width = shutil.get_terminal_size().columns - 1 if self._live else None
+            line = self._source(width)
+            if line is not None:
+                text = "".join(part for part, _ in line)
+                text = text if width is None else _fitting(text, width)
+                self._write(f"{_ERASE}{text}" if self._live else f"rageval: {text}\n")
+
+    def _write(self, text: str) -> None:
+        with self._lock, suppress(OSError):  # the reader has gone
+            click.echo(text, nl=False, err=True)
+
+
+def _fitting(text: str, width: int) -> str:
+    while columns_of(text) > width:
+        text = text[:-1]
+    return text
+
+
+@contextmanager
+def progress_on_stderr(
+    source: Callable[[int | None], Line | None],
+) -> Iterator[ProgressOnStderr]:
+    """Show progress while a block runs."""
+    display = ProgressOnStderr(source)
+    display.start()
+    try:
+        yield display
+    finally:
+        display.stop()

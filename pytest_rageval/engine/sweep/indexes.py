@@ -1,0 +1,181 @@
+"""The target at each index of a sweep: the embedded server, or an index that a command builds."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+from pytest_rageval.project.settings import target_kind
+from pytest_rageval.runs.store import read_json, write_document, write_text_document
+from pytest_rageval.support.closing import Closing
+from pytest_rageval.support.files import named_errors
+from pytest_rageval.support.slots import Slots
+from pytest_rageval.support.text import clean
+from pytest_rageval.target.opening import open_target, serve_vault
+from pytest_rageval.values.dataclass import dataclass
+from pytest_rageval.values.errors import ConfigError, RagEvalError, StorageError
+from pytest_rageval.values.settings import Settings
+
+VARIABLE: Final = "RAGEVAL_SWEEP_"
+"""Beginning of the variables that hold the values of an index."""
+_BUILT: Final = "built.json"
+_LOG: Final = "build.log"
+_SHOWN_LINES: Final = 20
+_NO_SERVER: Final = (
+    "index.build: embedded = true builds the index of the embedded server, and the target of the "
+    "settings is another one; expected [tool.rageval.target] with a vault and no url or client"
+)
+
+
+class BuildError(RagEvalError):
+    """An index could not be built; the text has the end of the command's output."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Index:
+    """The target at one index."""
+
+    settings: Settings
+    """Of questions to it."""
+    client: object
+
+
+class Indexes(Closing):
+    """Opens the target at one index after the other; each is built once.
+
+    Servers of the embedded kind stay up side by side until this is closed. A command replaces the
+    index that was built before, so that all questions to one index come before the next.
+
+    Args:
+        settings: of the sweep.
+        command: builds the index of the values in its environment; None: the embedded server does,
+            or there is nothing to build.
+        folder: of the sweep, for the output of the command and the values that it built last.
+        slots: requests in flight.
+        environ: of the command, and source of ``env:NAME`` headers.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        command: str | None,
+        folder: Path,
+        slots: Slots,
+        environ: Mapping[str, str],
+    ) -> None:
+        self._settings = settings
+        self._command = command
+        self._folder = folder
+        self._slots = slots
+        self._environ = environ
+        self._stack = ExitStack()
+        self._open: dict[str, Index] = {}
+        self.n_built = 0
+        """Builds so far in this process."""
+
+    def close(self) -> None:
+        """Stop the servers and close the clients."""
+        self._stack.close()
+
+    def at(self, values: Mapping[str, Any]) -> Index:
+        """Return the target at the index of these values, which is built if it does not stand.
+
+        Raises:
+            BuildError: the command failed.
+            ConfigError: the target cannot be opened, or the server refuses a value.
+            StorageError: the folder of the sweep cannot be written.
+        """
+        name = json.dumps(values, sort_keys=True)
+        if self._command is not None and values:
+            self._build(self._command, values)
+        if name not in self._open:
+            self._open[name] = self._opened(values)
+        return self._open[name]
+
+    def _opened(self, values: Mapping[str, Any]) -> Index:
+        settings, served_at = self._settings, None
+        if self._command is not None and values:
+            version = settings.index_build_version or index_name(values)
+            settings = replace(settings, index_build_version=version)
+        elif values:
+            if target_kind(settings) != "vault":
+                raise ConfigError(_NO_SERVER)
+            embedded = {**settings.target.embedded, **values}
+            settings = replace(settings, target=replace(settings.target, embedded=embedded))
+        if target_kind(settings) == "vault":
+            served_at = self._stack.enter_context(serve_vault(settings))
+            self.n_built += 1
+        client = self._stack.enter_context(
+            open_target(settings, environ=self._environ, served_at=served_at, slots=self._slots)
+        )
+        return Index(settings=settings, client=client)
+
+    def _build(self, command: str, values: Mapping[str, Any]) -> None:
+        built = {"command": command, "values": dict(values)}
+        try:
+            if read_json(self._folder / _BUILT) == built:
+                return
+        except StorageError:  # nothing has been built so far
+            pass
+        self.n_built += 1
+        write_document(self._folder, _BUILT, {})  # whatever stands is about to be replaced
+        code, output = self._run(command, values)
+        if code:
+            lines = [clean(line) for line in output.splitlines()]
+            end = "\n".join(f"  {line}" for line in lines[-_SHOWN_LINES:]) or "  (no output)"
+            raise BuildError(
+                f"{command!r} with {index_name(values)}: exit code {code}; the end of its output, "
+                f"which is whole in {self._folder / _LOG}:\n{end}"
+            )
+        write_document(self._folder, _BUILT, built)
+
+    def _run(self, command: str, values: Mapping[str, Any]) -> tuple[int, str]:
+        """Run the command; return its exit code and what it wrote."""
+        log = self._folder / _LOG
+        head = f"$ {command}   ({index_name(values)})\n"
+        write_text_document(self._folder, _LOG, head)
+        with named_errors(log, StorageError), log.open("ab") as output:
+            process = subprocess.Popen(
+                command,
+                shell=True,
+                cwd=self._settings.rootdir,
+                env={**self._environ, **variables(values)},
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+            )
+            try:
+                code = process.wait()
+            except BaseException:
+                process.terminate()
+                raise
+        return code, log.read_text("utf-8", "replace").removeprefix(head)
+
+
+def variables(values: Mapping[str, Any]) -> dict[str, str]:
+    """Return the environment variables of the values of an index.
+
+    >>> variables({"chunk_tokens": 200, "title boost": True})
+    {'RAGEVAL_SWEEP_CHUNK_TOKENS': '200', 'RAGEVAL_SWEEP_TITLE_BOOST': 'true'}
+    """
+    return {
+        VARIABLE + re.sub(r"\W", "_", name).upper(): value_text(value)
+        for name, value in values.items()
+    }
+
+
+def value_text(value: object) -> str:
+    """Return a value as a command reads it: a text as it is, anything else as JSON."""
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def index_name(values: Mapping[str, Any]) -> str:
+    """Name an index: ``chunk_tokens=200, overlap=20``."""
+    return ", ".join(f"{name}={value_text(value)}" for name, value in values.items())
