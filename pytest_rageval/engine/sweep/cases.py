@@ -1,0 +1,74 @@
+"""Cases of a sweep: those of the project's case files, with what its runs share."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from pytest_rageval.engine.preparing import (
+    check_results_dir,
+    check_target,
+    read_labels,
+    read_sets,
+    run_thresholds,
+)
+from pytest_rageval.engine.registry import open_registry
+from pytest_rageval.engine.sweep.trials import SweepCases
+from pytest_rageval.judges import spot_check
+from pytest_rageval.project.case_reader import dataset_hash, other_file_note
+from pytest_rageval.project.case_variables import sent_fields
+from pytest_rageval.project.discovery import project_files
+from pytest_rageval.project.documents import documents_path
+from pytest_rageval.project.settings import no_target, target_kind
+from pytest_rageval.values.errors import ConfigError, DatasetError
+from pytest_rageval.values.settings import Settings
+
+
+def read_cases(settings: Settings) -> SweepCases:
+    """Read the case files of a project, and check what every question would need.
+
+    Raises:
+        ConfigError: the target, the judge's labels or thresholds.toml are wrong, or the cases bring
+            documents.
+        DatasetError: with every fault of the files, or there is no case.
+    """
+    if target_kind(settings) == "none":
+        raise ConfigError(no_target(settings))
+    check_target(settings.target, os.environ)
+    check_results_dir(settings)
+    spot_check.check_second_judge(settings)
+    files = project_files(settings)
+    sets, faulty = read_sets(files, Path(settings.rootdir), sent_fields(settings.target))
+    faults = [str(error) for file, error in faulty.items() if not other_file_note(file, file.name)]
+    if faults:
+        raise DatasetError("\n".join(faults))
+    cases = {
+        f"{loaded.display}::{located.case.id}": located
+        for loaded in sets.values()
+        for located in loaded.cases
+    }
+    if not cases:
+        raise DatasetError(
+            f"no case: expected case files (.jsonl) below {' or '.join(settings.testpaths)}"
+        )
+    if any(documents_path(file).is_file() for file in sets):
+        raise ConfigError(
+            "the cases bring documents, which only pytest puts into the target; expected a target "
+            "that has them"
+        )
+    registry = open_registry(settings)
+    by_file = [(nodeid.split("::", 1)[0], located.case) for nodeid, located in cases.items()]
+    return SweepCases(
+        cases=cases,
+        files=tuple(sets),
+        sets=sets,
+        registry=registry,
+        thresholds=run_thresholds(settings, registry, sets.values(), whole=True),
+        labels=read_labels(settings, sets.values()),
+        judged_twice=spot_check.choose_cases(by_file, settings),
+    )
+
+
+def cases_hash(cases: SweepCases) -> str:
+    """Return the hash of what the cases ask and expect."""
+    return dataset_hash(located.case_hash for located in cases.cases.values())
