@@ -1,0 +1,242 @@
+"""The end of each rung and of a sweep: cuts, ranking, verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from pytest_rageval.analysis.sweep.effects import main_effects
+from pytest_rageval.analysis.sweep.halving import Cut, keep, merit_order
+from pytest_rageval.analysis.sweep.measures import Measures, constraint_name
+from pytest_rageval.analysis.sweep.outcome import ObjectiveRow, Ranked, RungRow, SweepOutcome
+from pytest_rageval.analysis.sweep.pareto import pareto_front
+from pytest_rageval.analysis.sweep.plan import SweepPlan
+from pytest_rageval.analysis.sweep.verdict import Decision, PairedTest, decide, ranked
+from pytest_rageval.support.text import counted, format_value
+from pytest_rageval.values.dataclass import dataclass
+
+_TOO_MANY_ERRORS: Final = 0.1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RungResult:
+    """A rung that was asked."""
+
+    measures: Mapping[str, Measures]
+    """By key, in the order of the plan, over the cases of the rung."""
+    cut: Cut
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spent:
+    """The run of one configuration."""
+
+    run: str
+    """Its id."""
+    requests: int
+
+
+def close_rung(plan: SweepPlan, number: int, measures: Mapping[str, Measures]) -> RungResult:
+    """Cut a rung down to the configurations of the next one, or to the finalists.
+
+    Args:
+        plan: of the sweep.
+        number: of the rung, from 0.
+        measures: by key, over the cases of the rung.
+    """
+    known = {key: measures[key] for key in plan.by_key if key in measures}
+    last = number == len(plan.rungs) - 1
+    n = plan.finalists if last else plan.rungs[number + 1].configurations
+    return RungResult(measures=known, cut=keep(known, n, plan.baseline, plan.goal))
+
+
+def conclude(
+    plan: SweepPlan,
+    results: Sequence[RungResult],
+    spent: Mapping[str, Spent],
+    *,
+    held: Mapping[str, Measures] | None = None,
+    index_builds: int = 0,
+    notes: Sequence[str] = (),
+) -> SweepOutcome:
+    """Decide a sweep.
+
+    Args:
+        plan: of the sweep.
+        results: of all rungs.
+        spent: by key, of every configuration.
+        held: of the finalists over the cases held out; None: there are none.
+        index_builds: number of indexes that were built.
+        notes: sentences for the reader.
+    """
+    goal, last = plan.goal, results[-1].measures
+    finals = {key: last[key] for key in results[-1].cut.kept}
+    if held is not None:
+        chosen = ranked(finals, goal)
+        decision = decide(held, plan.baseline, goal, chosen=chosen)
+    else:
+        decision = decide(finals, plan.baseline, goal, tried=plan.tried)
+    signs = [one.sign for one in goal.objectives]
+    points = {
+        key: [one.figures.get(objective.info.key) for objective in goal.objectives]
+        for key, one in last.items()
+        if not one.broken
+    }
+    front = pareto_front(points, signs)
+    winner = None if decision.winner is None else plan.by_key[decision.winner]
+    return SweepOutcome(
+        verdict=decision.verdict,
+        sentence=_sentence(plan, decision, held or finals),
+        winner=None if winner is None else winner.parameters,
+        winner_key=decision.winner,
+        baseline=plan.baseline,
+        objectives=tuple(
+            ObjectiveRow(
+                key=one.info.key,
+                title=one.info.title,
+                direction=one.info.direction,
+                weights=one.weights,
+            )
+            for one in goal.objectives
+        ),
+        constraints=tuple(map(constraint_name, goal.constraints)),
+        ranking=tuple(_ranking(plan, results, spent, held or {}, frozenset(front))),
+        tests=decision.tests,
+        front=front,
+        effects=main_effects(plan.configurations, results[0].measures),
+        rungs=tuple(
+            RungRow(
+                configurations=len(result.measures),
+                cases=len(rung.cases),
+                judged=plan.judged_at(number),
+            )
+            for number, (rung, result) in enumerate(zip(plan.rungs, results, strict=True))
+        ),
+        method=plan.method,
+        requests_spent=sum(one.requests for one in spent.values()),
+        requests_grid=plan.grid_questions,
+        index_builds=index_builds,
+        holdout=len(plan.held),
+        n_cases=plan.n_cases,
+        sensitivity=plan.sensitivity,
+        confidence=goal.confidence,
+        seed=plan.seed,
+        notes=(*plan.notes, *notes, *_notes(plan, results)),
+    )
+
+
+# --- ranking ---------------------------------------------------------------------------------
+
+
+def _ranking(
+    plan: SweepPlan,
+    results: Sequence[RungResult],
+    spent: Mapping[str, Spent],
+    held: Mapping[str, Measures],
+    front: frozenset[str],
+) -> Iterator[Ranked]:
+    order = _order(plan, results)
+    reached = {key: i for i, result in enumerate(results) for key in result.measures}
+    dropped = {one.key: one for result in results[:-1] for one in result.cut.dropped}
+    for key in order:
+        configuration, rung = plan.by_key[key], reached[key]
+        one, cut = results[rung].measures[key], dropped.get(key)
+        other = held.get(key)
+        yield Ranked(
+            key=key,
+            name=configuration.name,
+            parameters=configuration.parameters,
+            query=dict(configuration.query),
+            index=dict(configuration.index),
+            objective=one.objective,
+            interval=(one.low, one.high),
+            held=None if other is None else other.objective,
+            n=len(one.values),
+            n_error=one.n_error,
+            figures=one.figures,
+            requests=spent[key].requests,
+            rung=rung + 1,
+            cut="" if cut is None else cut.reason,
+            tie=cut is not None and cut.tie,
+            broken=one.broken,
+            on_front=key in front,
+            baseline=key == plan.baseline,
+            run=spent[key].run,
+        )
+
+
+def _order(plan: SweepPlan, results: Sequence[RungResult]) -> list[str]:
+    """Return all keys, the best first: those of the last rung, then those cut at the one before.
+
+    A baseline that went on only to be compared with is ranked where it was cut by its figures,
+    unless it turned out better than a finalist.
+    """
+    place: dict[str, tuple[int, int]] = {}
+    for number, result in enumerate(results):
+        merit = merit_order(result.measures, plan.goal)
+        place |= {key: (-number, i) for i, key in enumerate(merit)}
+    cuts = [(i, r.cut) for i, r in enumerate(results[:-1]) if plan.baseline in r.cut.unearned]
+    finals = ranked(results[-1].measures, plan.goal)
+    place |= {key: (1 - len(results), i) for i, key in enumerate(finals)}
+    if cuts and finals[-1] == plan.baseline:
+        number, _ = cuts[0]
+        merit = merit_order(results[number].measures, plan.goal)
+        place[plan.baseline] = (-number, merit.index(plan.baseline))
+    return sorted(place, key=lambda key: place[key])
+
+
+def _notes(plan: SweepPlan, results: Sequence[RungResult]) -> Iterator[str]:
+    ties = sum(one.tie for result in results[:-1] for one in result.cut.dropped)
+    if ties:
+        yield (
+            f"{counted(ties, 'configuration')} cut although the cases of the rung could not tell "
+            "them from one that went on; more cases or a larger budget would"
+        )
+    errors = sum(one.n_error for one in results[-1].measures.values())
+    asked = sum(len(plan.rungs[-1].cases) for _ in results[-1].measures)
+    if errors > _TOO_MANY_ERRORS * asked:
+        yield f"{errors} of {asked} questions of the last rung had no answer"
+
+
+# --- the verdict in words --------------------------------------------------------------------
+
+
+def _sentence(plan: SweepPlan, decision: Decision, finals: Mapping[str, Measures]) -> str:
+    names = {key: one.name for key, one in plan.by_key.items()}
+    cases = "held-out cases" if plan.held else "cases"
+    if decision.best is None:
+        return "no configuration but the baseline may win: each breaks a constraint"
+    tested = "; ".join(_tested(plan, test, names) for test in decision.tests)
+    on = f"over {len(plan.deciding)} {cases}"
+    if decision.verdict == "better":
+        return f"{names[decision.best]} is better than the baseline, {on}: {tested}"
+    if decision.verdict == "worse":
+        return (
+            f"the baseline {names[plan.baseline]} beats every other configuration, {on}: {tested}"
+        )
+    if decision.best == plan.baseline:
+        return f"the baseline {names[plan.baseline]} is first, but not provably, {on}: {tested}"
+    return f"{names[decision.best]} is first, but not provably the best, {on}: {tested}"
+
+
+def _tested(plan: SweepPlan, test: PairedTest, names: Mapping[str, str]) -> str:
+    role = "the baseline" if test.against == plan.baseline else "the runner-up"
+    against = f"{role} {names[test.against]}"
+    if test.difference is None or test.p is None:
+        return f"no case in common with {against}"
+    interval = (
+        ""
+        if test.low is None or test.high is None
+        else (f", {test.low:+.3f} to {test.high:+.3f} at {plan.goal.confidence * 100:g} %")
+    )
+    adjusted = ""
+    if test.p_adjusted != test.p:
+        adjusted = f", {_p(test.p_adjusted or 1.0)} adjusted for {plan.tried} configurations"
+    return (
+        f"{plan.goal.main.info.key} {test.difference:+.3f} against {against} "
+        f"(n {test.n}{interval}, p {_p(test.p)}{adjusted})"
+    )
+
+
+def _p(p: float) -> str:
+    return "below 0.001" if p < 0.001 else format_value(p)

@@ -1,0 +1,122 @@
+"""The objectives and constraints of a sweep."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from pytest_rageval.analysis.sweep.subsets import SweepCase
+from pytest_rageval.metrics.built_in import BUILT_IN
+from pytest_rageval.metrics.registry import MetricInfo, Registry
+from pytest_rageval.project.sweep_file import SWEEP_SCORE, SWEEP_WEIGHTS, SweepFile
+from pytest_rageval.values.dataclass import dataclass
+from pytest_rageval.values.errors import ConfigError
+from pytest_rageval.values.gate import Check
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Objective:
+    """One figure to improve."""
+
+    info: MetricInfo
+    weights: Mapping[str, float] | None = None
+    """Of the metrics that ``sweep_score`` is the weighted sum of; None: a metric itself."""
+
+    @property
+    def sign(self) -> int:
+        """1 where more is better, -1 where less is."""
+        return -1 if self.info.direction == "lower" else 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Goal:
+    """Measures of success of a configuration."""
+
+    objectives: tuple[Objective, ...]
+    """The first one decides, by paired tests; all of them make the Pareto front."""
+    constraints: tuple[Check, ...] = ()
+    confidence: float = 0.95
+    registry: Registry = BUILT_IN
+
+    @property
+    def main(self) -> Objective:
+        """The objective that ranks and decides."""
+        return self.objectives[0]
+
+    @property
+    def order(self) -> tuple[tuple[str, int], ...]:
+        """Figures that rank configurations, the deciding one first, and 1 where more is better."""
+        found = tuple((one.info.key, one.sign) for one in self.objectives)
+        return found if self.main.weights is None else (*found, *SWEEP_TIES)
+
+    @property
+    def judged(self) -> bool:
+        """Whether the main objective needs answers to be judged, so that every rung is."""
+        keys = self.main.weights or (self.main.info.key,)
+        return any(self.registry.cases[key].answer_side for key in keys)
+
+
+def sweep_goal(
+    sweep: SweepFile,
+    cases: Sequence[SweepCase],
+    registry: Registry = BUILT_IN,
+    confidence: float = 0.95,
+) -> Goal:
+    """Return the goal of a sweep.
+
+    Args:
+        sweep: with its objectives and constraints checked.
+        cases: of the sweep.
+        registry: the one that they were checked with.
+        confidence: of intervals and tests, 0 to 1.
+
+    Raises:
+        ConfigError: ``sweep_score`` has its usual weights and no case is unanswerable.
+    """
+    goal = Goal(
+        objectives=tuple(_objective(name, sweep.weights, registry) for name in sweep.objectives),
+        constraints=sweep.constraints,
+        confidence=confidence,
+        registry=registry,
+    )
+    weights = goal.main.weights or {}
+    if "negative_accuracy" in weights and all(case.answerable for case in cases):
+        others = {key: weight for key, weight in weights.items() if key != "negative_accuracy"}
+        total = sum(others.values()) or 1.0
+        example = ", ".join(f"{key} = {weight / total:.2g}" for key, weight in others.items())
+        raise ConfigError(
+            f"{SWEEP_SCORE} has the weight {weights['negative_accuracy']:g} for negative_accuracy, "
+            "and no case is unanswerable; add such cases, or give other weights, such as "
+            f"weights = {{ {example} }}"
+        )
+    return goal
+
+
+SWEEP_TIES: Final = (("recall_at_k", 1), ("mrr", 1), ("latency_ms.p95", -1))
+"""Figures that decide between equal ``sweep_score``."""
+
+
+def _objective(name: str, weights: Mapping[str, float] | None, registry: Registry) -> Objective:
+    if name != SWEEP_SCORE:
+        info = registry.info(name)
+        if info is None:  # a phase of latency, of which only percentiles are known
+            info = MetricInfo(
+                key=name,
+                title=name,
+                direction="lower",
+                scale=(0.0, None),
+                population="answered and timed-out cases",
+                level="run",
+            )
+        return Objective(info=info)
+    chosen = dict(weights or SWEEP_WEIGHTS)
+    return Objective(
+        info=MetricInfo(
+            key=SWEEP_SCORE,
+            title="Weighted sum of " + ", ".join(chosen),
+            scale=(0.0, None),  # the values of cases, which depend on how many there are
+            population="cases with any of these metrics",
+            level="run",
+        ),
+        weights=chosen,
+    )

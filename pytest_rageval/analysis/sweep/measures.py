@@ -1,0 +1,198 @@
+"""Figures of one configuration over some cases, from the records of its run."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import field
+from math import fsum
+
+from pytest_rageval.analysis.aggregate.case_groups import CaseGroup, group_repeats
+from pytest_rageval.analysis.aggregate.run import aggregate
+from pytest_rageval.analysis.aggregate.summaries import summarise_metric
+from pytest_rageval.analysis.gate.figures import GateRun, decide_limit, find_figure
+from pytest_rageval.analysis.stats.distributions import cluster_sums
+from pytest_rageval.analysis.stats.intervals import Scale, fmean, mean_interval
+from pytest_rageval.analysis.sweep.goal import Goal, Objective
+from pytest_rageval.support.text import format_limit_pair
+from pytest_rageval.values.dataclass import dataclass
+from pytest_rageval.values.gate import Check
+from pytest_rageval.values.record import CaseRecord
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measures:
+    """Figures of one configuration."""
+
+    values: Mapping[str, float]
+    """The main objective of every scored case, by node id; its mean is ``objective``."""
+    clusters: Mapping[str, str | None] = field(default_factory=dict)
+    """By the same ids; a case without one is a cluster of its own."""
+    objective: float | None = None
+    """None: it is not measured."""
+    low: float | None = None
+    """Two-sided interval of the objective."""
+    high: float | None = None
+    n_error: int = 0
+    """Cases without an answer."""
+    figures: Mapping[str, float | None] = field(default_factory=dict)
+    """All objectives by key, and the limited figures by name of the constraint."""
+    broken: tuple[str, ...] = ()
+    """The constraints that the figures break or that have no figure, in words."""
+    proven: tuple[str, ...] = ()
+    """Those of them that are broken with confidence."""
+    repeated: bool = False
+    """Whether any value is a mean over repeats."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunFacts:
+    """Facts about a run besides its records."""
+
+    timeout_ms: float | None = None
+    concurrency: int | None = None
+    extra_figures: Mapping[str, float] = field(default_factory=dict)
+    """Such as metrics of whole runs, from the project's own code."""
+
+
+def measure(
+    records: Iterable[CaseRecord],
+    goal: Goal,
+    cases: Collection[str] | None = None,
+    facts: RunFacts | None = None,
+) -> Measures:
+    """Measure one configuration.
+
+    Args:
+        records: of its run.
+        goal: objectives and constraints.
+        cases: node ids of the cases that count; None: all.
+        facts: of the run.
+    """
+    wanted = None if cases is None else set(cases)
+    kept = [r for r in records if r.counted and (wanted is None or r.nodeid in wanted)]
+    groups, facts = group_repeats(kept), facts or RunFacts()
+    run = GateRun(
+        aggregate=aggregate(
+            kept, confidence=goal.confidence, timeout_ms=facts.timeout_ms, registry=goal.registry
+        ),
+        records=tuple(kept),
+        confidence=goal.confidence,
+        judge_configured=True,
+        timeout_ms=facts.timeout_ms,
+        concurrency=facts.concurrency,
+        registry=goal.registry,
+        extra_figures=facts.extra_figures,
+    )
+    values = _case_values(groups, goal.main)
+    low, high = _interval(groups, values, goal)
+    figures = {one.info.key: _objective_figure(one, run, groups) for one in goal.objectives}
+    figures |= {name: _figure(name, run) for name, _ in goal.order if name not in figures}
+    broken: list[str] = []
+    proven: list[str] = []
+    for check in goal.constraints:
+        found = find_figure(check, run)
+        figures[constraint_name(check)] = found.estimate
+        sure = decide_limit(
+            check.kind,
+            check.limit,
+            decide="prove_fail",
+            estimate=found.estimate,
+            low=found.low_one_sided,
+            high=found.high_one_sided,
+        )
+        if sure.outcome == "fail":
+            proven.append(_broken(check, found.estimate))
+        plain = decide_limit(check.kind, check.limit, estimate=found.estimate)
+        if plain.outcome == "no_data":
+            broken.append(f"{constraint_name(check)} cannot be checked: {found.no_data}")
+        elif plain.outcome == "fail":
+            broken.append(_broken(check, found.estimate))
+    return Measures(
+        values=values,
+        clusters={group.first.nodeid: group.first.cluster for group in groups},
+        objective=figures[goal.main.info.key],
+        low=low,
+        high=high,
+        n_error=sum(group.outcome == "error" for group in groups),
+        figures=figures,
+        broken=tuple(broken),
+        proven=tuple(proven),
+        repeated=any(len(group.records) > 1 for group in groups),
+    )
+
+
+def constraint_name(check: Check) -> str:
+    """Name a constraint: ``over_abstention_rate [work] <= 0.1``."""
+    group = {"overall": "", "category": f" [{check.group}]", "tag": f" [tag {check.group}]"}
+    return (
+        f"{check.metric}{group[check.table]} {'>=' if check.kind == 'min' else '<='} "
+        f"{check.limit:g}"
+    )
+
+
+def _broken(check: Check, estimate: float | None) -> str:
+    came, limit = format_limit_pair(estimate or 0.0, check.limit)
+    side = "below" if check.kind == "min" else "above"
+    return f"{check.metric} {came} is {side} {limit}"
+
+
+def _objective_figure(
+    objective: Objective, run: GateRun, groups: Sequence[CaseGroup]
+) -> float | None:
+    if objective.weights is not None:
+        return fmean([*_case_values(groups, objective).values()])
+    return _figure(objective.info.key, run)
+
+
+def _figure(name: str, run: GateRun) -> float | None:
+    return find_figure(Check(metric=name, kind="min", limit=0.0), run).estimate
+
+
+def _case_values(
+    groups: Sequence[CaseGroup], objective: Objective, *, centred: bool = False
+) -> dict[str, float]:
+    """Return values by case whose mean is the objective; empty: it has no data.
+
+    Those of a weighted sum of means weigh each case by its part in each mean. ``centred`` takes
+    each metric's mean from its values, so that only their spread within the metrics remains.
+    """
+    if objective.weights is None:
+        found = {g.first.nodeid: g.value(objective.info.key).value for g in groups}
+        return {id: value for id, value in found.items() if value is not None}
+    columns = {
+        key: {g.first.nodeid: v for g in groups if (v := g.value(key).value) is not None}
+        for key, weight in objective.weights.items()
+        if weight
+    }
+    if not all(columns.values()):
+        return {}
+    means = {key: fmean([*c.values()]) or 0.0 if centred else 0.0 for key, c in columns.items()}
+    scored = [g.first.nodeid for g in groups if any(g.first.nodeid in c for c in columns.values())]
+    return {
+        id: len(scored)
+        * fsum(
+            objective.weights[key] * (column[id] - means[key]) / len(column)
+            for key, column in columns.items()
+            if id in column
+        )
+        for id in scored
+    }
+
+
+def _interval(
+    groups: Sequence[CaseGroup], values: Mapping[str, float], goal: Goal
+) -> tuple[float | None, float | None]:
+    objective = goal.main
+    if objective.weights is None:
+        summary = summarise_metric(
+            [group.value(objective.info.key) for group in groups],
+            objective.info,
+            confidence=goal.confidence,
+        )
+        return summary.low, summary.high
+    spread = _case_values(groups, objective, centred=True)
+    middle = fmean([*values.values()]) or 0.0
+    clusters = [group.first.cluster for group in groups if group.first.nodeid in spread]
+    sample = cluster_sums([middle + one for one in spread.values()], clusters)
+    interval = mean_interval(sample, Scale(None, None), confidence=goal.confidence)
+    return interval.low, interval.high

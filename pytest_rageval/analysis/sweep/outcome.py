@@ -1,0 +1,152 @@
+"""The outcome of a sweep, which is what ``sweep.json`` holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, field
+from typing import Any, Literal, TypeVar
+
+from pytest_rageval.analysis.sweep.effects import Effect
+from pytest_rageval.analysis.sweep.verdict import PairedTest, Sensitivity, SweepVerdict
+from pytest_rageval.project.sweep_file import Method, Value
+from pytest_rageval.values.dataclass import dataclass
+from pytest_rageval.values.errors import StorageError
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ranked:
+    """One configuration in the ranking."""
+
+    key: str
+    name: str
+    parameters: Mapping[str, Value]
+    query: Mapping[str, Value]
+    index: Mapping[str, Value]
+    objective: float | None
+    """Main objective over the cases of its last rung; None: not measured."""
+    interval: tuple[float | None, float | None]
+    """Two-sided, of the objective."""
+    held: float | None
+    """Main objective over the cases held out; None: it was not asked them."""
+    n: int
+    """Cases that the objective is the mean of."""
+    n_error: int
+    figures: Mapping[str, float | None]
+    """All objectives and limited figures, by name."""
+    requests: int
+    rung: int
+    """Last rung that it was asked, from 1."""
+    cut: str
+    """Reason why it did not go on; empty: it was in the last rung."""
+    tie: bool
+    """Whether it was cut although the cases could not tell it from one that went on."""
+    broken: tuple[str, ...]
+    """Constraints that it breaks, for which it cannot win."""
+    on_front: bool
+    baseline: bool
+    run: str
+    """Id of its run, a folder beside the outcome."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObjectiveRow:
+    """One objective."""
+
+    key: str
+    title: str
+    direction: Literal["higher", "lower", "neutral"]
+    weights: Mapping[str, float] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RungRow:
+    """One rung as it was asked."""
+
+    configurations: int
+    cases: int
+    judged: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SweepOutcome:
+    """The outcome of a sweep."""
+
+    verdict: SweepVerdict
+    sentence: str
+    """The verdict with its reasons, in plain ASCII but for names of the user."""
+    winner: Mapping[str, Value] | None
+    """Parameters of the winner; None unless the verdict is ``better``."""
+    winner_key: str | None
+    baseline: str
+    """Key of the configuration to beat."""
+    objectives: tuple[ObjectiveRow, ...]
+    """The first one ranks and decides."""
+    constraints: tuple[str, ...]
+    ranking: tuple[Ranked, ...]
+    """The best first; those that were cut follow, the last rung first."""
+    tests: tuple[PairedTest, ...]
+    """Tests of the verdict."""
+    front: tuple[str, ...]
+    """Keys of the finalists that no other one beats in every objective."""
+    effects: tuple[Effect, ...]
+    """Over the cases of the first rung, which all configurations were asked."""
+    rungs: tuple[RungRow, ...]
+    method: Method
+    requests_spent: int
+    requests_grid: int
+    """Requests if every configuration had been asked every case."""
+    index_builds: int
+    holdout: int
+    """Cases held out for the verdict; 0: none."""
+    n_cases: int
+    sensitivity: Sensitivity
+    confidence: float
+    seed: int
+    notes: tuple[str, ...] = field(default=())
+
+
+def outcome_document(outcome: SweepOutcome) -> dict[str, Any]:
+    """Return an outcome as JSON values."""
+    document = asdict(outcome)
+    for number, row in enumerate(document["ranking"], start=1):
+        low, high = row.pop("interval")
+        row |= {"rank": number, "interval": {"low": low, "high": high}}
+    return document
+
+
+def outcome_from(document: Mapping[str, Any]) -> SweepOutcome:
+    """Read an outcome from JSON values.
+
+    Raises:
+        StorageError: a part is missing or has another form.
+    """
+    try:
+        rows = {name: value for name, value in document.items() if name in _FIELDS}
+        rows["ranking"] = tuple(map(_ranked, rows["ranking"]))
+        rows["tests"] = _rows(PairedTest, rows["tests"])
+        rows["effects"] = _rows(Effect, rows["effects"])
+        rows["objectives"] = _rows(ObjectiveRow, rows["objectives"])
+        rows["rungs"] = _rows(RungRow, rows["rungs"])
+        rows["sensitivity"] = Sensitivity(**rows["sensitivity"])
+        for name in ("constraints", "front", "notes"):
+            rows[name] = tuple(rows[name])
+        return SweepOutcome(**rows)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise StorageError(f"not the outcome of a sweep: {error}") from error
+
+
+_FIELDS = frozenset(SweepOutcome.__dataclass_fields__)
+
+
+def _rows(kind: type[_T], rows: list[Mapping[str, Any]]) -> tuple[_T, ...]:
+    return tuple(kind(**row) for row in rows)
+
+
+def _ranked(row: Mapping[str, Any]) -> Ranked:
+    given = {name: value for name, value in row.items() if name != "rank"}
+    ends = row["interval"]
+    return Ranked(
+        **{**given, "interval": (ends["low"], ends["high"]), "broken": tuple(row["broken"])}
+    )

@@ -1,0 +1,66 @@
+"""Nested, stratified subsets of the cases, and the cases that are held out."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from pytest_rageval.values.dataclass import dataclass
+from pytest_rageval.values.errors import ConfigError
+
+LEAST_HELD: Final = 30
+"""Cases without which a holdout shows next to nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SweepCase:
+    """The facts of a case that subsets are drawn by."""
+
+    id: str
+    """Unique, such as its node id."""
+    category: str
+    answerable: bool
+
+
+def case_order(cases: Iterable[SweepCase], seed: int) -> tuple[str, ...]:
+    """Return the ids in an order each beginning of which has the mix of the whole.
+
+    Strata are categories, answerable and unanswerable apart. The cases of each are shuffled and
+    spread evenly, so a beginning holds the share of each stratum up to one case.
+
+    Args:
+        cases: in any order, which does not matter.
+        seed: of the shuffle.
+    """
+    strata: dict[tuple[str, bool], list[str]] = {}
+    for case in sorted(cases, key=lambda one: one.id):
+        strata.setdefault((case.category, case.answerable), []).append(case.id)
+    placed: list[tuple[float, float, str]] = []
+    for name, ids in sorted(strata.items()):
+        draw = random.Random(f"{seed} {name}")
+        draw.shuffle(ids)
+        placed += [((i + 0.5) / len(ids), draw.random(), id) for i, id in enumerate(ids)]
+    return tuple(id for _, _, id in sorted(placed))
+
+
+def split_holdout(order: Sequence[str], fraction: float) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Split an order into the cases to search with and those held out for the verdict.
+
+    Args:
+        order: from ``case_order``, whose end has the mix of the whole, too.
+        fraction: held out, from 0 to below 1; 0 holds out nothing.
+
+    Raises:
+        ConfigError: fewer than 30 cases are on either side.
+    """
+    if not fraction:
+        return tuple(order), ()
+    n = round(len(order) * fraction)
+    if min(n, len(order) - n) < LEAST_HELD:
+        raise ConfigError(
+            f"holdout: got {fraction:g}, which splits {len(order)} cases into {len(order) - n} to "
+            f"search with and {n} held out, expected at least {LEAST_HELD} of each; use more cases "
+            "or no holdout"
+        )
+    return tuple(order[:-n]), tuple(order[-n:])

@@ -1,0 +1,209 @@
+"""The verdict of a sweep: paired tests of the best configuration over the same cases."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Final, Literal
+
+from pytest_rageval.analysis.compare.metrics import two_sided_p
+from pytest_rageval.analysis.compare.pairs import PairedValues, difference
+from pytest_rageval.analysis.stats.paired import holm, minimum_detectable_effect
+from pytest_rageval.analysis.sweep.goal import Goal
+from pytest_rageval.analysis.sweep.measures import Measures
+from pytest_rageval.values.dataclass import dataclass
+
+SweepVerdict = Literal["better", "no_clear_winner", "worse"]
+Role = Literal["baseline", "runner_up"]
+_TYPICAL_SD: Final = 0.35
+"""Standard deviation of a case's difference that docs/statistics.md#how-many-cases assumes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairedTest:
+    """One configuration against another over the cases that both have scores of."""
+
+    candidate: str
+    """Key of a configuration."""
+    against: str
+    role: Role
+    n: int
+    difference: float | None
+    """Mean of candidate - against; None: no case in common."""
+    low: float | None
+    high: float | None
+    p: float | None
+    """Two-sided; None: no case in common."""
+    p_adjusted: float | None
+    """For the number of configurations that were tried."""
+    proven: bool
+    """Whether the candidate is better and the adjusted p small enough."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """The verdict with its reasons."""
+
+    verdict: SweepVerdict
+    winner: str | None = None
+    """Key of the winner; None unless the verdict is ``better``."""
+    best: str | None = None
+    """Key of the best configuration that may win; None: there is none besides the baseline."""
+    runner_up: str | None = None
+    tests: tuple[PairedTest, ...] = ()
+
+
+def decide(
+    measures: Mapping[str, Measures],
+    baseline: str,
+    goal: Goal,
+    *,
+    tried: int | None = None,
+    chosen: tuple[str, ...] | None = None,
+) -> Decision:
+    """Decide whether one configuration is better than the baseline and than every other.
+
+    The best is tested against the baseline, with the p-value adjusted by Holm's method for all
+    configurations that were tried, those cut earlier included; and against the runner-up without
+    an adjustment, since both tests must succeed. The cases of a sweep choose the best and decide
+    about it, which the adjustment makes up for; with ``chosen`` other cases did the choosing.
+
+    Args:
+        measures: of the finalists, over the same cases.
+        baseline: key of the configuration to beat, one of them.
+        goal: of the sweep.
+        tried: configurations besides the baseline; None: the other finalists.
+        chosen: finalists in the order of other cases than these, the best first.
+    """
+    order = chosen or ranked(measures, goal)
+    allowed = [key for key in order if key == baseline or not measures[key].broken]
+    others = [key for key in allowed if key != baseline]
+    if not others:
+        return Decision(verdict="no_clear_winner")
+    best = allowed[0]
+    if best == baseline:
+        # The closest other one: whatever beats the baseline least is beaten by it most.
+        test = _test(measures, baseline, others[0], "runner_up", goal)
+        verdict: SweepVerdict = "worse" if test.proven else "no_clear_winner"
+        return Decision(verdict=verdict, best=best, runner_up=others[0], tests=(test,))
+    family = 1 if chosen else max(tried or 0, len(measures) - 1)
+    runner_up = allowed[1]
+    tests = [_test(measures, best, baseline, "baseline", goal, family)]
+    if runner_up != baseline:
+        tests.append(_test(measures, best, runner_up, "runner_up", goal))
+    won = all(test.proven for test in tests)
+    return Decision(
+        verdict="better" if won else "no_clear_winner",
+        winner=best if won else None,
+        best=best,
+        runner_up=runner_up,
+        tests=tuple(tests),
+    )
+
+
+def ranked(measures: Mapping[str, Measures], goal: Goal) -> tuple[str, ...]:
+    """Return the keys, the best main objective first.
+
+    Configurations that break a constraint come after those that do not, and those without a value
+    last. Equal values are decided by the other objectives, and those of ``sweep_score`` by recall,
+    reciprocal rank, and latency, then by the given order.
+    """
+
+    def place(key: str) -> tuple[bool, bool, tuple[float, ...]]:
+        one = measures[key]
+        figures = (_badness(one, name, sign) for name, sign in goal.order)
+        return one.objective is None, bool(one.broken), tuple(figures)
+
+    return tuple(sorted(measures, key=place))
+
+
+def _badness(one: Measures, name: str, sign: int) -> float:
+    value = one.figures.get(name)
+    return math.inf if value is None else -sign * value
+
+
+def paired_values(one: Measures, other: Measures) -> PairedValues:
+    """Pair two configurations by case, over the cases that both have values of."""
+    ids = [id for id in one.values if id in other.values]
+    return PairedValues(
+        base=tuple(other.values[id] for id in ids),
+        new=tuple(one.values[id] for id in ids),
+        clusters=tuple(one.clusters.get(id) for id in ids),
+        case_ids=tuple(ids),
+        repeated=one.repeated or other.repeated,
+    )
+
+
+def paired_p(values: PairedValues, goal: Goal) -> float | None:
+    """Return the two-sided p of a difference (McNemar or sign flips); None: no pair."""
+    return two_sided_p(values, binary=values.scale(goal.main.info).binary)
+
+
+def _test(
+    measures: Mapping[str, Measures],
+    candidate: str,
+    against: str,
+    role: Role,
+    goal: Goal,
+    family: int = 1,
+) -> PairedTest:
+    """Test a configuration; of a family, those that are not measured count as equal."""
+    values = paired_values(measures[candidate], measures[against])
+    found = difference(values, goal.main.info, confidence=goal.confidence, sided=2)
+    p = adjusted = paired_p(values, goal)
+    if p is not None and family > 1:
+        others = (key for key in measures if key not in {candidate, against})
+        ps = [paired_p(paired_values(measures[key], measures[against]), goal) for key in others]
+        known = [p, *(1.0 if one is None else one for one in ps)]
+        adjusted = holm([*known, *[1.0] * (family - len(known))])[0]
+    gain = goal.main.sign * (found.diff or 0.0)
+    return PairedTest(
+        candidate=candidate,
+        against=against,
+        role=role,
+        n=values.n,
+        difference=found.diff,
+        low=found.interval.low,
+        high=found.interval.high,
+        p=p,
+        p_adjusted=adjusted,
+        proven=adjusted is not None and adjusted <= 1 - goal.confidence and gain > 0,
+    )
+
+
+# --- before the first question ---------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sensitivity:
+    """The smallest differences that a number of cases can show."""
+
+    n: int
+    """Cases of the verdict."""
+    least_cases: int
+    """Cases that must change, all for the better, for a 0/1 metric to differ significantly."""
+    least: float | None
+    """Their share; None: more than there are."""
+    typical: float
+    """Difference that is found with 80 % power if those of single cases spread as usual."""
+
+
+def sensitivity(n: int, tried: int, confidence: float = 0.95) -> Sensitivity:
+    """Return the smallest differences that the test against the baseline can show.
+
+    Args:
+        n: cases of the verdict, at least 1.
+        tried: configurations besides the baseline, at least 1.
+        confidence: of the verdict.
+
+    >>> found = sensitivity(100, 11)
+    >>> found.least_cases, found.least, round(found.typical, 3)
+    (9, 0.09, 0.129)
+    """
+    alpha = (1 - confidence) / tried
+    cases = math.ceil(math.log2(2 / alpha))
+    typical = minimum_detectable_effect(_TYPICAL_SD / math.sqrt(n), confidence=1 - alpha / 2)
+    assert typical is not None
+    return Sensitivity(
+        n=n, least_cases=cases, least=cases / n if cases <= n else None, typical=typical
+    )

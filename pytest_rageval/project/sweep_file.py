@@ -1,0 +1,405 @@
+"""sweep.toml: what a sweep varies, and what it is to find.
+
+Every fault of the file is reported at once, with line and column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import field
+from math import isfinite
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final, Literal, get_args
+
+from pytest_rageval.metrics.built_in import BUILT_IN
+from pytest_rageval.metrics.registry import Registry
+from pytest_rageval.project.threshold_keys import joined, resolve_gate_key, suggest, unknown_metric
+from pytest_rageval.project.thresholds import parse_gate_expression
+from pytest_rageval.support.text import shown
+from pytest_rageval.support.toml_text import KeyPath, TomlSource, read_toml
+from pytest_rageval.values.dataclass import dataclass
+from pytest_rageval.values.errors import ConfigError
+from pytest_rageval.values.gate import Check
+
+SWEEP_FILE: Final = "sweep.toml"
+Method = Literal["auto", "grid", "halving", "optuna"]
+Value = str | int | float | bool
+"""Value of one parameter."""
+
+SWEEP_SCORE: Final = "sweep_score"
+"""Objective: weighted sum of means, by default ``SWEEP_WEIGHTS``."""
+SWEEP_WEIGHTS: Final[Mapping[str, float]] = MappingProxyType(
+    {"recall_at_k": 0.5, "negative_accuracy": 0.3, "mrr": 0.2}
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Range:
+    """Continuous values of one parameter, which only Optuna searches."""
+
+    min: float
+    max: float
+    step: float | None = None
+    """Distance of neighbouring values; None: any value in between."""
+    log: bool = False
+    """Whether values are spread evenly on a logarithmic scale."""
+
+    @property
+    def whole(self) -> bool:
+        """Whether its values are integers."""
+        return all(type(v) is int for v in (self.min, self.max, self.step) if v is not None)
+
+
+Axis = tuple[Value, ...] | Range
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SweepFile:
+    """A sweep as a user describes it."""
+
+    objectives: tuple[str, ...] = ("recall_at_k",)
+    """Metric keys, or ``sweep_score``; the first one decides."""
+    weights: Mapping[str, float] | None = None
+    """Of ``sweep_score``; None: ``SWEEP_WEIGHTS``."""
+    constraints: tuple[Check, ...] = ()
+    baseline: Mapping[str, Value] | None = None
+    """One value of every parameter; None: the first of each."""
+    query: Mapping[str, Axis] = field(default_factory=dict)
+    """Values sent with each question."""
+    index: Mapping[str, Axis] = field(default_factory=dict)
+    """Values that an index is built with."""
+    build: str | None = None
+    """Command that builds an index of the values in its environment; None: the embedded server."""
+    build_embedded: bool = False
+    """Whether the embedded server builds it."""
+    build_fixture: str | None = None
+    """Name of the fixture that builds it."""
+    method: Method = "auto"
+    budget: int | None = None
+    """Questions in all; None: no limit."""
+    holdout: float = 0.0
+    """Share of the cases that only the verdict uses."""
+    seed: int = 7
+    path: str | None = None
+    """Path as shown to the user; None: there is no file."""
+
+    @property
+    def continuous(self) -> bool:
+        """Whether any parameter has a range instead of a list of values."""
+        return any(isinstance(axis, Range) for axis in (*self.query.values(), *self.index.values()))
+
+
+QUICK: Final = SweepFile(
+    objectives=(SWEEP_SCORE,),
+    query={"k": (5, 3, 10), "min_score": (0.0, 0.2, 0.4)},
+    index={"chunk_tokens": (400, 200, 800), "chunk_overlap": (50, 0)},
+    build_embedded=True,
+)
+"""Grid of ``--quick``: cutoff, least score, and the size and overlap of chunks.
+
+Each has the default of the embedded server first, so that the baseline is what it does anyway.
+"""
+
+
+def read_sweep(
+    path: Path, *, display: str | None = None, registry: Registry = BUILT_IN
+) -> SweepFile:
+    """Read a sweep.
+
+    Args:
+        path: the file.
+        display: the path as shown to the user; ``path`` itself when None.
+        registry: the metrics.
+
+    Raises:
+        ConfigError: the file cannot be read, or holds faults: all of them at once.
+    """
+    display = str(path) if display is None else display
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{display}: not UTF-8 at byte {error.start}") from None
+    except OSError as error:
+        raise ConfigError(f"{display}: cannot be read: {error.strerror}") from error
+    return parse_sweep(text, display=display, registry=registry)
+
+
+def parse_sweep(text: str, *, display: str, registry: Registry = BUILT_IN) -> SweepFile:
+    """Parse the text of a sweep; see ``read_sweep``."""
+    source = read_toml(text, display=display)
+    found = _Reader(source, registry).read()
+    source.raise_faults()
+    return SweepFile(path=display, **found)
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    """Valid values of a plain key."""
+
+    expected: str
+    accepts: Callable[[Any], bool]
+
+
+def _number(value: object) -> bool:
+    return type(value) in (int, float) and isfinite(value)  # type: ignore[arg-type]
+
+
+_TEXT: Final = _Rule("a text", lambda v: isinstance(v, str) and bool(v.strip()))
+_SEARCH: Final[Mapping[str, _Rule]] = {
+    "method": _Rule(
+        "one of " + ", ".join(f'"{one}"' for one in get_args(Method)),
+        lambda v: v in get_args(Method),
+    ),
+    "budget": _Rule("an integer of at least 1", lambda v: type(v) is int and v > 0),
+    "holdout": _Rule("a number from 0 to below 1", lambda v: _number(v) and 0 <= v < 1),
+    "seed": _Rule("an integer of at least 0", lambda v: type(v) is int and v >= 0),
+}
+_BUILD: Final[Mapping[str, _Rule]] = {
+    "embedded": _Rule("true", lambda v: v is True),
+    "command": _TEXT,
+    "fixture": _TEXT,
+}
+_RANGE: Final[Mapping[str, _Rule]] = {
+    **dict.fromkeys(("min", "max"), _Rule("a finite number", _number)),
+    "step": _Rule("a number above 0", lambda v: _number(v) and v > 0),
+    "log": _Rule("true or false", lambda v: isinstance(v, bool)),
+}
+_TOP: Final = ("objective", "weights", "constraints", "baseline", "query", "index", "search")
+
+
+class _Reader:
+    """One pass over the values of a file; faults are collected in ``source``."""
+
+    def __init__(self, source: TomlSource, registry: Registry) -> None:
+        self.source = source
+        self.registry = registry
+
+    def read(self) -> dict[str, Any]:
+        """Return the fields of the sweep that are valid."""
+        for name in self.source.values:
+            if name not in _TOP:
+                self.source.key_fault((name,), f'unknown key "{name}"', suggest(name, _TOP))
+        found = self._plain(("search",), _SEARCH)
+        if objectives := self._objectives():
+            found["objectives"] = objectives
+        found["weights"] = self._weights(objectives)
+        found["constraints"] = self._constraints()
+        found["query"] = self._axes(("query",))
+        found["index"] = self._axes(("index",), without="build")
+        self._apart(found["query"], found["index"])
+        if not found["query"] and not found["index"] and not self.source.faults:
+            raise ConfigError(
+                f"{self.source.display}: no parameter to vary, expected [query] or [index] with "
+                "lists of values, such as k = [3, 5, 10]"
+            )
+        found |= self._build(found["index"])
+        found["baseline"] = self._baseline({**found["query"], **found["index"]})
+        continuous = any(
+            isinstance(a, Range) for t in ("query", "index") for a in found[t].values()
+        )
+        if continuous and found.get("method", "auto") not in {"auto", "optuna"}:
+            message = f'method: got "{found["method"]}", and only "optuna" searches a range'
+            self.source.value_fault(("search", "method"), message)
+        return found
+
+    def _table(self, path: KeyPath) -> Mapping[str, Any]:
+        value: Any = self.source.values
+        for key in path:
+            value = value.get(key, {})
+        if isinstance(value, dict):
+            return value
+        self.source.value_fault(path, f"{path[-1]}: got {shown(value)}, expected a table")
+        return {}
+
+    def _plain(self, path: KeyPath, rules: Mapping[str, _Rule]) -> dict[str, Any]:
+        good = {}
+        for key, value in self._table(path).items():
+            rule = rules.get(key)
+            if rule is None:
+                self.source.key_fault((*path, key), f'unknown key "{key}"', suggest(key, rules))
+            elif not rule.accepts(value):
+                message = f"{key}: got {shown(value)}, expected {rule.expected}"
+                self.source.value_fault((*path, key), message)
+            else:
+                good[key] = value
+        return good
+
+    # --- objectives and constraints ----------------------------------------------------------
+
+    def _objectives(self) -> tuple[str, ...]:
+        given = self.source.values.get("objective")
+        if given is None:
+            return ()
+        names = [given] if isinstance(given, str) else given
+        path = ("objective",)
+        if not isinstance(names, list) or not names or not all(isinstance(n, str) for n in names):
+            message = f"objective: got {shown(given)}, expected a metric or a list of metrics"
+            self.source.value_fault(path, message)
+            return ()
+        found = []
+        for number, name in enumerate(names):
+            key = name if name == SWEEP_SCORE else resolve_gate_key(name, self.registry)
+            if key is None:
+                self.source.value_fault(
+                    path, joined(*unknown_metric(name, "overall", self.registry))
+                )
+            elif fault := self._unfit(key, decides=not number):
+                self.source.value_fault(path, f"objective: {fault}")
+            elif key in found:
+                self.source.value_fault(path, f"objective: {key} stands there twice")
+            else:
+                found.append(key)
+        return tuple(found)
+
+    def _unfit(self, key: str, *, decides: bool) -> str:
+        info = self.registry.info(key)
+        if info is not None and info.direction == "neutral":
+            return f"{key} has no better direction"
+        if key == SWEEP_SCORE:
+            return "" if decides else f"{key} can only be the first"
+        if decides and key not in self.registry.cases:
+            return (
+                f"{key} is a figure of a whole run, which paired tests over cases cannot decide; "
+                "put a metric of cases first, such as recall_at_k"
+            )
+        return ""
+
+    def _weights(self, objectives: Sequence[str]) -> dict[str, float] | None:
+        if "weights" not in self.source.values:
+            return None
+        if objectives and objectives[0] != SWEEP_SCORE:
+            self.source.key_fault(("weights",), f'weights are those of "{SWEEP_SCORE}"')
+        found: dict[str, float] = {}
+        for name, value in self._table(("weights",)).items():
+            path = ("weights", name)
+            info = self.registry.cases.get(self.registry.resolve(name) or "")
+            if info is None:
+                self.source.key_fault(path, *unknown_metric(name, "category", self.registry))
+            elif info.direction != "higher" or info.scale != (0.0, 1.0):
+                message = f"{name}: expected a metric from 0 to 1 that is better when higher"
+                self.source.key_fault(path, message)
+            elif not _number(value) or value <= 0:
+                message = f"{name}: got {shown(value)}, expected a number above 0"
+                self.source.value_fault(path, message)
+            else:
+                found[info.key] = float(value)
+        return found or None
+
+    def _constraints(self) -> tuple[Check, ...]:
+        given = self.source.values.get("constraints", [])
+        path = ("constraints",)
+        if not isinstance(given, list) or not all(isinstance(one, str) for one in given):
+            message = (
+                f"constraints: got {shown(given)}, expected a list such as "
+                '["over_abstention_rate <= 0.1"]'
+            )
+            self.source.value_fault(path, message)
+            return ()
+        found = []
+        for one in given:
+            try:
+                found.append(parse_gate_expression(one, self.registry))
+            except ConfigError as error:
+                self.source.value_fault(path, f"constraints: {error}")
+        return tuple(found)
+
+    # --- parameters --------------------------------------------------------------------------
+
+    def _axes(self, path: KeyPath, without: str = "") -> dict[str, Axis]:
+        found: dict[str, Axis] = {}
+        for name, given in self._table(path).items():
+            if name == without:
+                continue
+            axis: Axis | None = None
+            if isinstance(given, dict):
+                axis = self._range((*path, name))
+            elif isinstance(given, list):
+                axis = self._values((*path, name), given)
+            else:
+                message = f"{name}: got {shown(given)}, expected a list of values, such as [3, 5]"
+                self.source.value_fault((*path, name), message)
+            if axis is not None:
+                found[name] = axis
+        return found
+
+    def _values(self, path: KeyPath, given: list[Any]) -> tuple[Value, ...] | None:
+        name = path[-1]
+        if not given:
+            self.source.value_fault(path, f"{name}: no value, expected at least one")
+            return None
+        seen: set[tuple[type, Value]] = set()
+        for one in given:
+            if not (isinstance(one, (str, bool)) or _number(one)):
+                expected = "texts, finite numbers and booleans"
+                self.source.value_fault(path, f"{name}: got {shown(one)}, expected {expected}")
+                return None
+            if (type(one), one) in seen:
+                self.source.value_fault(path, f"{name}: {shown(one)} stands there twice")
+                return None
+            seen.add((type(one), one))
+        return tuple(given)
+
+    def _range(self, path: KeyPath) -> Range | None:
+        name, n_faults = path[-1], len(self.source.faults)
+        given = self._plain(path, _RANGE)
+        if len(self.source.faults) > n_faults:
+            return None
+        if not {"min", "max"} <= given.keys() or given["min"] >= given["max"]:
+            expected = "{ min = 0.1, max = 0.9 } with min below max"
+            self.source.key_fault(path, f"{name}: got {shown(given)}, expected {expected}")
+            return None
+        if given.get("log") and ("step" in given or given["min"] <= 0):
+            message = f"{name}: log = true, expected min above 0 and no step"
+            self.source.key_fault(path, message)
+            return None
+        return Range(**given)
+
+    def _apart(self, query: Mapping[str, Axis], index: Mapping[str, Axis]) -> None:
+        for name in query.keys() & index.keys():
+            self.source.key_fault(("index", name), f'"{name}" is a parameter of [query] already')
+
+    def _build(self, index: Mapping[str, Axis]) -> dict[str, Any]:
+        path = ("index", "build")
+        if "build" not in self._table(("index",)):
+            if index:
+                expected = "[index.build] with embedded = true, command or fixture"
+                self.source.key_fault(("index",), f"no way to build an index, expected {expected}")
+            return {}
+        given = self._plain(path, _BUILD)
+        if len(self._table(path)) != 1:
+            message = "expected one of embedded = true, command and fixture"
+            self.source.key_fault(path, f"build: got {shown(self._table(path))}, {message}")
+        return {
+            "build": given.get("command"),
+            "build_embedded": given.get("embedded", False),
+            "build_fixture": given.get("fixture"),
+        }
+
+    def _baseline(self, axes: Mapping[str, Axis]) -> dict[str, Value] | None:
+        if "baseline" not in self.source.values:
+            return None
+        found: dict[str, Value] = {}
+        for name, value in self._table(("baseline",)).items():
+            axis, path = axes.get(name), ("baseline", name)
+            if axis is None:
+                self.source.key_fault(path, f'unknown parameter "{name}"', suggest(name, axes))
+            elif not _holds(axis, value):
+                message = f"{name}: got {shown(value)}, expected {_choices(axis)}"
+                self.source.value_fault(path, message)
+            else:
+                found[name] = value
+        firsts = {n: a.min if isinstance(a, Range) else a[0] for n, a in axes.items()}
+        return {**firsts, **found}
+
+
+def _holds(axis: Axis, value: object) -> bool:
+    if isinstance(axis, Range):
+        return _number(value) and axis.min <= value <= axis.max  # type: ignore[operator]
+    return any(type(value) is type(one) and value == one for one in axis)
+
+
+def _choices(axis: Axis) -> str:
+    if isinstance(axis, Range):
+        return f"a number from {axis.min:g} to {axis.max:g}"
+    return "one of " + ", ".join(map(shown, axis))

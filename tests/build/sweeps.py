@@ -1,0 +1,102 @@
+"""Sweeps with made-up scores, for tests of plans, cuts, verdicts and reports."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from math import fsum
+
+from pytest_rageval.analysis.sweep.concluding import RungResult, Spent, close_rung, conclude
+from pytest_rageval.analysis.sweep.configurations import Configuration
+from pytest_rageval.analysis.sweep.goal import Goal, sweep_goal
+from pytest_rageval.analysis.sweep.measures import Measures
+from pytest_rageval.analysis.sweep.outcome import SweepOutcome
+from pytest_rageval.analysis.sweep.plan import SweepPlan, plan_sweep
+from pytest_rageval.analysis.sweep.subsets import SweepCase
+from pytest_rageval.project.sweep_file import SweepFile
+
+Scores = Callable[[Configuration, str], float]
+"""Score of a configuration in a case."""
+
+TWELVE = SweepFile(
+    objectives=("hit_at_k",),
+    query={"k": (3, 5, 10), "fusion": ("weighted", "rrf")},
+    index={"chunk_tokens": (200, 400)},
+    build_embedded=True,
+)
+"""A grid of twelve points."""
+
+
+def some_cases(n: int, categories: Sequence[str] = ("work", "home")) -> list[SweepCase]:
+    """Cases of several categories in turn; every tenth is unanswerable."""
+    return [
+        SweepCase(
+            id=f"evals/set.jsonl::c{i}",
+            category=categories[i % len(categories)],
+            answerable=i % 10 != 9,
+        )
+        for i in range(n)
+    ]
+
+
+def measured(values: Mapping[str, float], goal: Goal | None = None, **fields: object) -> Measures:
+    """Measures of a configuration with these scores."""
+    mean = fsum(values.values()) / len(values) if values else None
+    key = "hit_at_k" if goal is None else goal.main.info.key
+    given: dict[str, object] = {
+        "values": dict(values),
+        "objective": mean,
+        "figures": {key: mean},
+        **fields,
+    }
+    return Measures(**given)  # type: ignore[arg-type]
+
+
+def planned(sweep: SweepFile = TWELVE, n_cases: int = 120) -> SweepPlan:
+    """Plan of a sweep over made-up cases."""
+    cases = some_cases(n_cases)
+    return plan_sweep(sweep, cases, sweep_goal(sweep, cases))
+
+
+def swept(plan: SweepPlan, score: Scores) -> SweepOutcome:
+    """Outcome of a sweep whose configurations have these scores."""
+    alive = {one.key for one in plan.configurations}
+    results: list[RungResult] = []
+    asked: dict[str, int] = {}
+
+    def all_measures(ids: Sequence[str]) -> dict[str, Measures]:
+        return {
+            one.key: measured({id: score(one, id) for id in ids}, plan.goal)
+            for one in plan.configurations
+            if one.key in alive
+        }
+
+    for number, rung in enumerate(plan.rungs):
+        asked |= dict.fromkeys(alive, len(rung.cases))
+        results.append(close_rung(plan, number, all_measures(rung.cases)))
+        alive = set(results[-1].cut.kept)
+    held = all_measures(plan.held) if plan.held else None
+    for key in alive if held else ():
+        asked[key] += len(plan.held)
+    spent = {key: Spent(run=f"run-{key}", requests=n) for key, n in asked.items()}
+    return conclude(plan, results, spent, held=held)
+
+
+def noisy(seed: int, rate: float = 0.7, planted: str = "", gain: float = 0.0) -> Scores:
+    """0/1 scores at a rate; half of a case's luck is shared by all configurations.
+
+    Args:
+        seed: of all draws.
+        rate: share of hits.
+        planted: key of a configuration that has ``gain`` more.
+        gain: from 0 to 1 - rate.
+    """
+
+    def score(one: Configuration, id: str) -> float:
+        draw = random.Random(f"{seed} {id}")
+        shared, level = draw.random() < 0.5, draw.random()
+        if not shared:
+            level = random.Random(f"{seed} {id} {one.key}").random()
+        return float(level < rate + (gain if one.key == planted else 0.0))
+
+    return score
