@@ -229,6 +229,7 @@ def finish_run(
         commands=_commands(ended, gate, words.rerun),
         changes={} if baseline is None else baseline.changes,
         concurrency=run.concurrency,
+        whole=run.whole,
         registry=stored_registry(run.config),
     )
     run = replace(run, sections=ended.sections(run))

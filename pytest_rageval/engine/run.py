@@ -26,8 +26,8 @@ from pytest_rageval.project.case_reader import LoadedSet, LocatedCase
 from pytest_rageval.project.settings import config_warnings
 from pytest_rageval.report.text.progress import Progress
 from pytest_rageval.runs.documents import RunFacts, config_document, git_state, set_document
-from pytest_rageval.runs.record_json import record_to_json
-from pytest_rageval.runs.store import RunWriter, new_run_id, write_document
+from pytest_rageval.runs.record_json import record_line, record_to_json
+from pytest_rageval.runs.store import RunWriter, new_run_id, read_record, write_document
 from pytest_rageval.support.process import leave_out_what_is_loaded
 from pytest_rageval.support.text import counted
 from pytest_rageval.target.opening import configured_target, target_notes
@@ -39,6 +39,7 @@ from pytest_rageval.values.run import StoredRun, concurrency_of
 
 if TYPE_CHECKING:
     from pytest_rageval.engine.finish import EndedRun, EndWords, FinishedRun
+    from pytest_rageval.runs.slim import Slimmer
 
 
 class Run:
@@ -48,12 +49,21 @@ class Run:
         state: settings, thresholds and case files of the run.
         sets: the case files that could be loaded.
         results: folder of all runs; None: that of the settings.
+        most_whole: number of records in memory with their texts; those of later ones are read from
+            the folder of the run where they are needed, unless code of the project gets all
+            records. None: all.
     """
 
     def __init__(
-        self, state: RunState, sets: Sequence[LoadedSet], *, results: Path | None = None
+        self,
+        state: RunState,
+        sets: Sequence[LoadedSet],
+        *,
+        results: Path | None = None,
+        most_whole: int | None = None,
     ) -> None:
         self.state = state
+        self._most_whole = None if state.registry.reads_records else most_whole
         self._results = results or Path(state.settings.rootdir) / state.settings.results_dir
         self.cases = RunCases(sets, state.settings)
         self.invocation: tuple[str, ...] = ()
@@ -63,6 +73,9 @@ class Run:
         """Remarks of the processes that ran the cases, for the summary, each once."""
         self._sets = tuple(sets)
         self._lock = threading.Lock()
+        self._slim: Slimmer | None = None
+        self._places: dict[tuple[str, int], int] = {}
+        """Of the lines of records without their texts, by node id and repeat."""
         self._appended = 0
         self._ended = False
         self._writer: RunWriter | None = None
@@ -160,10 +173,44 @@ class Run:
         with self._lock:
             if self._ended:
                 return
-            self._open_writer().append(record, line)
+            line = record_line(record) if line is None else line
+            place = self._open_writer().append(record, line)
             self._appended += 1
+            if self._most_whole is not None and self._appended > self._most_whole:
+                self._places[nodeid, record.repeat] = place
+                record = self._slimmed(line)
             self.cases.add(nodeid, record)
             self._last_added = time.monotonic()
+
+    def _slimmed(self, line: bytes) -> CaseRecord:
+        if self._slim is None:
+            # Imported by a large run alone.
+            from pytest_rageval.runs.slim import Slimmer
+
+            self._slim = Slimmer()
+        return self._slim(line)
+
+    def _whole(self, record: CaseRecord) -> CaseRecord:
+        """Return a record with its texts, as its line holds it where it has none."""
+        place = self._places.get((record.nodeid, record.repeat))
+        return record if place is None else read_record(self._open_writer().path, place)
+
+    def _settled(self, record: CaseRecord) -> CaseRecord:
+        """Return a record with its texts, scored by the facts of the whole run."""
+        return self.cases.settle(self._whole(record))
+
+    def _settled_again(self, record: CaseRecord) -> CaseRecord:
+        """Return a record that the facts of the whole run score otherwise, as it is kept."""
+        found = self._settled(record)
+        slim = (record.nodeid, record.repeat) in self._places
+        return self._slimmed(record_line(found)) if slim else found
+
+    def _rewrite(self, writer: RunWriter, records: Sequence[CaseRecord]) -> None:
+        places = writer.rewrite(map(self._settled, records))
+        keys = [(record.nodeid, record.repeat) for record in records]
+        self._places = {
+            key: place for key, place in zip(keys, places, strict=True) if key in self._places
+        }
 
     def note_crash(self, nodeid: str, message: str) -> None:
         """Record a case whose process died while it ran, so that its answers were lost."""
@@ -264,11 +311,11 @@ class Run:
             writer = self._open_writer()
         self._wall_s = time.monotonic() - self._started
         written = {id(record) for record in self.cases.records.values()}
-        records = self.cases.settled()
+        records = self.cases.settled(self._settled_again)
         if self._appended != len(records) or any(id(r) not in written for r in records):
             # A line written before the whole run was known may contradict it, or hold an attempt
             # that was repeated or a case that was skipped later.
-            writer.rewrite(records)
+            self._rewrite(writer, records)
         ended = self._ended_run(writer.path, records)
         undecided = GateResult(
             verdict="not_evaluated",
@@ -297,6 +344,7 @@ class Run:
                 records=records,
                 config=self._config_document(records),
                 settings=settings,
+                whole=self._whole,
                 scoring=score_settings(settings, reported_by(records)),
             ),
             project=settings,

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from pytest_rageval.analysis.aggregate.case_groups import deciding_record
 from pytest_rageval.metrics.scoring import reported_by, settle
 from pytest_rageval.project.case_reader import LoadedSet, LocatedCase, dataset_hash
 from pytest_rageval.values.gate import Selection
-from pytest_rageval.values.record import CaseRecord, Outcome
+from pytest_rageval.values.record import CaseRecord, Outcome, Reported
 from pytest_rageval.values.settings import Settings
 
 
@@ -21,6 +21,7 @@ class RunCases:
         self._sets = tuple(sets)
         self._settings = settings
         self._lock = threading.Lock()
+        self._reported = Reported()
         self._decided: dict[str, tuple[Outcome, str]] = {}
         self._kept: dict[str, LocatedCase] = {}
         self.expected: dict[str, LocatedCase] = {}
@@ -134,21 +135,27 @@ class RunCases:
         wanted = self._kept.keys() & self.expected.keys() if earlier else self.expected.keys()
         return [decided[nodeid] for nodeid in decided.keys() & wanted]
 
-    def settled(self) -> list[CaseRecord]:
-        """Score all records by the facts of the whole run, and return them in its set's order."""
-        asked = self.asked
-        reported = reported_by(self.records.values())
-        for (nodeid, repeat), record in self.records.items():
-            located = asked.get(nodeid)
-            if located is not None:
-                self.records[nodeid, repeat] = settle(
-                    record,
-                    located.case,
-                    self._settings,
-                    reported,
-                    settled_before=nodeid in self._kept,
-                )
+    def settled(self, again: Callable[[CaseRecord], CaseRecord] | None = None) -> list[CaseRecord]:
+        """Score all records by the facts of the whole run, and return them in its set's order.
+
+        Args:
+            again: settles a record whose scores change where its texts are; None: it has them.
+        """
+        self._reported = reported_by(self.records.values())
+        for key, record in self.records.items():
+            found = self.settle(record)
+            if found is not record:
+                self.records[key] = found if again is None else again(record)
         return sorted(self.records.values(), key=lambda r: (r.file, r.lineno, r.repeat))
+
+    def settle(self, record: CaseRecord) -> CaseRecord:
+        """Return a record as the facts of the whole run score it."""
+        nodeid = record.nodeid
+        located = self.expected.get(nodeid) or self._kept.get(nodeid)
+        if located is None:
+            return record
+        before = nodeid in self._kept
+        return settle(record, located.case, self._settings, self._reported, settled_before=before)
 
     def selection(self) -> Selection:
         """Count the cases of the run among those of the set."""

@@ -84,9 +84,7 @@ class ScoredRun:
         self._started = time.monotonic()
         self.shown: list[CaseRecord] = []
         """The first cases that did not pass."""
-        computed = any(info.compute is not None for info in registry.runs.values())
-        computed = computed or bool(registry.sections)
-        self._kept: list[CaseRecord] | None = [] if computed else None
+        self._kept: list[CaseRecord] | None = [] if registry.reads_records else None
         self.n_records = 0
         self.n_failed = 0
         """Number of records that did not pass."""

@@ -127,6 +127,11 @@ class Registry:
         of_runs = {key: info for key, info in self.runs.items() if not info.built_in}
         return {**self.own_cases, **of_runs}
 
+    @property
+    def reads_records(self) -> bool:
+        """Whether code of a project gets all records of a run, with their texts."""
+        return bool(self.sections) or any(info.compute is not None for info in self.runs.values())
+
     def of(self, source: str) -> tuple[str, ...]:
         """Return the keys of the metrics of a case that a source defines."""
         return tuple(key for key, info in self.cases.items() if info.source == source)

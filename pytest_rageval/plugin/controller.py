@@ -63,6 +63,9 @@ if TYPE_CHECKING:
 
 _NAMED: Final = 10
 """Cases that a failure of the whole run names."""
+_MOST_WHOLE: Final = 1_000
+"""Records in memory with their texts: reading them again costs less than keeping tens of thousands,
+and more than keeping a few."""
 
 
 class Controller:
@@ -71,7 +74,7 @@ class Controller:
     def __init__(self, config: pytest.Config, state: State) -> None:
         self.config = config
         self.state = state
-        self.run = Run(state, list(state.sets.values()))
+        self.run = Run(state, list(state.sets.values()), most_whole=_MOST_WHOLE)
         self.run.invocation = tuple(str(a) for a in config.invocation_params.args)
         if state.settings.resume is not None and not config.option.collectonly:
             self.run.resume()

@@ -46,6 +46,7 @@ class Reporting:
     def __init__(self, state: State) -> None:
         self._state = state
         self._other_parts: list[pytest.Item] = []
+        self._begun: pytest.Item | None = None
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_collection(self) -> Generator[None, object, object]:
@@ -126,6 +127,10 @@ class Reporting:
         """Pass on the next item, which is all that some runners disclose."""
         if self._state.lookahead is not None:
             self._state.lookahead.note_next(nextitem)
+        # pytest keeps items to the end, and the records of the one before are stored.
+        if isinstance(self._begun, CaseItem):
+            self._begun.evaluated = None
+        self._begun = item
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(

@@ -38,6 +38,13 @@ class _Abstention(TypedDict, total=False):
 
 
 class _Judgement(TypedDict, total=False):
+    judge: Any
+    model: Any
+    system_fingerprint: Any
+    level: Any
+    rubric_version: Any
+    parameters: Any
+    dropped_parameters: Any
     error: Any
     scores: Any
 
@@ -122,8 +129,11 @@ class Slimmer:
             verdicts["abstention"] = self._same(abstention)
         # A second judge is compared with the scores of the first.
         if verdicts.get("spot_check") is None and (given := verdicts.get("judgements")):
-            errors = {rubric: {"error": one.get("error")} for rubric, one in given.items()}
-            verdicts["judgements"] = self._same(errors)
+            facts = {
+                rubric: {**one, "scores": dict.fromkeys(one.get("scores") or ())}
+                for rubric, one in given.items()
+            }
+            verdicts["judgements"] = self._same(facts)
         nested["verdicts"] = CaseVerdicts(**verdicts)
         return checked_record(nested)
 

@@ -122,8 +122,8 @@ class RunWriter(Closing):
         # "x": of two runs that start at once with one id, the second fails.
         return results.open("xb")
 
-    def append(self, record: CaseRecord, line: bytes | None = None) -> None:
-        """Write one record as a line and hand it to the operating system at once.
+    def append(self, record: CaseRecord, line: bytes | None = None) -> int:
+        """Write one record as a line, hand it to the operating system at once, return its place.
 
         There is no fsync: it costs milliseconds per record and would only help against a loss
         of power, after which a resume asks the lost cases again. A killed process loses
@@ -138,20 +138,37 @@ class RunWriter(Closing):
         """
         line = record_line(record) if line is None else line
         with self._lock, self._named_errors():
+            place = self._lines.tell()
             # Bytes that a full disk refuses stay in the buffer and begin the next write, so that
             # a later line never begins inside a torn one.
             self._lines.write(line + b"\n")
             self._lines.flush()
+        return place
 
-    def rewrite(self, records: Iterable[CaseRecord]) -> None:
-        """Put records in the place of all that were appended, atomically."""
-        lines = [record_line(record) + b"\n" for record in records]
+    def rewrite(self, records: Iterable[CaseRecord]) -> list[int]:
+        """Put records in the place of all that were appended, atomically.
+
+        Args:
+            records: which may be read from the lines that are replaced.
+
+        Returns:
+            The place of the line of each.
+        """
+        places = [0]
+
+        def lines() -> Iterator[bytes]:
+            for record in records:
+                line = record_line(record) + b"\n"
+                places.append(places[-1] + len(line))
+                yield line
+
         with self._lock:
             with self._named_errors():
                 self._lines.close()
-            _write(self.path / RESULTS, lines)
+            _write(self.path / RESULTS, lines())
             with self._named_errors():
                 self._lines = (self.path / RESULTS).open("ab")
+        return places[:-1]
 
     def discard(self) -> None:
         """Remove the run again, because its sources could not be read."""
@@ -314,7 +331,7 @@ def read_record(path: Path, place: int) -> CaseRecord:
     with named_errors(path / RESULTS, StorageError, "read"):
         with (path / RESULTS).open("rb") as lines:
             lines.seek(place)
-            return record_from_json(_object(lines.readline()))
+            return record_from_json(read_line(lines.readline()))
 
 
 def _object(text: bytes) -> dict[str, Any]:

@@ -49,7 +49,8 @@ def other_concurrency(base: int | None, new: int | None) -> str:
     return f"{_NOT_COMPARED} {one} in base, {other} in new"
 
 
-def _itself(record: CaseRecord) -> CaseRecord:
+def itself(record: CaseRecord) -> CaseRecord:
+    """Return a record that has its texts."""
     return record
 
 
@@ -82,7 +83,7 @@ class StoredRun:
     """Remarks on the source of the figures, for their readers."""
     unreadable: Mapping[str, str] = field(default_factory=dict)
     """By file name, the reason why a document that exists could not be read."""
-    whole: Callable[[CaseRecord], CaseRecord] = field(default=_itself, repr=False, compare=False)
+    whole: Callable[[CaseRecord], CaseRecord] = field(default=itself, repr=False, compare=False)
     """Returns a record of the run with its texts, which are not in memory where only figures are
     needed."""
 

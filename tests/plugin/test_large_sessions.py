@@ -6,8 +6,9 @@ import sys
 
 import pytest
 
+from pytest_rageval.plugin import controller
 from tests.build.loopback import after, loopback_server
-from tests.plugin.long_runs import ask_server, numbered_cases
+from tests.plugin.long_runs import ask_server, document, figures, numbered_cases
 from tests.plugin.scratch import Project
 
 MB = 1024
@@ -24,6 +25,67 @@ def pytest_unconfigure():
     peak = next(line for line in status.splitlines() if line.startswith("VmHWM"))
     pathlib.Path("peak_kb").write_text(peak.split()[1])
 """
+
+
+ALL_LARGE = """
+from pytest_rageval.plugin import controller
+
+controller._MOST_WHOLE = 0
+"""
+COUNT_TEXTS = f"""
+import gc, pathlib
+from pytest_rageval.values.record import CaseRecord
+{ALL_LARGE}
+
+def pytest_unconfigure():
+    gc.unfreeze()
+    records = [one for one in gc.get_objects() if isinstance(one, CaseRecord)]
+    chunks = [chunk for one in records for chunk in one.retrieved_chunks or ()]
+    texts = sum(bool(one.answer) for one in records) + sum(bool(one.text) for one in chunks)
+    pathlib.Path("kept").write_text(f"{{len(records)}} {{texts}}")
+"""
+
+
+@pytest.mark.parametrize(
+    "arguments", [(), ("--rageval-concurrency", "1"), ("-n", "1"), ("--rageval-resume", "one")]
+)
+@pytest.mark.slow
+def test_records_of_a_large_run_keep_no_texts_once_they_are_stored(
+    project: Project, arguments: tuple[str, ...]
+) -> None:
+    project.write_pages()
+    project.cases(numbered_cases(12))
+    if "one" in arguments:
+        project.run_apart("-k", "c000 or c001", "--rageval-run-id", "one")
+    conftest = (project.path / "conftest.py").read_text(encoding="utf-8")
+    project.write("conftest.py", conftest + COUNT_TEXTS)
+    project.run_apart(*arguments)
+    n_records, n_texts = map(int, (project.path / "kept").read_text().split())
+    assert n_records >= 12
+    # Those of the last case, and of an earlier session for test functions, are at hand.
+    assert n_texts <= (10 if "one" in arguments else 2)
+    (folder,) = project.run_folders()
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    assert page.count("The answer text.") >= 12
+
+
+def test_figures_and_page_of_a_large_run_are_those_of_a_small_one(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project.write_pages()
+    project.cases(numbered_cases(6))
+    file = project.path / "pyproject.toml"
+    file.write_text(file.read_text(encoding="utf-8").replace('"none"', '"offline"', 1))
+    shown = []
+    for name in ("small", "large"):
+        project.run("--rageval-run-id", name)
+        metrics = document(project.folder(name))
+        page = (project.folder(name) / "report.html").read_text(encoding="utf-8")
+        judges = document(project.folder(name), "config.json")["judges"]
+        shown.append((figures(metrics), judges, page.count("The answer text.")))
+        monkeypatch.setattr(controller, "_MOST_WHOLE", 0)
+    assert shown[0] == shown[1]
+    assert judges
 
 
 def peak_mb(project: Project, url: str, count: int) -> float:

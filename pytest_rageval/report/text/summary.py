@@ -9,7 +9,7 @@ from __future__ import annotations
 import shlex
 import textwrap
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 
 from pytest_rageval.analysis.aggregate.case_groups import CASE_OUTCOMES, group_repeats, worst_misses
@@ -47,6 +47,7 @@ from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.gate import Check, CheckResult, GateResult
 from pytest_rageval.values.numbers import Aggregate, MetricSummary, group_size
 from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.run import itself
 
 HEADLINE = (
     "hit_at_k",
@@ -126,6 +127,8 @@ class SummaryView:
     """Own metrics of the whole run by key."""
     concurrency: int | None = None
     """Requests in flight at most while the latency was measured; None: unknown."""
+    whole: Callable[[CaseRecord], CaseRecord] = itself
+    """Returns a record with its texts, as of ``StoredRun``."""
     changes: Mapping[str, float] = field(default_factory=dict)
     """Difference to the baseline by metric key, over the cases in common; empty: no comparison."""
 
@@ -434,7 +437,7 @@ def _case_lines(view: SummaryView, width: int) -> Iterator[Line]:
         shown = _joined([f"{r.name} {_why(r)}" for r in worst], width - 9)
         yield (("worst    ", "bold"), (shown, ""))
     for record in worst:
-        yield from _judged_lines(record, width)
+        yield from _judged_lines(view.whole(record), width)
     slow = [f"{r.name} {r.latency['total_ms']:.0f} ms" for r in slowest_records(view.records)]
     if slow:
         yield (("slowest  ", "bold"), (_joined(slow, width - 9), ""))
