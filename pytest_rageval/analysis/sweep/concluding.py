@@ -71,11 +71,8 @@ def conclude(
     """
     goal, last = plan.goal, results[-1].measures
     finals = {key: last[key] for key in results[-1].cut.kept}
-    if held is not None:
-        chosen = ranked(finals, goal)
-        decision = decide(held, plan.baseline, goal, chosen=chosen)
-    else:
-        decision = decide(finals, plan.baseline, goal, tried=plan.tried)
+    chosen = None if held is None else ranked(finals, goal)
+    decision = decide(held or finals, plan.baseline, goal, chosen=chosen)
     signs = [one.sign for one in goal.objectives]
     points = {
         key: [one.figures.get(objective.info.key) for objective in goal.objectives]
@@ -231,7 +228,7 @@ def _tested(plan: SweepPlan, test: PairedTest, names: Mapping[str, str]) -> str:
     )
     adjusted = ""
     if test.p_adjusted != test.p:
-        adjusted = f", {_p(test.p_adjusted or 1.0)} adjusted for {plan.tried} configurations"
+        adjusted = f", {_p(test.p_adjusted or 1.0)} adjusted for two tests"
     return (
         f"{plan.goal.main.info.key} {test.difference:+.3f} against {against} "
         f"(n {test.n}{interval}, p {_p(test.p)}{adjusted})"

@@ -13,6 +13,7 @@ from pytest_rageval.analysis.gate.figures import GateRun, decide_limit, find_fig
 from pytest_rageval.analysis.stats.distributions import cluster_sums
 from pytest_rageval.analysis.stats.intervals import Scale, fmean, mean_interval
 from pytest_rageval.analysis.sweep.goal import Goal, Objective
+from pytest_rageval.metrics.registry import unit_of
 from pytest_rageval.support.text import format_limit_pair
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.gate import Check
@@ -131,7 +132,7 @@ def constraint_name(check: Check) -> str:
 
 
 def _broken(check: Check, estimate: float | None) -> str:
-    came, limit = format_limit_pair(estimate or 0.0, check.limit)
+    came, limit = format_limit_pair(estimate or 0.0, check.limit, unit_of(check.metric))
     side = "below" if check.kind == "min" else "above"
     return f"{check.metric} {came} is {side} {limit}"
 

@@ -39,11 +39,6 @@ class SweepPlan:
         return {one.key: one for one in self.configurations}
 
     @property
-    def tried(self) -> int:
-        """Number of configurations besides the baseline."""
-        return len(self.configurations) - 1
-
-    @property
     def finalists(self) -> int:
         """Number of configurations that the verdict compares."""
         last = self.rungs[-1].configurations
@@ -73,8 +68,7 @@ class SweepPlan:
     @property
     def sensitivity(self) -> Sensitivity:
         """The smallest differences that the verdict can show."""
-        tried = 1 if self.held else max(self.tried, 1)
-        return sensitivity(len(self.deciding), tried, self.goal.confidence)
+        return sensitivity(len(self.deciding), self.goal.confidence)
 
     def judged_at(self, rung: int) -> bool:
         """Whether answers are judged at a rung, from 0: those of finalists are.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final, Literal
 
 from pytest_rageval.analysis.compare.metrics import two_sided_p
@@ -35,7 +35,7 @@ class PairedTest:
     p: float | None
     """Two-sided; None: no case in common."""
     p_adjusted: float | None
-    """For the number of configurations that were tried."""
+    """For the tests of the verdict."""
     proven: bool
     """Whether the candidate is better and the adjusted p small enough."""
 
@@ -58,22 +58,22 @@ def decide(
     baseline: str,
     goal: Goal,
     *,
-    tried: int | None = None,
-    chosen: tuple[str, ...] | None = None,
+    chosen: Sequence[str] | None = None,
 ) -> Decision:
     """Decide whether one configuration is better than the baseline and than every other.
 
-    The best is tested against the baseline, with the p-value adjusted by Holm's method for all
-    configurations that were tried, those cut earlier included; and against the runner-up without
-    an adjustment, since both tests must succeed. The cases of a sweep choose the best and decide
-    about it, which the adjustment makes up for; with ``chosen`` other cases did the choosing.
+    The best is tested against the baseline and against the runner-up, both adjusted by Holm's
+    method; it wins if both tests prove it better. Though the same cases choose the best of many
+    and decide about it, it is seldom better than the runner-up by luck: for the claim to be the
+    best of any number, a two-sided test against the runner-up needs no further adjustment (Hung
+    and Fithian 2019, arXiv 1610.03944).
 
     Args:
         measures: of the finalists, over the same cases.
         baseline: key of the configuration to beat, one of them.
         goal: of the sweep.
-        tried: configurations besides the baseline; None: the other finalists.
-        chosen: finalists in the order of other cases than these, the best first.
+        chosen: finalists in the order of other cases than these, the best first; None: these
+            cases rank them.
     """
     order = chosen or ranked(measures, goal)
     allowed = [key for key in order if key == baseline or not measures[key].broken]
@@ -83,21 +83,21 @@ def decide(
     best = allowed[0]
     if best == baseline:
         # The closest other one: whatever beats the baseline least is beaten by it most.
-        test = _test(measures, baseline, others[0], "runner_up", goal)
+        (test,) = _tests(measures, baseline, {"runner_up": others[0]}, goal)
         verdict: SweepVerdict = "worse" if test.proven else "no_clear_winner"
         return Decision(verdict=verdict, best=best, runner_up=others[0], tests=(test,))
-    family = 1 if chosen else max(tried or 0, len(measures) - 1)
     runner_up = allowed[1]
-    tests = [_test(measures, best, baseline, "baseline", goal, family)]
+    against: dict[Role, str] = {"baseline": baseline}
     if runner_up != baseline:
-        tests.append(_test(measures, best, runner_up, "runner_up", goal))
+        against["runner_up"] = runner_up
+    tests = _tests(measures, best, against, goal)
     won = all(test.proven for test in tests)
     return Decision(
         verdict="better" if won else "no_clear_winner",
         winner=best if won else None,
         best=best,
         runner_up=runner_up,
-        tests=tuple(tests),
+        tests=tests,
     )
 
 
@@ -139,36 +139,31 @@ def paired_p(values: PairedValues, goal: Goal) -> float | None:
     return two_sided_p(values, binary=values.scale(goal.main.info).binary)
 
 
-def _test(
-    measures: Mapping[str, Measures],
-    candidate: str,
-    against: str,
-    role: Role,
-    goal: Goal,
-    family: int = 1,
-) -> PairedTest:
-    """Test a configuration; of a family, those that are not measured count as equal."""
-    values = paired_values(measures[candidate], measures[against])
-    found = difference(values, goal.main.info, confidence=goal.confidence, sided=2)
-    p = adjusted = paired_p(values, goal)
-    if p is not None and family > 1:
-        others = (key for key in measures if key not in {candidate, against})
-        ps = [paired_p(paired_values(measures[key], measures[against]), goal) for key in others]
-        known = [p, *(1.0 if one is None else one for one in ps)]
-        adjusted = holm([*known, *[1.0] * (family - len(known))])[0]
-    gain = goal.main.sign * (found.diff or 0.0)
-    return PairedTest(
-        candidate=candidate,
-        against=against,
-        role=role,
-        n=values.n,
-        difference=found.diff,
-        low=found.interval.low,
-        high=found.interval.high,
-        p=p,
-        p_adjusted=adjusted,
-        proven=adjusted is not None and adjusted <= 1 - goal.confidence and gain > 0,
-    )
+def _tests(
+    measures: Mapping[str, Measures], candidate: str, against: Mapping[Role, str], goal: Goal
+) -> tuple[PairedTest, ...]:
+    pairs = [paired_values(measures[candidate], measures[other]) for other in against.values()]
+    ps = [paired_p(values, goal) for values in pairs]
+    adjusted = holm([1.0 if p is None else p for p in ps])
+    found = []
+    for (role, other), values, p, sure in zip(against.items(), pairs, ps, adjusted, strict=True):
+        gap = difference(values, goal.main.info, confidence=goal.confidence, sided=2)
+        better = goal.main.sign * (gap.diff or 0.0) > 0
+        found.append(
+            PairedTest(
+                candidate=candidate,
+                against=other,
+                role=role,
+                n=values.n,
+                difference=gap.diff,
+                low=gap.interval.low,
+                high=gap.interval.high,
+                p=p,
+                p_adjusted=None if p is None else sure,
+                proven=p is not None and better and sure <= 1 - goal.confidence,
+            )
+        )
+    return tuple(found)
 
 
 # --- before the first question ---------------------------------------------------------------
@@ -188,19 +183,18 @@ class Sensitivity:
     """Difference that is found with 80 % power if those of single cases spread as usual."""
 
 
-def sensitivity(n: int, tried: int, confidence: float = 0.95) -> Sensitivity:
-    """Return the smallest differences that the test against the baseline can show.
+def sensitivity(n: int, confidence: float = 0.95) -> Sensitivity:
+    """Return the smallest differences that the stricter of the two tests can show.
 
     Args:
         n: cases of the verdict, at least 1.
-        tried: configurations besides the baseline, at least 1.
         confidence: of the verdict.
 
-    >>> found = sensitivity(100, 11)
+    >>> found = sensitivity(100)
     >>> found.least_cases, found.least, round(found.typical, 3)
-    (9, 0.09, 0.129)
+    (7, 0.07, 0.108)
     """
-    alpha = (1 - confidence) / tried
+    alpha = (1 - confidence) / 2
     cases = math.ceil(math.log2(2 / alpha))
     typical = minimum_detectable_effect(_TYPICAL_SD / math.sqrt(n), confidence=1 - alpha / 2)
     assert typical is not None

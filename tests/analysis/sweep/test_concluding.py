@@ -1,0 +1,67 @@
+from dataclasses import replace
+
+from pytest_rageval.analysis.sweep.configurations import Configuration
+from tests.build.sweeps import TWELVE, Scores, planned, swept
+
+
+def levels(plan_keys: list[str], missed: list[int]) -> Scores:
+    """Scores where the configuration at each place misses this many of every 50 cases."""
+    by_key = dict(zip(plan_keys, missed, strict=True))
+
+    def score(one: Configuration, id: str) -> float:
+        return float(int(id.rpartition("c")[2]) * 7 % 50 >= by_key[one.key])
+
+    return score
+
+
+def test_the_ranking_of_a_halved_sweep_has_finalists_first_and_says_why_others_were_cut() -> None:
+    plan = planned(n_cases=150)
+    keys = [one.key for one in plan.configurations]
+    outcome = swept(plan, levels(keys, [30, 28, 26, 24, 22, 20, 18, 16, 14, 12, 6, 0]))
+    assert outcome.verdict == "better"
+    assert outcome.winner == plan.by_key[keys[11]].parameters
+    assert [one.key for one in outcome.ranking[:2]] == keys[:9:-1]
+    assert outcome.ranking[-1].key == keys[0]
+    assert [one.rung for one in outcome.ranking[:2]] == [3, 3]
+    base = outcome.ranking[-1]
+    assert (base.baseline, base.rung, base.cut) == (True, 3, "")
+    assert [bool(one.cut) for one in outcome.ranking] == [False] * 2 + [True] * 9 + [False]
+    assert outcome.sentence.startswith("k=10 fusion=rrf chunk_tokens=400 is better than the base")
+    assert [(one.configurations, one.cases, one.judged) for one in outcome.rungs] == [
+        (12, 30, False), (6, 60, False), (3, 150, True),
+    ]  # fmt: skip
+    assert outcome.requests_spent == plan.questions == sum(r.requests for r in outcome.ranking)
+    assert outcome.front == (keys[11],)
+
+
+def test_a_baseline_that_turns_out_best_is_ranked_first() -> None:
+    plan = planned(n_cases=150)
+    keys = [one.key for one in plan.configurations]
+    first = set(plan.rungs[1].cases)
+    plain = levels(keys, [0] + [20] * 11)
+
+    def unlucky(one: Configuration, id: str) -> float:
+        return 0.0 if one.key == plan.baseline and id in first else plain(one, id)
+
+    ranking = swept(plan, unlucky).ranking
+    assert [one.baseline for one in ranking][:3].count(True) == 1
+    assert ranking[-1].baseline is False
+
+
+def test_ties_at_a_cut_are_said() -> None:
+    plan = planned(n_cases=150)
+    outcome = swept(plan, lambda one, id: 1.0)
+    assert all(one.tie for one in outcome.ranking if one.cut)
+    assert outcome.notes[0].startswith("9 configurations cut although")
+    assert outcome.verdict == "no_clear_winner"
+    assert outcome.ranking[0].baseline
+
+
+def test_held_out_cases_decide() -> None:
+    plan = planned(replace(TWELVE, method="grid", holdout=0.5), 200)
+    keys = [one.key for one in plan.configurations]
+    outcome = swept(plan, levels(keys, [30] + [20] * 10 + [0]))
+    assert (outcome.verdict, outcome.winner_key, outcome.holdout) == ("better", keys[11], 100)
+    assert "held-out cases" in outcome.sentence
+    assert [one.held is not None for one in outcome.ranking].count(True) == 4
+    assert outcome.tests[0].n == 100

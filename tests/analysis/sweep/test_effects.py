@@ -1,0 +1,17 @@
+from pytest_rageval.analysis.sweep.configurations import expand_grid
+from pytest_rageval.analysis.sweep.effects import main_effects
+from tests.build.sweeps import measured
+
+
+def test_the_effect_of_a_value_is_the_mean_of_all_that_have_it() -> None:
+    grid = expand_grid({"k": (3, 5), "same": (1,)}, {"tokens": (True, 1)})
+    values = dict(zip([one.key for one in grid], (0.2, 0.4, 0.6, 1.0), strict=True))
+    found = main_effects(grid, {key: measured({"c": value}) for key, value in values.items()})
+    assert [(one.kind, one.parameter, one.value, one.n) for one in found] == [
+        ("query", "k", 3, 2),
+        ("query", "k", 5, 2),
+        ("index", "tokens", True, 2),
+        ("index", "tokens", 1, 2),
+    ]
+    assert [round(one.difference, 9) for one in found] == [-0.15, 0.15, -0.25, 0.25]
+    assert main_effects(grid, {}) == ()

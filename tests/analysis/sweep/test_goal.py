@@ -1,0 +1,34 @@
+import pytest
+
+from pytest_rageval.analysis.sweep.goal import sweep_goal
+from pytest_rageval.analysis.sweep.subsets import SweepCase
+from pytest_rageval.project.sweep_file import SweepFile
+from pytest_rageval.values.errors import ConfigError
+
+CASES = [SweepCase(id=c, category="a", answerable=c != "c") for c in "abc"]
+
+
+def test_the_first_objective_decides_and_its_direction_is_known() -> None:
+    goal = sweep_goal(SweepFile(objectives=("recall_at_k", "latency_ms.retrieval.p95")), CASES)
+    assert goal.order == (("recall_at_k", 1), ("latency_ms.retrieval.p95", -1))
+    assert goal.main.info.key == "recall_at_k"
+
+
+def test_only_a_judged_main_objective_has_every_rung_judged() -> None:
+    assert sweep_goal(SweepFile(objectives=("groundedness",)), CASES).judged
+    assert not sweep_goal(SweepFile(objectives=("recall_at_k", "groundedness")), CASES).judged
+    assert not sweep_goal(SweepFile(objectives=("sweep_score",)), CASES).judged
+
+
+def test_the_sweep_score_decides_ties_by_recall_reciprocal_rank_and_latency() -> None:
+    goal = sweep_goal(SweepFile(objectives=("sweep_score",)), CASES)
+    assert [name for name, _ in goal.order] == [
+        "sweep_score", "recall_at_k", "mrr", "latency_ms.p95",
+    ]  # fmt: skip
+
+
+def test_the_sweep_score_without_unanswerable_cases_is_refused_until_weights_are_given() -> None:
+    with pytest.raises(ConfigError, match=r"weights = \{ recall_at_k = 0\.71, mrr = 0\.29 \}"):
+        sweep_goal(SweepFile(objectives=("sweep_score",)), CASES[:2])
+    given = SweepFile(objectives=("sweep_score",), weights={"recall_at_k": 0.7, "mrr": 0.3})
+    assert sweep_goal(given, CASES[:2]).main.weights == given.weights

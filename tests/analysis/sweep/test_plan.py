@@ -1,0 +1,45 @@
+from dataclasses import replace
+
+import pytest
+
+from pytest_rageval.analysis.sweep.goal import sweep_goal
+from pytest_rageval.analysis.sweep.plan import plan_sweep
+from pytest_rageval.project.sweep_file import SweepFile, Value
+from pytest_rageval.values.errors import ConfigError
+from tests.build.sweeps import TWELVE, planned, some_cases
+
+
+def test_a_plan_counts_questions_indexes_and_finalists() -> None:
+    plan = planned(n_cases=150)
+    assert [(r.configurations, len(r.cases)) for r in plan.rungs] == [(12, 30), (6, 60), (3, 150)]
+    assert (plan.questions, plan.grid_questions, plan.n_indexes) == (810, 1800, 2)
+    assert (plan.method, plan.finalists, plan.deciding) == ("halving", 3, plan.rungs[-1].cases)
+    assert [plan.judged_at(number) for number in range(3)] == [False, False, True]
+    assert plan.baseline == plan.configurations[0].key
+    assert plan.sensitivity.least_cases == 7
+
+
+def test_a_holdout_is_asked_of_the_best_alone() -> None:
+    plan = planned(replace(TWELVE, holdout=0.25, method="grid"), 120)
+    assert [(r.configurations, len(r.cases)) for r in plan.rungs] == [(12, 90)]
+    assert (len(plan.held), plan.finalists, plan.questions) == (30, 4, 12 * 90 + 4 * 30)
+    assert not set(plan.held) & set(plan.rungs[0].cases)
+
+
+def test_a_holdout_counts_in_the_budget() -> None:
+    plan = planned(replace(TWELVE, holdout=0.25, budget=800), 120)
+    assert plan.questions <= 800
+
+
+def test_the_baseline_is_the_one_that_is_named() -> None:
+    named: dict[str, Value] = {"k": 10, "fusion": "rrf", "chunk_tokens": 400}
+    plan = planned(replace(TWELVE, baseline=named))
+    assert plan.by_key[plan.baseline].parameters == named
+
+
+def test_nothing_to_compare_is_refused() -> None:
+    one = SweepFile(query={"k": (3,)})
+    with pytest.raises(ConfigError, match="one configuration"):
+        plan_sweep(one, some_cases(3), sweep_goal(one, some_cases(3)))
+    with pytest.raises(ConfigError, match="no case to ask"):
+        plan_sweep(TWELVE, [], sweep_goal(TWELVE, []))

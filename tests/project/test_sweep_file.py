@@ -1,0 +1,147 @@
+from pathlib import Path
+
+import pytest
+
+from pytest_rageval.project.sweep_file import QUICK, Range, SweepFile, parse_sweep, read_sweep
+from pytest_rageval.values.errors import ConfigError
+
+WHOLE = """
+objective = ["recall_at_k", "context_tokens", "latency_ms.p95"]
+constraints = ["over_abstention_rate<=0.10", "latency_ms.p95 <= 2500"]
+baseline = { k = 5 }
+[query]
+k = [3, 5, 10]
+rerank = [false, true]
+[index]
+chunk_tokens = [200, 400]
+[index.build]
+command = "make index"
+[search]
+method = "halving"
+budget = 2000
+holdout = 0.25
+seed = 11
+"""
+
+
+def faults(text: str) -> str:
+    with pytest.raises(ConfigError) as caught:
+        parse_sweep(text, display="sweep.toml")
+    return str(caught.value)
+
+
+def test_a_whole_file_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "sweep.toml"
+    path.write_text(WHOLE, encoding="utf-8")
+    found = read_sweep(path, display="sweep.toml")
+    assert found.objectives == ("recall_at_k", "context_tokens", "latency_ms.p95")
+    assert [(one.metric, one.kind, one.limit) for one in found.constraints] == [
+        ("over_abstention_rate", "max", 0.1),
+        ("latency_ms.p95", "max", 2500.0),
+    ]
+    assert found.query == {"k": (3, 5, 10), "rerank": (False, True)}
+    assert found.index == {"chunk_tokens": (200, 400)}
+    assert found.baseline == {"k": 5, "rerank": False, "chunk_tokens": 200}
+    assert (found.build, found.build_embedded, found.build_fixture) == ("make index", False, None)
+    assert (found.method, found.budget, found.holdout, found.seed) == ("halving", 2000, 0.25, 11)
+    assert (found.path, found.continuous) == ("sweep.toml", False)
+
+
+def test_what_is_not_said_has_a_default() -> None:
+    found = parse_sweep("[query]\nk = [3, 5]", display="sweep.toml")
+    assert found == SweepFile(query={"k": (3, 5)}, path="sweep.toml")
+
+
+def test_a_range_and_weights_are_read() -> None:
+    found = parse_sweep(
+        'objective = "sweep_score"\nweights = { recall_at_k = 0.7, mrr = 0.3 }\n'
+        "[query]\nvector_weight = { min = 0.0, max = 1.0, step = 0.1 }\n"
+        "k = { min = 1, max = 20 }",
+        display="sweep.toml",
+    )
+    assert found.weights == {"recall_at_k": 0.7, "mrr": 0.3}
+    assert found.query["vector_weight"] == Range(min=0.0, max=1.0, step=0.1)
+    assert found.continuous
+    k = found.query["k"]
+    assert isinstance(k, Range)
+    assert k.whole
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("objectve = 'mrr'\n[query]\nk=[1,2]", '1:1: unknown key "objectve"'),
+        ("objective = 'recal_at_k'\n[query]\nk=[1,2]", 'did you mean "recall_at_k"?'),
+        ("objective = 'latency_ms.p95'\n[query]\nk=[1,2]", "is a figure of a whole run"),
+        ("objective = 'fallback_rate'\n[query]\nk=[1,2]", "has no better direction"),
+        ("objective = ['mrr', 'mrr']\n[query]\nk=[1,2]", "mrr stands there twice"),
+        ("objective = ['mrr', 'sweep_score']\n[query]\nk=[1,2]", "can only be the first"),
+        ("objective = []\n[query]\nk=[1,2]", "expected a metric or a list of metrics"),
+        ("constraints = ['mrr = 3']\n[query]\nk=[1,2]", "expected METRIC>=NUMBER"),
+        ("constraints = ['mrr >= 3']\n[query]\nk=[1,2]", "the scale of mrr"),
+        ("constraints = 'mrr >= 1'\n[query]\nk=[1,2]", "expected a list such as"),
+        ("weights = { mrr = 1 }\n[query]\nk=[1,2]\n", ""),
+        ("objective='mrr'\nweights = { mrr = 1 }\n[query]\nk=[1,2]\n", "are those of"),
+        (
+            "objective='sweep_score'\nweights = { mrr = -1 }\n[query]\nk=[1,2]\n",
+            "mrr: got -1, expected a number above 0",
+        ),
+        ("[query]\nk = 5", "k: got 5, expected a list of values"),
+        ("[query]\nk = []", "k: no value, expected at least one"),
+        ("[query]\nk = [3, 3]", "k: 3 stands there twice"),
+        ("[query]\nk = [[1]]", "k: got [1], expected texts, finite numbers and booleans"),
+        ("[query]\nk = [nan]", "k: got nan"),
+        ("[query]\nw = { min = 2, max = 1 }", "with min below max"),
+        ("[query]\nw = { min = 0, max = 1, log = true }", "expected min above 0 and no step"),
+        ("[query]\nw = { min = 0, mx = 1 }", 'unknown key "mx" ... did you mean "max"?'),
+        ("[query]\nw = {min=0,max=1}\n[search]\nmethod='grid'", 'only "optuna" searches a range'),
+        ("[query]\nk = [1]\n[index]\nk = [1]\nbuild={embedded=true}", "parameter of [query] alr"),
+        ("[index]\nchunk = [1, 2]", "expected [index.build] with embedded = true, command or"),
+        ("[index]\nc = [1]\nbuild={embedded=true,command='x'}", "expected one of embedded = true"),
+        ("[query]\nk=[1,2]\n[search]\nmetod='grid'", 'did you mean "method"?'),
+        (
+            "[query]\nk=[1,2]\n[search]\nmethod='gird'",
+            "method: got 'gird', expected one of \"auto\"",
+        ),
+        ("[query]\nk=[1,2]\n[search]\nholdout=1.5", "holdout: got 1.5, expected a number from 0"),
+        ("[query]\nk=[1,2]\n[search]\nbudget=true", "budget: got True, expected an integer"),
+        ("baseline={q=1}\n[query]\nk=[1,2]", 'unknown parameter "q"'),
+        ("baseline={k=7}\n[query]\nk=[1,2]", "k: got 7, expected one of 1, 2"),
+        ("", "no parameter to vary"),
+        ("[query\n", "not TOML"),
+    ],
+)
+def test_faults_name_place_value_and_expectation(text: str, expected: str) -> None:
+    if not expected:
+        text = text.replace("weights", "objective = 'sweep_score'\nweights")
+        assert parse_sweep(text, display="sweep.toml").weights == {"mrr": 1.0}
+        return
+    found = faults(text)
+    assert found.startswith("sweep.toml")
+    assert all(part in found for part in expected.split(" ... "))
+
+
+def test_all_faults_are_reported_at_once() -> None:
+    found = faults("objectve = 1\n[query]\nk = 5\n[search]\nseed = -1")
+    assert [line.split(":")[1] for line in found.splitlines() if line.startswith("sweep")] == [
+        "1",
+        "3",
+        "5",
+    ]
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"sweep\.toml: cannot be read"):
+        read_sweep(tmp_path / "sweep.toml", display="sweep.toml")
+
+
+def test_the_quick_grid_begins_with_what_the_embedded_server_does_anyway() -> None:
+    from pytest_rageval.server.config import ReferenceConfig
+
+    plain = ReferenceConfig(vault=Path())
+    for name, values in {**QUICK.query, **QUICK.index}.items():
+        assert isinstance(values, tuple)
+        assert values[0] == getattr(plain, name)
+    for tokens in QUICK.index["chunk_tokens"]:  # type: ignore[union-attr]
+        for overlap in QUICK.index["chunk_overlap"]:  # type: ignore[union-attr]
+            ReferenceConfig(vault=Path(), chunk_tokens=int(tokens), chunk_overlap=int(overlap))
