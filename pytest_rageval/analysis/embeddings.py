@@ -6,7 +6,7 @@ stored questions and chunk texts: a target need not report any.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from types import MappingProxyType
 from typing import Any, Final
@@ -20,20 +20,14 @@ from pytest_rageval.analysis.aggregate.case_groups import (
     group_repeats,
 )
 from pytest_rageval.analysis.aggregate.summaries import summarise_metric
+from pytest_rageval.analysis.distinct_chunks import DistinctChunk, cut_of, distinct_chunks
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.cross_lingual import (
     CrossLingualConsistency,
     cross_lingual_consistency,
     retrieved_documents,
 )
-from pytest_rageval.metrics.matching import (
-    DocumentKey,
-    PathCase,
-    Segments,
-    anchor_segments,
-    document_key,
-    norm_heading,
-)
+from pytest_rageval.metrics.matching import PathCase
 from pytest_rageval.metrics.registry import MetricInfo
 from pytest_rageval.metrics.similarity import Floats, Vector, compute_query_similarity, unit_vector
 from pytest_rageval.values.dataclass import dataclass
@@ -135,7 +129,7 @@ def wanted_texts(
     texts: dict[str, bool] = {}
     textless = 0
     for record in records:
-        for chunk in _cut(record):
+        for chunk in cut_of(record):
             questions[record.question] = None
             if chunk.chunk_id is not None and chunk.chunk_id in (chunk_ids or {}):
                 continue
@@ -149,10 +143,6 @@ def wanted_texts(
         n_cut=sum(texts.values()),
         n_textless=textless,
     )
-
-
-def _cut(record: CaseRecord) -> tuple[RetrievedChunk, ...]:
-    return (record.retrieved_chunks or ())[: record.k]
 
 
 def analyse_embeddings(
@@ -177,8 +167,8 @@ def analyse_embeddings(
         (case, [_similarities(record, vectors) for record in case.records]) for case in cases
     ]
     values = {key: [_value(*of_case, key) for of_case in measured] for key in SIMILARITIES}
-    chunks = _distinct_chunks([r for case in cases for r in case.records], path_case)
-    found = [(c, v) for c in chunks if (v := vectors.of_chunk(c.chunk)) is not None]
+    chunks = distinct_chunks([r for case in cases for r in case.records], path_case)
+    found = [(c, v) for c in chunks.values() if (v := vectors.of_chunk(c.chunk)) is not None]
     directed = [(c, v) for c, v in found if v.any()]
     return EmbeddingAnalysis(
         similarity={key: summarise_metric(values[key], info) for key, info in SIMILARITIES.items()},
@@ -239,7 +229,7 @@ def _erred(record: CaseRecord, key: str) -> bool:
 
 def _similarities(record: CaseRecord, vectors: VectorTable) -> dict[str, float | None]:
     query = vectors.by_text.get(record.question)
-    cut = _cut(record)
+    cut = cut_of(record)
     embedded = [v for chunk in cut if (v := vectors.of_chunk(chunk)) is not None]
     if query is None or not cut or len(embedded) != len(cut):
         return {}
@@ -258,52 +248,7 @@ def _similarities(record: CaseRecord, vectors: VectorTable) -> dict[str, float |
 # --- chunks against chunks -----------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _LabelledChunk:
-    chunk: RetrievedChunk
-    document: DocumentKey
-    section: Segments | None
-
-    def label(self, name: str) -> tuple[object, ...] | None:
-        vault, path = self.document
-        folders = path.split("/")[:-1]
-        if name == "document":
-            return self.document
-        if name == "folder":
-            return (vault, *folders)
-        if name == "top_folder":
-            return (vault, *folders[:1])
-        return None if self.section is None else (self.document, self.section)
-
-
-def _distinct_chunks(records: Iterable[CaseRecord], path_case: PathCase) -> list[_LabelledChunk]:
-    """Return each chunk once: by document and id, without ids by heading and text."""
-    chunks: dict[tuple[object, ...], RetrievedChunk] = {}
-    sections: dict[tuple[object, ...], Segments] = {}
-    for record in records:
-        for chunk in _cut(record):
-            identity = chunk.chunk_id or (norm_heading(chunk.heading_path), chunk.text)
-            key = (document_key(chunk, path_case), identity)
-            chunks.setdefault(key, chunk)
-            for section in _gold_sections(record, chunk):
-                if key not in sections or len(section) > len(sections[key]):
-                    sections[key] = section
-    return [
-        _LabelledChunk(
-            chunk=chunk, document=document_key(chunk, path_case), section=sections.get(key)
-        )
-        for key, chunk in chunks.items()
-    ]
-
-
-def _gold_sections(record: CaseRecord, chunk: RetrievedChunk) -> Iterator[Segments]:
-    if record.case_stored:
-        for index, gold in enumerate(record.case.gold_supports):
-            if index in (chunk.matched_golds or ()):
-                yield anchor_segments(gold)
-
-
-def _silhouette(chunks: Sequence[tuple[_LabelledChunk, Floats]], name: str) -> SilhouetteSummary:
+def _silhouette(chunks: Sequence[tuple[DistinctChunk, Floats]], name: str) -> SilhouetteSummary:
     labelled = [(label, v) for c, v in chunks if (label := c.label(name)) is not None]
     labels = [label for label, _ in labelled]
     return SilhouetteSummary(

@@ -13,10 +13,13 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from pytest_rageval.report.markdown.summary import append_step_summary
+from pytest_rageval.support.files import named_errors
 from pytest_rageval.support.text import clean, did_you_mean
 from pytest_rageval.values.record import SCHEMA_VERSION
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pytest_rageval.authoring.interchange.values import LeftOut
     from pytest_rageval.report.text.lines import Line
 
@@ -72,6 +75,18 @@ class HintingGroup(click.Group):
             hint = did_you_mean(args[0], known) or f", expected one of {', '.join(known)}"
             ctx.fail(f"no command {args[0]!r}{hint}")
         return super().resolve_command(ctx, args)
+
+
+def write_page(path: Path, pieces: Iterable[str]) -> None:
+    """Write a page and the folders above it.
+
+    Raises:
+        CommandError: it cannot be written.
+    """
+    with named_errors(path, CommandError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("w", encoding="utf-8", newline="\n") as file:
+            file.writelines(pieces)
 
 
 def print_json(document: Mapping[str, Any]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,13 +11,21 @@ import click
 
 from pytest_rageval.cli.assumed import run_or_last
 from pytest_rageval.cli.completion import complete_run
-from pytest_rageval.cli.output import CommandError, UnreachableError, json_option, print_result
+from pytest_rageval.cli.judge_options import project_settings
+from pytest_rageval.cli.output import (
+    CommandError,
+    UnreachableError,
+    json_option,
+    print_result,
+    write_page,
+)
 from pytest_rageval.support.text import clean
 from pytest_rageval.values.dataclass import dataclass
 
 if TYPE_CHECKING:
     from pytest_rageval.analysis.embeddings import WantedTexts
     from pytest_rageval.report.text.embeddings import ObtainedVectors
+    from pytest_rageval.values.case import Anchor
     from pytest_rageval.values.run import StoredRun
 
 DOCUMENT = "embeddings.json"
@@ -30,6 +39,15 @@ class _Source:
     model: str | None
     api_key_env: str | None
     file: Path | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Drawing:
+    """Options of the map."""
+
+    html: Path | None
+    projection: str | None
+    vault: Path | None
 
 
 @click.command("embeddings")
@@ -49,6 +67,21 @@ class _Source:
     help="Embed the stored beginnings of texts if a run did not keep them whole.",
 )
 @click.option("--save", is_flag=True, help=f"Write {DOCUMENT} into the folder of the run.")
+@click.option(
+    "--html",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write a map of chunks, golds and questions as one HTML file.",
+)
+@click.option(
+    "--projection",
+    type=click.Choice(["pca", "umap"]),
+    help="Places of the map; umap needs the extra umap.  [default: pca]",
+)
+@click.option(
+    "--vault",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder of notes with the texts of golds.  [default: that of the target]",
+)
 @json_option
 def command(
     run: str | None, allow_cut_texts: bool, save: bool, as_json: bool, **given: Any
@@ -59,23 +92,30 @@ def command(
     Questions and chunk texts are sent only to the API that you name. With --vectors each line of
     the file is {"text" or "chunk_id": ..., "embedding": [...]}.
     """
+    drawing = _Drawing(**{name: given.pop(name) for name in ("html", "projection", "vault")})
     source = _Source(**given)
-    _check(source)
+    _check(source, drawing)
     from pytest_rageval.report.text.embeddings import embedding_lines
     from pytest_rageval.runs.read import open_run
     from pytest_rageval.runs.store import write_document
     from pytest_rageval.values.record import SCHEMA_VERSION
 
     stored = open_run(run_or_last(run), os.environ)
-    document = _document(stored, source, allow_cut_texts=allow_cut_texts)
+    golds = _gold_texts(stored, drawing) if drawing.html else {}
+    wanted, obtained = _obtained(stored, source, golds, allow_cut_texts=allow_cut_texts)
+    document = _document(stored, wanted, obtained)
+    if drawing.html:
+        _draw(stored, obtained, golds, drawing, document)
     if save:
         write_document(stored.folder, DOCUMENT, {"schema_version": SCHEMA_VERSION, **document})
     for warning in document["warnings"]:
         click.echo(clean(f"warning: {warning}"), err=True)
     print_result(document, embedding_lines(document), as_json=as_json)
+    if drawing.html:
+        click.echo(clean(f"written: {drawing.html}"), err=True)
 
 
-def _check(source: _Source) -> None:
+def _check(source: _Source, drawing: _Drawing) -> None:
     if (source.url is None) == (source.file is None):
         raise click.UsageError("expected either --embeddings-url or --vectors")
     if source.url is not None and not source.model:
@@ -84,34 +124,39 @@ def _check(source: _Source) -> None:
         raise click.UsageError(
             "--vectors: takes neither --embeddings-model nor --embeddings-api-key-env"
         )
+    if drawing.html is None and (drawing.projection or drawing.vault):
+        raise click.UsageError("--projection and --vault: expected --html beside them")
 
 
 # --- vectors -------------------------------------------------------------------------------
 
 
-def _document(run: StoredRun, source: _Source, *, allow_cut_texts: bool) -> dict[str, Any]:
-    from pytest_rageval.analysis.embeddings import (
-        analyse_embeddings,
-        compare_translations,
-        wanted_texts,
-    )
+def _obtained(
+    run: StoredRun, source: _Source, golds: Mapping[Anchor, str], *, allow_cut_texts: bool
+) -> tuple[WantedTexts, ObtainedVectors]:
+    from pytest_rageval.analysis.embeddings import wanted_texts
     from pytest_rageval.engine.vectors import load_vectors
-    from pytest_rageval.report.text.embeddings import ObtainedVectors, embedding_document
+    from pytest_rageval.report.text.embeddings import ObtainedVectors
 
     obtained = None
     if source.file is not None:
         named = {"kind": "file", "file": source.file.name}
         obtained = ObtainedVectors(vectors=load_vectors(source.file), source=named)
     known = {} if obtained is None else obtained.vectors.by_chunk_id
-    records, path_case = run.records, run.settings.path_case
-    wanted = wanted_texts(records, known)
+    wanted = wanted_texts(run.records, known)
     if wanted.n_cut and not known and not allow_cut_texts:
         raise CommandError(
             f"{run.folder}: {wanted.n_cut} of {len(wanted.chunks)} chunk texts are stored cut; run "
             "the cases again, or add --allow-cut-texts to go on with them"
         )
-    if obtained is None:
-        obtained = _ask(run.folder, source, wanted)
+    return wanted, obtained or _ask(run.folder, source, wanted, golds.values())
+
+
+def _document(run: StoredRun, wanted: WantedTexts, obtained: ObtainedVectors) -> dict[str, Any]:
+    from pytest_rageval.analysis.embeddings import analyse_embeddings, compare_translations
+    from pytest_rageval.report.text.embeddings import embedding_document
+
+    records, path_case = run.records, run.settings.path_case
     return embedding_document(
         run,
         wanted,
@@ -121,7 +166,9 @@ def _document(run: StoredRun, source: _Source, *, allow_cut_texts: bool) -> dict
     )
 
 
-def _ask(folder: Path, source: _Source, wanted: WantedTexts) -> ObtainedVectors:
+def _ask(
+    folder: Path, source: _Source, wanted: WantedTexts, golds: Iterable[str]
+) -> ObtainedVectors:
     from pytest_rageval.analysis.embeddings import VectorTable
     from pytest_rageval.engine.endpoint import ModelEndpoint
     from pytest_rageval.engine.vectors import EmbeddingsClient
@@ -135,7 +182,7 @@ def _ask(folder: Path, source: _Source, wanted: WantedTexts) -> ObtainedVectors:
     )
     client = EmbeddingsClient(endpoint)
     try:
-        embedded = client.embed([*wanted.questions, *wanted.chunks])
+        embedded = client.embed([*wanted.questions, *wanted.chunks, *golds])
     except EndpointError as error:
         raise UnreachableError(str(error)) from error
     refused = f"texts refused: {embedded.n_refused}; the first: {embedded.refusal}"
@@ -144,3 +191,52 @@ def _ask(folder: Path, source: _Source, wanted: WantedTexts) -> ObtainedVectors:
         source={"kind": "endpoint", "url": client.shown, "model": source.model},
         warnings=(refused,) if embedded.n_refused else (),
     )
+
+
+# --- map -----------------------------------------------------------------------------------
+
+
+def _gold_texts(run: StoredRun, drawing: _Drawing) -> dict[Anchor, str]:
+    """Return the texts of the golds, from the documents that the project knows."""
+    from pytest_rageval.authoring.gold_texts import gold_texts, read_document_notes
+    from pytest_rageval.authoring.notes import read_notes
+
+    settings = project_settings({})
+    stored = [record for record in run.records if record.case_stored]
+    files = dict.fromkeys(Path(settings.rootdir) / record.file for record in stored)
+    notes = read_document_notes(files, settings.documents_loader)
+    vault = drawing.vault or (Path(settings.target.vault) if settings.target.vault else None)
+    if vault is not None:
+        read = read_notes(vault)
+        notes += read.notes
+        for path, reason in read.skipped:
+            click.echo(clean(f"warning: {path}: not read: {reason}"), err=True)
+    golds = dict.fromkeys(gold for record in stored for gold in record.case.gold_supports)
+    return gold_texts(golds, notes, run.settings.path_case)
+
+
+def _draw(
+    run: StoredRun,
+    obtained: ObtainedVectors,
+    golds: Mapping[Anchor, str],
+    drawing: _Drawing,
+    document: dict[str, Any],
+) -> None:
+    """Write the map, and add its warnings to the document."""
+    from pytest_rageval.analysis.embedding_map import build_map
+    from pytest_rageval.analysis.projection import project_pca, project_umap
+    from pytest_rageval.report.html.embedding_map import render_map
+
+    found = build_map(run.records, obtained.vectors, run.scoring, golds)
+    if not found.points:
+        raise CommandError(f"{run.folder}: no text of the run has a vector, so there is no map")
+    if found.n_golds_without_text:
+        document["warnings"].append(
+            f"golds without text, which the map leaves out: {found.n_golds_without_text} "
+            "(--vault names a folder of notes)"
+        )
+    if found.n_left_out:
+        document["warnings"].append(f"texts without a vector to draw: {found.n_left_out}")
+    project = project_umap if drawing.projection == "umap" else project_pca
+    if drawing.html is not None:
+        write_page(drawing.html, render_map(found, project(found.vectors), document))

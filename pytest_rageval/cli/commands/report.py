@@ -9,8 +9,7 @@ import click
 
 from pytest_rageval.cli.assumed import run_or_last
 from pytest_rageval.cli.completion import complete_run
-from pytest_rageval.cli.output import CommandError
-from pytest_rageval.support.files import named_errors
+from pytest_rageval.cli.output import write_page
 
 
 @click.command("report")
@@ -53,8 +52,5 @@ def command(
         options=ReportOptions(redact=redact, full=full),
     )
     target = output or stored.folder / REPORT
-    with named_errors(target, CommandError):
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with target.open("w", encoding="utf-8", newline="\n") as file:
-            file.writelines(page)
+    write_page(target, page)
     click.echo(str(target))

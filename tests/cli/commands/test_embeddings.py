@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -353,6 +354,9 @@ def test_a_refused_text_is_warned_of_and_counted(
         (at("localhost:80"), "--embeddings-url: expected a URL"),
         ([*at("http://h"), "--embeddings-api-key-env", "sk-123"], "not a key"),
         (["--vectors", "none.jsonl"], "none.jsonl: cannot be read"),
+        ([*at("http://h"), "--projection", "pca"], "expected --html beside them"),
+        ([*at("http://h"), "--vault", "."], "expected --html beside them"),
+        ([*at("http://h"), "--html", "m.html", "--vault", "gone"], "gone: does not exist"),
     ],
 )
 def test_wrong_usage_is_one_line_and_code_2(
@@ -368,6 +372,70 @@ def test_wrong_usage_is_one_line_and_code_2(
     assert (out, err.count("\n")) == ("", 1)
     assert message in err
     assert "sk-123" not in err
+
+
+def test_a_map_shows_chunks_questions_and_the_golds_of_a_vault(
+    project: Path, measured: list[CaseRecord], server: ServerHandle, capsys: Output
+) -> None:
+    store(project, measured)
+    vault = write_vault(project / "notes", LONG)
+    arguments = ["--html", "out/map.html", "--vault", str(vault)]
+    assert cli.run(["embeddings", "run-1", *at(server.url), *arguments]) == ExitCode.YES
+    out, err = capsys.readouterr()
+    assert out.startswith("run-1: 5 cases, ")
+    assert err.splitlines()[-1] == "written: out/map.html"
+    page = (project / "out/map.html").read_text(encoding="utf-8")
+    assert "2 golds, 5 questions." in page
+    assert "The retry limit" in page
+    assert "golds without text" not in err
+
+
+def test_golds_without_documents_are_left_out_of_the_map_and_said(
+    project: Path, measured: list[CaseRecord], server: ServerHandle, capsys: Output
+) -> None:
+    store(project, measured)
+    document = run_json(capsys, "run-1", *at(server.url), "--html", "map.html")
+    note = "golds without text, which the map leaves out: 2 (--vault names a folder of notes)"
+    assert note in document["warnings"]
+    assert note in (project / "map.html").read_text(encoding="utf-8")
+
+
+def test_the_vault_of_the_target_has_the_texts_of_golds(
+    project: Path, measured: list[CaseRecord], server: ServerHandle, capsys: Output
+) -> None:
+    store(project, measured)
+    write_vault(project / "notes", LONG)
+    settings = '[tool.rageval.target]\nvault = "notes"\n'
+    (project / "pyproject.toml").write_text(settings, encoding="utf-8")
+    document = run_json(capsys, "run-1", *at(server.url), "--html", "map.html")
+    assert not [warning for warning in document["warnings"] if "golds" in warning]
+
+
+def test_vectors_of_other_texts_give_no_map(
+    project: Path, measured: list[CaseRecord], capsys: Output
+) -> None:
+    store(project, measured)
+    (project / "v.jsonl").write_text('{"text": "?", "embedding": [1, 2]}', encoding="utf-8")
+    given = ["--vectors", "v.jsonl", "--html", "map.html"]
+    assert cli.run(["embeddings", "run-1", *given]) == ExitCode.USAGE
+    assert "no text of the run has a vector, so there is no map" in capsys.readouterr().err
+    assert not (project / "map.html").exists()
+
+
+def test_umap_without_its_library_names_the_extra(
+    project: Path,
+    measured: list[CaseRecord],
+    server: ServerHandle,
+    capsys: Output,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "umap", None)
+    store(project, measured)
+    vault = write_vault(project / "notes", {f"{n}.md": f"# N{n}\n\ntext {n}" for n in range(9)})
+    given = ["--html", "map.html", "--projection", "umap", "--vault", str(vault)]
+    assert cli.run(["embeddings", "run-1", *at(server.url), *given]) == ExitCode.USAGE
+    assert "--projection umap" in capsys.readouterr().err
+    assert not (project / "map.html").exists()
 
 
 def test_the_page_names_the_options_there_are_and_lines_that_can_be_read(tmp_path: Path) -> None:

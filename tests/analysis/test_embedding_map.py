@@ -1,0 +1,185 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pytest_rageval.analysis.embedding_map import (
+    NEAREST,
+    EmbeddingMap,
+    MapCase,
+    build_map,
+)
+from pytest_rageval.analysis.embeddings import VectorTable
+from pytest_rageval.values.case import Anchor
+from pytest_rageval.values.record import CaseRecord, ScoreSettings
+from pytest_rageval.values.reply import RetrievedChunk
+from tests.build.records import record
+from tests.build.scores import case, chunk
+
+
+def table(**texts: list[float]) -> VectorTable:
+    return VectorTable(
+        by_text={text: np.array(vector, dtype=np.float64) for text, vector in texts.items()}
+    )
+
+
+def gold(where: str, text: str) -> RetrievedChunk:
+    return chunk(where, text=text, matched_golds=(0,), irrelevant=False)
+
+
+def wrong(where: str, text: str) -> RetrievedChunk:
+    return chunk(where, text=text, matched_golds=(), irrelevant=False)
+
+
+def asked(case_id: str, *chunks: RetrievedChunk, **fields: Any) -> CaseRecord:
+    given = {"question": case_id, "retrieved_chunks": chunks, "case": case("a.md | # A"), **fields}
+    return record(case_id, **given)
+
+
+VECTORS = table(q=[1, 0], near=[2, 1], far=[0, 3], back=[-1, 0], section=[1, 1], zero=[0, 0])
+
+
+def names(found: EmbeddingMap) -> list[tuple[str, str]]:
+    return [(point.kind, point.text) for point in found.points]
+
+
+def wrong_texts(found: EmbeddingMap, of: MapCase) -> list[str]:
+    return [found.points[one.point].text for one in of.wrong]
+
+
+def test_points_are_chunks_golds_and_questions_with_unit_vectors() -> None:
+    records = [asked("q", gold("a.md | # A", "near"), wrong("b.md | # B", "far"), outcome="missed")]
+    texts = {Anchor(rel_path="a.md", heading_path="# A"): "section"}
+    found = build_map(records, VECTORS, ScoreSettings(), texts)
+    assert names(found) == [
+        ("chunk", "near"),
+        ("chunk", "far"),
+        ("gold", "section"),
+        ("question", "q"),
+    ]
+    assert np.linalg.norm(found.vectors, axis=1) == pytest.approx(np.ones(4))
+    first, second, anchor, question = found.points
+    assert (first.relevant, second.relevant) == (True, False)
+    assert (anchor.rel_path, anchor.heading_path) == ("a.md", "# A")
+    assert (question.name, question.outcome, question.rel_path) == ("q", "missed", "a.md")
+    assert (found.n_left_out, found.n_golds_without_text) == (0, 0)
+
+
+def test_a_question_names_its_golds_its_chunks_and_the_wrong_ones_near_it() -> None:
+    records = [
+        asked("q", wrong("b.md | # B", "far"), wrong("b.md | # C", "near")),
+        asked("z", gold("a.md | # A", "section")),
+    ]
+    found = build_map(records, VECTORS, ScoreSettings())
+    (first,) = found.cases  # "z" has no vector
+    root = 0.5**0.5
+    assert [(one.point, one.relevant) for one in first.retrieved] == [(0, False), (1, False)]
+    assert [one.similarity for one in first.wrong] == pytest.approx([2 / 5**0.5, 0.0])
+    assert wrong_texts(found, first) == ["near", "far"]
+    # The gold came back for the other question alone, and is the nearest text of a gold all the
+    # same; "near" is nearer.
+    assert first.gold_similarity == pytest.approx(root)
+    assert first.n_nearer == 1
+    assert first.anchors == (Anchor(rel_path="a.md", heading_path="# A"),)
+
+
+def test_the_text_of_a_gold_counts_where_no_chunk_matches() -> None:
+    records = [asked("q", wrong("b.md | # B", "near"), wrong("b.md | # C", "far"))]
+    texts = {Anchor(rel_path="a.md", heading_path="# A"): "section"}
+    (one,) = build_map(records, VECTORS, ScoreSettings(), texts).cases
+    assert [near.point for near in one.golds] == [2]
+    assert one.golds[0].similarity == pytest.approx(0.5**0.5)
+    assert one.gold_similarity == pytest.approx(0.5**0.5)
+    assert one.n_nearer == 1
+
+
+def test_without_golds_every_chunk_is_wrong_and_nothing_is_nearer() -> None:
+    records = [asked("q", wrong("b.md", "near"), case=case(answerable=False))]
+    found = build_map(records, VECTORS, ScoreSettings())
+    (one,) = found.cases
+    assert wrong_texts(found, one) == ["near"]
+    assert (one.gold_similarity, one.n_nearer, found.points[1].rel_path) == (None, None, None)
+
+
+def test_a_record_without_its_case_has_no_wrong_chunks() -> None:
+    (one,) = build_map(
+        [asked("q", wrong("b.md", "near"), case=None)], VECTORS, ScoreSettings()
+    ).cases
+    assert (one.wrong, one.n_nearer) == ((), None)
+
+
+def test_a_chunk_that_cannot_be_decided_is_not_called_wrong() -> None:
+    undecided = chunk("a.md | # A", text="near", matched_golds=None, text_truncated=True)
+    settings = ScoreSettings(snippets="any")
+    quoted = Anchor(rel_path="a.md", heading_path="# A", snippets=("x",))
+    records = [asked("q", undecided, case=case(gold_supports=(quoted,)))]
+    (one,) = build_map(records, VECTORS, settings).cases
+    assert (one.wrong, [n.relevant for n in one.retrieved]) == ((), [None])
+
+
+def test_texts_without_a_direction_are_left_out_and_counted() -> None:
+    records = [
+        asked("q", gold("a.md | # A", "zero"), wrong("b.md", "near"), wrong("c.md", "unknown")),
+        asked("unknown question"),
+    ]
+    found = build_map(records, VECTORS, ScoreSettings())
+    assert names(found) == [("chunk", "near"), ("question", "q")]
+    assert found.n_left_out == 3
+    assert found.n_golds_without_text == 1
+    (one,) = found.cases
+    assert [n.point for n in one.retrieved] == [0]
+
+
+def test_an_empty_run_is_an_empty_map() -> None:
+    found = build_map([], VECTORS, ScoreSettings())
+    assert (found.points, found.cases) == ((), ())
+
+
+def test_golds_of_one_place_share_a_point() -> None:
+    texts = {
+        Anchor(rel_path="a.md", heading_path="# A"): "section",
+        Anchor(rel_path="a.md", heading_path="# A", grade=2): "section",
+    }
+    one, other = texts
+    records = [
+        asked("far", case=case(gold_supports=(one,))),
+        asked("near", case=case(gold_supports=(other,))),
+    ]
+    found = build_map(records, VECTORS, ScoreSettings(), texts)
+    assert names(found) == [("gold", "section"), ("question", "far"), ("question", "near")]
+    assert [[n.point for n in c.golds] for c in found.cases] == [[0], [0]]
+
+
+def test_repeats_are_one_question() -> None:
+    records = [
+        asked("q", gold("a.md | # A", "near"), outcome="passed"),
+        asked("q", wrong("b.md", "far"), outcome="missed", repeat=1),
+    ]
+    found = build_map(records, VECTORS, ScoreSettings())
+    (one,) = found.cases
+    assert found.points[one.point].outcome == "missed"
+    assert [found.points[n.point].text for n in one.retrieved] == ["far"]
+
+
+@settings(max_examples=30)
+@given(st.integers(0, 1000), st.integers(1, 12))
+def test_wrong_chunks_are_in_order_and_their_number_is_that_of_a_plain_count(
+    seed: int, n: int
+) -> None:
+    vectors = np.random.default_rng(seed).normal(size=(n + 2, 3))
+    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    texts = [f"t{number}" for number in range(n)]
+    known = table(q=list(vectors[0]), gold=list(vectors[1]))
+    by_text = {**known.by_text, **dict(zip(texts, vectors[2:], strict=True))}
+    chunks = [gold("a.md | # A", "gold"), *(wrong(f"b{text}.md", text) for text in texts)]
+    found = build_map([asked("q", *chunks, k=50)], VectorTable(by_text=by_text), ScoreSettings())
+    (one,) = found.cases
+    cosines = unit[2:] @ unit[0]
+    assert one.gold_similarity == pytest.approx(float(unit[1] @ unit[0]))
+    assert one.n_nearer == int((cosines > one.gold_similarity).sum())
+    expected = sorted(map(float, cosines), reverse=True)[:NEAREST]
+    assert [near.similarity for near in one.wrong] == pytest.approx(expected)

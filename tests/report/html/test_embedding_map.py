@@ -1,0 +1,200 @@
+"""The map of embeddings as data and as markup; its behaviour is in the browser's tests."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_rageval.analysis.embedding_map import EmbeddingMap, build_map
+from pytest_rageval.analysis.embeddings import VectorTable
+from pytest_rageval.analysis.projection import Projection, project_pca
+from pytest_rageval.report.html.embedding_map import map_data, render_map, script_json
+from pytest_rageval.values.case import Anchor, Case
+from pytest_rageval.values.record import CaseRecord, ScoreSettings
+from tests.report.html.builders import HOSTILE, chunk, missed, passed
+
+GOLD = Anchor(rel_path="docs/file1.md", heading_path="# File 1 > ## Part")
+
+
+def built(records: list[CaseRecord], texts: dict[Anchor, str] | None = None) -> EmbeddingMap:
+    """A map with a vector of its own for every text."""
+    words = [*(texts or {}).values()]
+    for record in records:
+        words += [record.question, *(one.text or "" for one in record.retrieved_chunks or ())]
+    rows = np.random.default_rng(7).normal(size=(len(words), 6))
+    table = VectorTable(by_text=dict(zip(words, rows, strict=True)))
+    return build_map(records, table, ScoreSettings(), texts)
+
+
+def document(**fields: Any) -> dict[str, Any]:
+    figure = {"mean": 0.5, "low": 0.4, "high": 0.6, "n": 2}
+    return {
+        "run_id": "run-1",
+        "source": {"kind": "endpoint", "model": "lsa", "url": "http://h/v1/embeddings"},
+        "warnings": ["a warning"],
+        "statistics": {"query_gold_similarity": figure},
+        "embedding_silhouette": {"document": {"value": -0.25, "n": 3, "n_labels": 2}},
+        **fields,
+    }
+
+
+def page_of(found: EmbeddingMap, projection: Projection | None = None, **fields: Any) -> str:
+    return "".join(render_map(found, projection or project_pca(found.vectors), document(**fields)))
+
+
+def example() -> EmbeddingMap:
+    return built([passed("alpha"), missed("beta")], {GOLD: "Whole text of the gold."})
+
+
+def hostile_map() -> EmbeddingMap:
+    records = []
+    for number, text in enumerate(HOSTILE):
+        gold = Anchor(rel_path=f"{text}/x{number}.md", heading_path=text)
+        records.append(
+            missed(
+                f"{text}-{number}",
+                question=f"{text} {number}",
+                retrieved_chunks=(
+                    chunk(1, rel_path=text, heading_path=text, text=text, chunk_id=str(number)),
+                ),
+                case=Case(
+                    id=f"{text}-{number}", question=f"{text} {number}", gold_supports=(gold,)
+                ),
+            )
+        )
+    return built(records)
+
+
+def data_of(html: str) -> dict[str, Any]:
+    (text,) = re.findall(r'<script type="application/json" id="map-data">(.*?)</script>', html)
+    found: dict[str, Any] = json.loads(text)
+    return found
+
+
+def text_of(html: str) -> str:
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", html))
+
+
+def test_the_data_has_a_column_entry_for_every_point_and_names_its_shape() -> None:
+    data = data_of(page_of(example()))
+    assert data["kind"] == [0, 0, 0, 1, 2, 3]
+    assert data["title"][0] == "docs/file1.md > # File 1 > ## Part"
+    assert data["title"][4:] == ["alpha", "beta"]
+    assert data["text"][3] == "Whole text of the gold."
+    assert {len(data[name]) for name in ("x", "y", "title", "text")} == {6}
+    assert {len(group["of"]) for group in data["groups"].values()} == {6}
+    assert data["groups"]["outcome"]["names"][data["groups"]["outcome"]["of"][5]] == (
+        "question: missed"
+    )
+    assert data["groups"]["folder"]["names"] == ["docs"]
+
+
+def test_a_question_is_linked_with_its_gold_and_its_chunks() -> None:
+    found = example()
+    alpha, beta = data_of(page_of(found))["cases"]
+    assert (alpha["point"], beta["point"], beta["outcome"], beta["stage"]) == (
+        4,
+        5,
+        "missed",
+        "not_retrieved",
+    )
+    assert [point for point, _ in beta["golds"]] == [3]
+    assert [(point, relevant) for point, _, relevant in alpha["retrieved"]] == [
+        (0, True),
+        (1, False),
+    ]
+    assert beta["gold"] == pytest.approx(found.cases[1].gold_similarity, abs=1e-4)
+    assert {point for point, _ in beta["wrong"]} == {1, 2}
+
+
+def test_places_fill_the_square_around_the_middle() -> None:
+    places = np.array([[10.0, 5], [14, 6], [12, 7]])
+    found = example()
+    data = map_data(found, Projection(name="PCA", places=np.vstack([places, places])))
+    assert (data["x"][:3], data["y"][:3]) == ([-1, 1, 0], [-0.5, 0, 0.5])
+    assert data["extent"] == [1.0, 0.5]
+
+
+def test_one_place_for_all_points_is_the_middle() -> None:
+    data = map_data(example(), Projection(name="PCA", places=np.ones((6, 2))))
+    assert (set(data["x"]), set(data["y"])) == ({0.0}, {0.0})
+    assert min(data["extent"]) > 0
+
+
+def test_groups_beyond_ten_share_a_colour() -> None:
+    chunks = tuple(
+        chunk(1, rel_path=f"folder{n}/a.md", text=f"text {n}", chunk_id=str(n)) for n in range(14)
+    )
+    data = data_of(page_of(built([missed("a", retrieved_chunks=chunks, k=20)])))
+    group = data["groups"]["folder"]
+    assert len(group["names"]) == 11
+    assert group["names"][10] == "5 others"
+    assert max(group["of"]) == 10
+
+
+def test_texts_are_cut_so_that_the_page_stays_small() -> None:
+    long = chunk(1, text="a word " * 1000)
+    data = data_of(page_of(built([passed("a", retrieved_chunks=(long,))])))
+    assert 250 < len(data["text"][0]) <= 300
+
+
+def test_misses_are_a_table_in_words_the_worst_first() -> None:
+    html = page_of(example())
+    table = html[html.index('id="misses"') : html.index('id="figures"')]
+    words = text_of(table)
+    assert '<button type="button" data-point="5">beta</button>' in table
+    assert "missed not_retrieved What does beta ask?" in words
+    assert "docs/file1.md &gt; # File 1 &gt; ## Part" in words
+    assert "alpha" not in table
+
+
+def test_without_a_miss_the_page_says_so() -> None:
+    assert "Every question of the map passed." in page_of(built([passed("alpha")]))
+
+
+def test_figures_notes_and_the_shown_share_are_on_the_page() -> None:
+    found = example()
+    words = text_of(page_of(found))
+    first = project_pca(found.vectors).explained
+    assert first is not None
+    assert f"PCA of 6 dimensions: the axes show {first[0] * 100:.1f} %" in words
+    assert "3 chunks, 1 gold, 2 questions." in words
+    assert "Vectors of lsa, http://h/v1/embeddings." in words
+    assert "a warning" in words
+    assert "document -0.250 3 2" in words
+
+
+def test_the_page_says_what_another_projection_shows() -> None:
+    found = example()
+    umap = Projection(name="UMAP", places=found.vectors[:, :2])
+    assert "UMAP of 6 dimensions: texts that are near each other are similar" in page_of(
+        found, umap
+    )
+    equal = Projection(name="PCA", places=np.zeros((6, 2)))
+    assert "all vectors are equal" in page_of(found, equal, source={"kind": "file", "file": "v"})
+
+
+def test_hostile_text_stays_text() -> None:
+    html = page_of(hostile_map())
+    assert html.count("<script") == 2
+    assert html.count("</script>") == 2
+    assert html.count("<style") == 1
+    body = html[html.index("<body>") :]
+    assert not re.search(r"<(img|svg|iframe|a href='|meta|base|form|object)", body)
+    data = data_of(html)
+    assert "<script>window.pwned = 1</script>" in data["text"]
+    assert any("[U+202E]" in text for text in data["text"])
+
+
+@given(st.recursive(st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)))
+def test_data_in_a_script_neither_ends_nor_opens_one(value: Any) -> None:
+    text = script_json(value)
+    assert not set(text) & set("<>&\u2028\u2029")
+    text.encode("utf-8")
+    assert json.loads(text) == value
