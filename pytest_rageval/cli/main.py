@@ -44,6 +44,7 @@ COMMANDS: Final = (
     "score",
     "serve",
     "suite",
+    "sweep",
 )
 """Names of the subcommands and of their modules."""
 _BROKEN_PIPE: Final = 141

@@ -48,8 +48,9 @@ class ProgressOnStderr:
         self._write(_ERASE if self._live else "")
 
     def say(self, text: str) -> None:
-        """Write a line that stays."""
-        self._write(f"{_ERASE if self._live else ''}{clean(text)}\n")
+        """Write lines that stay."""
+        lines = "\n".join(clean(line) for line in text.splitlines())
+        self._write(f"{_ERASE if self._live else ''}{lines}\n")
 
     def _run(self) -> None:
         for pause_s in repeat(_INTERVAL_S) if self._live else log_pauses():

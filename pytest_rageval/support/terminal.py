@@ -1,4 +1,4 @@
-"""Where progress is shown: on a terminal that can redraw a line, or in a log."""
+"""Choice between a line of a terminal that is drawn anew, and lines of a log."""
 
 from __future__ import annotations
 

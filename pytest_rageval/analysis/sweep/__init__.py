@@ -1,4 +1,4 @@
 """Plan, cuts and verdict of a sweep over configurations (docs/sweep.md).
 
-Runs are asked in ``engine/sweep``.
+Configurations are not asked here but in ``engine/sweep``.
 """

@@ -10,14 +10,14 @@ from pytest_rageval.analysis.sweep.goal import Goal
 from pytest_rageval.analysis.sweep.halving import MOST_FINALISTS, Rung, plan_rungs, questions
 from pytest_rageval.analysis.sweep.subsets import SweepCase, case_order, split_holdout
 from pytest_rageval.analysis.sweep.verdict import Sensitivity, sensitivity
-from pytest_rageval.project.sweep_file import Builder, Method, Range, SweepFile
+from pytest_rageval.project.sweep_file import Method, Range, SweepFile
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import ConfigError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SweepPlan:
-    """What is asked, in which order."""
+    """Questions of a sweep and their order."""
 
     goal: Goal
     configurations: tuple[Configuration, ...]
@@ -30,8 +30,6 @@ class SweepPlan:
     n_cases: int
     """Cases to search with and held out."""
     method: Method = "grid"
-    builder: Builder | None = None
-    """What builds an index; None: there is none to build."""
     seed: int = 7
     notes: tuple[str, ...] = field(default=())
 
@@ -119,6 +117,5 @@ def plan_sweep(sweep: SweepFile, cases: Sequence[SweepCase], goal: Goal) -> Swee
         held=held,
         n_cases=len(cases),
         method="grid" if len(rungs) == 1 else "halving",
-        builder=sweep.builder,
         seed=sweep.seed,
     )

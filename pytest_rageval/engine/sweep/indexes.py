@@ -80,6 +80,11 @@ class Indexes(Closing):
         self.n_built = 0
         """Builds so far in this process."""
 
+    @property
+    def in_place(self) -> bool:
+        """Whether an index replaces the one before."""
+        return self._command is not None
+
     def close(self) -> None:
         """Stop the servers and close the clients."""
         self._stack.close()

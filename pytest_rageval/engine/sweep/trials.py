@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from functools import partial
 from pathlib import Path
@@ -14,12 +14,13 @@ from pytest_rageval.engine.case import Clients
 from pytest_rageval.engine.rejudge import rejudge
 from pytest_rageval.engine.run import Run
 from pytest_rageval.engine.run_state import Breaker, RunState
-from pytest_rageval.metrics.scoring import reported_by, score_settings
+from pytest_rageval.metrics.scoring import reported_by, score_settings, settle
 from pytest_rageval.project.settings import settings_document
 from pytest_rageval.report.text.progress import Progress
 from pytest_rageval.runs.read import latest_records, read_documents
 from pytest_rageval.runs.record_json import redact
 from pytest_rageval.runs.store import RunWriter, read_records, write_document
+from pytest_rageval.support.closing import Closing
 from pytest_rageval.support.slots import Slots, Turns
 from pytest_rageval.support.threads import CaseThreads, result_of
 from pytest_rageval.target.opening import configured_target
@@ -28,12 +29,12 @@ from pytest_rageval.values.errors import RagEvalError
 
 if TYPE_CHECKING:
     from pytest_rageval.analysis.trust.reliability import JudgeLabels
-    from pytest_rageval.engine.finish import FinishedRun
     from pytest_rageval.judges.spot_check import CaseKey
     from pytest_rageval.metrics.registry import Registry
     from pytest_rageval.project.case_reader import LoadedSet, LocatedCase
     from pytest_rageval.values.gate import Thresholds
     from pytest_rageval.values.record import CaseRecord
+    from pytest_rageval.values.run import StoredRun
     from pytest_rageval.values.settings import Settings
 
 
@@ -67,27 +68,34 @@ class Trial:
 
 
 @dataclass(slots=True, kw_only=True)
-class SweepRuns:
-    """Asks configurations; each one's run goes on where it stopped, also in another process."""
+class SweepRuns(Closing):
+    """Asks configurations; each one's run goes on where it stopped, also in another process.
+
+    Runs stay open from rung to rung until they are finished or this is closed.
+    """
 
     cases: SweepCases
     slots: Slots
     judge: object = None
     """None: no answer is judged."""
     second_judge: object = None
-    _running: list[Run] = field(default_factory=list)
+    _open: dict[str, Run] = field(default_factory=dict)
+    _asked: tuple[Run, ...] = ()
+    _before: int = 0
     _judged: tuple[int, int] | None = None
 
     def ask(
-        self, trials: Sequence[Trial], nodeids: Sequence[str], *, judged: bool, page: bool = False
-    ) -> dict[str, FinishedRun]:
-        """Ask configurations some cases, unless their runs hold them, and return the runs by id.
+        self, trials: Sequence[Trial], nodeids: Sequence[str], *, judged: bool
+    ) -> dict[str, list[CaseRecord]]:
+        """Ask configurations some cases, unless their runs hold them.
 
         Args:
             trials: the configurations, in the order in which they are asked.
             nodeids: of the cases.
             judged: whether answers are judged; stored ones then are without being asked again.
-            page: whether each run gets its ``report.html``.
+
+        Returns:
+            All records so far by run, scored by what its target is known to report.
 
         Raises:
             ConfigError: a run was made with other settings, or the judge cannot work.
@@ -97,62 +105,87 @@ class SweepRuns:
         judged = judged and self.judge is not None
         wanted = {nodeid: self.cases.cases[nodeid] for nodeid in nodeids}
         clients = (self.judge, self.second_judge) if judged else (None, None)
-        finished: dict[str, FinishedRun] = {}
-        askers: list[CaseAsker] = []
-
-        def end(asker: CaseAsker) -> None:
-            finished[asker.run.run_id] = _end(asker.run)
-
-        try:
-            for trial in trials:
-                if judged:
-                    self._judge_stored(trial)
-                run = self._open(trial, judged=judged, page=page)
-                self._running.append(run)
-                run.expect(wanted)
-                twice = self.cases.judged_twice if judged else ()
-                asked = Clients(trial.client, *clients)
-                askers.append(
-                    CaseAsker(run=run, clients=asked, slots=self.slots, judged_twice=twice)
+        askers = []
+        for trial in trials:
+            run = self._run(trial, judged=judged)
+            run.expect(wanted)
+            askers.append(
+                CaseAsker(
+                    run=run,
+                    clients=Clients(trial.client, *clients),
+                    slots=self.slots,
+                    judged_twice=self.cases.judged_twice if judged else (),
                 )
-            ask_runs(askers, self.slots, end)
-        except BaseException:
-            for run in self._running:
-                if run.cases.records and run.run_id not in finished:
-                    run.finish(gate=False)
-            raise
+            )
+        runs = tuple(asker.run for asker in askers)
+        self._before = sum(len(run.cases.outcomes(earlier=False)) for run in runs)
+        self._asked = runs
+        try:
+            ask_runs(askers, self.slots, _refuse_gone)
         finally:
-            for run in self._running:
+            self._asked = ()
+        return {run.run_id: _settled(run) for run in runs}
+
+    def finish(self, run_ids: Iterable[str], *, page: bool) -> dict[str, StoredRun]:
+        """Write the numbers of runs that are asked nothing more, and return them.
+
+        Args:
+            run_ids: of runs that were asked.
+            page: whether each gets its ``report.html``, unless the settings want none.
+
+        Raises:
+            StorageError: a file cannot be written.
+        """
+        found = {}
+        for run_id in run_ids:
+            run = self._open.pop(run_id)
+            state = run.state
+            state.settings = replace(state.settings, no_report=state.settings.no_report or not page)
+            try:
+                found[run_id] = run.finish(gate=True).run
+            finally:
                 run.close()
-            self._running = []
-        return finished
+        return found
+
+    def close(self) -> None:
+        """Close the runs that are still open; their records are stored."""
+        for run in self._open.values():
+            run.close()
+        self._open.clear()
 
     def progress(self) -> Progress | None:
         """Count the cases of the runs under way; None: nothing is asked at the moment."""
         if self._judged is not None:
             done, total = self._judged
             return Progress(total=total, outcomes={"passed": done}, errors={}, elapsed_s=0.0)
-        counts = [one for run in list(self._running) if (one := run.progress()) is not None]
+        counts = [one for run in self._asked if (one := run.progress()) is not None]
         if not counts:
             return None
         return Progress(
             total=sum(one.total for one in counts),
             outcomes=sum((Counter(one.outcomes) for one in counts), Counter()),
             errors=sum((Counter(one.errors) for one in counts), Counter()),
-            earlier=sum(one.earlier for one in counts),
+            earlier=self._before,
             elapsed_s=max(one.elapsed_s for one in counts),
             last_s=max(one.last_s for one in counts),
             in_flight=self.slots.held,
         )
 
-    def _open(self, trial: Trial, *, judged: bool, page: bool) -> Run:
+    def _run(self, trial: Trial, *, judged: bool) -> Run:
+        """Return the run of a configuration, opened or made."""
         settings = trial.settings if judged else replace(trial.settings, judge="none")
+        known = self._open.get(trial.run_id)
+        if known is not None:
+            if known.state.settings.judge == settings.judge:
+                return known
+            self._open.pop(trial.run_id).close()  # its records are stored
+        if judged:
+            self._judge_stored(trial)
         there = _folder(trial).is_dir()
         settings = replace(
             settings,
             run_id=None if there else trial.run_id,
             resume=trial.run_id if there else None,
-            no_report=settings.no_report or not page,
             judged_on=self.cases.thresholds.judged_on,
         )
         state = RunState(
@@ -173,6 +206,7 @@ class SweepRuns:
             except BaseException:
                 run.close()
                 raise
+        self._open[trial.run_id] = run
         return run
 
     def _judge_stored(self, trial: Trial) -> None:
@@ -227,9 +261,14 @@ def _folder(trial: Trial) -> Path:
     return Path(trial.settings.rootdir) / trial.settings.results_dir / trial.run_id
 
 
-def _end(run: Run) -> FinishedRun:
-    finished = run.finish(gate=True)
-    breaker = run.state.breaker
+def _settled(run: Run) -> list[CaseRecord]:
+    """Return the records of a run as its end would score them."""
+    records = list(run.cases.records.values())
+    reported, settings = reported_by(records), run.state.settings
+    return [settle(one, one.case, settings, reported, settled_before=True) for one in records]
+
+
+def _refuse_gone(asker: CaseAsker) -> None:
+    breaker = asker.run.state.breaker
     if breaker.open and breaker.timeouts < breaker.streak:
         raise TargetGoneError(f"the target cannot be reached: {breaker.reason}")
-    return finished

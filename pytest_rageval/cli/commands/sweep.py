@@ -1,0 +1,238 @@
+"""``rageval sweep``: searches settings of the target for a configuration that is truly better."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from pytest_rageval.cli.judge_options import project_settings
+from pytest_rageval.cli.output import (
+    ExitCode,
+    NotComparableError,
+    UnreachableError,
+    json_option,
+    print_json,
+    print_result,
+)
+from pytest_rageval.cli.progress import progress_on_stderr
+from pytest_rageval.support.text import clean
+from pytest_rageval.values.errors import ConfigError
+
+if TYPE_CHECKING:
+    from pytest_rageval.analysis.sweep.outcome import SweepOutcome
+    from pytest_rageval.analysis.sweep.plan import SweepPlan
+    from pytest_rageval.engine.sweep.runner import SweepRunner
+    from pytest_rageval.engine.sweep.trials import SweepCases
+    from pytest_rageval.project.sweep_file import SweepFile
+    from pytest_rageval.report.text.lines import Line
+    from pytest_rageval.values.settings import Settings
+
+_QUICK: Final = "quick"
+
+
+@click.command("sweep")
+@click.argument("file", required=False, type=click.Path(path_type=Path))
+@click.option(
+    "--quick", is_flag=True, help="Search a small grid of usual parameters, without a file."
+)
+@click.option("--resume", is_flag=True, help="Go on with the last sweep of this name.")
+@click.option("--dry-run", is_flag=True, help="Only show what would be asked, and ask nothing.")
+@click.option("--name", help="Folder of the sweep among the runs.  [default: the name of the file]")
+@json_option
+def command(
+    file: Path | None,
+    quick: bool,
+    resume: bool,
+    dry_run: bool,
+    name: str | None,
+    as_json: bool,
+) -> int:
+    """Search the parameters that FILE names for the best configuration of the target.
+
+    FILE is sweep.toml by default (docs/sweep.md). Every configuration is asked as an ordinary run,
+    kept in a folder of the sweep. The best one wins only if paired tests over the same cases show
+    that it is better than the baseline and the runner-up.
+
+    Exit codes: 0 a winner, 1 none, 3 nothing to compare.
+    """
+    settings = _settings()
+    cases, sweep = _read(settings, file, quick=quick)
+    name = name or (_QUICK if sweep.path is None else Path(sweep.path).stem)
+    plan = _plan(settings, cases, sweep)
+    if dry_run:
+        _show_plan(settings, plan, sweep, as_json=as_json)
+        return ExitCode.YES
+    with _explained(file, name):
+        folder, outcome = _run(settings, cases, sweep, plan, name=name, resume=resume)
+    _show(folder, outcome, as_json=as_json)
+    return ExitCode.YES if outcome.verdict == "better" else ExitCode.NO
+
+
+def _settings() -> Settings:
+    """Return the settings of the project without those that select a part of a single run."""
+    found = project_settings({})
+    return replace(found, run_id=None, resume=None, failed_from=None, shard=None)
+
+
+def _read(settings: Settings, file: Path | None, *, quick: bool) -> tuple[SweepCases, SweepFile]:
+    from pytest_rageval.engine.sweep.cases import read_cases
+    from pytest_rageval.project.settings import target_kind
+    from pytest_rageval.project.sweep_file import QUICK, SWEEP_FILE, read_sweep
+
+    if quick and file is not None:
+        raise click.UsageError(f"FILE: got {str(file)!r}, expected none with --quick")
+    path = file or Path(SWEEP_FILE)
+    if not quick and not path.is_file():
+        raise click.UsageError(
+            f"FILE: {str(path)!r} is not there; expected a file with the parameters to search "
+            "(docs/sweep.md), or --quick"
+        )
+    cases = read_cases(settings)
+    if not quick:
+        return cases, read_sweep(path, display=path.as_posix(), registry=cases.registry)
+    if target_kind(settings) == "vault":
+        return cases, QUICK
+    # Only the embedded server can be built by us.
+    return cases, replace(QUICK, index={}, build_embedded=False)
+
+
+def _plan(settings: Settings, cases: SweepCases, sweep: SweepFile) -> SweepPlan:
+    from pytest_rageval.analysis.sweep.goal import sweep_goal
+    from pytest_rageval.analysis.sweep.plan import plan_sweep
+    from pytest_rageval.analysis.sweep.subsets import SweepCase
+    from pytest_rageval.engine.sweep.parameters import with_query
+
+    if sweep.build_fixture is not None:
+        raise ConfigError(
+            f"{sweep.path}: [index.build] fixture: a fixture lives within a session of pytest, "
+            "which a sweep is not; expected embedded = true, or a command that builds the index "
+            "from the variables RAGEVAL_SWEEP_... (docs/sweep.md)"
+        )
+    counted = [
+        SweepCase(id=id, category=one.case.category, answerable=one.case.answerable)
+        for id, one in cases.cases.items()
+        if one.case.review != "generated"
+    ]
+    confidence = cases.thresholds.confidence
+    goal = sweep_goal(sweep, counted, cases.registry, confidence=confidence)
+    if goal.judged and settings.retrieval_only:
+        raise ConfigError(
+            f"objective {goal.main.info.key}: a metric of answers, and retrieval_only is set"
+        )
+    if goal.main.info.judged and settings.judge == "none":
+        raise ConfigError(
+            f"objective {goal.main.info.key}: judged, and the judge is none; name one, or another "
+            "objective"
+        )
+    plan = plan_sweep(sweep, counted, goal)
+    for one in plan.configurations:
+        with_query(settings, one.query)
+    return plan
+
+
+@contextmanager
+def _explained(file: Path | None, name: str) -> Iterator[None]:
+    """Turn the errors of a sweep into those of the command."""
+    from pytest_rageval.engine.sweep.runner import NothingToCompareError
+    from pytest_rageval.engine.sweep.trials import TargetGoneError
+
+    words = ["rageval sweep", *([file.as_posix()] if file else []), "--resume"]
+    again = f"what was measured is kept; `{' '.join(words)}` goes on"
+    try:
+        yield
+    except TargetGoneError as error:
+        raise UnreachableError(f"{error}; {again}") from error
+    except NothingToCompareError as error:
+        raise NotComparableError(str(error)) from error
+    except KeyboardInterrupt:
+        click.echo(f"sweep {clean(name)} was stopped; {again}", err=True)
+        raise
+
+
+def _run(
+    settings: Settings,
+    cases: SweepCases,
+    sweep: SweepFile,
+    plan: SweepPlan,
+    *,
+    name: str,
+    resume: bool,
+) -> tuple[Path, SweepOutcome]:
+    from pytest_rageval.engine.sweep.cases import cases_hash
+    from pytest_rageval.engine.sweep.folder import begin_sweep, description
+    from pytest_rageval.engine.sweep.indexes import Indexes
+    from pytest_rageval.engine.sweep.runner import SweepRunner
+    from pytest_rageval.engine.sweep.trials import SweepRuns
+    from pytest_rageval.judges.opening import open_judge
+    from pytest_rageval.support.slots import Slots
+
+    results = Path(settings.rootdir) / settings.results_dir
+    begun = description(sweep, cases=cases_hash(cases), n_cases=len(cases.cases))
+    folder = begin_sweep(results, name, begun, resume=resume)
+    settings = replace(settings, results_dir=f"{settings.results_dir}/{folder.name}")
+    slots = Slots(settings.concurrency)
+    with ExitStack() as stack:
+        judge = stack.enter_context(open_judge(settings, environ=os.environ, slots=slots))
+        second = stack.enter_context(
+            open_judge(settings, environ=os.environ, slots=slots, second=True)
+        )
+        indexes = stack.enter_context(
+            Indexes(
+                settings, command=sweep.build, folder=folder, slots=slots, environ=dict(os.environ)
+            )
+        )
+        runs = stack.enter_context(
+            SweepRuns(cases=cases, slots=slots, judge=judge, second_judge=second)
+        )
+        runner = SweepRunner(plan=plan, runs=runs, indexes=indexes)
+        display = stack.enter_context(progress_on_stderr(partial(_progress, runner)))
+        runner.say = display.say
+        outcome = runner.run()
+    _write(folder, outcome)
+    return folder, outcome
+
+
+def _progress(runner: SweepRunner, width: int | None) -> Line | None:
+    from pytest_rageval.report.text.progress import progress_line
+
+    progress = runner.runs.progress()
+    stage = f"{runner.stage}: " if progress is not None else runner.stage
+    if progress is None:
+        return ((stage, ""),) if stage else None
+    rest = None if width is None else max(width - len(stage), 0)
+    return ((stage, ""), *progress_line(progress, rest))
+
+
+def _write(folder: Path, outcome: SweepOutcome) -> None:
+    from pytest_rageval.analysis.sweep.outcome import outcome_document
+    from pytest_rageval.runs.store import write_document
+    from pytest_rageval.values.record import SCHEMA_VERSION
+
+    document = {"schema_version": SCHEMA_VERSION, **outcome_document(outcome)}
+    write_document(folder, "sweep.json", document)
+
+
+def _show(folder: Path, outcome: SweepOutcome, *, as_json: bool) -> None:
+    from pytest_rageval.analysis.sweep.outcome import outcome_document
+    from pytest_rageval.support.files import shown_below
+
+    shown = shown_below(folder, Path.cwd())
+    if as_json:
+        print_json({**outcome_document(outcome), "folder": shown})
+        return
+    click.echo(outcome.sentence)
+
+
+def _show_plan(settings: Settings, plan: SweepPlan, sweep: SweepFile, *, as_json: bool) -> None:
+    from pytest_rageval.engine.sweep.forecast import forecast
+    from pytest_rageval.report.text.sweep_plan import plan_lines
+
+    document = forecast(settings, plan, in_place=sweep.build is not None)
+    print_result(document, plan_lines(document), as_json=as_json)

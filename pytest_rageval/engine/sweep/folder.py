@@ -1,0 +1,88 @@
+"""Folder of a sweep: its runs, and what it was begun with."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from itertools import chain, count, takewhile
+from pathlib import Path
+from typing import Any, Final
+
+from pytest_rageval.project.sweep_file import SweepFile
+from pytest_rageval.runs.store import is_run, read_json, write_document
+from pytest_rageval.runs.tags import prepare_results_dir
+from pytest_rageval.support.files import named_errors
+from pytest_rageval.values.errors import ConfigError, StorageError
+from pytest_rageval.values.record import SCHEMA_VERSION
+
+_BEGUN: Final = "begun.json"
+
+
+def begin_sweep(results: Path, name: str, begun: Mapping[str, Any], *, resume: bool) -> Path:
+    """Return the folder of a sweep, a new one or the one to go on with.
+
+    Args:
+        results: folder of all runs.
+        name: of the sweep; a new one whose name is taken becomes ``NAME-2`` and so on.
+        begun: what it is asked with, from ``description``.
+        resume: whether to go on with the last sweep of this name.
+
+    Raises:
+        ConfigError: there is none to go on with, or it was begun with something else.
+        StorageError: a file cannot be read or written.
+    """
+    taken = _taken(results, name)
+    if not resume:
+        folder = results / (f"{name}-{len(taken) + 1}" if taken else name)
+        with named_errors(folder, StorageError):
+            prepare_results_dir(results)
+            prepare_results_dir(folder)
+        write_document(folder, _BEGUN, {"schema_version": SCHEMA_VERSION, **begun})
+        return folder
+    found = [folder for folder in taken if (folder / _BEGUN).is_file()]
+    if not found:
+        raise ConfigError(
+            f"--resume: {results} holds no sweep {name!r} to go on with; leave --resume out"
+        )
+    _refuse_other(found[-1], begun)
+    return found[-1]
+
+
+def _taken(results: Path, name: str) -> list[Path]:
+    """Return the folders of the sweeps of a name, oldest first."""
+    names = chain([name], (f"{name}-{number}" for number in count(2)))
+    taken = list(takewhile(Path.exists, (results / one for one in names)))
+    if taken and is_run(taken[0]):
+        raise ConfigError(f"{taken[0]} is a run; give the sweep another name with --name")
+    return taken
+
+
+def description(sweep: SweepFile, *, cases: str, n_cases: int) -> dict[str, Any]:
+    """Return what a sweep is begun with, as JSON values.
+
+    Args:
+        sweep: its file.
+        cases: hash of the cases.
+        n_cases: number of them.
+    """
+    given = {key: value for key, value in asdict(sweep).items() if key != "path"}
+    plain: dict[str, Any] = json.loads(json.dumps({"sweep": given}, default=dict))
+    return {**plain, "cases": cases, "n_cases": n_cases}
+
+
+def _refuse_other(folder: Path, begun: Mapping[str, Any]) -> None:
+    stored = read_json(folder / _BEGUN)
+    then, now = stored.get("sweep"), begun["sweep"]
+    changed = [key for key in now if not isinstance(then, dict) or then.get(key) != now[key]]
+    again = "give the same, or leave --resume out for a new sweep"
+    if changed:
+        raise ConfigError(
+            f"--resume: {folder} was begun with another {', '.join(changed)} in the sweep file; "
+            f"{again}"
+        )
+    if stored.get("cases") != begun["cases"]:
+        raise ConfigError(
+            f"--resume: the cases are not those that {folder} was begun with "
+            f"({stored.get('n_cases')} then, {begun['n_cases']} now); {again}"
+        )

@@ -1,0 +1,65 @@
+"""Questions, builds and cost of a sweep before the first question."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pytest_rageval.engine.sweep.runner import groups_of, judged_answers, planned_questions
+from pytest_rageval.runs.list import documents_of_runs
+from pytest_rageval.values.json_documents import number, whole
+
+if TYPE_CHECKING:
+    from pytest_rageval.analysis.sweep.plan import SweepPlan
+    from pytest_rageval.values.settings import Settings
+
+
+def forecast(settings: Settings, plan: SweepPlan, *, in_place: bool) -> dict[str, Any]:
+    """Return what a sweep would ask as JSON values, without asking.
+
+    Args:
+        settings: of the project.
+        plan: of the sweep.
+        in_place: whether an index replaces the one before.
+    """
+    groups = groups_of(plan, in_place=in_place)
+    judged = 0
+    if settings.judge != "none" and not settings.retrieval_only:
+        judged = judged_answers(plan, groups) * settings.repeats
+    rungs = [
+        {
+            "configurations": sum(group.sizes[number] for group in groups),
+            "cases": len(rung.cases),
+        }
+        for number, rung in enumerate(plan.rungs)
+    ]
+    return {
+        "configurations": [dict(one.parameters) for one in plan.configurations],
+        "baseline": dict(plan.by_key[plan.baseline].parameters),
+        "cases": plan.n_cases,
+        "holdout": len(plan.held),
+        "method": plan.method,
+        "rungs": rungs,
+        "requests": planned_questions(plan, groups) * settings.repeats,
+        "requests_grid": plan.grid_questions * settings.repeats,
+        "index_builds": plan.n_indexes if any(one.index for one in plan.configurations) else 0,
+        "judge": settings.judge,
+        "judged_answers": judged,
+        "judge_cost_usd": _judge_cost(settings, judged),
+        "sensitivity": asdict(plan.sensitivity),
+        "notes": list(plan.notes),
+    }
+
+
+def _judge_cost(settings: Settings, judged: int) -> float | None:
+    """Estimate the cost of verdicts by what the last run of this judge paid; None: not known."""
+    if not judged or settings.judge in {"none", "offline"}:
+        return 0.0
+    per_answer = None
+    for run in documents_of_runs(Path(settings.rootdir) / settings.results_dir):
+        paid = number(run.metrics, "aggregate_metrics", "cost", "uncached_usd")
+        n = whole(run.metrics, "total_tests")
+        if run.config.get("judge") == settings.judge and paid and n:
+            per_answer = paid / n
+    return None if per_answer is None else per_answer * judged

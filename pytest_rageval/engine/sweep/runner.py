@@ -1,0 +1,248 @@
+"""A sweep from its plan to its outcome: indexes built, rungs asked, configurations cut."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import field
+from math import ceil
+from typing import TYPE_CHECKING
+
+from pytest_rageval.analysis.sweep.concluding import RungResult, Spent, close_rung, conclude
+from pytest_rageval.analysis.sweep.configurations import Configuration
+from pytest_rageval.analysis.sweep.halving import Cut, Dropped, keep, questions
+from pytest_rageval.analysis.sweep.measures import Measures, RunFacts, measure
+from pytest_rageval.engine.sweep.indexes import BuildError, Indexes, index_name
+from pytest_rageval.engine.sweep.parameters import with_query
+from pytest_rageval.engine.sweep.trials import SweepRuns, Trial
+from pytest_rageval.support.text import counted
+from pytest_rageval.values.dataclass import dataclass
+from pytest_rageval.values.errors import RagEvalError
+
+if TYPE_CHECKING:
+    from pytest_rageval.analysis.sweep.outcome import SweepOutcome
+    from pytest_rageval.analysis.sweep.plan import SweepPlan
+    from pytest_rageval.values.record import CaseRecord
+    from pytest_rageval.values.run import StoredRun
+
+_NOT_ASKED = frozenset({"not_attempted", "fixture"})
+
+
+class NothingToCompareError(RagEvalError):
+    """The baseline, or every other configuration, could not be measured."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """Configurations that are cut among themselves, before the questions of the next group."""
+
+    keys: tuple[str, ...]
+    sizes: tuple[int, ...]
+    """Number of them that are asked, by rung."""
+
+
+def groups_of(plan: SweepPlan, *, in_place: bool) -> list[Group]:
+    """Return the groups of a plan, the baseline's first.
+
+    Args:
+        plan: of the sweep.
+        in_place: whether an index replaces the one before, so that every question to it comes
+            before the next; each index then has its share of the finalists.
+    """
+    planned = [rung.configurations for rung in plan.rungs]
+    if not in_place:
+        return [Group(keys=tuple(plan.by_key), sizes=tuple(planned))]
+    by_index: dict[str, list[str]] = {}
+    for one in plan.configurations:
+        by_index.setdefault(index_name(one.index), []).append(one.key)
+    found = sorted(by_index.values(), key=lambda keys: plan.baseline not in keys)
+    groups = []
+    for keys in found:
+        # Beside the baseline there is one to compare it with.
+        least = min(len(keys), 2) if plan.baseline in keys else 1
+        share = [max(least, ceil(n * len(keys) / len(plan.configurations))) for n in planned]
+        groups.append(Group(keys=tuple(keys), sizes=tuple(share)))
+    return groups
+
+
+def planned_questions(plan: SweepPlan, groups: Sequence[Group]) -> int:
+    """Count the questions of all groups, of one repeat each."""
+    cases = [len(rung.cases) for rung in plan.rungs]
+    return sum(
+        questions(list(zip(group.sizes, cases, strict=True))) + group.sizes[-1] * len(plan.held)
+        for group in groups
+    )
+
+
+def judged_answers(plan: SweepPlan, groups: Sequence[Group]) -> int:
+    """Count the answers that are judged, of one repeat each: those of judged rungs."""
+    judged = [
+        (number, len(rung.cases))
+        for number, rung in enumerate(plan.rungs)
+        if plan.judged_at(number)
+    ]
+    found = 0
+    for group in groups:
+        before = 0
+        for number, cases in judged:
+            found += group.sizes[number] * (cases - before)
+            before = cases
+        found += group.sizes[-1] * len(plan.held)
+    return found
+
+
+@dataclass(slots=True, kw_only=True)
+class SweepRunner:
+    """Runs a sweep; ``stage`` says what it does at the moment."""
+
+    plan: SweepPlan
+    runs: SweepRuns
+    indexes: Indexes
+    say: Callable[[str], object] = lambda text: None
+    """Receives sentences for the user while the sweep runs."""
+    stage: str = ""
+    _spent: dict[str, Spent] = field(default_factory=dict)
+    _broken: dict[str, str] = field(default_factory=dict)
+    """Errors of indexes that could not be built, by their names."""
+    _failed: dict[str, str] = field(default_factory=dict)
+    _results: dict[int, RungResult] = field(default_factory=dict)
+    _held: dict[str, Measures] = field(default_factory=dict)
+
+    def run(self) -> SweepOutcome:
+        """Ask what the plan says, as far as it has not been asked, and decide.
+
+        Raises:
+            ConfigError: the target or a parameter is wrong, or runs were made with other settings.
+            NothingToCompareError: nothing can be compared with the baseline.
+            StorageError: a run cannot be read or written.
+            TargetGoneError: there is no connection to the target.
+        """
+        for group in groups_of(self.plan, in_place=self.indexes.in_place):
+            self._run_group(group)
+        results = [self._results[number] for number in sorted(self._results)]
+        reached = results[-1].measures
+        if set(reached) <= {self.plan.baseline}:
+            raise NothingToCompareError(
+                "only the baseline could be measured: "
+                + ("; ".join(dict.fromkeys(self._failed.values())) or "no other was asked")
+            )
+        return conclude(
+            self.plan,
+            results,
+            self._spent,
+            held=self._held or None,
+            index_builds=self.indexes.n_built,
+            notes=[
+                f"not measured: {self.plan.by_key[key].name}: {reason}"
+                for key, reason in self._failed.items()
+            ],
+        )
+
+    def _run_group(self, group: Group) -> None:
+        keys = group.keys
+        for number, rung in enumerate(self.plan.rungs):
+            measures = self._rung(number, keys)
+            if self.plan.baseline in keys and self.plan.baseline not in measures:
+                raise NothingToCompareError(
+                    "the baseline could not be measured: "
+                    f"{self._failed.get(self.plan.baseline, 'no case was asked')}"
+                )
+            cut = self._cut(group, number, measures)
+            self._add(number, measures, cut)
+            keys = tuple(key for key in group.keys if key in cut.kept)
+            if number < len(self.plan.rungs) - 1:
+                self.runs.finish(measures.keys() - set(keys), page=False)
+                self.say(
+                    f"rung {number + 1} of {len(self.plan.rungs)}: "
+                    f"{counted(len(rung.cases), 'case')}, {len(keys)} of "
+                    f"{counted(len(measures), 'configuration')} go on"
+                )
+
+    def _rung(self, number: int, keys: Sequence[str]) -> dict[str, Measures]:
+        """Ask configurations the cases of a rung, at the last one also those held out."""
+        plan, last = self.plan, number == len(self.plan.rungs) - 1
+        cases, held = plan.rungs[number].cases, plan.held if last else ()
+        self.stage = f"rung {number + 1} of {len(plan.rungs)}"
+        trials = list(self._trials([plan.by_key[key] for key in keys]))
+        found = self.runs.ask(trials, (*cases, *held), judged=plan.judged_at(number))
+        self._spent |= {key: _spent(key, records) for key, records in found.items()}
+        facts = {one.run_id: _facts_before(one, self.runs.slots.limit) for one in trials}
+        if last:
+            self.stage = "writing the reports"
+            ended = self.runs.finish(found, page=True)
+            facts = {key: _facts(run) for key, run in ended.items()}
+            found = {key: list(run.records) for key, run in ended.items()}
+        if held:
+            self._held |= {
+                key: measure(records, plan.goal, held, facts[key]) for key, records in found.items()
+            }
+        return {
+            key: measure(records, plan.goal, cases, facts[key]) for key, records in found.items()
+        }
+
+    def _cut(self, group: Group, number: int, measures: Mapping[str, Measures]) -> Cut:
+        """Cut a group down to its share of the next rung."""
+        plan = self.plan
+        if len(group.keys) == len(plan.configurations):
+            return close_rung(plan, number, measures).cut
+        n = group.sizes[min(number + 1, len(group.sizes) - 1)]
+        if len(measures) <= n:
+            return Cut(kept=tuple(measures))
+        if plan.baseline in measures:
+            return keep(measures, n, plan.baseline, plan.goal)
+        before = self._results[number].measures
+        known = {**measures, plan.baseline: before[plan.baseline]}
+        # The baseline has its place in its own group.
+        cut = keep(known, n + 1, plan.baseline, plan.goal)
+        return Cut(kept=tuple(key for key in cut.kept if key != plan.baseline), dropped=cut.dropped)
+
+    def _add(self, number: int, measures: Mapping[str, Measures], cut: Cut) -> None:
+        known = self._results.get(number)
+        if known is not None:
+            dropped: tuple[Dropped, ...] = (*known.cut.dropped, *cut.dropped)
+            measures = {**known.measures, **measures}
+            cut = Cut(
+                kept=(*known.cut.kept, *cut.kept),
+                dropped=dropped,
+                unearned=known.cut.unearned,
+            )
+        self._results[number] = RungResult(measures=measures, cut=cut)
+
+    # --- one rung
+
+    def _trials(self, configurations: Sequence[Configuration]) -> Iterator[Trial]:
+        stage = self.stage
+        for one in configurations:
+            name = index_name(one.index)
+            if name:
+                self.stage = f"{stage}, building {name}"
+            try:
+                if name in self._broken:
+                    raise BuildError(self._broken[name])
+                index = self.indexes.at(one.index)
+            except BuildError as error:
+                if name not in self._broken:
+                    self.say(f"error: {error}")
+                self._broken[name] = str(error)
+                self._failed[one.key] = str(error).split("\n")[0].split("; the end of")[0]
+                continue
+            finally:
+                self.stage = stage
+            settings = with_query(index.settings, one.query)
+            yield Trial(run_id=one.key, settings=settings, client=index.client)
+
+
+def _facts_before(trial: Trial, concurrency: int) -> RunFacts:
+    """Return the facts of a run whose end, with the project's metrics of runs, is to come."""
+    limit = trial.settings.target.timeout_s
+    return RunFacts(timeout_ms=limit * 1000, concurrency=concurrency)
+
+
+def _facts(run: StoredRun) -> RunFacts:
+    return RunFacts(
+        timeout_ms=run.timeout_ms, concurrency=run.concurrency, extra_figures=run.run_metrics
+    )
+
+
+def _spent(key: str, records: Sequence[CaseRecord]) -> Spent:
+    asked = sum(one.error is None or one.error.kind not in _NOT_ASKED for one in records)
+    return Spent(run=key, requests=asked)

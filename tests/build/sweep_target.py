@@ -1,0 +1,91 @@
+"""A target over real sockets that finds more the higher its parameter ``boost``, and counts."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+from tests.build.files import write_lines
+from tests.plugin.scratch import case
+
+
+@dataclass
+class SweepTarget:
+    """Replies, and counts of what was asked by question and parameter."""
+
+    url: str = ""
+    asked: Counter[tuple[str, Any]] = field(default_factory=Counter)
+    pause_s: float = 0.0
+    together: int = 0
+    """Most requests at a time."""
+    _here: int = 0
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def reply(self, body: dict[str, Any]) -> dict[str, Any]:
+        number, boost = int(body["question"].split()[-1]), body.get("boost", 0)
+        with self._lock:
+            self.asked[body["question"], boost] += 1
+            self._here += 1
+            self.together = max(self.together, self._here)
+        time.sleep(self.pause_s)
+        with self._lock:
+            self._here -= 1
+        path = f"{number}.md" if number % 10 < 4 + boost else "other.md"
+        chunk = {"rel_path": path, "heading_path": "# A", "text": "the text", "rank": 1}
+        return {"answer": "It is the text.", "debug": {"retrieved_chunks": [chunk]}}
+
+
+@contextlib.contextmanager
+def sweep_target() -> Iterator[SweepTarget]:
+    target = SweepTarget()
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            content = json.dumps(target.reply(body)).encode()
+            self.send_response(200)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    class Server(ThreadingHTTPServer):
+        def handle_error(self, *_: object) -> None:
+            """A process that was killed has closed its connections."""
+
+    server = Server(("127.0.0.1", 0), Handler)
+    target.url = f"http://127.0.0.1:{server.server_address[1]}"
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield target
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def sweep_case(number: int, **fields: Any) -> dict[str, Any]:
+    """Return a case whose gold is in a document of its own."""
+    golds = [{"rel_path": f"{number}.md"}]
+    return case(f"c-{number}", f"question {number}", gold_supports=golds, **fields)
+
+
+def write_sweep_project(url: str, n: int = 40, sweep: str = "") -> None:
+    """Write a project whose cases are ``question 0`` and so on, and its ``sweep.toml``."""
+    write_lines(Path("evals/set.jsonl"), *map(sweep_case, range(n)))
+    text = f'[tool.rageval]\nno_report = true\n[tool.rageval.target]\nurl = "{url}"\nretries = 0\n'
+    Path("pyproject.toml").write_text(text, encoding="utf-8")
+    Path("sweep.toml").write_text(sweep or "[query]\nboost = [0, 1, 5]\n", encoding="utf-8")

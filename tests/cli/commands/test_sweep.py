@@ -1,0 +1,259 @@
+"""``rageval sweep`` over a target that counts its questions."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_rageval.cli import main as cli
+from pytest_rageval.cli.output import ExitCode
+from tests.build.files import write_lines
+from tests.build.run_files import documents
+from tests.build.sweep_target import (
+    SweepTarget,
+    sweep_case,
+    sweep_target,
+    write_sweep_project,
+)
+
+Output = pytest.CaptureFixture[str]
+FOLDER = Path("evals/results/sweep")
+
+
+@pytest.fixture
+def target() -> Iterator[SweepTarget]:
+    with sweep_target() as found:
+        write_sweep_project(found.url)
+        yield found
+
+
+def sweep(capsys: Output, *arguments: str, expected: int = ExitCode.YES) -> dict[str, Any]:
+    assert cli.run(["sweep", *arguments, "--json"]) == expected
+    document: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return document
+
+
+def refused(capsys: Output, *arguments: str, code: int = ExitCode.USAGE) -> str:
+    assert cli.run(["sweep", *arguments]) == code
+    return " ".join(capsys.readouterr().err.split())
+
+
+def in_process(*arguments: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "pytest_rageval.cli.main", "sweep", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def wait_for(target: SweepTarget, n: int) -> None:
+    for _ in range(3000):
+        if target.asked.total() >= n:
+            return
+        time.sleep(0.01)
+    raise AssertionError(f"{target.asked.total()} questions, expected {n}")
+
+
+# --- the outcome ------------------------------------------------------------------------------
+
+
+def test_the_planted_winner_is_found_and_kept_in_the_folder(
+    target: SweepTarget, capsys: Output
+) -> None:
+    document = sweep(capsys)
+    assert (document["verdict"], document["winner"]) == ("better", {"boost": 5})
+    assert [row["parameters"]["boost"] for row in document["ranking"]] == [5, 1, 0]
+    assert document["requests_spent"] == target.asked.total() == 120
+    assert document["holdout"] == 0
+    stored = json.loads((FOLDER / "sweep.json").read_text("utf-8"))
+    assert {**stored, "folder": document["folder"]} == document
+    run = FOLDER / document["ranking"][0]["run"]
+    metrics = json.loads((run / "metrics.json").read_text("utf-8"))
+    assert metrics["aggregate_metrics"]["recall_at_k_avg"] == document["ranking"][0]["objective"]
+
+
+def test_equal_configurations_have_no_clear_winner(target: SweepTarget, capsys: Output) -> None:
+    Path("sweep.toml").write_text("[query]\nunheard_of = [0, 1, 2]\n", encoding="utf-8")
+    document = sweep(capsys, expected=ExitCode.NO)
+    assert (document["verdict"], document["winner"]) == ("no_clear_winner", None)
+
+
+def test_the_runs_of_a_sweep_are_named_by_path_and_not_listed(
+    target: SweepTarget, capsys: Output
+) -> None:
+    row = sweep(capsys)["ranking"][0]
+    assert cli.run(["explain", f"{FOLDER}/{row['run']}", "c-9", "--json"]) == ExitCode.YES
+    capsys.readouterr()
+    assert cli.run(["runs", "list", "--json"]) == ExitCode.YES
+    assert json.loads(capsys.readouterr().out)["runs"] == []
+
+
+def test_a_dry_run_asks_nothing(target: SweepTarget, capsys: Output) -> None:
+    document = sweep(capsys, "--dry-run")
+    assert (document["requests"], document["requests_grid"]) == (120, 120)
+    assert (len(document["configurations"]), document["index_builds"]) == (3, 0)
+    assert document["judged_answers"] == 120
+    assert cli.run(["sweep", "--dry-run"]) == ExitCode.YES
+    out = capsys.readouterr().out
+    assert "requests        120 of 120" in out
+    assert out.endswith("nothing was asked\n")
+    assert not target.asked
+    assert not FOLDER.exists()
+
+
+# --- several in flight, interrupted, resumed --------------------------------------------------
+
+
+def test_requests_in_flight_have_one_limit(target: SweepTarget, capsys: Output) -> None:
+    target.pause_s = 0.01
+    os.environ["RAGEVAL_CONCURRENCY"] = "3"
+    try:
+        sweep(capsys)
+    finally:
+        del os.environ["RAGEVAL_CONCURRENCY"]
+    assert 1 < target.together <= 3
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="has no such signals")
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_a_stopped_sweep_goes_on_and_asks_nothing_twice(
+    target: SweepTarget, capsys: Output, number: signal.Signals
+) -> None:
+    target.pause_s = 0.05
+    with in_process() as process:
+        wait_for(target, 50)
+        process.send_signal(number)
+        _, err = process.communicate(timeout=60)
+    if number == signal.SIGINT:
+        assert process.returncode == ExitCode.INTERRUPTED
+        assert "`rageval sweep --resume` goes on" in err
+    lines = sum(len(f.read_text("utf-8").splitlines()) for f in FOLDER.glob("*/results.jsonl"))
+    assert lines >= 40
+    in_flight = {key for key, n in target.asked.items() if n}
+    before = target.asked.total()
+    target.pause_s = 0.0
+    document = sweep(capsys, "--resume")
+    assert document["winner"] == {"boost": 5}
+    # Asked again is only what was in flight when the process ended.
+    assert target.asked.total() - 120 <= before - lines
+    assert in_flight <= target.asked.keys()
+    again = target.asked.total()
+    sweep(capsys, "--resume")
+    assert target.asked.total() == again
+
+
+def test_a_sweep_goes_on_only_with_the_same_file_and_cases(
+    target: SweepTarget, capsys: Output
+) -> None:
+    assert "holds no sweep 'sweep' to go on with" in refused(capsys, "--resume")
+    sweep(capsys)
+    Path("sweep.toml").write_text("[query]\nboost = [0, 5]\n", encoding="utf-8")
+    assert "was begun with another query in the sweep file" in refused(capsys, "--resume")
+    write_sweep_project(target.url, n=41)
+    assert "(40 then, 41 now)" in refused(capsys, "--resume")
+    assert sweep(capsys)["folder"] == "evals/results/sweep-2"
+
+
+def test_a_target_that_is_down_is_unreachable(target: SweepTarget, capsys: Output) -> None:
+    write_sweep_project("http://127.0.0.1:9")
+    text = refused(capsys, code=ExitCode.UNREACHABLE)
+    assert "the target cannot be reached: gave up after 10 connection errors" in text
+    assert text.endswith("`rageval sweep --resume` goes on")
+
+
+# --- index builds -----------------------------------------------------------------------------
+
+BUILD = """
+[query]
+boost = [0, 5]
+[index]
+size = [100, 200, 300]
+[index.build]
+command = 'echo $RAGEVAL_SWEEP_SIZE >> built; test $RAGEVAL_SWEEP_SIZE != 200'
+"""
+
+
+def test_each_index_is_built_once_and_a_failed_one_leaves_the_others(
+    target: SweepTarget, capsys: Output
+) -> None:
+    Path("sweep.toml").write_text(BUILD, encoding="utf-8")
+    assert cli.run(["sweep", "--json"]) == ExitCode.NO  # two indexes are equally good
+    out, err = capsys.readouterr()
+    document = json.loads(out)
+    assert Path("built").read_text("utf-8").split() == ["100", "200", "300"]
+    assert {row["parameters"]["size"] for row in document["ranking"]} == {100, 300}
+    assert any("size=200: exit code 1" in note for note in document["notes"])
+    assert "error: " in err
+    assert "(no output)" in err
+
+
+def test_without_the_baseline_there_is_nothing_to_compare(
+    target: SweepTarget, capsys: Output
+) -> None:
+    text = BUILD.replace("100, 200, 300", "200, 300")
+    Path("sweep.toml").write_text(text, encoding="utf-8")
+    text = refused(capsys, code=ExitCode.NOT_COMPARABLE)
+    assert "the baseline could not be measured: " in text
+
+
+# --- wrong input ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text", "fault"),
+    [
+        (["no.toml"], "", "'no.toml' is not there"),
+        (["sweep.toml", "--quick"], "", "expected none with --quick"),
+        ([], "[query]\nquestion = [1, 2]\n", "query.question: got 'question'"),
+        ([], "[query]\nk = [0, 2]\n", "query.k: got 0"),
+        ([], '[index]\na = [1, 2]\n[index.build]\nfixture = "f"\n', "a fixture lives within"),
+        ([], "[index]\na = [1, 2]\n[index.build]\nembedded = true\n", "embedded = true builds"),
+    ],
+)
+def test_wrong_input_is_named(
+    target: SweepTarget, capsys: Output, arguments: list[str], text: str, fault: str
+) -> None:
+    if text:
+        Path("sweep.toml").write_text(text, encoding="utf-8")
+    assert fault in refused(capsys, *arguments)
+    assert not target.asked
+
+
+# --- as pytest does it ------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_a_configuration_has_the_records_and_numbers_of_a_session(
+    target: SweepTarget, capsys: Output
+) -> None:
+    lines = [sweep_case(i, category="ab"[i % 2]) for i in range(150)]
+    write_lines(Path("evals/set.jsonl"), *lines)
+    Path("sweep.toml").write_text(
+        '[query]\nk = [1, 3]\nboost = [0, 2, 5]\ntone = ["a", "b"]\n[search]\nmethod = "halving"\n',
+        encoding="utf-8",
+    )
+    cli.run(["sweep", "--json"])
+    document = json.loads(capsys.readouterr().out)
+    assert document["requests_spent"] <= 0.45 * document["requests_grid"]
+    assert max(target.asked.values()) <= 4  # one for each k and tone
+    best = document["ranking"][0]
+    values = best["parameters"]
+    flags = ["--rag-k", str(values["k"])]
+    for name in ("boost", "tone"):
+        flags += ["--rag-param", f"{name}={values[name]}"]
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "evals", *flags]
+    subprocess.run([*command, "--rageval-run-id", "s"], capture_output=True, check=False)
+    found, session = (documents(folder) for folder in (FOLDER / best["run"], FOLDER.parent / "s"))
+    for one in (found, session):
+        one.pop("config.json")
+    assert found == session
