@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, Protocol
+from urllib.parse import urlsplit
 
 from pytest_rageval.authoring.interchange.ids import DocumentPaths, UniqueIds
 from pytest_rageval.authoring.interchange.values import (
@@ -212,6 +213,9 @@ def _unavailable(name: str, error: Exception) -> EndpointError:
     if not isinstance(error, OSError | RuntimeError):
         message = f"ir-datasets: {name} cannot be read from {clean(folder)}: {reason}"
         return EndpointError("protocol", message)
+    url = getattr(getattr(error, "request", None), "url", None)  # of the library requests
+    if isinstance(url, str) and type(error).__name__.endswith("ConnectionError"):
+        reason = f"no connection to {clean(urlsplit(url).hostname or '')}"
     return EndpointError(
         "connection",
         f"ir-datasets: {name} cannot be downloaded: {reason}. It is downloaded once, into "

@@ -88,6 +88,7 @@ def prepare_suite(suite: Suite, folder: Path, names: Names, *, with_corpus: bool
         lines = (f"{json.dumps(line, ensure_ascii=False)}\n" for line in found.cases)
         write_new(cases, lines)
         write_new_file(folder / "pyproject.toml", [_PYPROJECT.encode()])
+        write_new_file(folder / ".gitignore", [b"*\n"])
     return prepared
 
 

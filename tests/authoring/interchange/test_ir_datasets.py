@@ -134,10 +134,23 @@ def test_where_the_network_is_closed_the_message_says_what_to_do(
     monkeypatch.setenv("IR_DATASETS_HOME", "/data/ir")
     with pytest.raises(EndpointError) as caught:
         read("beir/scifact/test")
+    assert caught.value.kind == "connection"
     message = str(caught.value)
     assert message.startswith("ir-datasets: beir/scifact/test cannot be downloaded: ")
     assert "copy that folder from a machine that has the dataset" in message
     assert "into /data/ir: " in message
+
+
+def test_a_closed_network_is_named_by_the_host() -> None:
+    import requests
+
+    class Closed(Rows):
+        def qrels_iter(self) -> Iterator[Any]:
+            request = requests.Request("GET", "https://data.example/x.zip?key=1").prepare()
+            raise requests.exceptions.ConnectionError("Max retries exceeded", request=request)
+
+    with pytest.raises(EndpointError, match=r"downloaded: no connection to data\.example\. It is"):
+        reader.read_dataset(Closed(), "rows", KEEP)
 
 
 def test_a_dataset_that_cannot_be_read_says_so() -> None:

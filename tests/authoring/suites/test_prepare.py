@@ -27,6 +27,7 @@ def test_golds_are_notes_of_the_corpus(tmp_path: Path) -> None:
     notes = {path.name for path in prepared.corpus.iterdir()}
     assert golds < notes
     assert len(notes) == TINY.n_documents
+    assert (prepared.folder / ".gitignore").read_text(encoding="utf-8") == "*\n"
     assert (
         (prepared.corpus / "ferry.md").read_text(encoding="utf-8").startswith("# The chain ferry")
     )
