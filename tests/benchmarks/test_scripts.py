@@ -14,6 +14,7 @@ import pytest
 from benchmarks import (
     cached_verdicts,
     collection,
+    embedding_map,
     gate_error_rates,
     offline_judge_speed,
     retrieval_kernels,
@@ -31,6 +32,11 @@ SCRIPTS: dict[str, tuple[Main, str, tuple[str, ...]]] = {
         ("whole judge path", "new process"),
     ),
     "collection": (collection.main, "--cases 5 --repeats 1", tuple(collection.CONTENDERS)),
+    "embedding_map": (
+        embedding_map.main,
+        "--points 20 --frames 3",
+        ("drawing", "frame to frame"),
+    ),
     "gate_error_rates": (gate_error_rates.main, "--runs 2 --jobs 1", ("| `hit_at_k` | 50 ",)),
     "offline_judge_speed": (offline_judge_speed.main, "--answers 3", ("groundedness",)),
     "retrieval_kernels": (

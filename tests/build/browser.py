@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+    from playwright.sync_api import Browser, Page
+
+Open = Callable[..., "Page"]
+"""Opens a page from disk: its text, a fragment of its address, options of its window."""
 
 ARGUMENTS = [
     "--no-sandbox",
@@ -46,3 +50,36 @@ def chromium() -> Iterator[Browser]:
             yield started
         finally:
             started.close()
+
+
+class Watched:
+    """Forbidden actions of a page."""
+
+    def __init__(self) -> None:
+        self.faults: list[str] = []
+        self.requests: list[str] = []
+
+
+@contextmanager
+def page_opener(browser: Browser, folder: Path, watched: Watched) -> Iterator[Open]:
+    """Opens pages from a folder and writes down their requests, messages and dialogs."""
+    opened: list[Any] = []
+
+    def opener(html: str, address: str = "", *, init: str = "", **context: Any) -> Page:
+        file = folder / "report.html"
+        file.write_text(html, encoding="utf-8")
+        given = {"viewport": {"width": 1280, "height": 900}, **context}
+        opened.append(browser.new_context(**given))
+        tab: Page = opened[-1].new_page()
+        tab.add_init_script(init)
+        tab.set_default_timeout(10_000)
+        tab.on("console", lambda message: watched.faults.append(f"console: {message.text}"))
+        tab.on("pageerror", lambda error: watched.faults.append(f"error: {error}"))
+        tab.on("dialog", lambda dialog: watched.faults.append(f"dialog: {dialog.message}"))
+        tab.on("request", lambda request: watched.requests.append(request.url))
+        tab.goto(f"{file.as_uri()}{address}")
+        return tab
+
+    yield opener
+    for one in opened:
+        one.close()

@@ -6,15 +6,13 @@ RAGEVAL_REQUIRE_BROWSER says that it must be there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 from pytest_rageval.report.html.values import ReportOptions
 from pytest_rageval.values.run import StoredRun
-from tests.build.browser import chromium
+from tests.build.browser import Open, Watched
 from tests.report.html.builders import (
     check,
     chunk,
@@ -27,54 +25,9 @@ from tests.report.html.builders import (
 )
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Page
 
 pytestmark = pytest.mark.slow
-
-Open = Callable[..., "Page"]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as started:
-        yield started
-
-
-class Watched:
-    """Forbidden actions of a page."""
-
-    def __init__(self) -> None:
-        self.faults: list[str] = []
-        self.requests: list[str] = []
-
-
-@pytest.fixture
-def watched() -> Watched:
-    return Watched()
-
-
-@pytest.fixture
-def open_page(browser: Browser, tmp_path: Path, watched: Watched) -> Iterator[Open]:
-    """Opens a page from disk and writes down its requests, messages and dialogs."""
-    opened: list[Any] = []
-
-    def opener(html: str, address: str = "", **context: Any) -> Page:
-        file = tmp_path / "report.html"
-        file.write_text(html, encoding="utf-8")
-        given = {"viewport": {"width": 1280, "height": 900}, **context}
-        opened.append(browser.new_context(**given))
-        tab: Page = opened[-1].new_page()
-        tab.set_default_timeout(10_000)
-        tab.on("console", lambda message: watched.faults.append(f"console: {message.text}"))
-        tab.on("pageerror", lambda error: watched.faults.append(f"error: {error}"))
-        tab.on("dialog", lambda dialog: watched.faults.append(f"dialog: {dialog.message}"))
-        tab.on("request", lambda request: watched.requests.append(request.url))
-        tab.goto(f"{file.as_uri()}{address}")
-        return tab
-
-    yield opener
-    for context in opened:
-        context.close()
 
 
 def example() -> str:

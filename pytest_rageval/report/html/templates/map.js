@@ -6,7 +6,7 @@
   const tip = byId("tip"), detail = byId("detail"), list = byId("points");
   const fields = { by: byId("by"), q: byId("q"), misses: byId("only-misses") };
   const KINDS = ["chunk", "gold", "question, passed", "question, not passed"];
-  const MISSED = 3, COLOURS = 11, STAMP = 16, LISTED = 100, REACH = 14, MOST_ZOOM = 400;
+  const MISSED = 3, COLOURS = 11, STAMP = 16, SQUARE = 5.5, LISTED = 100, REACH = 14, MOST_ZOOM = 400;
   const n = data.x.length;
   const cases = new Map(data.cases.map((one) => [one.point, one]));
   const users = new Map();  // chunk or gold: the questions that it is linked with
@@ -17,10 +17,10 @@
     }
   }
   const shown = new Uint8Array(n).fill(1), view = { x: 0, y: 0, zoom: 1 };
-  let order = [], words = null, stamps = [], only = -1;
+  let order = [], words = null, stamps = [], inks = [], only = -1;
   let hovered = -1, selected = -1, pending = false, width = 1, height = 1, ratio = 1;
 
-  // --- drawing: stamps are copied, so that a point costs no path of its own ---------------------
+  // --- drawing: chunks are plain squares, other points copies of a stamp; a path for each is slow --
 
   const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
   function path(kind, to, c, r) {
@@ -30,6 +30,7 @@
     else if (kind === 2) to.arc(c, c, r, 0, 2 * Math.PI);
     else { to.moveTo(c - r, c - r); to.lineTo(c + r, c + r); to.moveTo(c + r, c - r); to.lineTo(c - r, c + r); }
   }
+  const inkOf = (group) => inks[group] = inks[group] || colour(`p${group}`);
   function stampOf(kind, group) {
     const at = kind * COLOURS + group;
     if (!stamps[at]) {
@@ -37,15 +38,14 @@
       made.width = made.height = STAMP * ratio;
       const to = made.getContext("2d");
       to.scale(ratio, ratio);
-      path(kind, to, STAMP / 2, [2.75, 5.5, 4.25, 4.25][kind]);
-      const ink = colour(`p${group}`);
+      path(kind, to, STAMP / 2, [SQUARE / 2, 5.5, 4.25, 4.25][kind]);
       if (kind === MISSED) {
         to.lineCap = "round";
         to.lineWidth = 5; to.strokeStyle = colour("bg"); to.stroke();
-        to.lineWidth = 2.75; to.strokeStyle = ink; to.stroke();
+        to.lineWidth = 2.75; to.strokeStyle = inkOf(group); to.stroke();
       } else {
-        to.fillStyle = ink; to.fill();
-        to.lineWidth = kind ? 1.25 : .5; to.strokeStyle = colour("bg"); to.stroke();
+        to.fillStyle = inkOf(group); to.fill();
+        to.lineWidth = 1.25; to.strokeStyle = colour("bg"); to.stroke();
       }
     }
     return stamps[at];
@@ -65,11 +65,18 @@
     if (selected >= 0) links(selected);
     const groups = data.groups[fields.by.value].of, by = scale(), half = STAMP / 2;
     const left = width / 2 - view.x * by, top = height / 2 + view.y * by;
+    let ink = -1;
     for (let i = 0; i < n; i++) {
       if (!shown[i]) continue;
       const x = left + data.x[i] * by, y = top - data.y[i] * by;
       if (x < -half || y < -half || x > width + half || y > height + half) continue;
-      pen.drawImage(stampOf(data.kind[i], groups[i]), x - half, y - half, STAMP, STAMP);
+      const group = groups[i];
+      if (data.kind[i]) {
+        pen.drawImage(stampOf(data.kind[i], group), x - half, y - half, STAMP, STAMP);
+        continue;
+      }
+      if (group !== ink) { pen.fillStyle = inkOf(group); ink = group; }
+      pen.fillRect(x - SQUARE / 2, y - SQUARE / 2, SQUARE, SQUARE);
     }
     if (selected >= 0) ring(selected, 3);
     if (hovered >= 0) ring(hovered, 1.5);
@@ -249,7 +256,7 @@
       return item;
     }));
   }
-  function repaint() { stamps = []; legend(); schedule(); }
+  function repaint() { stamps = []; inks = []; legend(); schedule(); }
 
   // --- events ------------------------------------------------------------------------------------
 

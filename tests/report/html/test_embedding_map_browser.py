@@ -1,0 +1,362 @@
+"""The map of embeddings in a real browser, as ``test_page_browser.py`` for the report."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.build.browser import Open, Watched
+from tests.report.html.maps import built, example, hostile_map, many, page_of
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+pytestmark = pytest.mark.slow
+
+PLACE = """(i) => {
+  const data = JSON.parse(document.getElementById('map-data').textContent);
+  const canvas = document.getElementById('map'), box = canvas.getBoundingClientRect();
+  const w = canvas.clientWidth, h = canvas.clientHeight;
+  const by = Math.min(w / data.extent[0], h / data.extent[1]) * .46;
+  return [box.x + w / 2 + data.x[i] * by, box.y + h / 2 - data.y[i] * by];
+}"""
+"""Place of a point in the window while the whole map is shown."""
+COUNTED = """
+window.drawn = 0;
+window.frames = 0;
+const clear = CanvasRenderingContext2D.prototype.clearRect;
+CanvasRenderingContext2D.prototype.clearRect = function (...given) {
+  window.drawn += 1;
+  return clear.apply(this, given);
+};
+const ask = window.requestAnimationFrame;
+window.requestAnimationFrame = (draw) => { window.frames += 1; return ask.call(window, draw); };
+"""
+"""Counts drawings of the map and frames asked for."""
+SETTLED = "() => new Promise((done) => setTimeout(() => setTimeout(done, 50), 50))"
+
+
+def place(tab: Page, point: int) -> tuple[float, float]:
+    x, y = tab.evaluate(PLACE, point)
+    return x, y
+
+
+def tip(tab: Page) -> str | None:
+    """The title of the point that the map names; None: it names none."""
+    found = tab.locator("#tip")
+    return found.locator("b").text_content() if found.is_visible() else None
+
+
+def detail(tab: Page) -> str:
+    return tab.locator("#detail").inner_text()
+
+
+def listed(tab: Page) -> list[str]:
+    return tab.locator("#points button").all_inner_texts()
+
+
+# --- safety --------------------------------------------------------------------------------
+
+
+def test_hostile_text_runs_nothing_and_asks_for_nothing(open_page: Open, watched: Watched) -> None:
+    tab = open_page(page_of(hostile_map()))
+    buttons = tab.locator("#points button")
+    for number in range(buttons.count()):
+        buttons.nth(number).click()
+    tab.evaluate(SETTLED)
+
+    assert tab.evaluate("window.pwned") is None
+    assert watched.requests == [tab.url]
+    assert watched.faults == []
+    assert tab.locator("main script, iframe, img, object, embed, base, form").count() == 0
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("hostile", [False, True], ids=["plain", "hostile"])
+def test_axe_finds_nothing_and_the_page_fits(
+    open_page: Open, scheme: str, hostile: bool, width: int
+) -> None:
+    from axe_playwright_python.sync_playwright import Axe
+
+    html = page_of(hostile_map() if hostile else example())
+    tab = open_page(html, viewport={"width": width, "height": 900}, color_scheme=scheme)
+    tab.locator("#points button").first.click()
+
+    results = Axe().run(tab)
+
+    assert results.violations_count == 0, results.generate_report()
+    assert tab.evaluate("document.documentElement.scrollWidth") <= width
+
+
+# --- mouse and touch -----------------------------------------------------------------------
+
+
+def test_pointing_reads_and_clicking_selects(open_page: Open) -> None:
+    tab = open_page(page_of(example()))
+    assert detail(tab).startswith("Select a point")
+
+    tab.mouse.move(*place(tab, 5))
+    assert tip(tab) == "beta"
+    assert "What does beta ask?" in tab.locator("#tip").inner_text()
+    tab.mouse.click(*place(tab, 5))
+
+    words = detail(tab)
+    assert words.startswith("beta")
+    assert "Outcome: missed, not_retrieved." in words
+    for heading in ("Golds", "Retrieved", "Nearest wrong chunks"):
+        assert heading in words
+    tab.mouse.move(2, 2)
+    assert tip(tab) is None
+
+
+def test_the_wheel_zooms_about_the_pointer_and_dragging_moves(open_page: Open) -> None:
+    tab = open_page(page_of(example()))
+    x, y = place(tab, 5)
+    tab.mouse.move(x, y)
+    for _ in range(5):
+        tab.mouse.wheel(0, -300)
+    tab.mouse.move(x + 3, y)
+    assert tip(tab) == "beta"
+
+    tab.mouse.down()
+    tab.mouse.move(x + 40, y + 30, steps=4)
+    tab.mouse.up()
+    assert detail(tab).startswith("Select a point")
+    tab.mouse.move(x, y)
+    assert tip(tab) is None
+    tab.mouse.move(x + 37, y + 30)
+    assert tip(tab) == "beta"
+
+    tab.click("#reset")
+    tab.mouse.move(*place(tab, 5))
+    assert tip(tab) == "beta"
+
+
+def test_two_fingers_zoom(open_page: Open) -> None:
+    window = {"width": 390, "height": 900}
+    tab = open_page(page_of(example()), viewport=window, has_touch=True)
+    tab.locator("#map").scroll_into_view_if_needed()
+    (ax, ay), (bx, by) = place(tab, 4), place(tab, 5)
+    box = tab.locator("#map").bounding_box()
+    assert box is not None
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    session = tab.context.new_cdp_session(tab)
+
+    def touch(kind: str, *gaps: float) -> None:
+        points = [{"x": x + gap, "y": y, "id": number} for number, gap in enumerate(gaps)]
+        session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+
+    touch("touchStart", -20, 20)
+    for gap in (24, 32, 40):
+        touch("touchMove", -gap, gap)
+    touch("touchEnd")
+
+    # Twice as far from the middle as before, so that the old place is empty.
+    tab.touchscreen.tap(x + 2 * (bx - x), y + 2 * (by - y))
+    inside = abs(2 * (bx - x)) < box["width"] / 2 and abs(2 * (by - y)) < box["height"] / 2
+    if inside:
+        assert detail(tab).startswith("beta")
+    else:
+        tab.touchscreen.tap(x + 2 * (ax - x), y + 2 * (ay - y))
+        assert detail(tab).startswith("alpha")
+
+
+# --- keyboard ------------------------------------------------------------------------------
+
+
+def test_keys_go_through_the_points_select_and_clear(open_page: Open) -> None:
+    tab = open_page(page_of(example()))
+    tab.focus("#map")
+
+    tab.keyboard.press("j")
+    assert tip(tab) == "beta"  # misses come first
+    assert "question, not passed: beta" in (tab.locator("#said").text_content() or "")
+    tab.keyboard.press("j")
+    assert tip(tab) == "alpha"
+    tab.keyboard.press("k")
+    tab.keyboard.press("Enter")
+    assert detail(tab).startswith("beta")
+    tab.keyboard.press("Escape")
+    assert (tip(tab), detail(tab)[:14]) == (None, "Select a point")
+
+
+def test_keys_move_and_zoom_the_map(open_page: Open) -> None:
+    tab = open_page(page_of(example()))
+    tab.focus("#map")
+    x, y = place(tab, 5)  # only now, since focus may scroll
+
+    tab.keyboard.press("ArrowLeft")
+    tab.keyboard.press("ArrowUp")
+    tab.mouse.move(x + 50, y + 50)
+    assert tip(tab) == "beta"
+    tab.keyboard.press("+")
+    tab.keyboard.press("-")
+    tab.mouse.move(x + 51, y + 50)
+    assert tip(tab) == "beta"
+    tab.keyboard.press("+")
+    tab.keyboard.press("0")
+    tab.mouse.move(x, y)
+    assert tip(tab) == "beta"
+
+
+def test_the_list_is_one_stop_and_its_arrows_name_and_select_points(open_page: Open) -> None:
+    tab = open_page(page_of(example()))
+    assert listed(tab)[:2] == ["not passed beta", "passed alpha"]
+    assert tab.locator("#points button[tabindex='0']").count() == 1
+
+    tab.focus("#points button")
+    assert tip(tab) == "beta"
+    tab.keyboard.press("ArrowDown")
+    assert tip(tab) == "alpha"
+    tab.keyboard.press("Enter")
+    assert detail(tab).startswith("alpha")
+    tab.keyboard.press("End")
+    assert tip(tab) == "docs/file3.md > # File 3 > ## Part"
+
+
+def test_a_linked_chunk_leads_back_to_its_questions(open_page: Open) -> None:
+    tab = open_page(page_of(example()))
+    tab.locator("#points button").first.click()
+
+    tab.locator("#detail button", has_text="docs/file2.md").first.click()
+
+    assert detail(tab).startswith("docs/file2.md")
+    assert tab.evaluate("document.activeElement.id") == "detail"
+    assert tab.locator("#detail button").all_inner_texts() == ["passed alpha", "not passed beta"]
+
+
+# --- filter --------------------------------------------------------------------------------
+
+
+def test_search_misses_and_colours_narrow_the_points(open_page: Open) -> None:
+    tab = open_page(page_of(example()))
+    shown = tab.locator("#shown")
+    assert shown.text_content() == "6 of 6 points"
+
+    tab.check("#only-misses")
+    assert "passed alpha" not in listed(tab)
+    assert "not passed beta" in listed(tab)
+    tab.uncheck("#only-misses")
+    tab.fill("#q", "WHOLE gold")
+    assert shown.text_content() == "1 of 6 points"
+    tab.click("#clear")
+    tab.select_option("#by", "outcome")
+    tab.click("#legend button:has-text('question: missed')")
+    assert listed(tab) == ["not passed beta"]
+    tab.click("#legend button:has-text('question: missed')")
+    assert len(listed(tab)) == 6
+
+
+def test_a_point_that_is_filtered_out_cannot_be_pointed_at(open_page: Open) -> None:
+    tab = open_page(page_of(example()))
+    tab.fill("#q", "alpha")
+
+    tab.mouse.move(*place(tab, 5))
+
+    assert tip(tab) != "beta"
+
+
+def test_the_table_of_misses_selects_on_the_map(open_page: Open) -> None:
+    tab = open_page(page_of(example()))
+    tab.fill("#q", "alpha")
+
+    tab.click("#misses button")
+
+    assert detail(tab).startswith("beta")
+    assert tab.input_value("#q") == ""
+    assert tab.evaluate("document.activeElement.id") == "detail"
+
+
+# --- drawing -------------------------------------------------------------------------------
+
+
+def test_ten_thousand_points_are_one_canvas_drawn_once_a_frame(
+    open_page: Open, watched: Watched
+) -> None:
+    html = page_of(built(many(1000)))
+    assert len(html) < 6_000_000
+    tab = open_page(html, init=COUNTED)
+    tab.evaluate(SETTLED)
+
+    before, asked = tab.evaluate("[window.drawn, window.frames]")
+    tab.evaluate(
+        """() => {
+          const canvas = document.getElementById('map');
+          for (let i = 0; i < 50; i++) canvas.dispatchEvent(new WheelEvent('wheel', {deltaY: -9}));
+        }"""
+    )
+    tab.evaluate(SETTLED)
+
+    assert tab.locator("#shown").inner_text().startswith("10000 of 10000 points")
+    assert tab.evaluate("[window.drawn, window.frames]") == [before + 1, asked + 1]
+    assert tab.evaluate("document.querySelectorAll('#picture *').length") < 600
+    assert len(listed(tab)) == 100
+    tab.focus("#map")
+    tab.keyboard.press("j")
+    assert tip(tab) == "case-0"
+    assert watched.faults == []
+
+
+def test_nothing_is_drawn_while_nothing_changes(open_page: Open) -> None:
+    tab = open_page(page_of(example()), init=COUNTED)
+    tab.evaluate(SETTLED)
+    before = tab.evaluate("window.drawn")
+    tab.evaluate(SETTLED)
+    assert tab.evaluate("window.drawn") == before > 0
+
+
+def colours(tab: Page) -> set[tuple[int, ...]]:
+    """Every opaque colour of the canvas."""
+    found = tab.evaluate(
+        """() => {
+          const canvas = document.getElementById('map');
+          const all = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
+          const seen = new Set();
+          for (let i = 0; i < all.length; i += 4)
+            if (all[i + 3] === 255) seen.add([all[i], all[i + 1], all[i + 2]].join());
+          return JSON.stringify([...seen]);
+        }"""
+    )
+    return {tuple(map(int, one.split(","))) for one in json.loads(found)}
+
+
+def test_the_map_takes_the_colours_of_the_scheme_and_of_paper(open_page: Open) -> None:
+    tab = open_page(page_of(example()), color_scheme="light")
+    tab.evaluate(SETTLED)
+    assert (0x17, 0x64, 0xAB) in colours(tab)
+    tab.emulate_media(color_scheme="dark")
+    tab.evaluate(SETTLED)
+    assert (0x6D, 0xB3, 0xF2) in colours(tab)
+    tab.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert (0x17, 0x64, 0xAB) in colours(tab)
+    tab.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert (0x6D, 0xB3, 0xF2) in colours(tab)
+    assert tab.pdf().startswith(b"%PDF")
+
+
+def test_shapes_say_what_colours_say_not(open_page: Open) -> None:
+    tab = open_page(page_of(example()))
+    assert tab.locator("#shapes li").all_inner_texts() == [
+        "chunk",
+        "gold",
+        "question, passed",
+        "question, not passed",
+    ]
+
+
+def test_without_scripts_the_table_of_misses_is_there(open_page: Open) -> None:
+    tab = open_page(page_of(example()), java_script_enabled=False)
+    assert not tab.locator("#map").is_visible()
+    assert tab.locator("#misses table").is_visible()
+    assert "What does beta ask?" in tab.locator("#misses").inner_text()
+
+
+def test_paper_gets_the_map_and_no_controls(open_page: Open) -> None:
+    tab = open_page(page_of(example()))
+    tab.emulate_media(media="print")
+    assert tab.locator("#map").is_visible()
+    assert not tab.locator("#q").is_visible()
+    assert not tab.locator("#points").is_visible()
