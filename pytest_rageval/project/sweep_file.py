@@ -24,6 +24,7 @@ from pytest_rageval.values.gate import Check
 
 SWEEP_FILE: Final = "sweep.toml"
 Method = Literal["auto", "grid", "halving", "optuna"]
+Builder = Literal["embedded", "command", "fixture"]
 Value = str | int | float | bool
 """Value of one parameter."""
 
@@ -83,6 +84,13 @@ class SweepFile:
     seed: int = 7
     path: str | None = None
     """Path as shown to the user; None: there is no file."""
+
+    @property
+    def builder(self) -> Builder | None:
+        """What builds an index; None: there is none to build."""
+        if self.build_embedded:
+            return "embedded"
+        return "command" if self.build else "fixture" if self.build_fixture else None
 
     @property
     def continuous(self) -> bool:

@@ -372,6 +372,7 @@ def test_a_run_that_is_not_saved_leaves_nothing_and_can_be_compared(project: Pat
 
 
 def test_a_long_session_keeps_its_garbage_collection() -> None:
+    gc.unfreeze()  # a test before this one may have opened a server
     evaluate(SET, reply, save=False)
     assert gc.get_freeze_count() == 0
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from math import fsum
+from typing import Final
 
+from pytest_rageval.analysis.stats.intervals import wilson
 from pytest_rageval.analysis.sweep.concluding import RungResult, Spent, close_rung, conclude
 from pytest_rageval.analysis.sweep.configurations import Configuration
 from pytest_rageval.analysis.sweep.goal import Goal, sweep_goal
@@ -43,7 +46,10 @@ def measured(values: Mapping[str, float], goal: Goal | None = None, **fields: ob
     """Measures of a configuration with these scores."""
     mean = fsum(values.values()) / len(values) if values else None
     key = "hit_at_k" if goal is None else goal.main.info.key
+    interval = wilson(fsum(values.values()), len(values))
     given: dict[str, object] = {
+        "low": interval.low,
+        "high": interval.high,
         "values": dict(values),
         "objective": mean,
         "figures": {key: mean},
@@ -80,6 +86,30 @@ def swept(plan: SweepPlan, score: Scores) -> SweepOutcome:
         asked[key] += len(plan.held)
     spent = {key: Spent(run=f"run-{key}", requests=n) for key, n in asked.items()}
     return conclude(plan, results, spent, held=held)
+
+
+HOSTILE: Final = "<script>x()</script>\x1b[31m|`a`\u202e\"'{{7*7}}\\\n"
+"""A text for names and values of parameters."""
+
+
+def hostile() -> SweepOutcome:
+    """Outcome of a sweep with a winner whose parameters have hostile texts, and two objectives."""
+    sweep = replace(
+        TWELVE,
+        objectives=("hit_at_k", "context_tokens"),
+        query={HOSTILE: ("a", HOSTILE), "k": (3, 5)},
+        index={"chunk_tokens": (200, 400)},
+    )
+    plan = planned(sweep, 150)
+    found = swept(plan, noisy(3, rate=0.4, planted=plan.configurations[7].key, gain=0.5))
+    ranking = [
+        replace(row, figures={**row.figures, "context_tokens": 100.0 * i}, on_front=i < 2)
+        for i, row in enumerate(found.ranking)
+    ]
+    front = tuple(row.key for row in ranking[:2])
+    return replace(
+        found, ranking=tuple(ranking), front=front, notes=(HOSTILE,), constraints=(HOSTILE,)
+    )
 
 
 def noisy(seed: int, rate: float = 0.7, planted: str = "", gain: float = 0.0) -> Scores:

@@ -112,6 +112,7 @@ def conclude(
         method=plan.method,
         requests_spent=sum(one.requests for one in spent.values()),
         requests_grid=plan.grid_questions,
+        builder=plan.builder,
         index_builds=index_builds,
         holdout=len(plan.held),
         n_cases=plan.n_cases,

@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeVar
 
 from pytest_rageval.analysis.sweep.effects import Effect
 from pytest_rageval.analysis.sweep.verdict import PairedTest, Sensitivity, SweepVerdict
-from pytest_rageval.project.sweep_file import Method, Value
+from pytest_rageval.project.sweep_file import Builder, Method, Value
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import StorageError
 
@@ -97,6 +97,8 @@ class SweepOutcome:
     requests_spent: int
     requests_grid: int
     """Requests if every configuration had been asked every case."""
+    builder: Builder | None
+    """What builds an index; None: there is none to build."""
     index_builds: int
     holdout: int
     """Cases held out for the verdict; 0: none."""

@@ -10,7 +10,7 @@ from pytest_rageval.analysis.sweep.goal import Goal
 from pytest_rageval.analysis.sweep.halving import MOST_FINALISTS, Rung, plan_rungs, questions
 from pytest_rageval.analysis.sweep.subsets import SweepCase, case_order, split_holdout
 from pytest_rageval.analysis.sweep.verdict import Sensitivity, sensitivity
-from pytest_rageval.project.sweep_file import Method, Range, SweepFile
+from pytest_rageval.project.sweep_file import Builder, Method, Range, SweepFile
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import ConfigError
 
@@ -30,6 +30,8 @@ class SweepPlan:
     n_cases: int
     """Cases to search with and held out."""
     method: Method = "grid"
+    builder: Builder | None = None
+    """What builds an index; None: there is none to build."""
     seed: int = 7
     notes: tuple[str, ...] = field(default=())
 
@@ -117,5 +119,6 @@ def plan_sweep(sweep: SweepFile, cases: Sequence[SweepCase], goal: Goal) -> Swee
         held=held,
         n_cases=len(cases),
         method="grid" if len(rungs) == 1 else "halving",
+        builder=sweep.builder,
         seed=sweep.seed,
     )

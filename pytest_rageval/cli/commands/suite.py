@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from functools import wraps
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -21,6 +24,7 @@ from pytest_rageval.cli.output import (
     print_lines,
     terminal_width,
 )
+from pytest_rageval.cli.progress import progress_on_stderr
 from pytest_rageval.cli.target import opened_target
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import EndpointError
@@ -29,6 +33,7 @@ if TYPE_CHECKING:
     from pytest_rageval.api.run import Run
     from pytest_rageval.authoring.suites.catalogue import Suite
     from pytest_rageval.authoring.suites.prepare import Names, PreparedSuite
+    from pytest_rageval.values.reply import AskRequest
     from pytest_rageval.values.settings import Settings
 
 _FOLDER: Final = "cache/suites"
@@ -77,6 +82,7 @@ class _Given:
     ids: Names | None
     k: int
     folder: Path | None
+    resume: str | None
 
 
 @command.command("run")
@@ -99,6 +105,7 @@ class _Given:
     type=click.Path(path_type=Path, file_okay=False),
     help="Folder of the suite.  [default: evals/cache/suites/NAME]",
 )
+@click.option("--resume", metavar="RUN", help="Continue an interrupted run of the suite, or last.")
 @json_option
 def run_suite(name: str, as_json: bool, **options: Any) -> ExitCode:
     """Ask all questions of a suite, and compare its figures with the published ones.
@@ -227,16 +234,38 @@ def _asked(prepared: PreparedSuite, given: _Given, settings: Settings) -> tuple[
         own = option_settings(prepared.folder, "none", {})
         vault = prepared.corpus.relative_to(prepared.folder).as_posix()
         asked = replace(own, target=TargetSettings(vault=vault))
+    resumed: dict[str, Any] = {} if given.resume is None else {"resume": given.resume}
     with ExitStack() as stack:
         client = stack.enter_context(opened_target(asked))
+        target = stack.enter_context(_counted(client, prepared.suite.n_questions))
         run = evaluate(
             prepared.cases,
-            client,
+            target,
             judge="none",
             root=prepared.folder,
             k=given.k,
             retrieval_only=True,
             no_report=True,
             concurrency=settings.concurrency,
+            **resumed,
         )
     return configured_target(asked) if given.indexed else _EMBEDDED, run
+
+
+@contextmanager
+def _counted(client: object, total: int) -> Iterator[Callable[[AskRequest], object]]:
+    """Yield a function that asks a client, and show on stderr how often it was called."""
+    from pytest_rageval.target.calling import check_client
+
+    ask = check_client(client)
+    numbers = count(1)
+    asked = 0
+
+    @wraps(ask)
+    def counting(request: AskRequest) -> object:
+        nonlocal asked
+        asked = next(numbers)
+        return ask(request)
+
+    with progress_on_stderr(lambda _: ((f"{asked}/{total} questions asked", ""),)):
+        yield counting

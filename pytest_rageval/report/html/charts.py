@@ -14,7 +14,7 @@ _NAME_CHARS: Final = 34
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Layout:
+class Layout:
     """Positions of names, bars and numbers, in pixels."""
 
     suffix: str
@@ -27,9 +27,11 @@ class _Layout:
 
     @property
     def width(self) -> int:
+        """Width of the picture."""
         return self.left + self.plot + self.right
 
     def x(self, share: float) -> float:
+        """Return x of a share of the plot."""
         return self.left + self.plot * share
 
     def name(self, y: float, text: str) -> Element:
@@ -44,8 +46,8 @@ class _Layout:
         return top + self.row * number + (self.row - 12 if self.above else self.row / 2)
 
 
-_WIDE: Final = _Layout(suffix="", left=265, plot=415, right=130, row=26, above=False)
-_NARROW: Final = _Layout(suffix="-narrow", left=8, plot=240, right=110, row=44, above=True)
+WIDE: Final = Layout(suffix="", left=265, plot=415, right=130, row=26, above=False)
+NARROW: Final = Layout(suffix="-narrow", left=8, plot=240, right=110, row=44, above=True)
 
 
 def forest_plot(
@@ -62,10 +64,10 @@ def forest_plot(
     shown = [row for row in rows if row.places is not None]
     if not shown:
         return None
-    return _forest(shown, baseline, _WIDE), _forest(shown, baseline, _NARROW)
+    return _forest(shown, baseline, WIDE), _forest(shown, baseline, NARROW)
 
 
-def _forest(shown: Sequence[MetricView], baseline: str, layout: _Layout) -> Element:
+def _forest(shown: Sequence[MetricView], baseline: str, layout: Layout) -> Element:
     height = 30 + layout.row * len(shown) + 8
     parts = [*_axis(height, layout)]
     for number, row in enumerate(shown):
@@ -82,7 +84,7 @@ def _forest(shown: Sequence[MetricView], baseline: str, layout: _Layout) -> Elem
     )
 
 
-def _axis(height: int, layout: _Layout) -> Iterator[Element]:
+def _axis(height: int, layout: Layout) -> Iterator[Element]:
     for share, name in ((0.0, "lowest"), (0.25, ""), (0.5, "half"), (0.75, ""), (1.0, "highest")):
         x = layout.x(share)
         yield line(x, 22, x, height - 4, "grid")
@@ -90,7 +92,7 @@ def _axis(height: int, layout: _Layout) -> Iterator[Element]:
         yield label(x, 14, name, "axis", anchor)
 
 
-def _forest_row(row: MetricView, y: float, layout: _Layout) -> Iterator[Element]:
+def _forest_row(row: MetricView, y: float, layout: Layout) -> Iterator[Element]:
     assert row.places is not None
     low, mean, high = map(layout.x, row.places)
     failed = any(limit.status == "fail" for limit in row.limits)
@@ -116,10 +118,10 @@ def latency_bars(rows: Sequence[LatencyView]) -> tuple[Element, Element] | None:
     longest = max((row.p95_ms for row in rows), default=0.0)
     if longest <= 0:
         return None
-    return _latency(rows, longest, _WIDE), _latency(rows, longest, _NARROW)
+    return _latency(rows, longest, WIDE), _latency(rows, longest, NARROW)
 
 
-def _latency(rows: Sequence[LatencyView], longest: float, layout: _Layout) -> Element:
+def _latency(rows: Sequence[LatencyView], longest: float, layout: Layout) -> Element:
     parts: list[Element] = []
     described = []
     for number, row in enumerate(rows):
@@ -149,7 +151,7 @@ def value_bars(
 ) -> Iterator[Element]:
     """Draw a bar for each value, for wide and for narrow windows."""
     longest = max((value for _, value in bars), default=0.0) or 1.0
-    for layout in (_WIDE, _NARROW):
+    for layout in (WIDE, NARROW):
         parts: list[Element] = []
         for number, (bar, value) in enumerate(bars):
             y = layout.middle(number, 4)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ from pytest_rageval.authoring.suites.packaged import PackagedDataset
 from pytest_rageval.cli import main as cli
 from pytest_rageval.cli.output import ExitCode
 from pytest_rageval.runs.read import open_run
+from pytest_rageval.target.client import HttpRagClient
+from pytest_rageval.values.reply import AskRequest, AskResult
 from tests.build.targets import fake_target, json_reply, unused_port
 
 Output = pytest.CaptureFixture[str]
@@ -128,6 +131,29 @@ def test_the_target_of_the_project_is_asked_once_it_is_indexed(
     assert document["figures"]["recall@3"]["value"] == pytest.approx(1 / 14)
     assert document["target"] == f"{target.url}/api/v1/ask"
     assert not (FOLDER.with_name("tiny-ids") / "corpus").exists()
+
+
+def test_an_interrupted_run_is_continued(
+    project: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RAGEVAL_CONCURRENCY", "1")  # no other is in flight at the interruption
+    arguments = ["suite", "run", "tiny", "--indexed", "--ids", "keep", "--json"]
+    real, asked = HttpRagClient.ask_result, count(1)
+
+    def ask(client: HttpRagClient, request: AskRequest) -> AskResult:
+        if next(asked) == 6:
+            raise KeyboardInterrupt
+        return real(client, request)
+
+    monkeypatch.setattr(HttpRagClient, "ask_result", ask)
+    with fake_target(reply("lighthouse")) as target:
+        use_target(target.url)
+        assert cli.run(arguments) == ExitCode.INTERRUPTED
+        assert len(target.received) == 5
+        capsys.readouterr()
+        assert cli.run([*arguments, "--resume", "last"]) == ExitCode.NO
+        assert len(target.received) == 14
+    assert json.loads(capsys.readouterr().out)["n_questions"] == 14
 
 
 def test_names_that_do_not_match_are_shown_beside_a_gold(project: Path, capsys: Output) -> None:

@@ -1,0 +1,65 @@
+"""``sweep.html``: the outcome of a sweep as a page that needs nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from pytest_rageval.analysis.sweep.configurations import value_text
+from pytest_rageval.analysis.sweep.outcome import SweepOutcome
+from pytest_rageval.metrics.registry import unit_of
+from pytest_rageval.report import sweep as words
+from pytest_rageval.report.html import sweep_charts as charts
+from pytest_rageval.report.html.page import content_policy, page_asset
+from pytest_rageval.support.text import format_value
+
+_TEMPLATES: Final = Path(__file__).parent / "templates"
+_CLASSES: Final = {"better": "pass", "no_clear_winner": "not_evaluated", "worse": "fail"}
+
+
+def render_sweep(outcome: SweepOutcome, *, name: str = "sweep") -> Iterator[str]:
+    """Yield the page in pieces; every text is escaped and its hidden characters made visible.
+
+    Args:
+        outcome: of the sweep.
+        name: of the sweep.
+    """
+    # Imported here, since jinja2 is slow to import.
+    from pytest_rageval.report.html.templating import page_environment
+
+    style = page_asset(_TEMPLATES, "style.css")
+    template = page_environment(_TEMPLATES).get_template("sweep.html.j2")
+    unit = unit_of(outcome.objectives[0].key)
+    return template.generate(
+        outcome=outcome,
+        name=name,
+        style=style,
+        policy=content_policy(style=style, script=""),
+        verdict=words.VERDICT_WORDS[outcome.verdict],
+        verdict_class=_CLASSES[outcome.verdict],
+        facts=[
+            ("Objective", words.weights_text(outcome)),
+            ("Limits", ", ".join(outcome.constraints) or "none"),
+            ("Asked", words.spent_text(outcome)),
+            ("Can show", words.sensitivity_text(outcome)),
+            ("Seed", str(outcome.seed)),
+        ],
+        other_names=words.other_figures(outcome),
+        rows=[
+            (
+                row,
+                *words.main_text(outcome, row),
+                [words.figure_text(row, other) for other in words.other_figures(outcome)],
+                words.row_notes(outcome, row),
+            )
+            for row in outcome.ranking
+        ],
+        effects=[
+            (one, value_text(one.value), format_value(one.mean, unit)) for one in outcome.effects
+        ],
+        ranking=charts.for_both_widths(charts.ranking_chart(outcome)),
+        pareto=charts.pareto_charts(outcome),
+        effect_chart=charts.for_both_widths(charts.effect_charts(outcome)),
+        settings=words.best_toml(outcome),
+    )

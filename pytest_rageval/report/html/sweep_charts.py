@@ -1,0 +1,182 @@
+"""Charts of a sweep as SVG: the ranking, the objectives against each other, the effects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from pytest_rageval.analysis.sweep.configurations import value_text
+from pytest_rageval.analysis.sweep.outcome import Ranked, SweepOutcome
+from pytest_rageval.metrics.registry import unit_of
+from pytest_rageval.report.html.charts import (
+    NARROW,
+    WIDE,
+    Layout,
+    circle,
+    label,
+    line,
+    picture,
+    rect,
+)
+from pytest_rageval.report.html.markup import Element, element
+from pytest_rageval.report.sweep import main_text
+from pytest_rageval.support.text import cut, format_value
+
+_ROWS: Final = 40
+"""Most rows of a chart; the tables have all."""
+_SCATTER: Final = (340, 280)
+_MARGIN: Final = (64, 20, 24, 48)
+"""Left, top, right, bottom."""
+
+
+def ranking_chart(outcome: SweepOutcome) -> tuple[Element, ...]:
+    """Draw the main objective with its interval for each configuration, for both widths."""
+    rows = [row for row in outcome.ranking if row.objective is not None][:_ROWS]
+    ends = [v for row in rows for v in (row.objective, *row.interval) if v is not None]
+    if not ends:
+        return ()
+    low, high = _around(ends)
+    return tuple(_ranking(outcome, rows, low, high, layout) for layout in (WIDE, NARROW))
+
+
+def _ranking(
+    outcome: SweepOutcome, rows: Sequence[Ranked], low: float, high: float, layout: Layout
+) -> Element:
+    unit = unit_of(outcome.objectives[0].key)
+    height = 30 + layout.row * len(rows) + 8
+    parts: list[Element] = []
+    for share in (0.0, 0.5, 1.0):
+        x = layout.x(share)
+        parts.append(line(x, 22, x, height - 4, "grid"))
+        anchor = "start" if layout.above and not share else "middle"
+        text = format_value(low + share * (high - low), unit)
+        parts.append(label(x, 14, text, "axis", anchor))
+    described = []
+    for number, row in enumerate(rows):
+        y = layout.middle(number, 30)
+        value, interval = main_text(outcome, row)
+        left, right = row.interval
+        parts.append(layout.name(y, f"{number + 1} {row.name}"))
+        if left is not None and right is not None:
+            x1, x2 = (layout.x((end - low) / (high - low)) for end in (left, right))
+            parts.append(line(x1, y, x2, y, "interval mark"))
+        x = layout.x(((row.objective or 0.0) - low) / (high - low))
+        parts.append(circle(x, y, 4.5, "base" if row.cut else "dot mark"))
+        parts.append(label(layout.x(1) + 12, y + 4, value, "number mark"))
+        described.append(f"{number + 1} {row.name}: {value}, interval {interval or 'unknown'}")
+    return picture(
+        f"ranking{'-narrow' if layout.above else ''}",
+        f"{outcome.objectives[0].key} with intervals; hollow: cut earlier, over fewer cases",
+        "; ".join(described),
+        parts,
+        width=layout.width,
+        height=height,
+    )
+
+
+def pareto_charts(outcome: SweepOutcome) -> tuple[Element, ...]:
+    """Draw the main objective against each other one; numbers are ranks, front points filled."""
+    return tuple(
+        found
+        for number in range(1, len(outcome.objectives))
+        if (found := _scatter(outcome, number)) is not None
+    )
+
+
+def _scatter(outcome: SweepOutcome, number: int) -> Element | None:
+    main, other = outcome.objectives[0].key, outcome.objectives[number].key
+    points = [
+        (rank, row, x, y)
+        for rank, row in enumerate(outcome.ranking, start=1)
+        if (x := row.figures.get(other)) is not None and (y := row.figures.get(main)) is not None
+    ]
+    if not points:
+        return None
+    x_low, x_high = _around([x for _, _, x, _ in points])
+    y_low, y_high = _around([y for _, _, _, y in points])
+    (wide, high), (left, top, right, bottom) = _SCATTER, _MARGIN
+    width, height = wide - left - right, high - top - bottom
+    parts = [
+        line(left, top + height, left + width, top + height, "grid"),
+        line(left, top, left, top + height, "grid"),
+        label(left, 12, main, "axis"),
+        label(left + width, high - 6, other, "axis", "end"),
+        *_ticks(left, top + height, width, (x_low, x_high), unit=unit_of(other)),
+        label(left - 6, top + 10, format_value(y_high, unit_of(main)), "axis", "end"),
+        label(left - 6, top + height, format_value(y_low, unit_of(main)), "axis", "end"),
+    ]
+    described = []
+    for rank, row, x, y in points:
+        at = left + width * (x - x_low) / (x_high - x_low)
+        up = top + height * (1 - (y - y_low) / (y_high - y_low))
+        parts.append(circle(at, up, 4.5, "dot mark" if row.on_front else "base"))
+        parts.append(label(at + 7, up - 5, str(rank), "axis"))
+        figures = f"{main} {format_value(y)}, {other} {format_value(x, unit_of(other))}"
+        described.append(f"{rank}{' (front)' if row.on_front else ''}: {figures}")
+    return picture(
+        f"pareto-{number}",
+        f"{main} against {other}; filled: on the Pareto front",
+        "; ".join(described),
+        parts,
+        width=wide,
+        height=high,
+    )
+
+
+def _ticks(
+    left: float, bottom: float, width: float, ends: tuple[float, float], *, unit: str
+) -> Iterator[Element]:
+    for share, anchor in ((0.0, "start"), (1.0, "end")):
+        value = ends[0] + share * (ends[1] - ends[0])
+        text = f"{value:.0f}" if unit in {"ms", "count"} else f"{value:.3f}"
+        yield label(left + width * share, bottom + 16, text, "axis", anchor)
+
+
+def effect_charts(outcome: SweepOutcome) -> tuple[Element, ...]:
+    """Draw the difference of each value from the mean of all configurations, for both widths."""
+    rows = outcome.effects[:_ROWS]
+    longest = max((abs(one.difference) for one in rows), default=0.0)
+    if not longest:
+        return ()
+    found = []
+    for layout in (WIDE, NARROW):
+        height = layout.row * len(rows) + 12
+        parts = [line(layout.x(0.5), 2, layout.x(0.5), height - 2, "grid")]
+        described = []
+        for number, one in enumerate(rows):
+            y = layout.middle(number, 4)
+            share = 0.5 * one.difference / longest
+            start = layout.x(0.5 + min(share, 0.0))
+            name = f"{cut(one.parameter, 20)}={value_text(one.value)}"
+            parts.append(layout.name(y, name))
+            parts.append(rect(start, y - 8, layout.plot * abs(share), 16, "p50"))
+            parts.append(label(layout.x(1) + 12, y + 4, f"{one.difference:+.3f}", "number"))
+            described.append(f"{name} {one.difference:+.3f}")
+        found.append(
+            picture(
+                f"effects{'-narrow' if layout.above else ''}",
+                "Difference of each value from the mean of all configurations",
+                "; ".join(described),
+                parts,
+                width=layout.width,
+                height=height,
+            )
+        )
+    return tuple(found)
+
+
+def for_both_widths(charts: Iterable[Element]) -> Element:
+    """Return a wide and a narrow chart, of which a window shows the one that fits."""
+    names = ("wide-only", "narrow-only")
+    parts = [
+        element("div", chart, class_=f"wide {name}")
+        for chart, name in zip(charts, names, strict=False)
+    ]
+    return Element("".join(parts))
+
+
+def _around(values: Sequence[float]) -> tuple[float, float]:
+    """Return the ends of a scale that holds the values, with some space and never empty."""
+    low, high = min(values), max(values)
+    space = 0.05 * (high - low) or 0.5
+    return low - space, high + space

@@ -1,0 +1,149 @@
+"""The outcome of a sweep in words, for every kind of report, and its winner as settings."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from pytest_rageval.analysis.sweep.outcome import Ranked, SweepOutcome
+from pytest_rageval.analysis.sweep.verdict import SweepVerdict
+from pytest_rageval.metrics.registry import unit_of
+from pytest_rageval.project.sweep_file import Value
+from pytest_rageval.support.text import clean, counted, format_value
+
+VERDICT_WORDS: Final[Mapping[SweepVerdict, str]] = {
+    "better": "BETTER",
+    "no_clear_winner": "NO CLEAR WINNER",
+    "worse": "WORSE",
+}
+_SETTINGS: Final = ("k", "folder_mode", "vector_weight", "lexical_weight")
+"""Parameters of questions that are settings of their own."""
+
+
+def other_figures(outcome: SweepOutcome) -> list[str]:
+    """Return the names of the figures besides the main objective."""
+    return [*(one.key for one in outcome.objectives[1:]), *outcome.constraints]
+
+
+def figure_text(row: Ranked, name: str) -> str:
+    """Return a figure for display; ``-`` where it was not measured."""
+    return format_value(row.figures.get(name), unit_of(name))
+
+
+def main_text(outcome: SweepOutcome, row: Ranked) -> tuple[str, str]:
+    """Return the main objective and its interval for display; the interval may be empty."""
+    unit = unit_of(outcome.objectives[0].key)
+    low, high = row.interval
+    ends = (
+        ""
+        if low is None or high is None
+        else (f"{format_value(low, unit)} to {format_value(high, unit)}")
+    )
+    return format_value(row.objective, unit), ends
+
+
+def row_notes(outcome: SweepOutcome, row: Ranked) -> list[str]:
+    """Return what is to be said about a configuration besides its figures."""
+    notes = []
+    if row.key == outcome.winner_key:
+        notes.append("winner")
+    if row.baseline:
+        notes.append("baseline")
+    if row.held is not None:
+        held = format_value(row.held, unit_of(outcome.objectives[0].key))
+        notes.append(f"{held} over the held-out cases")
+    if row.cut:
+        why = "a tie with one that went on" if row.tie else row.cut
+        notes.append(f"cut after {outcome.rungs[row.rung - 1].cases} cases: {why}")
+    if row.broken:
+        notes.append(f"cannot win: {'; '.join(row.broken)}")
+    if row.n_error:
+        notes.append(f"no answer in {counted(row.n_error, 'case')}")
+    return notes
+
+
+def spent_text(outcome: SweepOutcome) -> str:
+    """Return what the sweep asked, and how much of the grid that is."""
+    share = outcome.requests_spent / outcome.requests_grid if outcome.requests_grid else 1.0
+    rungs = ", ".join(f"{one.configurations} on {one.cases} cases" for one in outcome.rungs)
+    built = f", {counted(outcome.index_builds, 'index build')}" if outcome.builder else ""
+    held = f", then the best on {outcome.holdout} held-out cases" if outcome.holdout else ""
+    return (
+        f"{outcome.requests_spent} of the grid's {outcome.requests_grid} requests "
+        f"({share * 100:.0f} %){built}; {outcome.method}: {rungs}{held}"
+    )
+
+
+def sensitivity_text(outcome: SweepOutcome) -> str:
+    """Return the smallest differences that the verdict could show."""
+    found = outcome.sensitivity
+    least = (
+        "no difference of a 0/1 metric"
+        if found.least is None
+        else f"a 0/1 metric must change in {found.least_cases} cases, all for the better "
+        f"({format_value(found.least)})"
+    )
+    return (
+        f"with {counted(found.n, 'case')}, {least}; a difference of {found.typical:.2f} is usually "
+        "found"
+    )
+
+
+def weights_text(outcome: SweepOutcome) -> str:
+    """Return the objectives, the main one first with its weights."""
+    parts = []
+    for one in outcome.objectives:
+        weights = one.weights or {}
+        sums = " + ".join(f"{weight:g} {key}" for key, weight in weights.items())
+        better = "" if one.direction == "higher" else ", lower is better"
+        parts.append(f"{one.key}{f' = {sums}' if sums else ''}{better}")
+    return "; ".join(parts)
+
+
+# --- settings to paste -----------------------------------------------------------------------
+
+
+def best_toml(outcome: SweepOutcome) -> str:
+    """Return the winner as lines of pyproject.toml; a comment where nothing won."""
+    row = next((one for one in outcome.ranking if one.key == outcome.winner_key), None)
+    if row is None:
+        return f"# {VERDICT_WORDS[outcome.verdict].capitalize()}: {clean(outcome.sentence)}\n"
+    return "\n".join(_settings(outcome, row)) + "\n"
+
+
+def _settings(outcome: SweepOutcome, row: Ranked) -> Iterator[str]:
+    yield f"# {clean(outcome.sentence)}"
+    yield "# Lines for pyproject.toml."
+    params = {name: value for name, value in row.query.items() if name not in _SETTINGS}
+    if row.query:
+        yield "[tool.rageval]"
+    yield from (f"{name} = {_toml(row.query[name])}" for name in _SETTINGS if name in row.query)
+    if params:
+        yield f"params = {_table(params)}"
+    if row.index and outcome.builder == "embedded":
+        yield from ("", "[tool.rageval.target]", f"embedded = {_table(row.index)}")
+    elif row.index:
+        yield from ("", "# The index is built with:")
+        yield from (f"#   {clean(name)} = {_toml(value)}" for name, value in row.index.items())
+
+
+def _table(values: Mapping[str, Value]) -> str:
+    return f"{{ {', '.join(f'{_key(name)} = {_toml(value)}' for name, value in values.items())} }}"
+
+
+def _key(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name, re.ASCII) else _toml(name)
+
+
+def _toml(value: Value) -> str:
+    if not isinstance(value, str):
+        return json.dumps(value)
+    return '"' + "".join(_escaped(character) for character in value) + '"'
+
+
+def _escaped(character: str) -> str:
+    if character in '"\\':
+        return f"\\{character}"
+    return character if character.isprintable() else f"\\U{ord(character):08x}"

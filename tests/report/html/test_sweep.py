@@ -1,0 +1,113 @@
+"""The page of a sweep: its parts, harmless with any parameter, and in a real browser."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from html import unescape
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pytest_rageval.analysis.sweep.outcome import SweepOutcome
+from pytest_rageval.report.html.sweep import render_sweep
+from pytest_rageval.report.html.sweep_charts import effect_charts, pareto_charts, ranking_chart
+from tests.build.browser import chromium
+from tests.build.sweeps import HOSTILE, hostile, noisy, planned, swept
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+
+def page(outcome: SweepOutcome, name: str = "sweep") -> str:
+    return "".join(render_sweep(outcome, name=name))
+
+
+def plain() -> SweepOutcome:
+    return swept(planned(n_cases=150), noisy(1))
+
+
+def test_the_page_has_every_configuration_and_part() -> None:
+    outcome = plain()
+    html = page(outcome, "nightly")
+    assert "<title>NO CLEAR WINNER: nightly - rageval sweep</title>" in html
+    for row in outcome.ranking:
+        assert f'<span class="text">{row.name}</span>' in html
+        assert row.run in html
+    for part in ("verdict", "ranking", "effects", "rungs", "settings"):
+        assert f'<section id="{part}"' in html
+    assert '<section id="pareto"' not in html
+
+
+def test_a_chart_has_a_mark_for_each_configuration() -> None:
+    outcome = hostile()
+    wide, narrow = ranking_chart(outcome)
+    for chart in (wide, narrow):
+        assert chart.count("<circle") == len(outcome.ranking)
+        assert chart.count('class="base"') == sum(bool(row.cut) for row in outcome.ranking)
+    (scatter,) = pareto_charts(outcome)
+    assert scatter.count('class="dot mark"') == len(outcome.front)
+    assert all(chart.count("<rect") == len(outcome.effects) for chart in effect_charts(outcome))
+
+
+def test_nothing_measured_draws_nothing() -> None:
+    outcome = plain()
+    rows = tuple(
+        replace(row, objective=None, interval=(None, None), figures={}) for row in outcome.ranking
+    )
+    empty = replace(outcome, ranking=rows, effects=())
+    assert (ranking_chart(empty), pareto_charts(empty), effect_charts(empty)) == ((), (), ())
+    assert "<svg" not in page(empty)
+
+
+def test_hostile_parameters_stay_text_and_the_page_asks_for_nothing() -> None:
+    html = page(hostile(), HOSTILE)
+    assert "<script" not in html
+    assert "\x1b" not in html
+    assert "\u202e" not in html
+    assert "{{7*7}}" in html
+    assert not re.search(r'\s(?:src|href)="(?!#)|\son\w+=|\sstyle=', html)
+    assert "default-src 'none'" in unescape(html)
+
+
+# --- a real browser ----------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as started:
+        yield started
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_page_is_clean_in_a_browser(
+    browser: Browser, tmp_path: Path, width: int, scheme: str
+) -> None:
+    from axe_playwright_python.sync_playwright import Axe
+
+    file = tmp_path / "sweep.html"
+    file.write_text(page(hostile()), encoding="utf-8")
+    faults: list[str] = []
+    requests: list[str] = []
+    context = browser.new_context(
+        viewport={"width": width, "height": 900},
+        color_scheme=scheme,  # type: ignore[arg-type]
+    )
+    try:
+        tab = context.new_page()
+        tab.on("console", lambda message: faults.append(message.text))
+        tab.on("pageerror", lambda error: faults.append(str(error)))
+        tab.on("dialog", lambda dialog: faults.append(dialog.message))
+        tab.on("request", lambda request: requests.append(request.url))
+        tab.goto(file.as_uri())
+        tab.locator("summary").click()
+        assert (faults, requests) == ([], [file.as_uri()])
+        assert tab.evaluate("document.documentElement.scrollWidth") <= width
+        results = Axe().run(tab)
+        assert results.violations_count == 0, results.generate_report()
+    finally:
+        context.close()

@@ -1,0 +1,64 @@
+import tomllib
+from dataclasses import replace
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_rageval.report.sweep import best_toml, row_notes, spent_text, weights_text
+from tests.build.sweeps import HOSTILE, TWELVE, hostile, noisy, planned, swept
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"]))
+
+
+def test_the_settings_of_a_winner_are_those_of_pyproject() -> None:
+    plan = planned(n_cases=150)
+    best = plan.configurations[7]
+    outcome = swept(plan, noisy(1, rate=0.4, planted=best.key, gain=0.5))
+    assert outcome.winner == {"k": 3, "fusion": "rrf", "chunk_tokens": 400}
+    assert tomllib.loads(best_toml(outcome)) == {
+        "tool": {
+            "rageval": {
+                "k": 3,
+                "params": {"fusion": "rrf"},
+                "target": {"embedded": {"chunk_tokens": 400}},
+            }
+        }
+    }
+    commanded = best_toml(replace(outcome, builder="command"))
+    assert "target" not in tomllib.loads(commanded)["tool"]["rageval"]
+    assert "#   chunk_tokens = 400" in commanded
+
+
+def test_without_a_winner_the_settings_are_a_comment() -> None:
+    text = best_toml(swept(planned(n_cases=150), lambda one, id: 1.0))
+    assert text.startswith("# No clear winner: ")
+    assert tomllib.loads(text) == {}
+
+
+def test_hostile_names_and_values_are_settings_as_they_are() -> None:
+    assert tomllib.loads(best_toml(hostile()))["tool"]["rageval"]["params"] == {HOSTILE: HOSTILE}
+
+
+@given(st.dictionaries(TEXT, TEXT | st.integers(-(2**63), 2**63 - 1) | st.booleans(), min_size=1))
+def test_any_parameter_is_read_back(values: dict[str, Any]) -> None:
+    outcome = hostile()
+    winner = replace(outcome.ranking[0], query=values, index={}, key="w")
+    found = tomllib.loads(best_toml(replace(outcome, ranking=(winner,), winner_key="w")))["tool"][
+        "rageval"
+    ]
+    assert {**found.pop("params", {}), **found} == values
+
+
+def test_what_is_said_of_rows() -> None:
+    outcome = swept(planned(replace(TWELVE, objectives=("hit_at_k",)), 150), lambda one, id: 1.0)
+    assert row_notes(outcome, outcome.ranking[0]) == ["baseline"]
+    assert row_notes(outcome, outcome.ranking[-1]) == [
+        "cut after 30 cases: a tie with one that went on"
+    ]
+    broken = replace(outcome.ranking[0], broken=("mrr 0.1 is below 0.2",), n_error=2)
+    assert row_notes(outcome, broken)[1:] == [
+        "cannot win: mrr 0.1 is below 0.2", "no answer in 2 cases",
+    ]  # fmt: skip
+    assert spent_text(outcome).startswith("810 of the grid's 1800 requests (45 %)")
+    assert weights_text(outcome) == "hit_at_k"

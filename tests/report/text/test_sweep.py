@@ -1,0 +1,39 @@
+from dataclasses import replace
+
+import pytest
+
+from pytest_rageval.report.text.sweep import sweep_lines
+from pytest_rageval.support.text import columns_of
+from tests.build.sweeps import TWELVE, hostile, noisy, planned, swept
+
+
+def printed(outcome: object, width: int = 80) -> str:
+    lines = sweep_lines(outcome, width)  # type: ignore[arg-type]
+    return "\n".join("".join(text for text, _ in line) for line in lines)
+
+
+def test_a_winner_is_shown_with_its_figures_and_tests() -> None:
+    plan = planned(n_cases=150)
+    best = plan.configurations[7]
+    outcome = swept(plan, noisy(1, rate=0.4, planted=best.key, gain=0.5))
+    found = printed(outcome)
+    value = f"{outcome.ranking[0].objective:.3f}"
+    assert "asked    810 of the grid's 1800 requests (45 %)" in found
+    assert f"\n  1         {value}   " in found
+    assert f"   150  {best.name}\n      winner\n" in found
+    assert "effects  k: 3 " in found
+    assert "verdict  BETTER\n" in found
+
+
+@pytest.mark.parametrize("width", [60, 80, 200])
+def test_lines_fit_and_hostile_parameters_do_no_harm(width: int) -> None:
+    found = printed(hostile(), width)
+    assert max(map(columns_of, found.split("\n"))) <= width
+    assert all(line.isprintable() for line in found.split("\n"))
+
+
+def test_a_long_ranking_is_cut() -> None:
+    many = replace(TWELVE, query={"k": tuple(range(1, 16))})
+    found = printed(swept(planned(many, 40), lambda one, id: 1.0))
+    assert "and 10 more, in sweep.md" in found
+    assert "verdict  NO CLEAR WINNER" in found
