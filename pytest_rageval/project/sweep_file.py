@@ -1,4 +1,4 @@
-"""sweep.toml: what a sweep varies, and what it is to find.
+"""sweep.toml: the parameters that a sweep varies, and its goal.
 
 Every fault of the file is reported at once, with line and column.
 """
@@ -87,7 +87,7 @@ class SweepFile:
 
     @property
     def builder(self) -> Builder | None:
-        """What builds an index; None: there is none to build."""
+        """Builder of an index; None: there is none to build."""
         if self.build_embedded:
             return "embedded"
         return "command" if self.build else "fixture" if self.build_fixture else None
@@ -100,8 +100,8 @@ class SweepFile:
 
 QUICK: Final = SweepFile(
     objectives=(SWEEP_SCORE,),
-    query={"k": (5, 3, 10), "min_score": (0.0, 0.2, 0.4)},
-    index={"chunk_tokens": (400, 200, 800), "chunk_overlap": (50, 0)},
+    query={"k": (5, 3, 10), "min_score": (0.0, 0.2)},
+    index={"chunk_tokens": (400, 200), "chunk_overlap": (50, 0)},
     build_embedded=True,
 )
 """Grid of ``--quick``: cutoff, least score, and the size and overlap of chunks.

@@ -45,7 +45,7 @@ def main_text(outcome: SweepOutcome, row: Ranked) -> tuple[str, str]:
 
 
 def row_notes(outcome: SweepOutcome, row: Ranked) -> list[str]:
-    """Return what is to be said about a configuration besides its figures."""
+    """Return remarks on a configuration besides its figures."""
     notes = []
     if row.key == outcome.winner_key:
         notes.append("winner")
@@ -65,7 +65,7 @@ def row_notes(outcome: SweepOutcome, row: Ranked) -> list[str]:
 
 
 def spent_text(outcome: SweepOutcome) -> str:
-    """Return what the sweep asked, and how much of the grid that is."""
+    """Return the number of requests, and their share of those of the grid."""
     share = outcome.requests_spent / outcome.requests_grid if outcome.requests_grid else 1.0
     rungs = ", ".join(f"{one.configurations} on {one.cases} cases" for one in outcome.rungs)
     built = f", {counted(outcome.index_builds, 'index build')}" if outcome.builder else ""

@@ -98,7 +98,7 @@ class SweepOutcome:
     requests_grid: int
     """Requests if every configuration had been asked every case."""
     builder: Builder | None
-    """What builds an index; None: there is none to build."""
+    """Builder of an index; None: there is none to build."""
     index_builds: int
     holdout: int
     """Cases held out for the verdict; 0: none."""

@@ -31,7 +31,7 @@ class SweepPlan:
     """Cases to search with and held out."""
     method: Method = "grid"
     builder: Builder | None = None
-    """What builds an index; None: there is none to build."""
+    """Builder of an index; None: there is none to build."""
     seed: int = 7
     notes: tuple[str, ...] = field(default=())
 
@@ -89,9 +89,14 @@ def plan_sweep(sweep: SweepFile, cases: Sequence[SweepCase], goal: Goal) -> Swee
         goal: from ``sweep_goal``.
 
     Raises:
-        ConfigError: there are too few cases for the holdout, budget or method, or there is one
-            configuration only.
+        ConfigError: there are too few cases for the holdout, budget or method, there is one
+            configuration only, or a parameter has a range.
     """
+    if sweep.continuous or sweep.method == "optuna":
+        raise ConfigError(
+            'ranges and method = "optuna" are not searched yet; expected lists of values, such as '
+            "vector_weight = [0.2, 0.5, 0.8]"
+        )
     query = {k: axis for k, axis in sweep.query.items() if not isinstance(axis, Range)}
     index = {k: axis for k, axis in sweep.index.items() if not isinstance(axis, Range)}
     configurations = expand_grid(query, index)

@@ -56,7 +56,7 @@ def _ranking(
         y = layout.middle(number, 30)
         value, interval = main_text(outcome, row)
         left, right = row.interval
-        parts.append(layout.name(y, f"{number + 1} {row.name}"))
+        parts.append(layout.name(y, cut(f"{number + 1} {row.name}", 32)))
         if left is not None and right is not None:
             x1, x2 = (layout.x((end - low) / (high - low)) for end in (left, right))
             parts.append(line(x1, y, x2, y, "interval mark"))

@@ -1,0 +1,59 @@
+"""The page on sweeps: its file is valid, its tables and numbers are those of the code."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import fields
+
+from pytest_rageval.analysis.sweep.goal import SWEEP_TIES, sweep_goal
+from pytest_rageval.analysis.sweep.halving import GRID_REQUESTS, LEAST_CASES, SHARE
+from pytest_rageval.analysis.sweep.outcome import SweepOutcome, outcome_document
+from pytest_rageval.analysis.sweep.plan import plan_sweep
+from pytest_rageval.analysis.sweep.subsets import LEAST_HELD
+from pytest_rageval.project.sweep_file import QUICK, SWEEP_WEIGHTS, SweepFile, parse_sweep
+from tests.build.sweeps import noisy, planned, some_cases, swept
+from tests.docs.examples import read_document, run_sessions
+
+PAGE = read_document("sweep.md")
+
+
+def test_the_file_of_the_page_is_valid() -> None:
+    first, text = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
+    assert parse_sweep(first, display="sweep.toml").objectives == ("recall_at_k",)
+    found = parse_sweep(text, display="sweep.toml")
+    assert found.objectives == ("recall_at_tokens", "context_tokens")
+    assert (found.method, found.budget, found.holdout, found.seed) == ("auto", 2000, 0.25, 7)
+    assert SweepFile().seed == 7
+
+
+def test_every_part_of_the_outcome_that_the_page_names_is_there() -> None:
+    outcome = swept(planned(n_cases=150), noisy(1))
+    rows = PAGE.split("| `sweep.json` |")[1].split("\n")[0]
+    names = set(re.findall(r"`([a-z_]+)`", rows)) - {"better"}
+    assert names <= {one.name for one in fields(SweepOutcome)}
+    of_ranking = PAGE.split("Of each configuration `ranking` has")[1].split("which `rageval")[0]
+    names = set(re.findall(r"`([a-z_]+)`", of_ranking))
+    assert names <= outcome_document(outcome)["ranking"][0].keys()
+
+
+def test_the_numbers_of_the_page_are_those_of_the_code() -> None:
+    assert f"at least {LEAST_CASES} cases" in PAGE
+    assert f"at most {SHARE * 100:g} % of the grid" in PAGE
+    assert f"({GRID_REQUESTS} questions" in PAGE
+    assert f"at least {LEAST_HELD} cases on either side" in PAGE
+    weights = " + ".join(f"{weight:g} `{key}`" for key, weight in SWEEP_WEIGHTS.items())
+    assert f"`sweep_score` is {weights}" in PAGE.replace("\n", " ")
+    assert [name for name, _ in SWEEP_TIES] == ["recall_at_k", "mrr", "latency_ms.p95"]
+
+
+def test_the_quick_grid_is_the_one_of_the_page() -> None:
+    flat = PAGE.replace("\n", " ")
+    for name, values in {**QUICK.query, **QUICK.index}.items():
+        assert isinstance(values, tuple)
+        assert f"`{name}` {', '.join(f'{value:g}' for value in values)}" in flat
+    cases = some_cases(100)
+    assert len(plan_sweep(QUICK, cases, sweep_goal(QUICK, cases)).configurations) == 24
+
+
+def test_the_sessions_of_the_page_print_what_it_says() -> None:
+    assert run_sessions(PAGE, "sweep.md") == (3, "")
