@@ -19,7 +19,9 @@ from pytest_rageval.cli.output import (
     UnreachableError,
     json_option,
     print_json,
+    print_lines,
     print_result,
+    terminal_width,
 )
 from pytest_rageval.cli.progress import progress_on_stderr
 from pytest_rageval.support.text import clean
@@ -195,7 +197,7 @@ def _run(
         display = stack.enter_context(progress_on_stderr(partial(_progress, runner)))
         runner.say = display.say
         outcome = runner.run()
-    _write(folder, outcome)
+    _write(folder, outcome, page=not settings.no_report)
     return folder, outcome
 
 
@@ -210,24 +212,33 @@ def _progress(runner: SweepRunner, width: int | None) -> Line | None:
     return ((stage, ""), *progress_line(progress, rest))
 
 
-def _write(folder: Path, outcome: SweepOutcome) -> None:
+def _write(folder: Path, outcome: SweepOutcome, *, page: bool) -> None:
     from pytest_rageval.analysis.sweep.outcome import outcome_document
-    from pytest_rageval.runs.store import write_document
+    from pytest_rageval.report.html.sweep import render_sweep
+    from pytest_rageval.report.markdown.sweep import render_sweep_markdown
+    from pytest_rageval.report.sweep import best_toml
+    from pytest_rageval.runs.store import write_document, write_text_document
     from pytest_rageval.values.record import SCHEMA_VERSION
 
     document = {"schema_version": SCHEMA_VERSION, **outcome_document(outcome)}
     write_document(folder, "sweep.json", document)
+    write_text_document(folder, "sweep.md", render_sweep_markdown(outcome))
+    write_text_document(folder, "best.toml", best_toml(outcome))
+    if page:
+        write_text_document(folder, "sweep.html", render_sweep(outcome, name=folder.name))
 
 
 def _show(folder: Path, outcome: SweepOutcome, *, as_json: bool) -> None:
     from pytest_rageval.analysis.sweep.outcome import outcome_document
+    from pytest_rageval.report.text.sweep import sweep_lines
     from pytest_rageval.support.files import shown_below
 
     shown = shown_below(folder, Path.cwd())
     if as_json:
         print_json({**outcome_document(outcome), "folder": shown})
         return
-    click.echo(outcome.sentence)
+    print_lines(sweep_lines(outcome, terminal_width()))
+    click.echo(clean(f"in {shown}: sweep.md, sweep.html, sweep.json, best.toml and the runs"))
 
 
 def _show_plan(settings: Settings, plan: SweepPlan, sweep: SweepFile, *, as_json: bool) -> None:

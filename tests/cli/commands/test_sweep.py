@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -80,6 +81,24 @@ def test_the_planted_winner_is_found_and_kept_in_the_folder(
     run = FOLDER / document["ranking"][0]["run"]
     metrics = json.loads((run / "metrics.json").read_text("utf-8"))
     assert metrics["aggregate_metrics"]["recall_at_k_avg"] == document["ranking"][0]["objective"]
+
+
+def test_the_outcome_is_printed_and_written_in_every_form(
+    target: SweepTarget, capsys: Output
+) -> None:
+    text = Path("pyproject.toml").read_text("utf-8").replace("no_report = true\n", "")
+    Path("pyproject.toml").write_text(text, encoding="utf-8")
+    assert cli.run(["sweep"]) == ExitCode.YES
+    out = capsys.readouterr().out
+    assert "boost=5" in out
+    assert out.endswith(
+        "in evals/results/sweep: sweep.md, sweep.html, sweep.json, best.toml and the runs\n"
+    )
+    assert "boost=5" in (FOLDER / "sweep.md").read_text("utf-8")
+    assert "boost=5" in (FOLDER / "sweep.html").read_text("utf-8")
+    best = tomllib.loads((FOLDER / "best.toml").read_text("utf-8"))
+    assert best["tool"]["rageval"]["params"] == {"boost": 5}
+    assert all((run / "report.html").is_file() for run in FOLDER.glob("*/") if run.is_dir())
 
 
 def test_equal_configurations_have_no_clear_winner(target: SweepTarget, capsys: Output) -> None:
