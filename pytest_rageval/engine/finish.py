@@ -206,11 +206,7 @@ def finish_run(
     document = metrics_document(
         known.aggregate, run.config, judge_reliability=known.reliability.document()
     )
-    run = replace(
-        run,
-        metrics={**document, **run.metrics},
-        gate=gate_document(gate, run.run_id),
-    )
+    run = replace(run, metrics={**document, **run.metrics}, gate=gate_document(gate, run.run_id))
     view = SummaryView(
         run_id=run.run_id,
         aggregate=known.aggregate,

@@ -72,22 +72,7 @@ def aggregate_columns(
     """``aggregate`` of records that were added one by one."""
     table = columns.table()
     groups = _members(table)
-    everything = table.part(range(len(table)))
-    metrics: dict[str, MetricSummary] = {}
-    breakdowns: dict[str, dict[str, dict[str, MetricSummary]]] = {
-        name: {group: {} for group in members} for name, members in groups.items()
-    }
-    for key, info in table.metric_infos.items():
-        column = table.metric(key)
-        whole = metrics[key] = summarise_cases(column, everything, info, confidence)
-        applies = whole.n or whole.n_error
-        for name, members in groups.items():
-            for group, part in members.items():
-                breakdowns[name][group][key] = (
-                    summarise_cases(column, part, info, confidence)
-                    if applies
-                    else replace(whole, n_not_applicable=len(part.cases))
-                )
+    metrics, breakdowns = _summaries(table, groups, confidence)
     outcomes = Counter(table.outcomes)
     coverages = table.coverages()
     answerable = sum(profile.answerable * len(cases) for profile, cases in table.profiles())
@@ -129,6 +114,29 @@ def aggregate_columns(
         warnings=_warnings(table, outcomes["unchecked"], coverages),
         target_warnings=target_warnings(coverages),
     )
+
+
+def _summaries(
+    table: CaseTable, groups: Mapping[str, Mapping[str, CasePart]], confidence: float
+) -> tuple[dict[str, MetricSummary], dict[str, dict[str, dict[str, MetricSummary]]]]:
+    """Return all metrics of all cases, and of each group of each breakdown."""
+    everything = table.part(range(len(table)))
+    metrics: dict[str, MetricSummary] = {}
+    breakdowns: dict[str, dict[str, dict[str, MetricSummary]]] = {
+        name: {group: {} for group in members} for name, members in groups.items()
+    }
+    for key, info in table.metric_infos.items():
+        column = table.metric(key)
+        whole = metrics[key] = summarise_cases(column, everything, info, confidence)
+        applies = whole.n or whole.n_error
+        for name, members in groups.items():
+            for group, part in members.items():
+                breakdowns[name][group][key] = (
+                    summarise_cases(column, part, info, confidence)
+                    if applies
+                    else replace(whole, n_not_applicable=len(part.cases))
+                )
+    return metrics, breakdowns
 
 
 def _usage(columns: RecordColumns) -> dict[str, UsageSummary]:

@@ -222,10 +222,7 @@ def tables() -> Tables:
             Column("partial", Boolean, nullable=False),
             Column("has_metrics", Boolean, nullable=False),
             Column("has_records", Boolean, nullable=False),
-            Column("unreadable", Text, nullable=False),
-            Column("config", Text, nullable=False),
-            Column("stamp", Text, nullable=False),
-            Column("content_hash", Text, nullable=False),
+            *_columns(Text, "unreadable", "config", "stamp", "content_hash", null=False),
             Column("synced_at", DateTime(timezone=True), nullable=False),
         ),
         results=Table(
@@ -254,10 +251,10 @@ def tables() -> Tables:
     )
 
 
-def _columns(kind: Any, *names: str, key: bool = False) -> list[Any]:
+def _columns(kind: Any, *names: str, key: bool = False, null: bool = True) -> list[Any]:
     from sqlalchemy import Column
 
-    return [Column(name, kind, primary_key=key) for name in names]
+    return [Column(name, kind, primary_key=key, nullable=null and not key) for name in names]
 
 
 # --- versions --------------------------------------------------------------------------------
