@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -102,7 +102,9 @@ def command(
 
     stored = open_run(run_or_last(run), os.environ)
     golds = _gold_texts(stored, drawing) if drawing.html else {}
-    wanted, obtained = _obtained(stored, source, golds, allow_cut_texts=allow_cut_texts)
+    # A question that retrieved nothing has no figures, but a place on the map.
+    drawn = [*golds.values(), *_questions(stored)] if drawing.html else []
+    wanted, obtained = _obtained(stored, source, drawn, allow_cut_texts=allow_cut_texts)
     document = _document(stored, wanted, obtained)
     if drawing.html:
         _draw(stored, obtained, golds, drawing, document)
@@ -132,7 +134,7 @@ def _check(source: _Source, drawing: _Drawing) -> None:
 
 
 def _obtained(
-    run: StoredRun, source: _Source, golds: Mapping[Anchor, str], *, allow_cut_texts: bool
+    run: StoredRun, source: _Source, drawn: Sequence[str], *, allow_cut_texts: bool
 ) -> tuple[WantedTexts, ObtainedVectors]:
     from pytest_rageval.analysis.embeddings import wanted_texts
     from pytest_rageval.engine.vectors import load_vectors
@@ -149,7 +151,7 @@ def _obtained(
             f"{run.folder}: {wanted.n_cut} of {len(wanted.chunks)} chunk texts are stored cut; run "
             "the cases again, or add --allow-cut-texts to go on with them"
         )
-    return wanted, obtained or _ask(run.folder, source, wanted, golds.values())
+    return wanted, obtained or _ask(run.folder, source, wanted, drawn)
 
 
 def _document(run: StoredRun, wanted: WantedTexts, obtained: ObtainedVectors) -> dict[str, Any]:
@@ -167,7 +169,7 @@ def _document(run: StoredRun, wanted: WantedTexts, obtained: ObtainedVectors) ->
 
 
 def _ask(
-    folder: Path, source: _Source, wanted: WantedTexts, golds: Iterable[str]
+    folder: Path, source: _Source, wanted: WantedTexts, drawn: Sequence[str]
 ) -> ObtainedVectors:
     from pytest_rageval.analysis.embeddings import VectorTable
     from pytest_rageval.engine.endpoint import ModelEndpoint
@@ -182,7 +184,7 @@ def _ask(
     )
     client = EmbeddingsClient(endpoint)
     try:
-        embedded = client.embed([*wanted.questions, *wanted.chunks, *golds])
+        embedded = client.embed([*wanted.questions, *wanted.chunks, *drawn])
     except EndpointError as error:
         raise UnreachableError(str(error)) from error
     refused = f"texts refused: {embedded.n_refused}; the first: {embedded.refusal}"
@@ -194,6 +196,10 @@ def _ask(
 
 
 # --- map -----------------------------------------------------------------------------------
+
+
+def _questions(run: StoredRun) -> Iterator[str]:
+    return (record.question for record in run.records if record.question.strip())
 
 
 def _gold_texts(run: StoredRun, drawing: _Drawing) -> dict[Anchor, str]:

@@ -400,6 +400,18 @@ def test_golds_without_documents_are_left_out_of_the_map_and_said(
     assert note in (project / "map.html").read_text(encoding="utf-8")
 
 
+def test_a_question_that_retrieved_nothing_has_a_place_on_the_map(
+    project: Path, measured: list[CaseRecord], server: ServerHandle, capsys: Output
+) -> None:
+    nothing = changed(measured[2], retrieved_chunks=())
+    store(project, [measured[0], nothing])
+    document = run_json(capsys, "run-1", *at(server.url), "--html", "map.html")
+    assert document["questions"] == {"n": 1, "n_with_vector": 1}
+    page = (project / "map.html").read_text(encoding="utf-8")
+    assert "2 questions." in page
+    assert not [warning for warning in document["warnings"] if "without a vector" in warning]
+
+
 def test_the_vault_of_the_target_has_the_texts_of_golds(
     project: Path, measured: list[CaseRecord], server: ServerHandle, capsys: Output
 ) -> None:

@@ -217,6 +217,19 @@ def test_the_list_is_one_stop_and_its_arrows_name_and_select_points(open_page: O
     assert tip(tab) == "docs/file3.md > # File 3 > ## Part"
 
 
+def test_the_selected_point_is_marked_in_the_list_also_after_a_search(open_page: Open) -> None:
+    tab = open_page(page_of(example()))
+    tab.locator("#points button").first.click()
+    marked = tab.locator("#points button[aria-current='true']")
+    assert marked.all_inner_texts() == ["not passed beta"]
+
+    tab.fill("#q", "a")
+    assert marked.all_inner_texts() == ["not passed beta"]
+    tab.focus("#map")
+    tab.keyboard.press("Escape")
+    assert marked.count() == 0
+
+
 def test_a_linked_chunk_leads_back_to_its_questions(open_page: Open) -> None:
     tab = open_page(page_of(example()))
     tab.locator("#points button").first.click()

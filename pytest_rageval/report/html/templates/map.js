@@ -153,12 +153,17 @@
     }
     schedule();
   }
+  function mark(button) {
+    if (Number(button.dataset.point) === selected) button.setAttribute("aria-current", "true");
+    else button.removeAttribute("aria-current");
+  }
   function pointButton(i, after) {
     const made = element("button", data.title[i], "point");
     made.type = "button"; made.dataset.point = i;
     const said = element("span", ["chunk", "gold", "passed", "not passed"][data.kind[i]], `mark k${data.kind[i]}`);
     made.prepend(said, " ");
     if (after) made.append(" ", element("small", after));
+    mark(made);
     return made;
   }
   function linked(title, pairs, word) {
@@ -180,8 +185,7 @@
       byId("said").textContent = `Selected ${KINDS[data.kind[i]]}: ${data.title[i]}`;
     }
     if (focus) detail.focus();
-    for (const button of document.querySelectorAll("button[data-point]"))
-      button.toggleAttribute("aria-current", Number(button.dataset.point) === i);
+    document.querySelectorAll("button[data-point]").forEach(mark);
     schedule();
   }
   function describe(i) {
