@@ -38,6 +38,8 @@ class Group:
     keys: tuple[str, ...]
     sizes: tuple[int, ...]
     """Number of them that are asked, by rung."""
+    finalists: int
+    """Number of them that the verdict compares."""
 
 
 def groups_of(plan: SweepPlan, *, in_place: bool) -> list[Group]:
@@ -50,17 +52,19 @@ def groups_of(plan: SweepPlan, *, in_place: bool) -> list[Group]:
     """
     planned = [rung.configurations for rung in plan.rungs]
     if not in_place:
-        return [Group(keys=tuple(plan.by_key), sizes=tuple(planned))]
+        keys = tuple(plan.by_key)
+        return [Group(keys=keys, sizes=tuple(planned), finalists=plan.finalists)]
     by_index: dict[str, list[str]] = {}
     for one in plan.configurations:
         by_index.setdefault(index_name(one.index), []).append(one.key)
     found = sorted(by_index.values(), key=lambda keys: plan.baseline not in keys)
     groups = []
-    for keys in found:
+    for of_index in found:
         # Beside the baseline there is one to compare it with.
-        least = min(len(keys), 2) if plan.baseline in keys else 1
-        share = [max(least, ceil(n * len(keys) / len(plan.configurations))) for n in planned]
-        groups.append(Group(keys=tuple(keys), sizes=tuple(share)))
+        least = min(len(of_index), 2) if plan.baseline in of_index else 1
+        share = len(of_index) / len(plan.configurations)
+        *sizes, last = (max(least, ceil(n * share)) for n in (*planned, plan.finalists))
+        groups.append(Group(keys=tuple(of_index), sizes=tuple(sizes), finalists=last))
     return groups
 
 
@@ -68,7 +72,7 @@ def planned_questions(plan: SweepPlan, groups: Sequence[Group]) -> int:
     """Count the questions of all groups, of one repeat each."""
     cases = [len(rung.cases) for rung in plan.rungs]
     return sum(
-        questions(list(zip(group.sizes, cases, strict=True))) + group.sizes[-1] * len(plan.held)
+        questions(list(zip(group.sizes, cases, strict=True))) + group.finalists * len(plan.held)
         for group in groups
     )
 
@@ -86,7 +90,7 @@ def judged_answers(plan: SweepPlan, groups: Sequence[Group]) -> int:
         for number, cases in judged:
             found += group.sizes[number] * (cases - before)
             before = cases
-        found += group.sizes[-1] * len(plan.held)
+        found += group.finalists * len(plan.held)
     return found
 
 
@@ -138,45 +142,55 @@ class SweepRunner:
         )
 
     def _run_group(self, group: Group) -> None:
-        keys = group.keys
-        for number, rung in enumerate(self.plan.rungs):
-            measures = self._rung(number, keys)
-            if self.plan.baseline in keys and self.plan.baseline not in measures:
+        plan, keys = self.plan, group.keys
+        for number, rung in enumerate(plan.rungs):
+            self.stage = f"rung {number + 1} of {len(plan.rungs)}"
+            last = number == len(plan.rungs) - 1
+            measures = self._ask(
+                keys, rung.cases, judged=plan.judged_at(number), end=last, page=not plan.held
+            )
+            if plan.baseline in keys and plan.baseline not in measures:
                 raise NothingToCompareError(
                     "the baseline could not be measured: "
-                    f"{self._failed.get(self.plan.baseline, 'no case was asked')}"
+                    f"{self._failed.get(plan.baseline, 'no case was asked')}"
                 )
             cut = self._cut(group, number, measures)
             self._add(number, measures, cut)
             keys = tuple(key for key in group.keys if key in cut.kept)
-            if number < len(self.plan.rungs) - 1:
+            if not last:
                 self.runs.finish(measures.keys() - set(keys), page=False)
                 self.say(
-                    f"rung {number + 1} of {len(self.plan.rungs)}: "
-                    f"{counted(len(rung.cases), 'case')}, {len(keys)} of "
+                    f"{self.stage}: {counted(len(rung.cases), 'case')}, {len(keys)} of "
                     f"{counted(len(measures), 'configuration')} go on"
                 )
+        if plan.held:
+            self.stage = "held-out cases"
+            self._held |= self._ask(keys, plan.held, judged=True, end=True, page=True)
 
-    def _rung(self, number: int, keys: Sequence[str]) -> dict[str, Measures]:
-        """Ask configurations the cases of a rung, at the last one also those held out."""
-        plan, last = self.plan, number == len(self.plan.rungs) - 1
-        cases, held = plan.rungs[number].cases, plan.held if last else ()
-        self.stage = f"rung {number + 1} of {len(plan.rungs)}"
-        trials = list(self._trials([plan.by_key[key] for key in keys]))
-        found = self.runs.ask(trials, (*cases, *held), judged=plan.judged_at(number))
+    def _ask(
+        self, keys: Sequence[str], cases: Sequence[str], *, judged: bool, end: bool, page: bool
+    ) -> dict[str, Measures]:
+        """Ask configurations some cases, and measure those whose index stands over these.
+
+        Args:
+            keys: of the configurations.
+            cases: to ask, besides those that were asked before.
+            judged: whether answers are judged.
+            end: whether the numbers of the runs are written.
+            page: whether each run then gets its ``report.html``.
+        """
+        trials = list(self._trials([self.plan.by_key[key] for key in keys]))
+        found = self.runs.ask(trials, cases, judged=judged)
         self._spent |= {key: _spent(key, records) for key, records in found.items()}
         facts = {one.run_id: _facts_before(one, self.runs.slots.limit) for one in trials}
-        if last:
-            self.stage = "writing the reports"
-            ended = self.runs.finish(found, page=True)
+        if end:
+            self.stage = f"{self.stage}, writing the reports"
+            ended = self.runs.finish(found, page=page)
             facts = {key: _facts(run) for key, run in ended.items()}
             found = {key: list(run.records) for key, run in ended.items()}
-        if held:
-            self._held |= {
-                key: measure(records, plan.goal, held, facts[key]) for key, records in found.items()
-            }
         return {
-            key: measure(records, plan.goal, cases, facts[key]) for key, records in found.items()
+            key: measure(records, self.plan.goal, cases, facts[key])
+            for key, records in found.items()
         }
 
     def _cut(self, group: Group, number: int, measures: Mapping[str, Measures]) -> Cut:
@@ -184,7 +198,7 @@ class SweepRunner:
         plan = self.plan
         if len(group.keys) == len(plan.configurations):
             return close_rung(plan, number, measures).cut
-        n = group.sizes[min(number + 1, len(group.sizes) - 1)]
+        n = (*group.sizes, group.finalists)[number + 1]
         if len(measures) <= n:
             return Cut(kept=tuple(measures))
         if plan.baseline in measures:

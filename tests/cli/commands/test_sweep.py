@@ -130,6 +130,22 @@ def test_a_dry_run_asks_nothing(target: SweepTarget, capsys: Output) -> None:
     assert not FOLDER.exists()
 
 
+def test_held_out_cases_are_asked_of_the_finalists_and_decide(
+    target: SweepTarget, capsys: Output
+) -> None:
+    text = "[query]\nboost = [0, 1, 2, 3, 4, 6]\n[search]\nholdout = 0.5\nmethod = 'grid'\n"
+    write_sweep_project(target.url, n=80, sweep=text)
+    document = sweep(capsys, "--dry-run")
+    assert (document["requests"], document["holdout"]) == (6 * 40 + 4 * 40, 40)
+    cli.run(["sweep", "--json"])
+    document = json.loads(capsys.readouterr().out)
+    assert document["requests_spent"] == target.asked.total() == 6 * 40 + 4 * 40
+    assert set(target.asked.values()) == {1}
+    assert document["ranking"][0]["parameters"] == {"boost": 6}
+    assert document["tests"][0]["n"] == 40
+    assert sum(row["held"] is not None for row in document["ranking"]) == 4
+
+
 # --- several in flight, interrupted, resumed --------------------------------------------------
 
 

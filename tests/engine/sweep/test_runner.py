@@ -1,0 +1,47 @@
+"""Groups of configurations that are cut among themselves, and the questions that this takes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_rageval.engine.sweep.runner import groups_of, judged_answers, planned_questions
+from tests.build.sweeps import TWELVE, planned
+
+
+def test_side_by_side_all_configurations_are_one_group() -> None:
+    plan = planned(n_cases=150)
+    (group,) = groups_of(plan, in_place=False)
+    assert (group.sizes, group.finalists) == ((12, 6, 3), 3)
+    assert planned_questions(plan, [group]) == plan.questions == 810
+    assert judged_answers(plan, [group]) == 3 * 150
+
+
+def test_in_place_each_index_has_its_share_and_the_baseline_goes_first() -> None:
+    plan = planned(replace(TWELVE, baseline={"k": 10, "fusion": "rrf", "chunk_tokens": 400}), 150)
+    groups = groups_of(plan, in_place=True)
+    assert [group.sizes for group in groups] == [(6, 3, 2), (6, 3, 2)]
+    assert plan.baseline in groups[0].keys
+    assert planned_questions(plan, groups) == 2 * (6 * 30 + 3 * 30 + 2 * 90)
+
+
+def test_the_questions_of_a_holdout_are_those_of_the_finalists() -> None:
+    plan = planned(replace(TWELVE, holdout=0.25, method="grid"), 120)
+    groups = groups_of(plan, in_place=False)
+    assert planned_questions(plan, groups) == plan.questions == 12 * 90 + 4 * 30
+    assert judged_answers(plan, groups) == 12 * 90 + 4 * 30
+
+
+@given(st.integers(60, 400), st.integers(1, 6), st.booleans())
+def test_every_group_keeps_one_and_that_of_the_baseline_two(
+    n_cases: int, n_indexes: int, in_place: bool
+) -> None:
+    sizes = tuple(range(100, 100 + n_indexes))
+    plan = planned(replace(TWELVE, index={"chunk_tokens": sizes}, method="grid"), n_cases)
+    groups = groups_of(plan, in_place=in_place)
+    assert sorted(key for group in groups for key in group.keys) == sorted(plan.by_key)
+    for group in groups:
+        least = 2 if plan.baseline in group.keys else 1
+        assert all(least <= n <= len(group.keys) for n in (*group.sizes, group.finalists))

@@ -1,0 +1,31 @@
+"""Forecast of a sweep in the terminal."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from pytest_rageval.engine.sweep.forecast import forecast
+from pytest_rageval.report.text.sweep_plan import plan_lines
+from pytest_rageval.values.settings import Settings
+from tests.build.sweeps import TWELVE, planned
+
+
+def test_questions_builds_cost_and_the_smallest_difference_are_shown(tmp_path: Path) -> None:
+    settings = Settings(rootdir=str(tmp_path), judge="gpt-x")
+    text = "\n".join(plan_lines(forecast(settings, planned(n_cases=150), in_place=False)))
+    assert "configurations  12, baseline k=3, fusion=weighted, chunk_tokens=200" in text
+    assert "rung 2          6 configurations over 60 cases" in text
+    assert "requests        810 of 1,800 of the whole grid (45%)" in text
+    assert "index builds    2" in text
+    assert "gpt-x, 450 answers, what that costs is not known" in text
+    assert "7 of 150 cases (4.7%) at the least" in text
+    assert text.endswith("nothing was asked")
+
+
+def test_held_out_cases_and_a_known_price_are_named(tmp_path: Path) -> None:
+    plan = planned(replace(TWELVE, holdout=0.25, method="grid"), 120)
+    document = forecast(Settings(rootdir=str(tmp_path)), plan, in_place=False)
+    text = "\n".join(plan_lines({**document, "judge_cost_usd": 4.5}))
+    assert "cases           120, 30 of them held out" in text
+    assert "about $4.50, as the last run of this judge" in text

@@ -1,0 +1,34 @@
+from __future__ import annotations
+
+import os
+import sys
+from itertools import islice
+
+import pytest
+
+from pytest_rageval.support.terminal import is_steerable, log_pauses
+
+
+def test_a_log_is_written_often_at_first_and_at_least_every_four_minutes() -> None:
+    assert list(islice(log_pauses(), 7)) == [10, 20, 30, 60, 120, 240, 240]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="has no pseudo-terminals")
+def test_only_a_terminal_that_knows_movements_is_steerable(monkeypatch: pytest.MonkeyPatch) -> None:
+    import pty
+
+    ours, theirs = pty.openpty()
+    try:
+        monkeypatch.setenv("TERM", "xterm")
+        monkeypatch.delenv("CI", raising=False)
+        assert is_steerable(theirs)
+        monkeypatch.setenv("CI", "true")
+        assert not is_steerable(theirs)
+        monkeypatch.setenv("CI", "false")
+        monkeypatch.setenv("TERM", "dumb")
+        assert not is_steerable(theirs)
+    finally:
+        os.close(ours)
+        os.close(theirs)
+    with open(os.devnull, "rb") as file:
+        assert not is_steerable(file.fileno())
