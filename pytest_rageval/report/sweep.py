@@ -23,8 +23,10 @@ _SETTINGS: Final = ("k", "folder_mode", "vector_weight", "lexical_weight")
 
 
 def other_figures(outcome: SweepOutcome) -> list[str]:
-    """Return the names of the figures besides the main objective."""
-    return [*(one.key for one in outcome.objectives[1:]), *outcome.constraints]
+    """Return the names of the figures besides the main objective, each figure once."""
+    keys = [one.key for one in outcome.objectives]
+    limits = [name for name in outcome.constraints if name.split(" ", 1)[0] not in keys]
+    return [*keys[1:], *limits]
 
 
 def figure_text(row: Ranked, name: str) -> str:
@@ -57,7 +59,7 @@ def row_notes(outcome: SweepOutcome, row: Ranked) -> list[str]:
     if row.cut:
         why = "a tie with one that went on" if row.tie else row.cut
         notes.append(f"cut after {outcome.rungs[row.rung - 1].cases} cases: {why}")
-    if row.broken:
+    if row.broken and row.objective is not None:
         notes.append(f"cannot win: {'; '.join(row.broken)}")
     if row.n_error:
         notes.append(f"no answer in {counted(row.n_error, 'case')}")

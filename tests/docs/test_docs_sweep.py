@@ -31,7 +31,7 @@ def test_every_part_of_the_outcome_that_the_page_names_is_there() -> None:
     rows = PAGE.split("| `sweep.json` |")[1].split("\n")[0]
     names = set(re.findall(r"`([a-z_]+)`", rows)) - {"better"}
     assert names <= {one.name for one in fields(SweepOutcome)}
-    of_ranking = PAGE.split("Of each configuration `ranking` has")[1].split("which `rageval")[0]
+    of_ranking = PAGE.split("Of each configuration `ranking` has")[1].split("that was cut")[0]
     names = set(re.findall(r"`([a-z_]+)`", of_ranking))
     assert names <= outcome_document(outcome)["ranking"][0].keys()
 

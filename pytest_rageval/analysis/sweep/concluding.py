@@ -202,6 +202,10 @@ def _notes(plan: SweepPlan, results: Sequence[RungResult]) -> Iterator[str]:
 def _sentence(plan: SweepPlan, decision: Decision, finals: Mapping[str, Measures]) -> str:
     names = {key: one.name for key, one in plan.by_key.items()}
     cases = "held-out cases" if plan.held else "cases"
+    base = finals[plan.baseline]
+    if base.objective is None:
+        unanswered = f", {base.n_error} had no answer" if base.n_error else ""
+        return f"the baseline has no {plan.goal.main.info.key} in any of the cases{unanswered}"
     if decision.best is None:
         return "no configuration but the baseline may win: each breaks a constraint"
     tested = "; ".join(_tested(plan, test, names) for test in decision.tests)

@@ -30,6 +30,7 @@ GRID_REQUESTS: Final = 1000
 """Requests up to which ``auto`` asks the whole grid, if no budget is given."""
 MOST_FINALISTS: Final = 4
 """The baseline included."""
+_DOMINATED: Final = "another is at least as good in every objective"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,23 +172,33 @@ def keep(measures: Mapping[str, Measures], n: int, baseline: str, goal: Goal) ->
     if baseline not in kept:
         kept = [*order[: n - 1], baseline]
     last = [key for key in kept if key != baseline][-1]
+    fronts = _fronts(measures, goal)
     return Cut(
         kept=tuple(kept),
-        dropped=tuple(_dropped(measures, key, last, goal) for key in order if key not in kept),
+        dropped=tuple(
+            Dropped(key=key, reason=_DOMINATED, tie=False)
+            if len(goal.objectives) > 1 and fronts[key] > fronts[last] and not measures[key].proven
+            else _dropped(measures, key, last, goal)
+            for key in order
+            if key not in kept
+        ),
         unearned=() if baseline in order[:n] else (baseline,),
     )
 
 
 def merit_order(measures: Mapping[str, Measures], goal: Goal) -> list[str]:
     """Return the keys, the one to keep first."""
-    signs = [one.sign for one in goal.objectives]
+    fronts = _fronts(measures, goal)
+    plain = {key: replace(one, broken=one.proven) for key, one in measures.items()}
+    return sorted(ranked(plain, goal), key=lambda key: (bool(measures[key].proven), fronts[key]))
+
+
+def _fronts(measures: Mapping[str, Measures], goal: Goal) -> dict[str, int]:
     points = {
         key: [one.figures.get(objective.info.key) for objective in goal.objectives]
         for key, one in measures.items()
     }
-    fronts = pareto_ranks(points, signs)
-    plain = {key: replace(one, broken=one.proven) for key, one in measures.items()}
-    return sorted(ranked(plain, goal), key=lambda key: (bool(measures[key].proven), fronts[key]))
+    return pareto_ranks(points, [one.sign for one in goal.objectives])
 
 
 def _dropped(measures: Mapping[str, Measures], key: str, last: str, goal: Goal) -> Dropped:

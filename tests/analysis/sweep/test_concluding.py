@@ -1,7 +1,8 @@
 from dataclasses import replace
 
+from pytest_rageval.analysis.sweep.concluding import Spent, close_rung, conclude
 from pytest_rageval.analysis.sweep.configurations import Configuration
-from tests.build.sweeps import TWELVE, Scores, planned, swept
+from tests.build.sweeps import TWELVE, Scores, measured, planned, swept
 
 
 def levels(plan_keys: list[str], missed: list[int]) -> Scores:
@@ -55,6 +56,15 @@ def test_ties_at_a_cut_are_said() -> None:
     assert outcome.notes[0].startswith("9 configurations cut although")
     assert outcome.verdict == "no_clear_winner"
     assert outcome.ranking[0].baseline
+
+
+def test_a_baseline_without_any_score_is_said() -> None:
+    plan = planned(n_cases=40)
+    nothing = {one.key: measured({}, plan.goal, n_error=40) for one in plan.configurations}
+    spent = {key: Spent(run=key, requests=40) for key in nothing}
+    outcome = conclude(plan, [close_rung(plan, 0, nothing)], spent)
+    assert outcome.verdict == "no_clear_winner"
+    assert outcome.sentence == "the baseline has no hit_at_k in any of the cases, 40 had no answer"
 
 
 def test_held_out_cases_decide() -> None:

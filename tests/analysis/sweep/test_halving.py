@@ -101,4 +101,6 @@ def test_several_objectives_keep_their_front() -> None:
         key: measured({"x": recall}, figures={"recall_at_k": recall, "context_tokens": tokens})
         for key, (recall, tokens) in points.items()
     }
-    assert keep(rung, 3, "base", goal).kept == ("best", "cheap", "base")
+    cut = keep(rung, 3, "base", goal)
+    assert cut.kept == ("best", "cheap", "base")
+    assert cut.dropped[0].reason == "another is at least as good in every objective"
