@@ -26,8 +26,9 @@ TWELVE = SweepFile(
     query={"k": (3, 5, 10), "fusion": ("weighted", "rrf")},
     index={"chunk_tokens": (200, 400)},
     build_embedded=True,
+    method="halving",
 )
-"""A grid of twelve points."""
+"""A grid of twelve points, halved."""
 
 
 def some_cases(n: int, categories: Sequence[str] = ("work", "home")) -> list[SweepCase]:
@@ -97,6 +98,7 @@ def hostile() -> SweepOutcome:
     sweep = replace(
         TWELVE,
         objectives=("hit_at_k", "context_tokens"),
+        method="grid",
         query={HOSTILE: ("a", HOSTILE), "k": (3, 5)},
         index={"chunk_tokens": (200, 400)},
     )

@@ -26,7 +26,7 @@ LEAST_CASES: Final = 25
 """Cases of the first rung, below which a cut is a matter of luck."""
 SHARE: Final = 0.45
 """Share of the grid's requests that halving may spend."""
-GRID_REQUESTS: Final = 1000
+GRID_REQUESTS: Final = 2000
 """Requests up to which ``auto`` asks the whole grid, if no budget is given."""
 MOST_FINALISTS: Final = 4
 """The baseline included."""
@@ -55,34 +55,40 @@ def plan_rungs(
         configurations: number of them, the baseline included.
         cases: in the order of ``case_order``.
         method: ``auto`` takes the grid if the budget allows it, and halving otherwise.
-        budget: questions in all; None: no limit, and 1000 for ``auto``.
+        budget: questions in all; None: no limit, and 2000 for ``auto``.
 
     Raises:
         ConfigError: the budget is too small, or halving would save nothing.
     """
-    whole, limit = configurations * len(cases), int(SHARE * configurations * len(cases))
-    if method == "auto":
-        small = whole <= (budget or GRID_REQUESTS)
-        small = small or (budget is None and not _ladder(configurations, len(cases), limit))
-        method = "grid" if small else "halving"
-    if method == "grid":
+    limit = int(SHARE * configurations * len(cases))
+    if method == "grid" or (
+        method == "auto" and configurations * len(cases) <= (budget or GRID_REQUESTS)
+    ):
         return _grid(configurations, cases, budget)
-    if budget is not None:
-        limit = min(limit, budget)
+    few = budget is not None and budget < limit
+    if halved := _halved(configurations, cases, min(limit, budget or limit), few=few):
+        return halved
+    if method == "auto":
+        return _grid(configurations, cases, budget)
+    raise ConfigError(
+        f"halving {counted(configurations, 'configuration')} over {counted(len(cases), 'case')} "
+        f"takes more than {budget if few else limit} questions, "
+        f"{'the budget' if few else '45 % of the grid'}; expected more cases, a larger budget or "
+        'method = "grid"'
+    )
+
+
+def _halved(
+    configurations: int, cases: Sequence[str], limit: int, *, few: bool
+) -> tuple[Rung, ...]:
+    """Return the rungs of halving, over fewer cases where the budget is too small for all."""
     last = len(cases)
-    if budget is not None:
-        # With too small a budget for all cases, the verdict is about fewer.
+    if few:
         lasts = range(LEAST_CASES + 1, len(cases) + 1)
         fits = bisect_right(lasts, 0, key=lambda m: not _ladder(configurations, m, limit))
         last = lasts[fits - 1] if fits else 0
-    if ladder := _ladder(configurations, last, limit):
-        return tuple(Rung(cases=tuple(cases[:m]), configurations=n) for n, m in ladder)
-    raise ConfigError(
-        f"halving {counted(configurations, 'configuration')} over {counted(len(cases), 'case')} "
-        f"takes more than {limit} questions, "
-        + ("45 % of the grid" if budget is None or limit < budget else "the budget")
-        + '; expected more cases, a larger budget or method = "grid"'
-    )
+    ladder = _ladder(configurations, last, limit)
+    return tuple(Rung(cases=tuple(cases[:m]), configurations=n) for n, m in ladder)
 
 
 def _grid(configurations: int, cases: Sequence[str], budget: int | None) -> tuple[Rung, ...]:

@@ -59,7 +59,7 @@ def test_ties_at_a_cut_are_said() -> None:
 
 
 def test_a_baseline_without_any_score_is_said() -> None:
-    plan = planned(n_cases=40)
+    plan = planned(replace(TWELVE, method="grid"), 40)
     nothing = {one.key: measured({}, plan.goal, n_error=40) for one in plan.configurations}
     spent = {key: Spent(run=key, requests=40) for key in nothing}
     outcome = conclude(plan, [close_rung(plan, 0, nothing)], spent)

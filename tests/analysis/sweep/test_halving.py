@@ -24,7 +24,8 @@ def sizes(configurations: int, cases: int, **options: object) -> list[tuple[int,
     ("configurations", "cases", "expected"),
     [
         (4, 100, [(4, 100)]),  # 400 questions: the grid
-        (12, 150, [(12, 30), (6, 60), (3, 150)]),
+        (12, 150, [(12, 150)]),  # 1800
+        (14, 150, [(14, 26), (7, 52), (4, 150)]),
         (12, 788, [(12, 110), (6, 220), (4, 788)]),
         (100, 40, [(100, 40)]),  # no cut saves enough
     ],
@@ -50,9 +51,14 @@ def test_halving_stays_within_its_share(
 
 def test_auto_takes_the_grid_that_the_budget_allows() -> None:
     assert sizes(10, 100) == [(10, 100)]
-    assert sizes(20, 100, budget=2000) == [(20, 100)]
+    assert sizes(20, 100, budget=2000) == sizes(20, 100) == [(20, 100)]
     assert len(sizes(20, 100, budget=1999)) > 1
-    assert sizes(5, 300) == [(5, 300)]  # halving would save nothing
+    assert len(sizes(20, 101)) > 1
+    assert sizes(5, 500) == [(5, 500)]  # halving would save nothing
+
+
+def test_auto_asks_fewer_cases_of_the_grid_where_halving_saves_nothing() -> None:
+    assert sizes(8, 150, budget=1000) == [(8, 125)]
 
 
 def test_a_grid_with_a_small_budget_asks_fewer_cases() -> None:

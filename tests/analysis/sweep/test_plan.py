@@ -27,7 +27,7 @@ def test_a_holdout_is_asked_of_the_best_alone() -> None:
 
 
 def test_a_holdout_counts_in_the_budget() -> None:
-    plan = planned(replace(TWELVE, holdout=0.25, budget=800), 120)
+    plan = planned(replace(TWELVE, method="auto", holdout=0.25, budget=800), 120)
     assert plan.questions <= 800
 
 

@@ -33,7 +33,7 @@ def test_lines_fit_and_hostile_parameters_do_no_harm(width: int) -> None:
 
 
 def test_a_long_ranking_is_cut() -> None:
-    many = replace(TWELVE, query={"k": tuple(range(1, 16))})
+    many = replace(TWELVE, method="grid", query={"k": tuple(range(1, 16))})
     found = printed(swept(planned(many, 40), lambda one, id: 1.0))
     assert "and 10 more, in sweep.md" in found
     assert "verdict  NO CLEAR WINNER" in found
