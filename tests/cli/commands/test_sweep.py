@@ -251,6 +251,7 @@ def test_without_the_baseline_there_is_nothing_to_compare(
         (["sweep.toml", "--quick"], "", "expected none with --quick"),
         ([], "[query]\nquestion = [1, 2]\n", "query.question: got 'question'"),
         ([], "[query]\nk = [0, 2]\n", "query.k: got 0"),
+        ([], "[query]\na = { min = 0.1, max = 0.9 }\n", "are not searched yet"),
         ([], '[index]\na = [1, 2]\n[index.build]\nfixture = "f"\n', "a fixture lives within"),
         ([], "[index]\na = [1, 2]\n[index.build]\nembedded = true\n", "embedded = true builds"),
     ],

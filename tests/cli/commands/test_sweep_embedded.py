@@ -1,0 +1,99 @@
+"""Sweeps over the embedded server, on real notes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_rageval.cli import main as cli
+from pytest_rageval.cli.output import ExitCode
+from tests.build.files import write_lines
+from tests.build.run_files import documents
+from tests.build.shared_data import shared_path
+
+Output = pytest.CaptureFixture[str]
+ROOT = Path(__file__).parents[3]
+pytestmark = pytest.mark.slow
+
+
+def write_project(target: str, cases: list[dict[str, Any]]) -> None:
+    write_lines(Path("evals/set.jsonl"), *cases)
+    text = f"[tool.rageval]\nno_report = true\n[tool.rageval.target]\n{target}\n"
+    Path("pyproject.toml").write_text(text, encoding="utf-8")
+
+
+def read_lines(file: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in file.read_text("utf-8").splitlines()]
+
+
+def sweep(capsys: Output, text: str) -> tuple[int, dict[str, Any]]:
+    Path("sweep.toml").write_text(text, encoding="utf-8")
+    code = cli.run(["sweep", "--json"])
+    out, err = capsys.readouterr()
+    assert out, err
+    document: dict[str, Any] = json.loads(out)
+    return code, document
+
+
+def shared_project() -> None:
+    vault = shared_path("data", "rag", "vault")
+    target = f'vault = "{vault}"\nembedded = {{ vault_name = "dev" }}'
+    cases = read_lines(shared_path("data", "rag", "eval_full.jsonl"))
+    write_project(target, [one for one in cases if one["answerable"]][::2])
+    text = Path("pyproject.toml").read_text("utf-8")
+    text = text.replace("[tool.rageval]", "[tool.rageval]\nretrieval_only = true", 1)
+    Path("pyproject.toml").write_text(text, encoding="utf-8")
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_planted_winner_is_found_with_less_than_half_of_the_questions(
+    capsys: Output, seed: int
+) -> None:
+    shared_project()
+    code, document = sweep(
+        capsys,
+        "[query]\nk = [1, 2, 3, 10]\nvector_weight = [1.0]\nlexical_weight = [0.0, 1.0]\n"
+        f'[search]\nmethod = "halving"\nseed = {seed}\n',
+    )
+    assert (code, document["verdict"]) == (ExitCode.YES, "better")
+    assert document["winner"] == {"k": 10, "vector_weight": 1.0, "lexical_weight": 1.0}
+    assert document["requests_spent"] <= 0.45 * document["requests_grid"]
+
+
+def test_equal_points_have_no_clear_winner(capsys: Output) -> None:
+    shared_project()
+    # Every question names its k, so the server's own makes no difference.
+    code, document = sweep(
+        capsys, "[index]\nk = [3, 4, 5, 6, 7, 8]\n[index.build]\nembedded = true\n"
+    )
+    assert (code, document["verdict"]) == (ExitCode.NO, "no_clear_winner")
+    assert len({row["objective"] for row in document["ranking"]}) == 1
+
+
+def test_a_configuration_has_the_records_and_numbers_of_a_session(capsys: Output) -> None:
+    vault = f'vault = "{ROOT / "evals/vault"}"'
+    write_project(vault, read_lines(ROOT / "evals/eval_set.jsonl"))
+    _, document = sweep(
+        capsys,
+        "[query]\nk = [3, 4]\nfusion = ['rrf', 'weighted']\n"
+        "[index]\nchunk_tokens = [400, 100]\n[index.build]\nembedded = true\n",
+    )
+    assert document["index_builds"] == 2
+    wanted = {"k": 4, "fusion": "rrf", "chunk_tokens": 100}
+    run = next(row["run"] for row in document["ranking"] if row["parameters"] == wanted)
+    text = Path("pyproject.toml").read_text("utf-8")
+    Path("pyproject.toml").write_text(f"{text}embedded = {{ chunk_tokens = 100 }}\n", "utf-8")
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "evals"]
+    options = ["--rag-k", "4", "--rag-param", "fusion=rrf", "--rageval-run-id", "session"]
+    subprocess.run([*command, *options], capture_output=True, check=False)
+    found = documents(Path("evals/results/sweep") / run)
+    session = documents(Path("evals/results/session"))
+    assert found["config.json"]["config_hash"] == session["config.json"]["config_hash"]
+    for one in (found, session):
+        one.pop("config.json")
+    assert found == session
