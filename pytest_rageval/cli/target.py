@@ -11,13 +11,21 @@ from typing import TYPE_CHECKING
 from pytest_rageval.values.errors import ConfigError, RagEvalError
 
 if TYPE_CHECKING:
+    from pytest_rageval.support.slots import Slots
     from pytest_rageval.values.reply import ErrorInfo
     from pytest_rageval.values.settings import Settings
 
 
 @contextmanager
-def opened_target(settings: Settings) -> Iterator[object]:
+def opened_target(
+    settings: Settings, *, served_at: str | None = None, slots: Slots | None = None
+) -> Iterator[object]:
     """Yield a client for the target of the settings, and close it afterwards.
+
+    Args:
+        settings: of the project.
+        served_at: URL of the embedded target, if it is up already.
+        slots: requests in flight; None: no limit.
 
     Raises:
         ConfigError: the settings are wrong, or code that they name raised; then with its place.
@@ -27,7 +35,9 @@ def opened_target(settings: Settings) -> Iterator[object]:
 
     with ExitStack() as stack:
         try:
-            client = stack.enter_context(open_target(settings, environ=os.environ))
+            client = stack.enter_context(
+                open_target(settings, environ=os.environ, served_at=served_at, slots=slots)
+            )
         except RagEvalError:
             raise
         except Exception as error:

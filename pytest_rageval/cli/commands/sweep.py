@@ -24,6 +24,7 @@ from pytest_rageval.cli.output import (
     terminal_width,
 )
 from pytest_rageval.cli.progress import progress_on_stderr
+from pytest_rageval.cli.target import opened_target
 from pytest_rageval.support.text import clean
 from pytest_rageval.values.errors import ConfigError
 
@@ -187,7 +188,12 @@ def _run(
         )
         indexes = stack.enter_context(
             Indexes(
-                settings, command=sweep.build, folder=folder, slots=slots, environ=dict(os.environ)
+                settings,
+                command=sweep.build,
+                folder=folder,
+                slots=slots,
+                environ=dict(os.environ),
+                opening=opened_target,
             )
         )
         runs = stack.enter_context(

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-from collections.abc import Mapping
-from contextlib import ExitStack
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -58,7 +59,9 @@ class Indexes(Closing):
             or there is nothing to build.
         folder: of the sweep, for the output of the command and the values that it built last.
         slots: requests in flight.
-        environ: of the command, and source of ``env:NAME`` headers.
+        environ: of the command.
+        opening: opens the target of settings, like ``open_target``, with ``served_at`` and
+            ``slots``.
     """
 
     def __init__(
@@ -69,7 +72,9 @@ class Indexes(Closing):
         folder: Path,
         slots: Slots,
         environ: Mapping[str, str],
+        opening: Callable[..., AbstractContextManager[object]] | None = None,
     ) -> None:
+        self._opening = opening or partial(open_target, environ=environ)
         self._settings = settings
         self._command = command
         self._folder = folder
@@ -118,7 +123,7 @@ class Indexes(Closing):
             served_at = self._stack.enter_context(serve_vault(settings))
             self.n_built += 1
         client = self._stack.enter_context(
-            open_target(settings, environ=self._environ, served_at=served_at, slots=self._slots)
+            self._opening(settings, served_at=served_at, slots=self._slots)
         )
         return Index(settings=settings, client=client)
 

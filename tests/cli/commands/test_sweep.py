@@ -206,6 +206,17 @@ def test_a_target_that_is_down_is_unreachable(target: SweepTarget, capsys: Outpu
     assert text.endswith("`rageval sweep --resume` goes on")
 
 
+def test_what_the_code_of_the_client_raises_is_shown_with_its_place(
+    target: SweepTarget, capsys: Output
+) -> None:
+    Path("broken_client.py").write_text("raise OSError('no such model')\n", encoding="utf-8")
+    text = '[tool.rageval.target]\nclient = "broken_client:make"\n'
+    Path("pyproject.toml").write_text(text, encoding="utf-8")
+    text = refused(capsys)
+    assert "no such model" in text
+    assert "broken_client.py" in text
+
+
 # --- index builds -----------------------------------------------------------------------------
 
 BUILD = """
