@@ -86,6 +86,7 @@ def sweep_case(number: int, **fields: Any) -> dict[str, Any]:
 def write_sweep_project(url: str, n: int = 40, sweep: str = "") -> None:
     """Write a project whose cases are ``question 0`` and so on, and its ``sweep.toml``."""
     write_lines(Path("evals/set.jsonl"), *map(sweep_case, range(n)))
-    text = f'[tool.rageval]\nno_report = true\n[tool.rageval.target]\nurl = "{url}"\nretries = 0\n'
+    text = "[tool.pytest.ini_options]\n[tool.rageval]\nno_report = true\n"
+    text += f'[tool.rageval.target]\nurl = "{url}"\nretries = 0\n'
     Path("pyproject.toml").write_text(text, encoding="utf-8")
     Path("sweep.toml").write_text(sweep or "[query]\nboost = [0, 1, 5]\n", encoding="utf-8")

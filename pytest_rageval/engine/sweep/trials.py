@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pytest_rageval.engine.asking import CaseAsker, ask_runs, threads_for
 from pytest_rageval.engine.case import Clients
@@ -102,19 +102,20 @@ class SweepRuns(Closing):
             StorageError: a run cannot be read or written.
             TargetGoneError: there is no connection to the target.
         """
-        judged = judged and self.judge is not None
         wanted = {nodeid: self.cases.cases[nodeid] for nodeid in nodeids}
-        clients = (self.judge, self.second_judge) if judged else (None, None)
         askers = []
         for trial in trials:
-            run = self._run(trial, judged=judged)
+            # A sweep that goes on finds the answers of its finalists judged.
+            with_judge = self.judge is not None and (judged or _is_judged(trial))
+            run = self._run(trial, judged=with_judge)
             run.expect(wanted)
+            judges = (self.judge, self.second_judge) if with_judge else (None, None)
             askers.append(
                 CaseAsker(
                     run=run,
-                    clients=Clients(trial.client, *clients),
+                    clients=Clients(trial.client, *judges),
                     slots=self.slots,
-                    judged_twice=self.cases.judged_twice if judged else (),
+                    judged_twice=self.cases.judged_twice if with_judge else (),
                 )
             )
         runs = tuple(asker.run for asker in askers)
@@ -215,8 +216,8 @@ class SweepRuns(Closing):
         The verdicts replace the records at once; those of a model are in its cache before that.
         """
         folder, settings = _folder(trial), trial.settings
-        config = read_documents(folder).config if folder.is_dir() else {}
-        if not config or config.get("judge") is not None:
+        config = _config(trial)
+        if not config or _is_judged(trial):
             return
         with RunWriter(folder.parent, folder.name, resume=True) as writer:
             records = latest_records(read_records(folder))
@@ -259,6 +260,16 @@ class SweepRuns(Closing):
 
 def _folder(trial: Trial) -> Path:
     return Path(trial.settings.rootdir) / trial.settings.results_dir / trial.run_id
+
+
+def _config(trial: Trial) -> Mapping[str, Any]:
+    """Return the ``config.json`` of a configuration's run; empty: there is none so far."""
+    folder = _folder(trial)
+    return read_documents(folder).config if folder.is_dir() else {}
+
+
+def _is_judged(trial: Trial) -> bool:
+    return _config(trial).get("judge") is not None
 
 
 def _settled(run: Run) -> list[CaseRecord]:

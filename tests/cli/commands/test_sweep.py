@@ -293,13 +293,21 @@ def test_a_configuration_has_the_records_and_numbers_of_a_session(
     document = json.loads(capsys.readouterr().out)
     assert document["requests_spent"] <= 0.45 * document["requests_grid"]
     assert max(target.asked.values()) <= 4  # one for each k and tone
+    asked = target.asked.total()
+    cli.run(["sweep", "--resume", "--json"])
+    again = json.loads(capsys.readouterr().out)
+    assert target.asked.total() == asked == document["requests_spent"]
+    assert again == document
     best = document["ranking"][0]
     values = best["parameters"]
     flags = ["--rag-k", str(values["k"])]
     for name in ("boost", "tone"):
         flags += ["--rag-param", f"{name}={values[name]}"]
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "evals", *flags]
-    subprocess.run([*command, "--rageval-run-id", "s"], capture_output=True, check=False)
+    done = subprocess.run(
+        [*command, "--rageval-run-id", "s"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode in {0, 1}, done.stdout + done.stderr
     found, session = (documents(folder) for folder in (FOLDER / best["run"], FOLDER.parent / "s"))
     for one in (found, session):
         one.pop("config.json")

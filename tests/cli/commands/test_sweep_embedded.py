@@ -23,7 +23,8 @@ pytestmark = pytest.mark.slow
 
 def write_project(target: str, cases: list[dict[str, Any]]) -> None:
     write_lines(Path("evals/set.jsonl"), *cases)
-    text = f"[tool.rageval]\nno_report = true\n[tool.rageval.target]\n{target}\n"
+    text = "[tool.pytest.ini_options]\n[tool.rageval]\nno_report = true\n"
+    text += f"[tool.rageval.target]\n{target}\n"
     Path("pyproject.toml").write_text(text, encoding="utf-8")
 
 
