@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from pytest_rageval.analysis.stats.intervals import fmean
 from pytest_rageval.analysis.sweep.configurations import Configuration
 from pytest_rageval.analysis.sweep.measures import Measures
 from pytest_rageval.project.sweep_file import Value
 from pytest_rageval.values.dataclass import dataclass
+
+MOST_VALUES: Final = 12
+"""Values of a parameter above which, as in a range, each has hardly more than one configuration."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +34,9 @@ class Effect:
 def main_effects(
     configurations: Sequence[Configuration], measures: Mapping[str, Measures]
 ) -> tuple[Effect, ...]:
-    """Return the effects in the order of parameters and values; those of one value are left out.
+    """Return the effects in the order of parameters and values.
+
+    Parameters of one value, and of more than ``MOST_VALUES``, are left out.
 
     Args:
         configurations: of the sweep.
@@ -48,10 +54,11 @@ def main_effects(
                 # The type, too, as 1 equals True.
                 group = groups.setdefault((kind, name, type(setting), setting), [])
                 group.append(value)
+    n_values = Counter(key[:2] for key in groups)
     found = []
     for (kind, name, _, setting), values in groups.items():
         mean = fmean(values)
-        if mean is not None and len(values) < len(points):
+        if mean is not None and len(values) < len(points) and n_values[kind, name] <= MOST_VALUES:
             found.append(
                 Effect(
                     kind=kind,

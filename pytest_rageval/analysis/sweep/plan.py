@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import field, replace
+from typing import Final
 
 from pytest_rageval.analysis.sweep.configurations import Configuration, expand_grid
 from pytest_rageval.analysis.sweep.goal import Goal
 from pytest_rageval.analysis.sweep.halving import MOST_FINALISTS, Rung, plan_rungs, questions
 from pytest_rageval.analysis.sweep.subsets import SweepCase, case_order, split_holdout
 from pytest_rageval.analysis.sweep.verdict import Sensitivity, sensitivity
-from pytest_rageval.project.sweep_file import Builder, Method, Range, SweepFile
+from pytest_rageval.project.sweep_file import Axis, Builder, Method, Range, SweepFile, Value
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import ConfigError
+
+TRIALS: Final = 40
+"""Most configurations that Optuna proposes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +59,7 @@ class SweepPlan:
     @property
     def grid_questions(self) -> int:
         """Questions if every configuration were asked every case."""
-        return len(self.configurations) * self.n_cases
+        return self.rungs[0].configurations * self.n_cases
 
     @property
     def n_indexes(self) -> int:
@@ -81,49 +85,59 @@ class SweepPlan:
 
 
 def plan_sweep(sweep: SweepFile, cases: Sequence[SweepCase], goal: Goal) -> SweepPlan:
-    """Plan a sweep over a grid.
+    """Plan a sweep; of one whose configurations Optuna proposes, only the baseline is known.
 
     Args:
-        sweep: as described by the user, without ranges.
+        sweep: as described by the user.
         cases: that count, in any order.
         goal: from ``sweep_goal``.
 
     Raises:
         ConfigError: there are too few cases for the holdout, budget or method, there is one
-            configuration only, or a parameter has a range.
+            configuration only.
     """
-    if sweep.continuous or sweep.method == "optuna":
-        raise ConfigError(
-            'ranges and method = "optuna" are not searched yet; expected lists of values, such as '
-            "vector_weight = [0.2, 0.5, 0.8]"
-        )
-    query = {k: axis for k, axis in sweep.query.items() if not isinstance(axis, Range)}
-    index = {k: axis for k, axis in sweep.index.items() if not isinstance(axis, Range)}
-    configurations = expand_grid(query, index)
-    if len(configurations) < 2:
+    lists = {"query": _lists(sweep.query), "index": _lists(sweep.index)}
+    configurations = expand_grid(lists["query"], lists["index"])
+    proposed = sweep.continuous or sweep.method == "optuna"
+    if len(configurations) < 2 and not sweep.continuous:
         raise ConfigError("one configuration, expected a parameter with two values or more")
     if not cases:
         raise ConfigError("no case to ask, expected at least one that a person has reviewed")
-    base = configurations[0].key
+    base = configurations[0]
     if sweep.baseline is not None:
-        chosen = Configuration(
-            query={name: sweep.baseline[name] for name in query},
-            index={name: sweep.baseline[name] for name in index},
+        base = Configuration(
+            query={name: sweep.baseline[name] for name in sweep.query},
+            index={name: sweep.baseline[name] for name in sweep.index},
         )
-        base = chosen.key
+    n = len(configurations)
+    if proposed:
+        n, configurations = TRIALS if sweep.continuous else min(n, TRIALS), (base,)
     search, held = split_holdout(case_order(cases, sweep.seed), sweep.holdout)
     budget = sweep.budget
     if budget is not None:
-        budget -= min(len(configurations), MOST_FINALISTS) * len(held)
-    rungs = plan_rungs(len(configurations), search, sweep.method, budget)
+        budget -= min(n, MOST_FINALISTS) * len(held)
+    rungs = plan_rungs(n, search, "auto" if proposed else sweep.method, budget)
     return SweepPlan(
         goal=goal,
         configurations=configurations,
-        baseline=base,
+        baseline=base.key,
         rungs=rungs,
         held=held,
         n_cases=len(cases),
-        method="grid" if len(rungs) == 1 else "halving",
+        method="optuna" if proposed else "grid" if len(rungs) == 1 else "halving",
         builder=sweep.builder,
         seed=sweep.seed,
     )
+
+
+def _lists(axes: Mapping[str, Axis]) -> dict[str, Sequence[Value]]:
+    """Return the values of each parameter; of a range its lowest one."""
+    return {name: (axis.min,) if isinstance(axis, Range) else axis for name, axis in axes.items()}
+
+
+def with_proposed(plan: SweepPlan, configurations: Iterable[Configuration]) -> SweepPlan:
+    """Return the plan with the configurations that were proposed, those of one index together."""
+    found = list(configurations)
+    indexes = list(dict.fromkeys(tuple(sorted(one.index.items())) for one in found))
+    found.sort(key=lambda one: indexes.index(tuple(sorted(one.index.items()))))
+    return replace(plan, configurations=tuple(found))

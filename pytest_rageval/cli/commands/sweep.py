@@ -171,11 +171,15 @@ def _run(
     from pytest_rageval.engine.sweep.cases import cases_hash
     from pytest_rageval.engine.sweep.folder import begin_sweep, description
     from pytest_rageval.engine.sweep.indexes import Indexes
+    from pytest_rageval.engine.sweep.proposals import Proposals
     from pytest_rageval.engine.sweep.runner import SweepRunner
     from pytest_rageval.engine.sweep.trials import SweepRuns
     from pytest_rageval.judges.opening import open_judge
     from pytest_rageval.support.slots import Slots
 
+    proposals = None
+    if plan.method == "optuna":
+        proposals = Proposals(sweep, plan.by_key[plan.baseline], plan.goal)
     results = Path(settings.rootdir) / settings.results_dir
     begun = description(sweep, cases=cases_hash(cases), n_cases=len(cases.cases))
     folder = begin_sweep(results, name, begun, resume=resume)
@@ -202,6 +206,8 @@ def _run(
         runner = SweepRunner(plan=plan, runs=runs, indexes=indexes)
         display = stack.enter_context(progress_on_stderr(partial(_progress, runner)))
         runner.say = display.say
+        if proposals is not None:
+            runner.search(proposals)
         outcome = runner.run()
     _write(folder, outcome, page=not settings.no_report)
     return folder, outcome

@@ -11,8 +11,10 @@ from pytest_rageval.analysis.sweep.concluding import RungResult, Spent, close_ru
 from pytest_rageval.analysis.sweep.configurations import Configuration
 from pytest_rageval.analysis.sweep.halving import Cut, Dropped, keep, questions
 from pytest_rageval.analysis.sweep.measures import Measures, RunFacts, measure
+from pytest_rageval.analysis.sweep.plan import SweepPlan, with_proposed
 from pytest_rageval.engine.sweep.indexes import BuildError, Indexes, index_name
 from pytest_rageval.engine.sweep.parameters import with_query
+from pytest_rageval.engine.sweep.proposals import BATCH, Proposals
 from pytest_rageval.engine.sweep.trials import SweepRuns, Trial
 from pytest_rageval.support.text import counted
 from pytest_rageval.values.dataclass import dataclass
@@ -20,7 +22,6 @@ from pytest_rageval.values.errors import RagEvalError
 
 if TYPE_CHECKING:
     from pytest_rageval.analysis.sweep.outcome import SweepOutcome
-    from pytest_rageval.analysis.sweep.plan import SweepPlan
     from pytest_rageval.values.record import CaseRecord
     from pytest_rageval.values.run import StoredRun
 
@@ -110,6 +111,26 @@ class SweepRunner:
     _failed: dict[str, str] = field(default_factory=dict)
     _results: dict[int, RungResult] = field(default_factory=dict)
     _held: dict[str, Measures] = field(default_factory=dict)
+
+    def search(self, proposals: Proposals) -> None:
+        """Ask the cases of the first rung of configurations that are proposed one after the other.
+
+        The plan then has them, and ``run`` goes on from their answers.
+        """
+        first = self.plan.rungs[0].configurations
+        while left := first - len(proposals.configurations):
+            batch = proposals.ask(min(left, BATCH))
+            if not batch:
+                break
+            self.plan = with_proposed(self.plan, proposals.configurations.values())
+            cases = self.plan.rungs[0].cases
+            self.stage = f"configuration {len(proposals.configurations)} of {first}"
+            trials = list(self._trials(batch))
+            found = self.runs.ask(trials, cases, judged=self.plan.judged_at(0))
+            facts = {one.run_id: _facts_before(one, self.runs.slots.limit) for one in trials}
+            proposals.tell(
+                {k: measure(r, self.plan.goal, cases, facts[k]) for k, r in found.items()}
+            )
 
     def run(self) -> SweepOutcome:
         """Ask what the plan says, as far as it has not been asked, and decide.

@@ -252,6 +252,22 @@ def test_without_the_baseline_there_is_nothing_to_compare(
     assert "the baseline could not be measured: " in text
 
 
+def test_a_range_is_searched_by_proposals_and_goes_on_without_asking_twice(
+    target: SweepTarget, capsys: Output
+) -> None:
+    text = "[query]\nboost = { min = 0, max = 6, step = 3 }\n"
+    Path("sweep.toml").write_text(text, encoding="utf-8")
+    document = sweep(capsys)
+    assert (document["method"], document["verdict"]) == ("optuna", "better")
+    assert document["winner"] == {"boost": 6}
+    assert document["ranking"][-1]["baseline"]
+    assert max(target.asked.values()) == 1
+    asked = target.asked.total()
+    again = sweep(capsys, "--resume")
+    assert target.asked.total() == asked
+    assert [row["key"] for row in again["ranking"]] == [row["key"] for row in document["ranking"]]
+
+
 # --- wrong input ------------------------------------------------------------------------------
 
 
@@ -262,7 +278,6 @@ def test_without_the_baseline_there_is_nothing_to_compare(
         (["sweep.toml", "--quick"], "", "expected none with --quick"),
         ([], "[query]\nquestion = [1, 2]\n", "query.question: got 'question'"),
         ([], "[query]\nk = [0, 2]\n", "query.k: got 0"),
-        ([], "[query]\na = { min = 0.1, max = 0.9 }\n", "are not searched yet"),
         ([], '[index]\na = [1, 2]\n[index.build]\nfixture = "f"\n', "a fixture lives within"),
         ([], "[index]\na = [1, 2]\n[index.build]\nembedded = true\n", "embedded = true builds"),
     ],
