@@ -100,7 +100,7 @@ class SweepFile:
 
 QUICK: Final = SweepFile(
     objectives=(SWEEP_SCORE,),
-    query={"k": (5, 3, 10), "min_score": (0.0, 0.2)},
+    query={"k": (5, 3, 10), "min_score": (0.0, 0.5)},
     index={"chunk_tokens": (400, 200), "chunk_overlap": (50, 0)},
     build_embedded=True,
 )

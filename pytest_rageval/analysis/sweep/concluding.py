@@ -119,7 +119,7 @@ def conclude(
         sensitivity=plan.sensitivity,
         confidence=goal.confidence,
         seed=plan.seed,
-        notes=(*plan.notes, *notes, *_notes(plan, results)),
+        notes=(*plan.notes, *notes, *_notes(plan, results), *_twins(plan, decision, finals)),
     )
 
 
@@ -194,6 +194,17 @@ def _notes(plan: SweepPlan, results: Sequence[RungResult]) -> Iterator[str]:
     asked = sum(len(plan.rungs[-1].cases) for _ in results[-1].measures)
     if errors > _TOO_MANY_ERRORS * asked:
         yield f"{errors} of {asked} questions of the last rung had no answer"
+
+
+def _twins(plan: SweepPlan, decision: Decision, finals: Mapping[str, Measures]) -> Iterator[str]:
+    best, second = decision.best, decision.runner_up
+    if best is None or second is None:
+        return
+    if finals[best].values and finals[best].values == finals[second].values:
+        yield (
+            f"{plan.by_key[best].name} and {plan.by_key[second].name} score the same in every "
+            "case; a value that changes nothing keeps any other from winning, so leave it out"
+        )
 
 
 # --- the verdict in words --------------------------------------------------------------------

@@ -17,6 +17,7 @@ from pytest_rageval.values.errors import ConfigError
 
 TRIALS: Final = 40
 """Most configurations that Optuna proposes."""
+_PROPOSED: Final = "configurations proposed by Optuna, and an index build for each new index"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,6 +127,7 @@ def plan_sweep(sweep: SweepFile, cases: Sequence[SweepCase], goal: Goal) -> Swee
         n_cases=len(cases),
         method="optuna" if proposed else "grid" if len(rungs) == 1 else "halving",
         builder=sweep.builder,
+        notes=(_PROPOSED,) if proposed else (),
         seed=sweep.seed,
     )
 

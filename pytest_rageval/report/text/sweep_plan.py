@@ -17,7 +17,9 @@ def plan_lines(document: Mapping[str, Any]) -> Iterator[str]:
     grid, asked = document["requests_grid"], document["requests"]
     held = f", {document['holdout']} of them held out" if document["holdout"] else ""
     baseline = ", ".join(f"{clean(k)}={clean(str(v))}" for k, v in document["baseline"].items())
-    yield f"configurations  {len(document['configurations'])}, baseline {baseline}"
+    n = document["rungs"][0]["configurations"]
+    up_to = "up to " if n > len(document["configurations"]) else ""
+    yield f"configurations  {up_to}{n}, baseline {baseline}"
     yield f"cases           {document['cases']}{held}"
     for number, rung in enumerate(document["rungs"], start=1):
         yield (

@@ -54,6 +54,7 @@ def test_ties_at_a_cut_are_said() -> None:
     outcome = swept(plan, lambda one, id: 1.0)
     assert all(one.tie for one in outcome.ranking if one.cut)
     assert outcome.notes[0].startswith("9 configurations cut although")
+    assert "score the same in every case" in outcome.notes[1]
     assert outcome.verdict == "no_clear_winner"
     assert outcome.ranking[0].baseline
 

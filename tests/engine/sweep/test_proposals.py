@@ -77,6 +77,9 @@ def test_a_plan_has_the_proposals_by_index_and_counts_those_to_come() -> None:
     plan = plan_sweep(WEIGHT, cases, sweep_goal(WEIGHT, cases))
     assert (plan.method, plan.rungs[0].configurations) == ("optuna", 40)
     assert plan.grid_questions == 40 * 60
+    assert plan.notes == (
+        "configurations proposed by Optuna, and an index build for each new index",
+    )
     proposed = with_proposed(plan, searched().configurations.values())
     sizes = [one.index["size"] for one in proposed.configurations]
     assert len(dict.fromkeys(sizes)) == 1 + sum(a != b for a, b in pairwise(sizes))
