@@ -77,7 +77,8 @@ class Indexes(Closing):
         self._opening = opening or partial(open_target, environ=environ)
         self._settings = settings
         self._command = command
-        self._folder = folder
+        self.folder = folder
+        self.repeats = settings.repeats
         self._slots = slots
         self._environ = environ
         self._stack = ExitStack()
@@ -94,8 +95,12 @@ class Indexes(Closing):
         """Stop the servers and close the clients."""
         self._stack.close()
 
-    def at(self, values: Mapping[str, Any]) -> Index:
+    def at(self, values: Mapping[str, Any], *, asked: bool = True) -> Index:
         """Return the target at the index of these values, which is built if it does not stand.
+
+        Args:
+            values: of the index.
+            asked: False where nothing is to be asked, so that a command need not build it again.
 
         Raises:
             BuildError: the command failed.
@@ -103,7 +108,7 @@ class Indexes(Closing):
             StorageError: the folder of the sweep cannot be written.
         """
         name = json.dumps(values, sort_keys=True)
-        if self._command is not None and values:
+        if self._command is not None and values and asked:
             self._build(self._command, values)
         if name not in self._open:
             self._open[name] = self._opened(values)
@@ -130,27 +135,27 @@ class Indexes(Closing):
     def _build(self, command: str, values: Mapping[str, Any]) -> None:
         built = {"command": command, "values": dict(values)}
         try:
-            if read_json(self._folder / _BUILT) == built:
+            if read_json(self.folder / _BUILT) == built:
                 return
         except StorageError:  # nothing has been built so far
             pass
         self.n_built += 1
-        write_document(self._folder, _BUILT, {})  # whatever stands is about to be replaced
+        write_document(self.folder, _BUILT, {})  # whatever stands is about to be replaced
         code, output = self._run(command, values)
         if code:
             lines = [clean(line) for line in output.splitlines()]
             end = "\n".join(f"  {line}" for line in lines[-_SHOWN_LINES:]) or "  (no output)"
             raise BuildError(
                 f"{command!r} with {index_name(values)}: exit code {code}; the end of its output, "
-                f"which is whole in {self._folder / _LOG}:\n{end}"
+                f"which is whole in {self.folder / _LOG}:\n{end}"
             )
-        write_document(self._folder, _BUILT, built)
+        write_document(self.folder, _BUILT, built)
 
     def _run(self, command: str, values: Mapping[str, Any]) -> tuple[int, str]:
         """Run the command; return its exit code and what it wrote."""
-        log = self._folder / _LOG
+        log = self.folder / _LOG
         head = f"$ {command}   ({index_name(values)})\n"
-        write_text_document(self._folder, _LOG, head)
+        write_text_document(self.folder, _LOG, head)
         with named_errors(log, StorageError), log.open("ab") as output:
             process = subprocess.Popen(
                 command,

@@ -15,7 +15,7 @@ from pytest_rageval.analysis.sweep.plan import SweepPlan, with_proposed
 from pytest_rageval.engine.sweep.indexes import BuildError, Indexes, index_name
 from pytest_rageval.engine.sweep.parameters import with_query
 from pytest_rageval.engine.sweep.proposals import BATCH, Proposals
-from pytest_rageval.engine.sweep.trials import SweepRuns, Trial
+from pytest_rageval.engine.sweep.trials import SweepRuns, Trial, holds
 from pytest_rageval.support.text import counted
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import RagEvalError
@@ -125,7 +125,7 @@ class SweepRunner:
             self.plan = with_proposed(self.plan, proposals.configurations.values())
             cases = self.plan.rungs[0].cases
             self.stage = f"configuration {len(proposals.configurations)} of {first}"
-            trials = list(self._trials(batch))
+            trials = list(self._trials(batch, cases))
             found = self.runs.ask(trials, cases, judged=self.plan.judged_at(0))
             facts = {one.run_id: _facts_before(one, self.runs.slots.limit) for one in trials}
             proposals.tell(
@@ -200,7 +200,7 @@ class SweepRunner:
             end: whether the numbers of the runs are written.
             page: whether each run then gets its ``report.html``.
         """
-        trials = list(self._trials([self.plan.by_key[key] for key in keys]))
+        trials = list(self._trials([self.plan.by_key[key] for key in keys], cases))
         found = self.runs.ask(trials, cases, judged=judged)
         self._spent |= {key: _spent(key, records) for key, records in found.items()}
         facts = {one.run_id: _facts_before(one, self.runs.slots.limit) for one in trials}
@@ -244,7 +244,14 @@ class SweepRunner:
 
     # --- one rung
 
-    def _trials(self, configurations: Sequence[Configuration]) -> Iterator[Trial]:
+    def _is_asked(self, configuration: Configuration, cases: Sequence[str]) -> bool:
+        """Return whether questions are left; looked up only where they may cost a build."""
+        folder = self.indexes.folder / configuration.key
+        return not self.indexes.in_place or not holds(folder, cases, self.indexes.repeats)
+
+    def _trials(
+        self, configurations: Sequence[Configuration], cases: Sequence[str]
+    ) -> Iterator[Trial]:
         stage = self.stage
         for one in configurations:
             name = index_name(one.index)
@@ -253,7 +260,7 @@ class SweepRunner:
             try:
                 if name in self._broken:
                     raise BuildError(self._broken[name])
-                index = self.indexes.at(one.index)
+                index = self.indexes.at(one.index, asked=self._is_asked(one, cases))
             except BuildError as error:
                 if name not in self._broken:
                     self.say(f"error: {error}")

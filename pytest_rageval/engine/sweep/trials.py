@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_rageval.engine.asking import CaseAsker, ask_runs, threads_for
 from pytest_rageval.engine.case import Clients
 from pytest_rageval.engine.rejudge import rejudge
+from pytest_rageval.engine.resume import is_finished
 from pytest_rageval.engine.run import Run
 from pytest_rageval.engine.run_state import Breaker, RunState
 from pytest_rageval.metrics.scoring import reported_by, score_settings, settle
@@ -19,7 +20,7 @@ from pytest_rageval.project.settings import settings_document
 from pytest_rageval.report.text.progress import Progress
 from pytest_rageval.runs.read import latest_records, read_documents
 from pytest_rageval.runs.record_json import redact
-from pytest_rageval.runs.store import RunWriter, read_records, write_document
+from pytest_rageval.runs.store import RESULTS, RunWriter, read_records, write_document
 from pytest_rageval.support.closing import Closing
 from pytest_rageval.support.slots import Slots, Turns
 from pytest_rageval.support.threads import CaseThreads, result_of
@@ -270,6 +271,19 @@ def _config(trial: Trial) -> Mapping[str, Any]:
 
 def _is_judged(trial: Trial) -> bool:
     return _config(trial).get("judge") is not None
+
+
+def holds(folder: Path, nodeids: Iterable[str], repeats: int) -> bool:
+    """Return whether the run in a folder has every repeat of some cases.
+
+    Raises:
+        StorageError: its records cannot be read.
+    """
+    if not (folder / RESULTS).is_file():
+        return False
+    records = latest_records(read_records(folder))
+    counts = Counter(one.nodeid for one in records if is_finished(one))
+    return all(counts[nodeid] >= repeats for nodeid in nodeids)
 
 
 def _settled(run: Run) -> list[CaseRecord]:

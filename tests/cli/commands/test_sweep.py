@@ -243,6 +243,24 @@ def test_each_index_is_built_once_and_a_failed_one_leaves_the_others(
     assert "(no output)" in err
 
 
+def test_a_resumed_sweep_builds_only_what_is_still_asked(
+    target: SweepTarget, capsys: Output
+) -> None:
+    text = BUILD.split("; test")[0] + "'\n"
+    Path("sweep.toml").write_text(text, encoding="utf-8")
+    cli.run(["sweep"])
+    cli.run(["sweep", "--resume"])
+    assert Path("built").read_text("utf-8").split() == ["100", "200", "300"]
+    last = max(FOLDER.glob("*/results.jsonl"), key=lambda file: file.stat().st_mtime)
+    lines = last.read_text("utf-8").splitlines(keepends=True)
+    last.write_text("".join(lines[:-1]), encoding="utf-8")
+    asked = target.asked.total()
+    capsys.readouterr()
+    cli.run(["sweep", "--resume"])
+    assert target.asked.total() == asked + 1
+    assert Path("built").read_text("utf-8").split() == ["100", "200", "300"]
+
+
 def test_without_the_baseline_there_is_nothing_to_compare(
     target: SweepTarget, capsys: Output
 ) -> None:
