@@ -250,7 +250,9 @@ def _show(folder: Path, outcome: SweepOutcome, *, as_json: bool) -> None:
         print_json({**outcome_document(outcome), "folder": shown})
         return
     print_lines(sweep_lines(outcome, terminal_width()))
-    click.echo(clean(f"in {shown}: sweep.md, sweep.html, sweep.json, best.toml and the runs"))
+    names = ("sweep.md", "sweep.html", "sweep.json", "best.toml")
+    written = ", ".join(name for name in names if (folder / name).is_file())
+    click.echo(clean(f"in {shown}: {written} and the runs"))
 
 
 def _show_plan(settings: Settings, plan: SweepPlan, sweep: SweepFile, *, as_json: bool) -> None:
