@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from pytest_rageval.analysis.sweep.effects import main_effects
+from pytest_rageval.analysis.sweep.goal import Objective
 from pytest_rageval.analysis.sweep.halving import Cut, keep, merit_order
 from pytest_rageval.analysis.sweep.measures import Measures, constraint_name
 from pytest_rageval.analysis.sweep.outcome import ObjectiveRow, Ranked, RungRow, SweepOutcome
@@ -87,28 +88,13 @@ def conclude(
         winner=None if winner is None else winner.parameters,
         winner_key=decision.winner,
         baseline=plan.baseline,
-        objectives=tuple(
-            ObjectiveRow(
-                key=one.info.key,
-                title=one.info.title,
-                direction=one.info.direction,
-                weights=one.weights,
-            )
-            for one in goal.objectives
-        ),
+        objectives=tuple(map(_objective_row, goal.objectives)),
         constraints=tuple(map(constraint_name, goal.constraints)),
         ranking=tuple(_ranking(plan, results, spent, held or {}, frozenset(front))),
         tests=decision.tests,
         front=front,
         effects=main_effects(plan.configurations, results[0].measures),
-        rungs=tuple(
-            RungRow(
-                configurations=len(result.measures),
-                cases=len(rung.cases),
-                judged=plan.judged_at(number),
-            )
-            for number, (rung, result) in enumerate(zip(plan.rungs, results, strict=True))
-        ),
+        rungs=tuple(_rung_rows(plan, results)),
         method=plan.method,
         requests_spent=sum(one.requests for one in spent.values()),
         requests_grid=plan.grid_questions,
@@ -121,6 +107,22 @@ def conclude(
         seed=plan.seed,
         notes=(*plan.notes, *notes, *_notes(plan, results), *_twins(plan, decision, finals)),
     )
+
+
+def _objective_row(one: Objective) -> ObjectiveRow:
+    info = one.info
+    return ObjectiveRow(
+        key=info.key, title=info.title, direction=info.direction, weights=one.weights
+    )
+
+
+def _rung_rows(plan: SweepPlan, results: Sequence[RungResult]) -> Iterator[RungRow]:
+    for number, (rung, result) in enumerate(zip(plan.rungs, results, strict=True)):
+        yield RungRow(
+            configurations=len(result.measures),
+            cases=len(rung.cases),
+            judged=plan.judged_at(number),
+        )
 
 
 # --- ranking ---------------------------------------------------------------------------------

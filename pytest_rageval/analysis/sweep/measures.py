@@ -9,7 +9,7 @@ from math import fsum
 from pytest_rageval.analysis.aggregate.case_groups import CaseGroup, group_repeats
 from pytest_rageval.analysis.aggregate.run import aggregate
 from pytest_rageval.analysis.aggregate.summaries import summarise_metric
-from pytest_rageval.analysis.gate.figures import GateRun, decide_limit, find_figure
+from pytest_rageval.analysis.gate.figures import CheckFigure, GateRun, decide_limit, find_figure
 from pytest_rageval.analysis.stats.distributions import cluster_sums
 from pytest_rageval.analysis.stats.intervals import Scale, fmean, mean_interval
 from pytest_rageval.analysis.sweep.goal import Goal, Objective
@@ -88,26 +88,8 @@ def measure(
     low, high = _interval(groups, values, goal)
     figures = {one.info.key: _objective_figure(one, run, groups) for one in goal.objectives}
     figures |= {name: _figure(name, run) for name, _ in goal.order if name not in figures}
-    broken: list[str] = []
-    proven: list[str] = []
-    for check in goal.constraints:
-        found = find_figure(check, run)
-        figures[constraint_name(check)] = found.estimate
-        sure = decide_limit(
-            check.kind,
-            check.limit,
-            decide="prove_fail",
-            estimate=found.estimate,
-            low=found.low_one_sided,
-            high=found.high_one_sided,
-        )
-        if sure.outcome == "fail":
-            proven.append(_broken(check, found.estimate))
-        plain = decide_limit(check.kind, check.limit, estimate=found.estimate)
-        if plain.outcome == "no_data":
-            broken.append(f"{constraint_name(check)} cannot be checked: {found.no_data}")
-        elif plain.outcome == "fail":
-            broken.append(_broken(check, found.estimate))
+    limits = [(check, find_figure(check, run)) for check in goal.constraints]
+    figures |= {constraint_name(check): found.estimate for check, found in limits}
     return Measures(
         values=values,
         clusters={group.first.nodeid: group.first.cluster for group in groups},
@@ -116,8 +98,8 @@ def measure(
         high=high,
         n_error=sum(group.outcome == "error" for group in groups),
         figures=figures,
-        broken=tuple(broken),
-        proven=tuple(proven),
+        broken=tuple(_broken(check, found) for check, found in limits if not _met(check, found)),
+        proven=tuple(_broken(check, found) for check, found in limits if _disproved(check, found)),
         repeated=any(len(group.records) > 1 for group in groups),
     )
 
@@ -131,8 +113,26 @@ def constraint_name(check: Check) -> str:
     )
 
 
-def _broken(check: Check, estimate: float | None) -> str:
-    came, limit = format_limit_pair(estimate or 0.0, check.limit, unit_of(check.metric))
+def _met(check: Check, found: CheckFigure) -> bool:
+    return decide_limit(check.kind, check.limit, estimate=found.estimate).outcome == "pass"
+
+
+def _disproved(check: Check, found: CheckFigure) -> bool:
+    decided = decide_limit(
+        check.kind,
+        check.limit,
+        decide="prove_fail",
+        estimate=found.estimate,
+        low=found.low_one_sided,
+        high=found.high_one_sided,
+    )
+    return decided.outcome == "fail"
+
+
+def _broken(check: Check, found: CheckFigure) -> str:
+    if found.estimate is None:
+        return f"{constraint_name(check)} cannot be checked: {found.no_data}"
+    came, limit = format_limit_pair(found.estimate, check.limit, unit_of(check.metric))
     side = "below" if check.kind == "min" else "above"
     return f"{check.metric} {came} is {side} {limit}"
 
