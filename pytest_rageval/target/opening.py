@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import fields, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pytest_rageval.project.settings import no_target, target_kind
 from pytest_rageval.support.http.address import join_url, learn_secrets, sent_secrets
@@ -16,6 +17,9 @@ from pytest_rageval.support.slots import Slots
 from pytest_rageval.support.text import did_you_mean
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.settings import Settings
+
+if TYPE_CHECKING:
+    from pytest_rageval.server.config import ReferenceConfig
 
 INDEX_CACHE = "cache/reference"
 """Below the first test path; a git-ignored folder."""
@@ -104,8 +108,28 @@ def serve_vault(settings: Settings) -> Iterator[str]:
         ConfigError: the vault is not a folder, or a setting of the server is wrong.
     """
     import_whole("pytest_rageval.server.server")
-    from pytest_rageval.server import config as server_config
     from pytest_rageval.server.server import start_in_thread
+
+    handle = start_in_thread(embedded_config(settings))
+    try:
+        yield handle.url
+    finally:
+        handle.stop()
+
+
+def embedded_config(
+    settings: Settings, *, where: str = "[tool.rageval.target] embedded"
+) -> ReferenceConfig:
+    """Return the configuration of the embedded server.
+
+    Args:
+        settings: of the project.
+        where: place of the server's settings, for messages.
+
+    Raises:
+        ConfigError: the vault is not a folder, or a setting of the server is wrong.
+    """
+    from pytest_rageval.server import config as server_config
 
     rootdir = Path(settings.rootdir)
     vault = rootdir / (settings.target.vault or "")
@@ -117,15 +141,9 @@ def serve_vault(settings: Settings) -> Iterator[str]:
     cache = rootdir / settings.testpaths[0] / INDEX_CACHE
     given = settings.target.embedded
     known = {one.name for one in fields(server_config.ReferenceConfig)} - {"vault", "cache_dir"}
-    where = "[tool.rageval.target] embedded"
     for name in given.keys() - known:
         raise ConfigError(f"{where}: unknown key {name!r}{did_you_mean(name, sorted(known))}")
     try:
-        config = server_config.ReferenceConfig(vault=vault, cache_dir=cache, **given)
+        return server_config.ReferenceConfig(vault=vault, cache_dir=cache, **given)
     except (server_config.ConfigError, TypeError) as error:  # of a text in place of a number
         raise ConfigError(f"{where}: {error}") from error
-    handle = start_in_thread(config)
-    try:
-        yield handle.url
-    finally:
-        handle.stop()

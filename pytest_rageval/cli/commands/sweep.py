@@ -110,6 +110,7 @@ def _plan(settings: Settings, cases: SweepCases, sweep: SweepFile) -> SweepPlan:
     from pytest_rageval.analysis.sweep.goal import sweep_goal
     from pytest_rageval.analysis.sweep.plan import plan_sweep
     from pytest_rageval.analysis.sweep.subsets import SweepCase
+    from pytest_rageval.engine.sweep.indexes import embedded_at
     from pytest_rageval.engine.sweep.parameters import with_query
 
     if sweep.build_fixture is not None:
@@ -135,8 +136,13 @@ def _plan(settings: Settings, cases: SweepCases, sweep: SweepFile) -> SweepPlan:
             "objective"
         )
     plan = plan_sweep(sweep, counted, goal)
-    for one in plan.configurations:
-        with_query(settings, one.query)
+    try:
+        for one in plan.configurations:
+            with_query(settings, one.query)
+            if one.index and sweep.build is None:
+                embedded_at(settings, one.index)
+    except ConfigError as error:
+        raise ConfigError(f"{sweep.path or '--quick'}: {error}") from error
     return plan
 
 

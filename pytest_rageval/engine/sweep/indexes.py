@@ -18,7 +18,7 @@ from pytest_rageval.support.closing import Closing
 from pytest_rageval.support.files import named_errors
 from pytest_rageval.support.slots import Slots
 from pytest_rageval.support.text import clean
-from pytest_rageval.target.opening import open_target, serve_vault
+from pytest_rageval.target.opening import embedded_config, open_target, serve_vault
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import ConfigError, RagEvalError, StorageError
 from pytest_rageval.values.settings import Settings
@@ -120,10 +120,7 @@ class Indexes(Closing):
             version = settings.index_build_version or index_name(values)
             settings = replace(settings, index_build_version=version)
         elif values:
-            if target_kind(settings) != "vault":
-                raise ConfigError(_NO_SERVER)
-            embedded = {**settings.target.embedded, **values}
-            settings = replace(settings, target=replace(settings.target, embedded=embedded))
+            settings = embedded_at(settings, values)
         if target_kind(settings) == "vault":
             served_at = self._stack.enter_context(serve_vault(settings))
             self.n_built += 1
@@ -172,6 +169,20 @@ class Indexes(Closing):
                 process.terminate()
                 raise
         return code, log.read_text("utf-8", "replace").removeprefix(head)
+
+
+def embedded_at(settings: Settings, values: Mapping[str, Any]) -> Settings:
+    """Return the settings of the embedded server at an index.
+
+    Raises:
+        ConfigError: the target is another one, or the server refuses a value.
+    """
+    if target_kind(settings) != "vault":
+        raise ConfigError(_NO_SERVER)
+    embedded = {**settings.target.embedded, **values}
+    settings = replace(settings, target=replace(settings.target, embedded=embedded))
+    embedded_config(settings, where=f"index {index_name(values)}")
+    return settings
 
 
 def variables(values: Mapping[str, Any]) -> dict[str, str]:

@@ -294,8 +294,8 @@ def test_a_range_is_searched_by_proposals_and_goes_on_without_asking_twice(
     [
         (["no.toml"], "", "'no.toml' is not there"),
         (["sweep.toml", "--quick"], "", "expected none with --quick"),
-        ([], "[query]\nquestion = [1, 2]\n", "query.question: got 'question'"),
-        ([], "[query]\nk = [0, 2]\n", "query.k: got 0"),
+        ([], "[query]\nquestion = [1, 2]\n", "sweep.toml: query.question: got 'question'"),
+        ([], "[query]\nk = [0, 2]\n", "sweep.toml: query.k: got 0"),
         ([], '[index]\na = [1, 2]\n[index.build]\nfixture = "f"\n', "a fixture lives within"),
         ([], "[index]\na = [1, 2]\n[index.build]\nembedded = true\n", "embedded = true builds"),
     ],
@@ -307,6 +307,18 @@ def test_wrong_input_is_named(
         Path("sweep.toml").write_text(text, encoding="utf-8")
     assert fault in refused(capsys, *arguments)
     assert not target.asked
+
+
+def test_an_index_that_the_server_refuses_is_named_before_anything_is_asked(
+    target: SweepTarget, capsys: Output
+) -> None:
+    Path("notes").mkdir()
+    Path("pyproject.toml").write_text('[tool.rageval.target]\nvault = "notes"\n', encoding="utf-8")
+    text = "[index]\nchunk_tokens = [200, 50]\n[index.build]\nembedded = true\n"
+    Path("sweep.toml").write_text(text, encoding="utf-8")
+    fault = "sweep.toml: index chunk_tokens=50: chunk_overlap: got 50, expected 0 to half"
+    assert fault in refused(capsys)
+    assert not FOLDER.exists()
 
 
 # --- as pytest does it ------------------------------------------------------------------------
