@@ -28,21 +28,22 @@ _sessions: list[State | None] = []
 the session does not evaluate."""
 
 
-class _OwnModules(PathFinder):
+class _OwnModules:
     """Finder of the modules of this package.
 
     pytest loads all modules of plugins with a loader that rewrites their asserts, which takes twice
-    as long, also where it has stored the result. No test asserts anything in these modules.
+    as long, also where it has stored the result. No test asserts anything in these modules. Not a
+    ``PathFinder`` itself: it would look up installed packages a second time.
     """
 
-    @classmethod
+    @staticmethod
     def find_spec(
-        cls, fullname: str, path: Sequence[str] | None = None, target: Any = None
+        fullname: str, path: Sequence[str] | None = None, target: Any = None
     ) -> ModuleSpec | None:
         """Return where a module of this package is; None: it is of another package."""
         if not fullname.startswith("pytest_rageval."):
             return None
-        return super().find_spec(fullname, path, target)
+        return PathFinder.find_spec(fullname, path, target)
 
 
 sys.meta_path.insert(0, _OwnModules)
