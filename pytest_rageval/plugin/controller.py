@@ -206,7 +206,7 @@ class Controller:
             write_junit_error(self.config, report, report.wasxfail, place or report.wasxfail)
         if self.state.deliver is None and report.when != "setup":
             self._complete_properties(report)
-        if details.asked is not None:
+        if details.asked is not None and details.asked not in self.state.asked:
             self.state.asked.add(details.asked)
             # What sums up takes half a second to load, best while answers are awaited. Not on a
             # thread of its own: where pytest parses what it loads, Python 3.11 can do so on one

@@ -56,9 +56,11 @@ class ReportDetails:
     @classmethod
     def of(cls, report: pytest.TestReport) -> ReportDetails:
         """Return the details of a report, empty if it has none."""
-        return cls(**getattr(report, _ATTRIBUTE, {}))
+        given = getattr(report, _ATTRIBUTE, None)
+        return cls(**given) if given else _NONE
 
 
+_NONE: Final = ReportDetails()  # of most reports, and never changed
 _DETAILS: Final = tuple(one.name for one in fields(ReportDetails))
 _VERBS: Final[dict[Outcome, str]] = {
     "passed": "passed",
