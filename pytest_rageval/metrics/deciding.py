@@ -290,11 +290,25 @@ def names_pages(case: Case) -> bool:
 
 def relevant_facts(case: Case, reported: Reported, mode: MatchingMode) -> Reported:
     """Return the facts of a run with texts and pages reported where a case does not need them."""
-    paged, by_headings = names_pages(case), mode == "heading"
-    if by_headings or (reported.headings and not paged):
-        return replace(reported, texts=True, pages=True)
-    quoted = any(anchor.snippets for anchor in anchors_of(case))
-    return replace(reported, texts=reported.texts or not quoted, pages=reported.pages or not paged)
+    quoted, paged = needed_parts(case, reported.headings, mode)
+    texts, pages = reported.texts or not quoted, reported.pages or not paged
+    if (texts, pages) == (reported.texts, reported.pages):
+        return reported
+    return replace(reported, texts=texts, pages=pages)
+
+
+def needed_parts(case: Case, headings: bool, mode: MatchingMode) -> tuple[bool, bool]:
+    """Return whether the rules of a case depend on texts, and on pages, of the target's chunks.
+
+    Args:
+        case: with its anchors.
+        headings: whether the target reports headings.
+        mode: of matching.
+    """
+    paged = names_pages(case)
+    if mode == "heading" or (headings and not paged):
+        return False, False
+    return any(anchor.snippets for anchor in anchors_of(case)), paged
 
 
 def count_rules(record: CaseRecord, counts: Counter[str] | None = None) -> Counter[str]:

@@ -20,7 +20,12 @@ from pytest_rageval.metrics.answer import (
 )
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.context import score_context, score_tokens, unused_facts
-from pytest_rageval.metrics.deciding import ReportedParts, relevant_facts, unreadable_anchor
+from pytest_rageval.metrics.deciding import (
+    ReportedParts,
+    needed_parts,
+    relevant_facts,
+    unreadable_anchor,
+)
 from pytest_rageval.metrics.embedding_scores import score_embeddings
 from pytest_rageval.metrics.judged import NO_JUDGE, PASS_SHARE, score_judged, valid_score
 from pytest_rageval.metrics.matching import norm_heading, norm_path
@@ -406,18 +411,23 @@ def seems_reported(
     chunks: Sequence[RetrievedChunk] | None,
     citations: Sequence[Citation] | None,
     mode: MatchingMode,
+    *,
+    citations_in_text: bool = False,
 ) -> Reported:
     """Guess from one response during the run which parts of replies its target reports.
 
     ``settle`` corrects the guess at the end. Parts that the case does not need count as reported.
     """
     headings = not chunks or any(norm_heading(chunk.heading_path) for chunk in chunks)
-    facts = Reported(headings=headings, citations=citations is not None)
-    if relevant_facts(case, replace(facts, texts=False, pages=False), mode) == facts:
+    facts = Reported(
+        headings=headings, citations=citations is not None, citations_in_text=citations_in_text
+    )
+    if not any(needed_parts(case, headings, mode)):
         return facts
     parts = ReportedParts()
     parts.add(chunks or ())
-    return relevant_facts(case, replace(parts.found(), citations=facts.citations), mode)
+    found = parts.found()
+    return relevant_facts(case, replace(facts, texts=found.texts, pages=found.pages), mode)
 
 
 def settle(
@@ -444,8 +454,9 @@ def settle(
             matters only where it has nothing to guess from: no chunks, or no citations.
     """
     in_text, mode = cites_in_text(record), settings.matching_mode
-    guess = seems_reported(case, record.retrieved_chunks, record.citations, mode)
-    guess = replace(guess, citations_in_text=in_text)
+    guess = seems_reported(
+        case, record.retrieved_chunks, record.citations, mode, citations_in_text=in_text
+    )
     reported = relevant_facts(case, reported, mode)
     if record.response is None:
         guess = replace(

@@ -10,7 +10,7 @@ import pytest
 
 from pytest_rageval.metrics.registry import STAGE_PREFIX
 from pytest_rageval.plugin.private import add_json_metadata
-from pytest_rageval.plugin.reports import ReportDetails
+from pytest_rageval.plugin.reports import ReportDetails, check_of
 from pytest_rageval.project.discovery import THRESHOLDS
 from pytest_rageval.report.text.lines import detectable_text
 from pytest_rageval.support.text import counted
@@ -25,10 +25,9 @@ def checks_apart(terminal: pytest.TerminalReporter) -> None:
 
     def line() -> tuple[list[tuple[str, dict[str, bool]]], str]:
         every, (_, colour) = terminal.stats, build()
-        checks = Counter(ReportDetails.of(one).check for found in every.values() for one in found)
+        checks = Counter(check_of(one) for found in every.values() for one in found)
         rest = {
-            name: [one for one in found if ReportDetails.of(one).check is None]
-            for name, found in every.items()
+            name: [one for one in found if check_of(one) is None] for name, found in every.items()
         }
         try:
             terminal.stats = rest
@@ -204,7 +203,7 @@ def log_check(config: pytest.Config, report: pytest.TestReport) -> None:
         terminal.currentfspath = config.rootpath / THRESHOLDS  # not to be announced
     hook.pytest_runtest_logstart(nodeid=report.nodeid, location=report.location)
     hook.pytest_runtest_logreport(report=report)
-    status = ReportDetails.of(report).check
+    status = check_of(report)
     if verbose and status is not None:
         terminal.write(CHECK_CATEGORIES[status].upper(), **{_COLOURS[status]: True})
         reason = getattr(report, "wasxfail", "")

@@ -60,6 +60,12 @@ class ReportDetails:
         return cls(**given) if given else _NONE
 
 
+def check_of(report: pytest.TestReport) -> CheckStatus | None:
+    """Return the status of the check that a report is of; None: it is of no check."""
+    check: CheckStatus | None = getattr(report, _ATTRIBUTE, {}).get("check")
+    return check
+
+
 _NONE: Final = ReportDetails()  # of most reports, and never changed
 _DETAILS: Final = tuple(one.name for one in fields(ReportDetails))
 _VERBS: Final[dict[Outcome, str]] = {

@@ -142,7 +142,7 @@ class Reporting:
             lookahead = self._state.lookahead
             if lookahead is not None and (report.when == "teardown" or not report.passed):
                 lookahead.forget(item)
-            details = ReportDetails()
+            details: ReportDetails | None = None
             raised = (
                 self._state.debugs
                 and item.evaluated is not None
@@ -165,8 +165,10 @@ class Reporting:
             ):
                 # All other cases would fail too, and exceptions of a worker do not reach the
                 # controller otherwise.
+                details = details or ReportDetails()
                 details.usage_error = str(call.excinfo.value)
-            details.put_on(report)
+            if details is not None:
+                details.put_on(report)
         return report
 
     @pytest.hookimpl(optionalhook=True)
