@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -19,7 +20,7 @@ LINES: Final = "corpus.jsonl"
 
 
 def refuse_filled(folder: Path) -> None:
-    """Refuse a folder in which something stands.
+    """Refuse a folder that is not empty.
 
     Raises:
         DatasetError: it is a file, or not empty.
@@ -49,14 +50,17 @@ def write_corpus(folder: Path, documents: Iterable[Document], *, as_notes: bool)
 
 @contextmanager
 def _new_folder(folder: Path) -> Iterator[Path]:
-    """Yield a folder that gets its name when it is complete."""
-    unfinished = folder.with_name(f".{folder.name}.{os.getpid()}")
+    """Yield a folder whose files get their place when it is complete."""
+    folder = folder.absolute()  # "." has no name
+    unfinished = folder.with_name(f".{folder.name}.{secrets.token_hex(4)}")
     unfinished.mkdir(parents=True)
     try:
         yield unfinished
-        if folder.is_dir():
-            folder.rmdir()
-        unfinished.rename(folder)
+        if folder.is_dir():  # perhaps the working directory, which must stay
+            for path in sorted(unfinished.iterdir()):
+                path.rename(folder / path.name)
+        else:
+            unfinished.rename(folder)
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
 

@@ -180,7 +180,7 @@ def _grouped(labels: Iterable[str]) -> dict[str, Any]:
     numbers = {name: min(number, _COLOURS) for number, name in enumerate(names)}
     shown = [visible(name) for name in names[:_COLOURS]]
     if len(names) > _COLOURS:
-        shown.append(f"{len(names) - _COLOURS} others")
+        shown.append(counted(len(names) - _COLOURS, "other"))
     return {"names": shown, "of": [numbers[label] for label in given]}
 
 

@@ -30,6 +30,16 @@ def test_lines_have_the_layout_of_beir(tmp_path: Path) -> None:
     ]
 
 
+def test_the_working_directory_can_be_filled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    assert write_corpus(Path(), [ROSES, BEANS], as_notes=True) == 2
+    assert sorted(path.name for path in Path.cwd().iterdir()) == ["a", "beans.md"]
+    assert [path.name for path in tmp_path.iterdir()] == ["here"]
+
+
 def test_a_filled_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "mine.md").write_text("x", encoding="utf-8")
     with pytest.raises(DatasetError, match="exists, and nothing is overwritten"):
