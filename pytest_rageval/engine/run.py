@@ -187,7 +187,7 @@ class Run:
             # Imported by a large run alone.
             from pytest_rageval.runs.slim import Slimmer
 
-            self._slim = Slimmer()
+            self._slim = Slimmer(judges=True)
         return self._slim(line)
 
     def _whole(self, record: CaseRecord) -> CaseRecord:

@@ -38,6 +38,11 @@ class _Abstention(TypedDict, total=False):
 
 
 class _Judgement(TypedDict, total=False):
+    error: Any
+    scores: Any
+
+
+class _JudgedBy(_Judgement, total=False):
     judge: Any
     model: Any
     system_fingerprint: Any
@@ -45,8 +50,6 @@ class _Judgement(TypedDict, total=False):
     rubric_version: Any
     parameters: Any
     dropped_parameters: Any
-    error: Any
-    scores: Any
 
 
 class _Claim(TypedDict, total=False):
@@ -57,7 +60,7 @@ class _Evidence(TypedDict, total=False):
     claims: list[_Claim] | None
 
 
-def _line_decoder() -> msgspec.json.Decoder[dict[str, Any]]:
+def _line_decoder(judgement: Any) -> msgspec.json.Decoder[dict[str, Any]]:
     """Return a reader of the fields of a line that are kept, which skips all others."""
     hints: dict[str, Any] = get_type_hints(CaseRecord)
     for name, part in (
@@ -82,7 +85,7 @@ def _line_decoder() -> msgspec.json.Decoder[dict[str, Any]]:
         "retrieved_chunks": tuple[chunk, ...] | None,
         "not_applicable": msgspec.Raw,
         "abstention": _Abstention | None,
-        "judgements": dict[str, _Judgement],
+        "judgements": dict[str, judgement],
         "evidence": _Evidence | None,
     }
     typed: Any = TypedDict("_Line", line, total=False)  # type: ignore[misc]
@@ -93,11 +96,14 @@ class Slimmer:
     """Reads records with their case and all numbers, without texts of replies and verdicts.
 
     Parts that many records have in common become one object.
+
+    Args:
+        judges: keep the facts of judges as well, of which ``config.json`` is made.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, judges: bool = False) -> None:
         self._known: dict[Any, Any] = {}
-        self._decode = _line_decoder().decode
+        self._decode = _line_decoder(_JudgedBy if judges else _Judgement).decode
 
     def __call__(self, line: bytes) -> CaseRecord:
         """Return the slim record of a line.
