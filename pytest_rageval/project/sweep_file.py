@@ -255,7 +255,7 @@ class _Reader:
             elif fault := self._unfit(key, decides=not number):
                 self.source.value_fault(path, f"objective: {fault}")
             elif key in found:
-                self.source.value_fault(path, f"objective: {key} stands there twice")
+                self.source.value_fault(path, f"objective: {key} is listed twice")
             else:
                 found.append(key)
         return tuple(found)
@@ -276,7 +276,8 @@ class _Reader:
     def _weights(self, objectives: Sequence[str]) -> dict[str, float] | None:
         if "weights" not in self.source.values:
             return None
-        if objectives and objectives[0] != SWEEP_SCORE:
+        by_default = "objective" not in self.source.values
+        if by_default or (objectives and objectives[0] != SWEEP_SCORE):
             self.source.key_fault(("weights",), f'weights are those of "{SWEEP_SCORE}"')
         found: dict[str, float] = {}
         for name, value in self._table(("weights",)).items():
@@ -343,7 +344,7 @@ class _Reader:
                 self.source.value_fault(path, f"{name}: got {shown(one)}, expected {expected}")
                 return None
             if (type(one), one) in seen:
-                self.source.value_fault(path, f"{name}: {shown(one)} stands there twice")
+                self.source.value_fault(path, f"{name}: {shown(one)} is listed twice")
                 return None
             seen.add((type(one), one))
         return tuple(given)

@@ -72,8 +72,10 @@ def conclude(
     """
     goal, last = plan.goal, results[-1].measures
     finals = {key: last[key] for key in results[-1].cut.kept}
-    chosen = None if held is None else ranked(finals, goal)
-    decision = decide(held or finals, plan.baseline, goal, chosen=chosen)
+    deciding = finals if held is None else held
+    # An index may have failed before its held-out cases were asked.
+    chosen = [key for key in ranked(finals, goal) if key in deciding]
+    decision = decide(deciding, plan.baseline, goal, chosen=chosen)
     signs = [one.sign for one in goal.objectives]
     points = {
         key: [one.figures.get(objective.info.key) for objective in goal.objectives]
@@ -84,7 +86,7 @@ def conclude(
     winner = None if decision.winner is None else plan.by_key[decision.winner]
     return SweepOutcome(
         verdict=decision.verdict,
-        sentence=_sentence(plan, decision, held or finals),
+        sentence=_sentence(plan, decision, deciding),
         winner=None if winner is None else winner.parameters,
         winner_key=decision.winner,
         baseline=plan.baseline,
@@ -190,7 +192,7 @@ def _notes(plan: SweepPlan, results: Sequence[RungResult]) -> Iterator[str]:
     if ties:
         yield (
             f"{counted(ties, 'configuration')} cut although the cases of the rung could not tell "
-            "them from one that went on; more cases or a larger budget would"
+            "them from one that went on; more cases or a larger budget could"
         )
     errors = sum(one.n_error for one in results[-1].measures.values())
     asked = sum(len(plan.rungs[-1].cases) for _ in results[-1].measures)
@@ -227,11 +229,13 @@ def _sentence(plan: SweepPlan, decision: Decision, finals: Mapping[str, Measures
         return f"{names[decision.best]} is better than the baseline, {on}: {tested}"
     if decision.verdict == "worse":
         return (
-            f"the baseline {names[plan.baseline]} beats every other configuration, {on}: {tested}"
+            f"the baseline {names[plan.baseline]} beats the next best configuration, {on}: {tested}"
         )
     if decision.best == plan.baseline:
-        return f"the baseline {names[plan.baseline]} is first, but not provably, {on}: {tested}"
-    return f"{names[decision.best]} is first, but not provably the best, {on}: {tested}"
+        return (
+            f"the baseline {names[plan.baseline]} is first, but not significantly, {on}: {tested}"
+        )
+    return f"{names[decision.best]} is first, but not significantly, {on}: {tested}"
 
 
 def _tested(plan: SweepPlan, test: PairedTest, names: Mapping[str, str]) -> str:

@@ -82,7 +82,7 @@ def decide(
         return Decision(verdict="no_clear_winner")
     best = allowed[0]
     if best == baseline:
-        # The closest other one: whatever beats the baseline least is beaten by it most.
+        # The next best: if the baseline beats it, it beats those behind it all the more.
         (test,) = _tests(measures, baseline, {"runner_up": others[0]}, goal)
         verdict: SweepVerdict = "worse" if test.proven else "no_clear_winner"
         return Decision(verdict=verdict, best=best, runner_up=others[0], tests=(test,))
@@ -146,7 +146,9 @@ def _tests(
     ps = [paired_p(values, goal) for values in pairs]
     adjusted = holm([1.0 if p is None else p for p in ps])
     found = []
-    for (role, other), values, p, sure in zip(against.items(), pairs, ps, adjusted, strict=True):
+    for (role, other), values, p, p_adjusted in zip(
+        against.items(), pairs, ps, adjusted, strict=True
+    ):
         gap = difference(values, goal.main.info, confidence=goal.confidence, sided=2)
         better = goal.main.sign * (gap.diff or 0.0) > 0
         found.append(
@@ -159,8 +161,8 @@ def _tests(
                 low=gap.interval.low,
                 high=gap.interval.high,
                 p=p,
-                p_adjusted=None if p is None else sure,
-                proven=p is not None and better and sure <= 1 - goal.confidence,
+                p_adjusted=None if p is None else p_adjusted,
+                proven=p is not None and better and p_adjusted <= 1 - goal.confidence,
             )
         )
     return tuple(found)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -65,17 +66,29 @@ def command(
 
     Exit codes: 0 a winner, 1 none, 3 nothing to compare.
     """
+    if dry_run and resume:
+        raise click.UsageError("--dry-run and --resume: expected one of them")
     settings = _settings()
     cases, sweep = _read(settings, file, quick=quick)
+    given = ["--quick"] if quick else [file.as_posix()] if file else []
+    again = shlex.join(
+        ["rageval", "sweep", *given, *(["--name", name] if name else []), "--resume"]
+    )
     name = name or (_QUICK if sweep.path is None else Path(sweep.path).stem)
-    plan = _plan(settings, cases, sweep)
+    try:
+        plan = _plan(settings, cases, sweep)
+    except ConfigError as error:
+        raise ConfigError(f"{sweep.path or '--quick'}: {error}") from error
     if dry_run:
         _show_plan(settings, plan, sweep, as_json=as_json)
         return ExitCode.YES
-    with _explained(file, name):
+    with _explained(name, again):
         folder, outcome = _run(settings, cases, sweep, plan, name=name, resume=resume)
     _show(folder, outcome, as_json=as_json)
-    return ExitCode.YES if outcome.verdict == "better" else ExitCode.NO
+    if outcome.verdict == "better":
+        return ExitCode.YES
+    (base,) = (one for one in outcome.ranking if one.baseline)
+    return ExitCode.NOT_COMPARABLE if base.objective is None else ExitCode.NO
 
 
 def _settings() -> Settings:
@@ -115,7 +128,7 @@ def _plan(settings: Settings, cases: SweepCases, sweep: SweepFile) -> SweepPlan:
 
     if sweep.build_fixture is not None:
         raise ConfigError(
-            f"{sweep.path}: [index.build] fixture: a fixture lives within a session of pytest, "
+            "[index.build] fixture: a fixture lives within a session of pytest, "
             "which a sweep is not; expected embedded = true, or a command that builds the index "
             "from the variables RAGEVAL_SWEEP_... (docs/sweep.md)"
         )
@@ -136,24 +149,20 @@ def _plan(settings: Settings, cases: SweepCases, sweep: SweepFile) -> SweepPlan:
             "objective"
         )
     plan = plan_sweep(sweep, counted, goal)
-    try:
-        for one in plan.configurations:
-            with_query(settings, one.query)
-            if one.index and sweep.build is None:
-                embedded_at(settings, one.index)
-    except ConfigError as error:
-        raise ConfigError(f"{sweep.path or '--quick'}: {error}") from error
+    for one in plan.configurations:
+        with_query(settings, one.query)
+        if one.index and sweep.build is None:
+            embedded_at(settings, one.index)
     return plan
 
 
 @contextmanager
-def _explained(file: Path | None, name: str) -> Iterator[None]:
-    """Turn the errors of a sweep into those of the command."""
+def _explained(name: str, command: str) -> Iterator[None]:
+    """Turn the errors of a sweep into those of the command, with the command that goes on."""
     from pytest_rageval.engine.sweep.runner import NothingToCompareError
     from pytest_rageval.engine.sweep.trials import TargetGoneError
 
-    words = ["rageval sweep", *([file.as_posix()] if file else []), "--resume"]
-    again = f"what was measured is kept; `{' '.join(words)}` goes on"
+    again = f"what was measured is kept; `{command}` goes on"
     try:
         yield
     except TargetGoneError as error:

@@ -150,11 +150,16 @@ class SweepRunner:
                 "only the baseline could be measured: "
                 + ("; ".join(dict.fromkeys(self._failed.values())) or "no other was asked")
             )
+        if self.plan.held and self.plan.baseline not in self._held:
+            raise NothingToCompareError(
+                "the baseline could not be asked the held-out cases: "
+                f"{self._failed.get(self.plan.baseline, 'no case was asked')}"
+            )
         return conclude(
             self.plan,
             results,
             self._spent,
-            held=self._held or None,
+            held=self._held if self.plan.held else None,
             index_builds=self.indexes.n_built,
             notes=[
                 f"not measured: {self.plan.by_key[key].name}: {reason}"

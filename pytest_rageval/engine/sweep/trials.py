@@ -253,6 +253,9 @@ class SweepRuns(Closing):
             for future in [threads.submit(partial(judge, record)) for record in records]:
                 self._judged = len(found), len(records)
                 found.append(result_of(future))
+        except BaseException:
+            self.slots.close()
+            raise
         finally:
             threads.stop()
             self._judged = None

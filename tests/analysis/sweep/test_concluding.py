@@ -68,6 +68,25 @@ def test_a_baseline_without_any_score_is_said() -> None:
     assert outcome.sentence == "the baseline has no hit_at_k in any of the cases, 40 had no answer"
 
 
+def test_a_finalist_that_was_not_asked_the_held_out_cases_decides_nothing() -> None:
+    plan = planned(replace(TWELVE, method="grid", holdout=0.5), 200)
+    keys = [one.key for one in plan.configurations]
+    score = levels(keys, [30] + [20] * 10 + [0])
+    by_cases = [
+        {
+            one.key: measured({id: score(one, id) for id in ids}, plan.goal)
+            for one in plan.configurations
+        }
+        for ids in (plan.rungs[0].cases, plan.held)
+    ]
+    first = close_rung(plan, 0, by_cases[0])
+    held = {key: by_cases[1][key] for key in first.cut.kept if key != keys[11]}
+    spent = {key: Spent(run=key, requests=1) for key in keys}
+    outcome = conclude(plan, [first], spent, held=held)
+    assert outcome.winner_key != keys[11]
+    assert {test.candidate for test in outcome.tests} <= held.keys()
+
+
 def test_held_out_cases_decide() -> None:
     plan = planned(replace(TWELVE, method="grid", holdout=0.5), 200)
     keys = [one.key for one in plan.configurations]

@@ -199,11 +199,32 @@ def test_a_sweep_goes_on_only_with_the_same_file_and_cases(
     assert sweep(capsys)["folder"] == "evals/results/sweep-2"
 
 
+NO_BASELINE = """
+def ask(request):
+    if not request.params["boost"]:
+        raise RuntimeError("no model")
+    return {"answer": "It is."}
+"""
+
+
 def test_a_target_that_is_down_is_unreachable(target: SweepTarget, capsys: Output) -> None:
     write_sweep_project("http://127.0.0.1:9")
     text = refused(capsys, code=ExitCode.UNREACHABLE)
     assert "the target cannot be reached: gave up after 10 connection errors" in text
     assert text.endswith("`rageval sweep --resume` goes on")
+    again = ["sweep.toml", "--name", "mine"]
+    text = refused(capsys, *again, code=ExitCode.UNREACHABLE)
+    assert text.endswith("`rageval sweep sweep.toml --name mine --resume` goes on")
+
+
+def test_a_baseline_without_an_answer_leaves_nothing_to_compare(
+    target: SweepTarget, capsys: Output
+) -> None:
+    Path("some_client.py").write_text(NO_BASELINE, encoding="utf-8")
+    text = '[tool.rageval]\nno_report = true\ntarget.client = "some_client:ask"\n'
+    Path("pyproject.toml").write_text(text, encoding="utf-8")
+    document = sweep(capsys, expected=ExitCode.NOT_COMPARABLE)
+    assert document["sentence"].startswith("the baseline has no recall_at_k in any of the cases")
 
 
 def test_what_the_code_of_the_client_raises_is_shown_with_its_place(
@@ -294,6 +315,8 @@ def test_a_range_is_searched_by_proposals_and_goes_on_without_asking_twice(
     [
         (["no.toml"], "", "'no.toml' is not there"),
         (["sweep.toml", "--quick"], "", "expected none with --quick"),
+        (["--dry-run", "--resume"], "", "expected one of them"),
+        ([], "[query]\nk = [1, 2]\n[search]\nholdout = 0.1\n", "sweep.toml: holdout"),
         ([], "[query]\nquestion = [1, 2]\n", "sweep.toml: query.question: got 'question'"),
         ([], "[query]\nk = [0, 2]\n", "sweep.toml: query.k: got 0"),
         ([], '[index]\na = [1, 2]\n[index.build]\nfixture = "f"\n', "a fixture lives within"),
