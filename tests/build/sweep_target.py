@@ -29,6 +29,14 @@ class SweepTarget:
     _here: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
+    def settled_total(self) -> int:
+        """Count the questions once no more arrive, such as those of a process that was killed."""
+        last, now = -1, self.asked.total()
+        while now != last:
+            time.sleep(0.2)
+            last, now = now, self.asked.total()
+        return now
+
     def reply(self, body: dict[str, Any]) -> dict[str, Any]:
         number, boost = int(body["question"].split()[-1]), body.get("boost", 0)
         with self._lock:
@@ -68,7 +76,7 @@ def sweep_target() -> Iterator[SweepTarget]:
 
     server = Server(("127.0.0.1", 0), Handler)
     target.url = f"http://127.0.0.1:{server.server_address[1]}"
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
     thread.start()
     try:
         yield target
