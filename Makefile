@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PYTHON ?= python3.11
 
 .DEFAULT_GOAL := help
-.PHONY: help eval replay test test-slow test-frameworks check format lint types tests coverage lock clean
+.PHONY: help eval replay test test-slow test-frameworks check format lint types tests coverage pictures lock clean
 
 help: ## List the targets.
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -63,6 +63,9 @@ $(FRAMEWORKS)/.stamp: pyproject.toml Makefile
 coverage: $(STAMP) ## Say which lines the tests reach, one test after the other.
 	$(BIN)/coverage run -m pytest
 	$(BIN)/coverage report
+
+pictures: $(STAMP) ## Take the pictures of the docs again (needs chromium).
+	$(BIN)/python -m tests.docs.pictures
 
 lock: ## Lock the dependencies again (needs uv).
 	uv lock

@@ -32,7 +32,7 @@ from pytest_rageval.judges.offline import judge  # noqa: F401
 from pytest_rageval.judges.rubrics import load as rubric  # noqa: F401
 from pytest_rageval.plugin import controller  # noqa: F401
 from pytest_rageval.project import thresholds  # noqa: F401
-from pytest_rageval.report.html import files as report_files  # noqa: F401
+from pytest_rageval.report.html.run import files as report_files  # noqa: F401
 from pytest_rageval.server import server  # noqa: F401
 from pytest_rageval.target import client  # noqa: F401
 from tests.build.postgres import execute, postgres_server

@@ -47,6 +47,7 @@ TESTED_BY = {
     "cli/commands/test_runs": "runs.index runs.list runs.tags",
     "cli/commands/test_score_judge": "report.text.scores",
     "cli/commands/test_suite": "report.text.suite",
+    "cli/commands/test_view": "cli.loopback",
     "cli/test_main": "cli.commands.schema cli.commands.serve",
     "judges/model/test_judge": "judges.model.chat",
     "judges/offline/test_judge": (
@@ -64,7 +65,11 @@ TESTED_BY = {
     "project/test_case_reader": "support.jsonl",
     "project/test_options": "project.option_values",
     "report/explain/test_case": ("report.explain.figures report.explain.golds"),
-    "report/html/test_files": "cli.commands.report report.html.view",
+    "report/html/run/test_cases": "report.html.run.detail",
+    "report/html/run/test_charts": "report.html.svg",
+    "cli/commands/test_run_site": "report.html.runs.site",
+    "report/html/run/test_files": "cli.commands.report report.html.run.view",
+    "runs/test_notes": "report.html.run.frame",
     "runs/history/test_database": "support.sql",
     "server/test_engine": "server.index server.retrieval",
 }

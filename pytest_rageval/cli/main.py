@@ -45,6 +45,7 @@ COMMANDS: Final = (
     "serve",
     "suite",
     "sweep",
+    "view",
 )
 """Names of the subcommands and of their modules."""
 _BROKEN_PIPE: Final = 141

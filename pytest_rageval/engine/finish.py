@@ -287,7 +287,7 @@ def write_page(run: StoredRun, comparison: RunComparison | None = None) -> str:
         A sentence with the reason why it is not written; empty: it is.
     """
     try:
-        from pytest_rageval.report.html.files import write_report
+        from pytest_rageval.report.html.run.files import write_report
 
         write_report(run, comparison)
     except Exception as error:  # a page that fails must not fail the run

@@ -213,7 +213,7 @@ class Controller:
             # thread only.
             import_whole("pytest_rageval.analysis.aggregate.run")
             if not self.state.settings.no_report:
-                import_whole("pytest_rageval.report.html.files")
+                import_whole("pytest_rageval.report.html.run.files")
 
     def _take_report(self, report: pytest.TestReport, details: ReportDetails) -> None:
         if details.records is not None:

@@ -198,7 +198,7 @@ class _Reader:
         self._apart(found["query"], found["index"])
         if not found["query"] and not found["index"] and not self.source.faults:
             raise ConfigError(
-                f"{self.source.display}: no parameter to vary, expected [query] or [index] with "
+                f"{self.source.display}:1: no parameter to vary, expected [query] or [index] with "
                 "lists of values, such as k = [3, 5, 10]"
             )
         found |= self._build(found["index"])
@@ -337,16 +337,17 @@ class _Reader:
         if not given:
             self.source.value_fault(path, f"{name}: no value, expected at least one")
             return None
-        seen: set[tuple[type, Value]] = set()
+        seen: set[tuple[bool, Value]] = set()
         for one in given:
             if not (isinstance(one, (str, bool)) or _number(one)):
                 expected = "texts, finite numbers and booleans"
                 self.source.value_fault(path, f"{name}: got {shown(one)}, expected {expected}")
                 return None
-            if (type(one), one) in seen:
+            # 3 and 3.0 are one value, 1 and true are two.
+            if (isinstance(one, bool), one) in seen:
                 self.source.value_fault(path, f"{name}: {shown(one)} is listed twice")
                 return None
-            seen.add((type(one), one))
+            seen.add((isinstance(one, bool), one))
         return tuple(given)
 
     def _range(self, path: KeyPath) -> Range | None:

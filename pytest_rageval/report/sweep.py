@@ -11,7 +11,7 @@ from pytest_rageval.analysis.sweep.outcome import Ranked, SweepOutcome
 from pytest_rageval.analysis.sweep.verdict import SweepVerdict
 from pytest_rageval.metrics.registry import unit_of
 from pytest_rageval.project.sweep_file import Value
-from pytest_rageval.support.text import clean, counted, format_value
+from pytest_rageval.support.text import clean, counted, cut, format_value
 
 VERDICT_WORDS: Final[Mapping[SweepVerdict, str]] = {
     "better": "BETTER",
@@ -20,6 +20,7 @@ VERDICT_WORDS: Final[Mapping[SweepVerdict, str]] = {
 }
 _SETTINGS: Final = ("k", "folder_mode", "vector_weight", "lexical_weight")
 """Parameters of questions that are settings of their own."""
+_REASON_CHARS: Final = 160
 
 
 def other_figures(outcome: SweepOutcome) -> list[str]:
@@ -62,7 +63,8 @@ def row_notes(outcome: SweepOutcome, row: Ranked) -> list[str]:
     if row.broken and row.objective is not None:
         notes.append(f"cannot win: {'; '.join(row.broken)}")
     if row.n_error:
-        notes.append(f"no answer in {counted(row.n_error, 'case')}")
+        why = f": {cut(row.error, _REASON_CHARS)}" if row.error else ""
+        notes.append(f"no answer in {counted(row.n_error, 'case')}{why}")
     return notes
 
 
@@ -117,7 +119,7 @@ def best_toml(outcome: SweepOutcome) -> str:
 
 def _settings(outcome: SweepOutcome, row: Ranked) -> Iterator[str]:
     yield f"# {clean(outcome.sentence)}"
-    yield "# Lines for pyproject.toml."
+    yield "# Lines for pyproject.toml; merge them into its tables of the same names."
     params = {name: value for name, value in row.query.items() if name not in _SETTINGS}
     if row.query:
         yield "[tool.rageval]"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,14 +12,16 @@ from typing import Any, Final
 
 from pytest_rageval.analysis.compare.settings import compared_config
 from pytest_rageval.analysis.trend import RunFigure, TrendQuery, TrendRun, run_figures
+from pytest_rageval.runs.notes import NOTES
 from pytest_rageval.runs.read import read_documents
-from pytest_rageval.runs.store import RESULTS, RUN_FILES, list_runs, run_time
+from pytest_rageval.runs.store import RESULTS, RUN_FILES, is_run, list_runs, run_time
 from pytest_rageval.runs.tags import tags_by_run
 from pytest_rageval.support.files import FOLDER_LOCK, Lock, named_errors
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.json_documents import whole, word
 from pytest_rageval.values.run import StoredRun
+from pytest_rageval.values.settings import RUN_ID_RULE, TAGS, is_run_id
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +57,34 @@ def documents_of_runs(results_dir: Path, *, groups: bool = False) -> Iterator[St
         yield read_documents(folder, tags=tags.get(folder.name, ()), groups=groups)
 
 
+def unusable_folders(results_dir: Path) -> dict[str, str]:
+    """Return the folders beside the runs that no page is made of, with the reason for each."""
+    if not results_dir.is_dir():
+        return {}
+    found = {}
+    for folder in sorted(results_dir.iterdir()):
+        if folder.name == TAGS or folder.name.startswith(".") or not folder.is_dir():
+            continue
+        if reason := _unusable(folder):
+            found[folder.name] = reason
+    return found
+
+
+def usable_runs(results_dir: Path) -> list[Path]:
+    """Return the folders of runs that a page can be made of, oldest first."""
+    return [folder for folder in list_runs(results_dir) if not _unusable(folder)]
+
+
+def _unusable(folder: Path) -> str:
+    if folder.is_symlink():
+        return "is a link, which is not followed"
+    if not is_run_id(folder.name):
+        return f"its name is not that of a run: expected {RUN_ID_RULE}"
+    if not is_run(folder):
+        return f"holds none of {', '.join(RUN_FILES)}: it is of a killed session, or no run"
+    return ""
+
+
 def run_entry(run: StoredRun) -> RunEntry:
     """Describe one run from its documents."""
     judge = run.config.get("judge") or ("none" if "judge" in run.config else None)
@@ -69,6 +99,26 @@ def run_entry(run: StoredRun) -> RunEntry:
         commit=word(run.config, "git", "commit"),
         has_records=(run.folder / RESULTS).is_file(),
     )
+
+
+def run_to_compare_with(run: StoredRun, runs: Sequence[StoredRun]) -> StoredRun | None:
+    """Choose the run that a reader most likely wants the differences to.
+
+    That is the baseline of its gate, or else the last run before it, which asked the whole set if
+    this one did. Only runs with records count; None: there is none.
+
+    Args:
+        run: one of the runs.
+        runs: documents of all runs, oldest first.
+    """
+    stored = [one for one in runs if (one.folder / RESULTS).is_file()]
+    named = word(run.gate, "baseline", "run_id")
+    at = next((place for place, one in enumerate(stored) if one.run_id == run.run_id), 0)
+    for one in stored:
+        if one.run_id == named != run.run_id:
+            return one
+    before = [one for one in stored[:at] if is_partial(run) or not is_partial(one)]
+    return before[-1] if before else None
 
 
 def is_partial(run: StoredRun) -> bool:
@@ -104,7 +154,7 @@ def ran_at(folder: Path) -> datetime:
 
 
 def runs_to_prune(results_dir: Path, *, keep: int, spared: Collection[str] = ()) -> list[Path]:
-    """Return the runs that are neither among the newest nor tagged, oldest first.
+    """Return the runs that are neither among the newest nor tagged nor noted on, oldest first.
 
     Args:
         results_dir: folder of all runs.
@@ -114,7 +164,11 @@ def runs_to_prune(results_dir: Path, *, keep: int, spared: Collection[str] = ())
     runs = list_runs(results_dir)
     tagged = tags_by_run(results_dir)
     old = runs[: max(len(runs) - keep, 0)]
-    return [path for path in old if path.name not in tagged and path.name not in spared]
+    return [
+        path
+        for path in old
+        if path.name not in tagged and path.name not in spared and not (path / NOTES).is_file()
+    ]
 
 
 _MANY_RUNS: Final = 20
@@ -139,7 +193,7 @@ def prune_hint(results_dir: Path, shown: str) -> str | None:
                 if folder.is_dir(follow_symlinks=False) and folder.name not in tagged:
                     with os.scandir(folder) as files:
                         found = {file.name: file.stat(follow_symlinks=False) for file in files}
-                    if not found.keys().isdisjoint(RUN_FILES):
+                    if not found.keys().isdisjoint(RUN_FILES) and NOTES not in found:
                         sizes.append(sum(file.st_size for file in found.values()))
     except OSError:  # another process removes a run
         return None
@@ -195,11 +249,16 @@ def read_trend(results_dir: Path, query: TrendQuery) -> TrendSource:
                 groups.add(figure.group)
                 if figure.metric == query.metric and figure.group == query.group:
                     wanted = figure
-        runs.append(_trend_run(run, wanted))
+        runs.append(trend_run(run, wanted))
     return TrendSource(runs=tuple(runs), metrics=frozenset(metrics), groups=frozenset(groups))
 
 
-def _trend_run(run: StoredRun, figure: RunFigure | None) -> TrendRun:
+def trend_run(run: StoredRun, figure: RunFigure | None) -> TrendRun:
+    """Return a run as a trend of one figure shows it.
+
+    Raises:
+        OSError: the folder is gone.
+    """
     return TrendRun(
         run_id=run.run_id,
         ran_at=ran_at(run.folder),

@@ -14,7 +14,7 @@ from pytest_rageval.support.http.address import join_url, learn_secrets, sent_se
 from pytest_rageval.support.named_code import importable
 from pytest_rageval.support.process import import_whole
 from pytest_rageval.support.slots import Slots
-from pytest_rageval.support.text import did_you_mean
+from pytest_rageval.support.text import did_you_mean, shown
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.settings import Settings
 
@@ -145,5 +145,8 @@ def embedded_config(
         raise ConfigError(f"{where}: unknown key {name!r}{did_you_mean(name, sorted(known))}")
     try:
         return server_config.ReferenceConfig(vault=vault, cache_dir=cache, **given)
-    except (server_config.ConfigError, TypeError) as error:  # of a text in place of a number
+    except TypeError as error:
+        text = ", ".join(f"{name} = {shown(value)}" for name, value in given.items())
+        raise ConfigError(f"{where}: got {text}, expected numbers (docs/target.md)") from error
+    except server_config.ConfigError as error:
         raise ConfigError(f"{where}: {error}") from error

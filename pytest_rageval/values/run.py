@@ -49,6 +49,20 @@ def other_concurrency(base: int | None, new: int | None) -> str:
     return f"{_NOT_COMPARED} {one} in base, {other} in new"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaseNote:
+    """Note of a person on a case."""
+
+    file: str
+    case_id: str
+    """Name of the case in its run."""
+    repeat: int = 0
+    text: str
+    author: str = ""
+    time: str = ""
+    """When it was written last, in ISO 8601; empty: unknown."""
+
+
 def itself(record: CaseRecord) -> CaseRecord:
     """Return a record that has its texts."""
     return record

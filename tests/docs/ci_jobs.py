@@ -28,6 +28,8 @@ INPUTS: Final[Mapping[str, frozenset[str]]] = {
     "actions/download-artifact@v7": frozenset(
         {"name", "path", "pattern", "run-id", "github-token"}
     ),
+    "actions/upload-pages-artifact@v4": frozenset({"path"}),
+    "actions/deploy-pages@v4": frozenset(),
 }
 """Inputs that these majors have, as far as they are used."""
 

@@ -23,12 +23,13 @@ from pytest_rageval.engine.finish import (
 )
 from pytest_rageval.engine.merge import merge_parts
 from pytest_rageval.engine.scored import ScoredRun
+from pytest_rageval.runs.notes import put_note, read_notes
 from pytest_rageval.runs.store import RunWriter, read_json, read_records, write_document
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.gate import Check, GateResult, Selection, Thresholds
 from pytest_rageval.values.numbers import Aggregate
 from pytest_rageval.values.record import CaseRecord
-from pytest_rageval.values.run import StoredRun
+from pytest_rageval.values.run import CaseNote, StoredRun
 from pytest_rageval.values.settings import Settings
 from tests.build.runs import config_of, run_of, write_run
 
@@ -204,7 +205,7 @@ def test_a_page_that_cannot_be_written_costs_neither_verdict_nor_files(
     def fails(*_: object) -> None:
         raise RuntimeError("no template")
 
-    monkeypatch.setattr("pytest_rageval.report.html.files.write_report", fails)
+    monkeypatch.setattr("pytest_rageval.report.html.run.files.write_report", fails)
     found = finished(ended(project, run_of(20), Check(limit=0.8, **HIT)))
     assert found.gate.verdict == "pass"
     assert list(found.view.notes) == ["report.html was not written: RuntimeError: no template"]
@@ -271,6 +272,18 @@ def test_merged_parts_are_decided_as_one_run(project: Settings) -> None:
     assert found.run.wall_s == 3.0
     lacking = merge_parts(parts_of(project, records)[:1], project, run_id="half")
     assert not lacking.gate.complete
+
+
+def test_a_merged_run_takes_over_the_notes_of_its_parts(project: Settings) -> None:
+    parts = parts_of(project, run_of(20))
+    for part in parts:
+        part.folder.mkdir(parents=True)
+        record = part.records[0]
+        put_note(part.folder, CaseNote(file=record.file, case_id=record.name, text="a note"))
+    (parts[1].folder / "notes.json").write_text("{", encoding="utf-8")  # damaged: left out
+    merged = merge_parts(parts, project, run_id="whole").run.folder
+    assert [note.case_id for note in read_notes(merged)] == [parts[0].records[0].name]
+    assert "a note" in (merged / "report.html").read_text(encoding="utf-8")
 
 
 def test_a_merge_that_cannot_be_written_leaves_no_half_run(

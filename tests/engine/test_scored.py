@@ -214,7 +214,7 @@ def test_a_page_that_cannot_be_written_costs_nothing_else(
     def broken(*_: object) -> str:
         raise RuntimeError("no luck")
 
-    monkeypatch.setattr("pytest_rageval.report.html.files.render_report", broken)
+    monkeypatch.setattr("pytest_rageval.report.html.run.files.render_report", broken)
     assert cli.run(["score", *files, "--save", "one"]) == ExitCode.YES
     said = "report.html was not written: RuntimeError: no luck"
     assert capsys.readouterr().out.splitlines()[-1] == f"note    {said}"

@@ -12,7 +12,8 @@ import pytest
 
 from tests.build.files import write_lines
 
-QUIET = ("-p", "no:randomly")
+QUIET = ("-p", "no:randomly", "-p", "no:hypothesispytest")
+"""Plugins that change the order of tests, or that a signal may hit in a hook where pluggy warns."""
 
 SERIAL_AND_PARALLEL = pytest.mark.parametrize(
     "workers",

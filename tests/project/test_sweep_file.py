@@ -90,6 +90,7 @@ def test_a_range_and_weights_are_read() -> None:
         ("[query]\nk = 5", "k: got 5, expected a list of values"),
         ("[query]\nk = []", "k: no value, expected at least one"),
         ("[query]\nk = [3, 3]", "k: 3 is listed twice"),
+        ("[query]\nk = [3, 3.0]", "k: 3.0 is listed twice"),
         ("[query]\nk = [[1]]", "k: got [1], expected texts, finite numbers and booleans"),
         ("[query]\nk = [nan]", "k: got nan"),
         ("[query]\nw = { min = 2, max = 1 }", "with min below max"),
@@ -108,7 +109,7 @@ def test_a_range_and_weights_are_read() -> None:
         ("[query]\nk=[1,2]\n[search]\nbudget=true", "budget: got True, expected an integer"),
         ("baseline={q=1}\n[query]\nk=[1,2]", 'unknown parameter "q"'),
         ("baseline={k=7}\n[query]\nk=[1,2]", "k: got 7, expected one of 1, 2"),
-        ("", "no parameter to vary"),
+        ("", "sweep.toml:1: no parameter to vary"),
         ("[query\n", "not TOML"),
     ],
 )

@@ -12,7 +12,14 @@ from pytest_rageval.analysis.sweep.measures import Measures, constraint_name
 from pytest_rageval.analysis.sweep.outcome import ObjectiveRow, Ranked, RungRow, SweepOutcome
 from pytest_rageval.analysis.sweep.pareto import pareto_front
 from pytest_rageval.analysis.sweep.plan import SweepPlan
-from pytest_rageval.analysis.sweep.verdict import Decision, PairedTest, decide, ranked
+from pytest_rageval.analysis.sweep.verdict import (
+    Decision,
+    PairedTest,
+    Sensitivity,
+    decide,
+    ranked,
+    sensitivity,
+)
 from pytest_rageval.support.text import counted, format_value
 from pytest_rageval.values.dataclass import dataclass
 
@@ -104,11 +111,38 @@ def conclude(
         index_builds=index_builds,
         holdout=len(plan.held),
         n_cases=plan.n_cases,
-        sensitivity=plan.sensitivity,
+        sensitivity=_sensitivity(plan, deciding),
         confidence=goal.confidence,
         seed=plan.seed,
-        notes=(*plan.notes, *notes, *_notes(plan, results), *_twins(plan, decision, finals)),
+        notes=(
+            *plan.notes,
+            *notes,
+            *_one_cluster(plan, deciding),
+            *_notes(plan, results),
+            *_twins(plan, decision, finals),
+        ),
     )
+
+
+def _sensitivity(plan: SweepPlan, deciding: Mapping[str, Measures]) -> Sensitivity:
+    """Return what the cases show that the objective is about: those of one cluster go together."""
+    base = deciding.get(plan.baseline)
+    if base is None or not base.values:
+        return plan.sensitivity
+    return sensitivity(_n_clusters(base), plan.goal.confidence)
+
+
+def _n_clusters(base: Measures) -> int:
+    return len({base.clusters.get(case) or f"\0{case}" for case in base.values})
+
+
+def _one_cluster(plan: SweepPlan, deciding: Mapping[str, Measures]) -> Iterator[str]:
+    base = deciding.get(plan.baseline)
+    if base is not None and len(base.values) > 1 and _n_clusters(base) == 1:
+        yield (
+            f"all {len(base.values)} cases are about one document, the one of their first gold, so "
+            "no test can show a difference: add cases about others"
+        )
 
 
 def _objective_row(one: Objective) -> ObjectiveRow:
@@ -155,6 +189,7 @@ def _ranking(
             held=None if other is None else other.objective,
             n=len(one.values),
             n_error=one.n_error,
+            error=one.error,
             figures=one.figures,
             requests=spent[key].requests,
             rung=rung + 1,

@@ -35,6 +35,8 @@ class Measures:
     high: float | None = None
     n_error: int = 0
     """Cases without an answer."""
+    error: str = ""
+    """Reason of the first of them."""
     figures: Mapping[str, float | None] = field(default_factory=dict)
     """All objectives by key, and the limited figures by name of the constraint."""
     broken: tuple[str, ...] = ()
@@ -97,6 +99,7 @@ def measure(
         low=low,
         high=high,
         n_error=sum(group.outcome == "error" for group in groups),
+        error=next((one.error.message for one in kept if one.error is not None), ""),
         figures=figures,
         broken=tuple(_broken(check, found) for check, found in limits if not _met(check, found)),
         proven=tuple(_broken(check, found) for check, found in limits if _disproved(check, found)),

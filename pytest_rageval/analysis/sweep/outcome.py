@@ -33,6 +33,8 @@ class Ranked:
     n: int
     """Cases that the objective is the mean of."""
     n_error: int
+    error: str
+    """Reason of the first case without an answer; empty: there is none."""
     figures: Mapping[str, float | None]
     """All objectives and limited figures, by name."""
     requests: int

@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from typing import Final
 
 from pytest_rageval.analysis.sweep.configurations import Configuration, expand_grid
 from pytest_rageval.analysis.sweep.goal import Goal
-from pytest_rageval.analysis.sweep.halving import MOST_FINALISTS, Rung, plan_rungs, questions
+from pytest_rageval.analysis.sweep.halving import (
+    GRID_REQUESTS,
+    MOST_FINALISTS,
+    Rung,
+    plan_rungs,
+    questions,
+)
 from pytest_rageval.analysis.sweep.subsets import SweepCase, case_order, split_holdout
 from pytest_rageval.analysis.sweep.verdict import Sensitivity, sensitivity
 from pytest_rageval.project.sweep_file import Axis, Builder, Method, Range, SweepFile, Value
+from pytest_rageval.support.text import counted
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import ConfigError
 
+_MOST: Final = 10_000
+"""Configurations that lists may span."""
 TRIALS: Final = 40
 """Most configurations that Optuna proposes."""
-_PROPOSED: Final = "configurations proposed by Optuna, and an index build for each new index"
+_PROPOSED: Final = "configurations proposed by Optuna"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,8 +108,14 @@ def plan_sweep(sweep: SweepFile, cases: Sequence[SweepCase], goal: Goal) -> Swee
             configuration only.
     """
     lists = {"query": _lists(sweep.query), "index": _lists(sweep.index)}
-    configurations = expand_grid(lists["query"], lists["index"])
     proposed = sweep.continuous or sweep.method == "optuna"
+    size = math.prod(len(values) for table in lists.values() for values in table.values())
+    if size > _MOST:
+        raise ConfigError(
+            f"{size:,} configurations, expected at most {_MOST:,}: give fewer values, or ranges "
+            "such as k = { min = 3, max = 10 }"
+        )
+    configurations = expand_grid(lists["query"], lists["index"])
     if len(configurations) < 2 and not sweep.continuous:
         raise ConfigError("one configuration, expected a parameter with two values or more")
     if not cases:
@@ -127,9 +143,20 @@ def plan_sweep(sweep: SweepFile, cases: Sequence[SweepCase], goal: Goal) -> Swee
         n_cases=len(cases),
         method="optuna" if proposed else "grid" if len(rungs) == 1 else "halving",
         builder=sweep.builder,
-        notes=(_PROPOSED,) if proposed else (),
+        notes=tuple(_plan_notes(sweep, rungs, proposed=proposed)),
         seed=sweep.seed,
     )
+
+
+def _plan_notes(sweep: SweepFile, rungs: Sequence[Rung], *, proposed: bool) -> Iterator[str]:
+    if proposed:
+        yield _PROPOSED + (", and an index build for each new index" if sweep.index else "")
+    asked = rungs[0].configurations * len(rungs[0].cases)
+    if not proposed and sweep.method == "auto" and len(rungs) == 1 and asked > GRID_REQUESTS:
+        yield (
+            f"the whole grid, though it is more than {GRID_REQUESTS:,} questions: halving saves "
+            f"nothing over {counted(len(rungs[0].cases), 'case')}"
+        )
 
 
 def _lists(axes: Mapping[str, Axis]) -> dict[str, Sequence[Value]]:

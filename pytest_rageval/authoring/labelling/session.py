@@ -46,6 +46,7 @@ class Mode(Enum):
     NOTE = "note"
     GROUPS = "groups"
     REMOVE = "remove"
+    LEAVE = "leave"
     CONFLICT = "conflict"
     CLOSED = "closed"
 
@@ -99,6 +100,7 @@ class LabelSession:
             Mode.SNIPPET: self._snippet,
             Mode.CONFLICT: self._in_conflict,
             Mode.REMOVE: self._remove,
+            Mode.LEAVE: self._in_leave,
             **dict.fromkeys(TEXT_MODES, self._type_key),
         }
         self._browse_keys = self._bindings()
@@ -127,7 +129,7 @@ class LabelSession:
             "R": self._ask_again,
             "?": self._toggle_help,
             "escape": self._escape,
-            "q": lambda: self._save(confirmed=False, then=self._close),
+            "q": self._leave,
             "Q": self._close,
         }  # fmt: skip
 
@@ -495,7 +497,7 @@ class LabelSession:
         else:
             which = "last" if step > 0 else "first"
             said = f"{self.notice}; " if self.notice else ""
-            self.notice = f"{said}this is the {which} of {self.total} cases (q saves and leaves)"
+            self.notice = f"{said}this is the {which} of {self.total} cases (q leaves)"
 
     def _ask_again(self) -> None:
         work = self.work
@@ -535,6 +537,25 @@ class LabelSession:
             self.cursor, self.filter, self.help = 0, "", False
             self.mode = Mode.BROWSE if self._works else Mode.CLOSED
         self.notice = result.message
+
+    def _leave(self) -> None:
+        # Marks may be a slip or half done: only a key that says so saves them.
+        if not self.work.changed:
+            self._close()
+            return
+        self.mode = Mode.LEAVE
+        case_id = self.work.item.case.id
+        self.notice = f"{case_id} is not saved: y saves and leaves, n leaves, escape stays"
+
+    def _in_leave(self, key: str) -> None:
+        if key not in {"y", "n", "Q", "escape"}:
+            self.notice = "y saves and leaves, n leaves without saving, escape stays"
+            return
+        self.mode = Mode.BROWSE
+        if key == "y":
+            self._save(confirmed=False, then=self._close)
+        elif key != "escape":
+            self._close()
 
     def _close(self) -> None:
         self.mode = Mode.CLOSED

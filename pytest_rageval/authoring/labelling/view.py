@@ -39,7 +39,7 @@ HELP = (
     ("n p", "next, previous case; changes are saved"),
     ("w", "save and stay"),
     ("R", "ask the target again"),
-    ("q", "save and leave"),
+    ("q", "leave; asks first if this case is not saved"),
     ("Q", "leave without saving this case"),
 )
 """Keys and their actions, most used first."""
@@ -83,6 +83,8 @@ class SessionView:
     position: int
     """Position of the case in the queue, from 1."""
     total: int
+    n_saved: int
+    """Cases with saved changes."""
     case: Case
     draft: Draft
     unsaved: bool
@@ -121,6 +123,7 @@ def view_of(session: LabelSession) -> SessionView:
     return SessionView(
         position=session.index + 1,
         total=session.total,
+        n_saved=session.n_saved,
         case=work.item.case,
         draft=draft,
         unsaved=work.changed,
@@ -198,9 +201,9 @@ def _passage_views(choice: SnippetChoice) -> tuple[PassageView, ...]:
 
 _Item = TypeVar("_Item", RowView, PassageView)
 
-KEY_LINE = "space mark  s quote  enter save+next  ? help  q save+leave  Q leave, not saving"
+KEY_LINE = "space mark  s quote  enter save+next  ? help  q leave"
 """The keys that are always shown."""
-REVIEW_LINE = "space mark  enter reviewed  d reject  e edit  ? help  q save+leave  Q leave"
+REVIEW_LINE = "space mark  enter reviewed  d reject  e edit  ? help  q leave"
 """The keys that are always shown in a review."""
 _KEYS_BY_MODE = {
     "snippet": "space pick  enter keep  escape leave",
@@ -208,6 +211,7 @@ _KEYS_BY_MODE = {
     "note": "enter keep  escape leave",
     "groups": "enter keep  escape leave",
     "remove": "y remove the case from the file  escape keep it",
+    "leave": "y save and leave  n leave, not saving  escape stay",
     "conflict": "m write mine over it  t take theirs  escape decide later",
 }
 

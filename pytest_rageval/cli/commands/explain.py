@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -88,7 +88,7 @@ def command(
         )
         explanation = replace(
             explanation,
-            notes=(*stored.notes, *explanation.notes),
+            notes=(*stored.notes, *explanation.notes, *_people_noted(stored, record)),
             trace_link=trace_link(stored.trace_url, record.trace_id),
         )
         explanations.append(explanation)
@@ -101,6 +101,15 @@ def command(
     for number, explanation in enumerate(explanations):
         lines = render_explanation(explanation, run_id=stored.run_id, width=width, verbose=verbose)
         print_lines([(), *lines] if number else lines, colour=_coloured(color))
+
+
+def _people_noted(stored: StoredRun, record: CaseRecord) -> Iterator[str]:
+    from pytest_rageval.runs.notes import readable_notes
+
+    for note in readable_notes(stored.folder):
+        if (note.file, note.case_id, note.repeat) == (record.file, record.name, record.repeat):
+            by = f" by {note.author}" if note.author else ""
+            yield f"note{by}, {note.time[:10]}: {note.text}"
 
 
 # --- which run -----------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
@@ -14,6 +13,7 @@ import click
 
 from pytest_rageval.cli.assumed import only_case_file
 from pytest_rageval.cli.completion import complete_case_of_file, complete_run
+from pytest_rageval.cli.loopback import announcer, print_tunnel
 from pytest_rageval.cli.output import (
     CommandError,
     ExitCode,
@@ -370,18 +370,9 @@ def _run(session: LabelSession, *, plain: bool) -> ExitCode:
 def _run_web(session: LabelSession, wanted: _Wanted) -> ExitCode:
     from pytest_rageval.authoring.labelling.web.server import LabelServer
 
-    opened = not wanted.open_browser
-
-    def announce(address: str) -> None:
-        nonlocal opened
-        click.echo(f"Labelling at {address} (lets one browser in; Ctrl-C ends)")
-        if not opened:
-            opened = True
-            _open_browser(address)
-
+    announce = announcer("Labelling", open_browser=wanted.open_browser)
     server = LabelServer(session, port=wanted.port, announce=announce)
-    if os.environ.get("SSH_CONNECTION"):
-        click.echo(f"On your own machine, to reach it: ssh -L {_tunnel(server.port)}")
+    print_tunnel(server.port)
     interrupted = False
     try:
         server.run()
@@ -393,20 +384,6 @@ def _run_web(session: LabelSession, wanted: _Wanted) -> ExitCode:
     if session.unsaved:
         click.echo(f"not saved: {clean(', '.join(session.unsaved), 200)}", err=True)
     return ExitCode.INTERRUPTED
-
-
-def _tunnel(port: int) -> str:
-    import socket
-
-    return clean(f"{port}:127.0.0.1:{port} {socket.gethostname()}")
-
-
-def _open_browser(address: str) -> None:
-    import threading
-    import webbrowser
-
-    # A terminal browser returns only when the user quits it.
-    threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
 
 
 def _typed_lines() -> Iterator[str]:

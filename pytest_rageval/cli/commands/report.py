@@ -40,8 +40,8 @@ def command(
     RUN is an id, a prefix of one, a tag, last, last~N or a path, as is the baseline; by default
     the last run.
     """
-    from pytest_rageval.report.html.files import report_page
-    from pytest_rageval.report.html.values import ReportOptions
+    from pytest_rageval.report.html.run.files import report_page
+    from pytest_rageval.report.html.run.values import ReportOptions
     from pytest_rageval.runs.read import open_run
     from pytest_rageval.runs.store import REPORT
 

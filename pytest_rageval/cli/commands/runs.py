@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ from pytest_rageval.cli.commands.run_history import (
     sync_command,
     trend_command,
 )
+from pytest_rageval.cli.commands.run_site import site_command
 from pytest_rageval.cli.completion import complete_run
 from pytest_rageval.cli.output import (
     CommandError,
@@ -25,13 +26,13 @@ from pytest_rageval.cli.output import (
     print_lines,
     print_result,
 )
-from pytest_rageval.support.text import clean
+from pytest_rageval.support.text import clean, counted
 from pytest_rageval.values.json_documents import part
 
 if TYPE_CHECKING:
     from pytest_rageval.report.text.lines import Line
     from pytest_rageval.runs.list import RunEntry
-    from pytest_rageval.values.run import StoredRun
+    from pytest_rageval.values.run import CaseNote, StoredRun
 
 
 @click.group("runs", cls=HintingGroup, invoke_without_command=True)
@@ -134,8 +135,17 @@ def _fact_lines(entry: RunEntry, run: StoredRun) -> Iterator[str]:
     for name in ("index_build_version", "retriever_version", "answerer_version"):
         if run.config.get(name) is not None:
             yield f"{name} {run.config[name]}"
+    if notes := _notes(run):
+        cases = {(note.file, note.case_id) for note in notes}
+        yield f"{counted(len(notes), 'note')} on {counted(len(cases), 'case')}"
     if not entry.has_records:
         yield "its records are not here: it cannot be compared, explained or decided again"
+
+
+def _notes(run: StoredRun) -> Sequence[CaseNote]:
+    from pytest_rageval.runs.notes import readable_notes
+
+    return readable_notes(run.folder)
 
 
 def _figure_lines(statistics: Mapping[str, Any]) -> Iterator[str]:
@@ -208,7 +218,8 @@ def _print_tag(document: Mapping[str, Any], as_json: bool) -> ExitCode:
 def prune_command(keep: int, dry_run: bool, as_json: bool) -> ExitCode:
     """Remove all but the newest N runs.
 
-    Tagged runs, the baseline of thresholds.toml and runs being written are always kept.
+    Tagged runs, runs with notes on their cases, the baseline of thresholds.toml and runs being
+    written are always kept.
     """
     from pytest_rageval.runs.list import remove_run, runs_to_prune
     from pytest_rageval.values.errors import StorageError
@@ -247,5 +258,6 @@ def _baseline(results: Path) -> frozenset[str]:
         return frozenset()
 
 
+command.add_command(site_command)
 command.add_command(sync_command)
 command.add_command(trend_command)

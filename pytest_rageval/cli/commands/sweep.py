@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -26,15 +26,16 @@ from pytest_rageval.cli.output import (
 )
 from pytest_rageval.cli.progress import progress_on_stderr
 from pytest_rageval.cli.target import opened_target
-from pytest_rageval.support.text import clean
-from pytest_rageval.values.errors import ConfigError
+from pytest_rageval.support.text import clean, shown
+from pytest_rageval.values.errors import ConfigError, StorageError
+from pytest_rageval.values.settings import RUN_ID_RULE, is_run_id
 
 if TYPE_CHECKING:
     from pytest_rageval.analysis.sweep.outcome import SweepOutcome
     from pytest_rageval.analysis.sweep.plan import SweepPlan
     from pytest_rageval.engine.sweep.runner import SweepRunner
     from pytest_rageval.engine.sweep.trials import SweepCases
-    from pytest_rageval.project.sweep_file import SweepFile
+    from pytest_rageval.project.sweep_file import Axis, SweepFile, Value
     from pytest_rageval.report.text.lines import Line
     from pytest_rageval.values.settings import Settings
 
@@ -66,6 +67,9 @@ def command(
 
     Exit codes: 0 a winner, 1 none, 3 nothing to compare.
     """
+    from pytest_rageval.engine.sweep.cases import cases_hash
+    from pytest_rageval.engine.sweep.folder import begin_sweep, description
+
     if dry_run and resume:
         raise click.UsageError("--dry-run and --resume: expected one of them")
     settings = _settings()
@@ -75,6 +79,8 @@ def command(
         ["rageval", "sweep", *given, *(["--name", name] if name else []), "--resume"]
     )
     name = name or (_QUICK if sweep.path is None else Path(sweep.path).stem)
+    if not is_run_id(name):
+        raise ConfigError(f"--name: got {shown(name)}, expected {RUN_ID_RULE}")
     try:
         plan = _plan(settings, cases, sweep)
     except ConfigError as error:
@@ -82,13 +88,17 @@ def command(
     if dry_run:
         _show_plan(settings, plan, sweep, as_json=as_json)
         return ExitCode.YES
-    with _explained(name, again):
-        folder, outcome = _run(settings, cases, sweep, plan, name=name, resume=resume)
-    _show(folder, outcome, as_json=as_json)
+    results = Path(settings.rootdir) / settings.results_dir
+    begun = description(sweep, cases=cases_hash(cases), n_cases=len(cases.cases))
+    folder = begin_sweep(results, name, begun, resume=resume)
+    outcome = _run(settings, cases, sweep, plan, folder, _explained(folder.name, again))
+    written = _write(folder, outcome, page=not settings.no_report)
+    _show(folder, outcome, written, as_json=as_json)
     if outcome.verdict == "better":
         return ExitCode.YES
-    (base,) = (one for one in outcome.ranking if one.baseline)
-    return ExitCode.NOT_COMPARABLE if base.objective is None else ExitCode.NO
+    measured = [one.baseline for one in outcome.ranking if one.objective is not None]
+    comparable = any(measured) and not all(measured)
+    return ExitCode.NO if comparable else ExitCode.NOT_COMPARABLE
 
 
 def _settings() -> Settings:
@@ -149,11 +159,24 @@ def _plan(settings: Settings, cases: SweepCases, sweep: SweepFile) -> SweepPlan:
             "objective"
         )
     plan = plan_sweep(sweep, counted, goal)
-    for one in plan.configurations:
-        with_query(settings, one.query)
-        if one.index and sweep.build is None:
-            embedded_at(settings, one.index)
+    # Before the first question, also values that only some proposal of Optuna would bring up.
+    base = plan.by_key[plan.baseline]
+    for query in (*(one.query for one in plan.configurations), *_each(sweep.query, base.query)):
+        with_query(settings, query)
+    if sweep.build is None:
+        for index in (*(one.index for one in plan.configurations), *_each(sweep.index, base.index)):
+            if index:
+                embedded_at(settings, index)
     return plan
+
+
+def _each(axes: Mapping[str, Axis], base: Mapping[str, Value]) -> Iterator[Mapping[str, Value]]:
+    """Yield the baseline with each value of a parameter in turn, of a range both ends."""
+    from pytest_rageval.project.sweep_file import Range
+
+    for name, axis in axes.items():
+        for value in (axis.min, axis.max) if isinstance(axis, Range) else axis:
+            yield {**base, name: value}
 
 
 @contextmanager
@@ -169,6 +192,8 @@ def _explained(name: str, command: str) -> Iterator[None]:
         raise UnreachableError(f"{error}; {again}") from error
     except NothingToCompareError as error:
         raise NotComparableError(str(error)) from error
+    except (ConfigError, StorageError) as error:
+        raise type(error)(f"{error}; {again}") from error
     except KeyboardInterrupt:
         click.echo(f"sweep {clean(name)} was stopped; {again}", err=True)
         raise
@@ -179,12 +204,9 @@ def _run(
     cases: SweepCases,
     sweep: SweepFile,
     plan: SweepPlan,
-    *,
-    name: str,
-    resume: bool,
-) -> tuple[Path, SweepOutcome]:
-    from pytest_rageval.engine.sweep.cases import cases_hash
-    from pytest_rageval.engine.sweep.folder import begin_sweep, description
+    folder: Path,
+    explained: AbstractContextManager[None],
+) -> SweepOutcome:
     from pytest_rageval.engine.sweep.indexes import Indexes
     from pytest_rageval.engine.sweep.proposals import Proposals
     from pytest_rageval.engine.sweep.runner import SweepRunner
@@ -195,9 +217,6 @@ def _run(
     proposals = None
     if plan.method == "optuna":
         proposals = Proposals(sweep, plan.by_key[plan.baseline], plan.goal)
-    results = Path(settings.rootdir) / settings.results_dir
-    begun = description(sweep, cases=cases_hash(cases), n_cases=len(cases.cases))
-    folder = begin_sweep(results, name, begun, resume=resume)
     settings = replace(settings, results_dir=f"{settings.results_dir}/{folder.name}")
     slots = Slots(settings.concurrency)
     with ExitStack() as stack:
@@ -221,11 +240,10 @@ def _run(
         runner = SweepRunner(plan=plan, runs=runs, indexes=indexes)
         display = stack.enter_context(progress_on_stderr(partial(_progress, runner)))
         runner.say = display.say
-        if proposals is not None:
-            runner.search(proposals)
-        outcome = runner.run()
-    _write(folder, outcome, page=not settings.no_report)
-    return folder, outcome
+        with explained:
+            if proposals is not None:
+                runner.search(proposals)
+            return runner.run()
 
 
 def _progress(runner: SweepRunner, width: int | None) -> Line | None:
@@ -239,35 +257,42 @@ def _progress(runner: SweepRunner, width: int | None) -> Line | None:
     return ((stage, ""), *progress_line(progress, rest))
 
 
-def _write(folder: Path, outcome: SweepOutcome, *, page: bool) -> None:
-    from pytest_rageval.analysis.sweep.outcome import outcome_document
+def _write(folder: Path, outcome: SweepOutcome, *, page: bool) -> list[str]:
+    """Write the outcome, and return the names of the files."""
     from pytest_rageval.report.html.sweep import render_sweep
     from pytest_rageval.report.markdown.sweep import render_sweep_markdown
     from pytest_rageval.report.sweep import best_toml
     from pytest_rageval.runs.store import write_document, write_text_document
+
+    page_text = {"sweep.html": render_sweep(outcome, name=folder.name)} if page else {}
+    texts: dict[str, str | Iterator[str]] = {
+        "sweep.md": render_sweep_markdown(outcome),
+        **page_text,
+        "best.toml": best_toml(outcome),
+    }
+    for name, text in texts.items():
+        write_text_document(folder, name, text)
+    write_document(folder, "sweep.json", _document(outcome))
+    return [*texts, "sweep.json"]
+
+
+def _document(outcome: SweepOutcome) -> dict[str, Any]:
+    from pytest_rageval.analysis.sweep.outcome import outcome_document
     from pytest_rageval.values.record import SCHEMA_VERSION
 
-    document = {"schema_version": SCHEMA_VERSION, **outcome_document(outcome)}
-    write_document(folder, "sweep.json", document)
-    write_text_document(folder, "sweep.md", render_sweep_markdown(outcome))
-    write_text_document(folder, "best.toml", best_toml(outcome))
-    if page:
-        write_text_document(folder, "sweep.html", render_sweep(outcome, name=folder.name))
+    return {"schema_version": SCHEMA_VERSION, **outcome_document(outcome)}
 
 
-def _show(folder: Path, outcome: SweepOutcome, *, as_json: bool) -> None:
-    from pytest_rageval.analysis.sweep.outcome import outcome_document
+def _show(folder: Path, outcome: SweepOutcome, written: Sequence[str], *, as_json: bool) -> None:
     from pytest_rageval.report.text.sweep import sweep_lines
     from pytest_rageval.support.files import shown_below
 
-    shown = shown_below(folder, Path.cwd())
+    place = shown_below(folder, Path.cwd())
     if as_json:
-        print_json({**outcome_document(outcome), "folder": shown})
+        print_json({**_document(outcome), "folder": place})
         return
     print_lines(sweep_lines(outcome, terminal_width()))
-    names = ("sweep.md", "sweep.html", "sweep.json", "best.toml")
-    written = ", ".join(name for name in names if (folder / name).is_file())
-    click.echo(clean(f"in {shown}: {written} and the runs"))
+    click.echo(clean(f"in {place}: {', '.join(written)} and the runs"))
 
 
 def _show_plan(settings: Settings, plan: SweepPlan, sweep: SweepFile, *, as_json: bool) -> None:

@@ -180,6 +180,14 @@ class SweepRunner:
                     "the baseline could not be measured: "
                     f"{self._failed.get(plan.baseline, 'no case was asked')}"
                 )
+            base = measures.get(plan.baseline)
+            if base is not None and base.n_error and base.objective is None:
+                hopeless = all(one.objective is None for one in measures.values())
+                if hopeless or not last:  # further questions would be in vain
+                    raise NothingToCompareError(
+                        "the baseline could not be measured: no answer in "
+                        f"{counted(base.n_error, 'case')}: {base.error}"
+                    )
             cut = self._cut(group, number, measures)
             self._add(number, measures, cut)
             keys = tuple(key for key in group.keys if key in cut.kept)

@@ -55,6 +55,22 @@ STAGE_MEANING: Final[Mapping[FailureStage, str]] = MappingProxyType(
         "hallucinated": "Nothing can answer this question, and the target answered.",
     }
 )
+STAGE_NAMES: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "not_indexed": "index empty",
+        "out_of_scope": "evidence outside the searched folders",
+        "not_retrieved": "evidence not retrieved",
+        "lost_in_rerank": "evidence lost in reranking",
+        "irrelevant_retrieved": "unwanted evidence retrieved",
+        "wrongly_abstained": "abstained, though the evidence was there",
+        "not_cited": "evidence retrieved, not cited",
+        "ungrounded": "claims without support",
+        "not_used": "evidence retrieved, not used",
+        "incorrect": "evidence retrieved, answer wrong",
+        "hallucinated": "answered what nothing can answer",
+    }
+)
+"""Failure stages in a few words."""
 _ERRORS: Final[Mapping[str, str]] = MappingProxyType(
     {
         "timeout": "Raise --rag-timeout, or look at which phase of the target is slow.",

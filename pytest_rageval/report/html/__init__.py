@@ -1,4 +1,1 @@
-"""``report.html``: one self-contained page of a run.
-
-Only ``files`` reads runs and writes the page; the other modules do not.
-"""
+"""Pages: one folder of templates, one design, charts drawn as SVG; none asks the network."""

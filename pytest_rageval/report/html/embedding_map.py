@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from pytest_rageval.report.html.markup import visible
-from pytest_rageval.report.html.page import content_policy, page_asset
+from pytest_rageval.report.html.assets import content_policy, page_asset
+from pytest_rageval.report.html.markup import script_json, visible
 from pytest_rageval.report.text.summary import interval_text
 from pytest_rageval.support.text import counted, cut, format_value
 from pytest_rageval.values.dataclass import dataclass
@@ -25,7 +22,6 @@ if TYPE_CHECKING:
     from pytest_rageval.analysis.projection import Projection
     from pytest_rageval.values.case import Anchor
 
-_TEMPLATES: Final = Path(__file__).parent / "templates"
 _TEXT_CHARS: Final = 300
 _COLOURS: Final = 10
 """More hues than these cannot be told apart; further groups share one colour."""
@@ -33,7 +29,6 @@ _MISSES: Final = 500
 _WRONG: Final = 3
 """Wrong chunks of a question in the table."""
 _GROUPINGS: Final = (("document", "document"), ("folder", "folder"), ("outcome", "outcome"))
-_UNSAFE: Final = re.compile("[<>&\u2028\u2029\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,11 +77,11 @@ def render_map(
     # Imported here, since jinja2 is slow to import.
     from pytest_rageval.report.html.templating import page_environment
 
-    style = page_asset(_TEMPLATES, "style.css") + page_asset(_TEMPLATES, "map.css")
-    script = page_asset(_TEMPLATES, "map.js")
+    style = page_asset("design.css", "map/map.css")
+    script = page_asset("map/map.js")
     return (
-        page_environment(_TEMPLATES)
-        .get_template("map.html.j2")
+        page_environment()
+        .get_template("map/page.html.j2")
         .generate(
             view=_view(found, projection, document),
             data=script_json(map_data(found, projection)),
@@ -95,12 +90,6 @@ def render_map(
             policy=content_policy(style=style, script=script),
         )
     )
-
-
-def script_json(value: Any) -> str:
-    """Return JSON that can stand in a script element: nothing in it ends or opens one."""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    return _UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 # --- the points as data --------------------------------------------------------------------

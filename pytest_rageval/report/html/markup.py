@@ -5,14 +5,16 @@ Used for charts and for elements that a page has thousands of: a template takes 
 
 from __future__ import annotations
 
+import json
 import re
 from functools import lru_cache
 from html import escape
-from typing import Final
+from typing import Any, Final
 
 _NAMES: Final = {
     "class_": "class",
     "text_anchor": "text-anchor",
+    "aria_hidden": "aria-hidden",
     "aria_label": "aria-label",
     "aria_labelledby": "aria-labelledby",
 }
@@ -87,3 +89,12 @@ def shortened(text: str, limit: int) -> str:
     """
     left = len(text) - limit
     return text if left <= 0 else f"{text[:limit]} [{left:,} more characters]"
+
+
+_UNSAFE: Final = re.compile("[<>&\u2028\u2029\ud800-\udfff]")
+
+
+def script_json(value: Any) -> str:
+    """Return JSON that can stand in a script element: nothing in it ends or opens one."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return _UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)

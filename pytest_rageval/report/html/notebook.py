@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from pytest_rageval.analysis.aggregate.case_groups import worst_misses
-from pytest_rageval.report.html.figures import known_metrics
-from pytest_rageval.report.html.files import with_metrics
 from pytest_rageval.report.html.markup import Element, element, shortened
+from pytest_rageval.report.html.run.figures import known_metrics
+from pytest_rageval.report.html.run.files import with_metrics
 from pytest_rageval.report.text.comparison import (
     ComparisonView,
     change_interval,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Final
 
 from pytest_rageval.analysis.sweep.configurations import value_text
@@ -11,10 +10,9 @@ from pytest_rageval.analysis.sweep.outcome import SweepOutcome
 from pytest_rageval.metrics.registry import unit_of
 from pytest_rageval.report import sweep as words
 from pytest_rageval.report.html import sweep_charts as charts
-from pytest_rageval.report.html.page import content_policy, page_asset
+from pytest_rageval.report.html.assets import content_policy, page_asset
 from pytest_rageval.support.text import format_value
 
-_TEMPLATES: Final = Path(__file__).parent / "templates"
 _CLASSES: Final = {"better": "pass", "no_clear_winner": "not_evaluated", "worse": "fail"}
 
 
@@ -28,13 +26,14 @@ def render_sweep(outcome: SweepOutcome, *, name: str = "sweep") -> Iterator[str]
     # Imported here, since jinja2 is slow to import.
     from pytest_rageval.report.html.templating import page_environment
 
-    style = page_asset(_TEMPLATES, "style.css")
-    template = page_environment(_TEMPLATES).get_template("sweep.html.j2")
+    style = page_asset("design.css")
+    template = page_environment().get_template("sweep/page.html.j2")
     unit = unit_of(outcome.objectives[0].key)
     return template.generate(
         outcome=outcome,
         name=name,
         style=style,
+        script="",
         policy=content_policy(style=style, script=""),
         verdict=words.VERDICT_WORDS[outcome.verdict],
         verdict_class=_CLASSES[outcome.verdict],

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Final
 
 from pytest_rageval.analysis.sweep.configurations import value_text
 from pytest_rageval.analysis.sweep.outcome import Ranked, SweepOutcome
+from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.registry import unit_of
-from pytest_rageval.report.html.charts import (
+from pytest_rageval.report.html.markup import Element, element
+from pytest_rageval.report.html.svg import (
     NARROW,
     WIDE,
     Layout,
@@ -18,10 +21,12 @@ from pytest_rageval.report.html.charts import (
     picture,
     rect,
 )
-from pytest_rageval.report.html.markup import Element, element
 from pytest_rageval.report.sweep import main_text
-from pytest_rageval.support.text import cut, format_value
+from pytest_rageval.report.text.summary import change_text
+from pytest_rageval.support.text import format_value
 
+_RANKING: Final = replace(WIDE, left=430, plot=300, name_chars=56)
+"""Room for the values of several parameters."""
 _ROWS: Final = 40
 """Most rows of a chart; the tables have all."""
 _SCATTER: Final = (340, 280)
@@ -35,8 +40,12 @@ def ranking_chart(outcome: SweepOutcome) -> tuple[Element, ...]:
     ends = [v for row in rows for v in (row.objective, *row.interval) if v is not None]
     if not ends:
         return ()
+    info = BUILT_IN.info(outcome.objectives[0].key)
+    least, most = (0.0, 1.0) if info is None else info.bounds
     low, high = _around(ends)
-    return tuple(_ranking(outcome, rows, low, high, layout) for layout in (WIDE, NARROW))
+    # The scale of a metric ends where its values do.
+    low, high = max(low, min(least, *ends)), min(high, max(most, *ends))
+    return tuple(_ranking(outcome, rows, low, high, layout) for layout in (_RANKING, NARROW))
 
 
 def _ranking(
@@ -56,7 +65,7 @@ def _ranking(
         y = layout.middle(number, 30)
         value, interval = main_text(outcome, row)
         left, right = row.interval
-        parts.append(layout.name(y, cut(f"{number + 1} {row.name}", 32)))
+        parts.append(layout.name(y, f"{number + 1} {row.name}"))
         if left is not None and right is not None:
             x1, x2 = (layout.x((end - low) / (high - low)) for end in (left, right))
             parts.append(line(x1, y, x2, y, "interval mark"))
@@ -147,11 +156,12 @@ def effect_charts(outcome: SweepOutcome) -> tuple[Element, ...]:
             y = layout.middle(number, 4)
             share = 0.5 * one.difference / longest
             start = layout.x(0.5 + min(share, 0.0))
-            name = f"{cut(one.parameter, 20)}={value_text(one.value)}"
+            name = f"{one.parameter}={value_text(one.value)}"
             parts.append(layout.name(y, name))
             parts.append(rect(start, y - 8, layout.plot * abs(share), 16, "p50"))
-            parts.append(label(layout.x(1) + 12, y + 4, f"{one.difference:+.3f}", "number"))
-            described.append(f"{name} {one.difference:+.3f}")
+            change = change_text(outcome.objectives[0].key, one.difference)
+            parts.append(label(layout.x(1) + 12, y + 4, change, "number"))
+            described.append(f"{name} {change}")
         found.append(
             picture(
                 f"effects{'-narrow' if layout.above else ''}",

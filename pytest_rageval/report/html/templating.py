@@ -18,13 +18,14 @@ from typing import Any
 from jinja2 import BytecodeCache, Environment, FileSystemLoader, StrictUndefined, compiler
 from jinja2.bccache import Bucket
 
+from pytest_rageval.report.html.assets import TEMPLATES
 from pytest_rageval.report.html.markup import visible
 from pytest_rageval.support.files import write_file
 
 
 @cache
-def page_environment(folder: Path) -> Environment:
-    """Return the environment of the templates in a folder.
+def page_environment(folder: Path = TEMPLATES) -> Environment:
+    """Return the environment of the templates of all pages.
 
     Texts are escaped and their hidden characters made visible, in all fields.
     """

@@ -19,6 +19,7 @@ from pytest_rageval.report.sweep import (
     spent_text,
     weights_text,
 )
+from pytest_rageval.report.text.summary import change_text
 from pytest_rageval.support.text import format_value
 
 
@@ -77,7 +78,7 @@ def _effects(outcome: SweepOutcome) -> Iterator[str]:
     for one in outcome.effects:
         yield (
             f"| {escape(one.parameter)} | {escape(value_text(one.value))} | {one.n} "
-            f"| {format_value(one.mean, unit)} | {one.difference:+.3f} |"
+            f"| {format_value(one.mean, unit)} | {change_text(key, one.difference)} |"
         )
 
 

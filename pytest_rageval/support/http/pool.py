@@ -55,6 +55,10 @@ class Pool:
         for sock, _ in idle:
             sock.close()
 
+    # A thread that began its request after the last close gives its connection to a pool that
+    # nobody closes again.
+    __del__ = close
+
     def _close_old(self) -> None:
         while True:
             with self._lock:

@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from pytest_rageval.analysis.sweep.goal import sweep_goal
-from pytest_rageval.analysis.sweep.plan import plan_sweep
+from pytest_rageval.analysis.sweep.plan import SweepPlan, plan_sweep
 from pytest_rageval.project.sweep_file import SweepFile, Value
 from pytest_rageval.values.errors import ConfigError
 from tests.build.sweeps import TWELVE, planned, some_cases
@@ -43,3 +43,21 @@ def test_nothing_to_compare_is_refused() -> None:
         plan_sweep(one, some_cases(3), sweep_goal(one, some_cases(3)))
     with pytest.raises(ConfigError, match="no case to ask"):
         plan_sweep(TWELVE, [], sweep_goal(TWELVE, []))
+
+
+def wide(parameters: str, n_cases: int) -> SweepPlan:
+    """Plan a sweep of ten values of each parameter, named by a letter."""
+    sweep = SweepFile(query={name: tuple(range(10)) for name in parameters})
+    return plan_sweep(sweep, some_cases(n_cases), sweep_goal(sweep, some_cases(n_cases)))
+
+
+def test_lists_that_span_too_much_are_refused_before_they_are_spelled_out() -> None:
+    with pytest.raises(ConfigError, match="1,000,000 configurations, expected at most 10,000"):
+        wide("abcdef", 20)
+
+
+def test_a_large_grid_that_halving_cannot_cut_says_so() -> None:
+    plan = wide("abc", 16)
+    assert plan.method == "grid"
+    assert "the whole grid, though it is more than 2,000 questions" in plan.notes[0]
+    assert wide("ab", 16).notes == ()

@@ -84,7 +84,7 @@ def test_a_generated_case_is_rejected_or_edited(cases: Path) -> None:
     terminal = Terminal(cases.parent, command)
     try:
         screen = terminal.wait_for("? help")
-        assert "d reject  e edit  ? help  q save+leave  Q leave" in screen
+        assert "d reject  e edit  ? help  q leave" in screen
         terminal.press("e")
         screen = " ".join(terminal.wait_for("then press R").split())
         assert "rageval case edit -f cases.jsonl --question TEXT queue" in screen

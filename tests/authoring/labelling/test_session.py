@@ -321,14 +321,6 @@ def test_enter_saves_and_goes_on_until_the_last_case() -> None:
     assert session.index == 2
 
 
-def test_leaving_saves_and_a_capital_letter_does_not() -> None:
-    desk = FakeDesk()
-    assert press(session_of(desk=desk), "3", "q").closed
-    assert len(desk.saved) == 1
-    assert press(session_of(desk=desk), "3", "Q").closed
-    assert len(desk.saved) == 1
-
-
 def test_sentences_that_are_picked_are_unsaved() -> None:
     session = press(session_of(), "s")
     assert session.unsaved == ()
@@ -346,9 +338,9 @@ def test_what_is_written_of_a_case_counts_once() -> None:
 
 def test_a_case_that_cannot_be_saved_is_not_left() -> None:
     desk = FakeDesk(results=[SaveResult(ok=False, message="disk full")])
-    session = press(session_of(desk=desk), "3", "q")
+    session = press(session_of(desk=desk), "3", "q", "y")
     assert (session.closed, session.notice, session.unsaved) == (False, "disk full", ("retries",))
-    assert press(session, "q").closed
+    assert press(session, "q", "y").closed
 
 
 CONFLICT = SaveResult(ok=False, message="not saved", conflict='{"id": "retries"}')
@@ -435,16 +427,28 @@ def test_cases_are_rejected_and_mended_in_a_review_only(key: str) -> None:
     assert "no key" in press(session_of(), key).notice
 
 
-def test_q_saves_the_open_case_and_capital_q_does_not() -> None:
+@pytest.mark.parametrize("keys", [["q", "n"], ["q", "Q"], ["Q"]], ids="-".join)
+def test_leaving_saves_nothing_unless_told_to(keys: list[str]) -> None:
     desk = FakeDesk()
-    press(session_of(desk=desk), "3", "Q")
+    assert press(session_of(desk=desk), "3", *keys).closed
     assert desk.saved == []
-    session = session_of(desk=desk)
-    assert {"q save+leave", "Q leave, not saving"} <= set(
-        key_line(view_of(session), 80).split("  ")
-    )
-    press(session, "3", "q")
+
+
+def test_q_asks_before_it_leaves_a_case_that_is_not_saved() -> None:
+    desk = FakeDesk()
+    session = press(session_of(desk=desk), "3", "q")
+    assert session.notice == "retries is not saved: y saves and leaves, n leaves, escape stays"
+    assert key_line(view_of(session), 80) == "y save and leave  n leave, not saving  escape stay"
+    press(session, "j", "enter")
+    assert (session.closed, desk.saved) == (False, [])
+    press(session, "escape", "j")
+    assert (session.mode, session.unsaved) == (Mode.BROWSE, ("retries",))
+    assert press(session, "q", "y").closed
     assert [case_id for case_id, _, _ in desk.saved] == ["retries"]
+
+
+def test_q_leaves_at_once_if_there_is_nothing_to_save() -> None:
+    assert press(session_of(), "3", "3", "q").closed
 
 
 def test_a_proposal_is_saved_only_once_it_is_confirmed_or_changed() -> None:

@@ -27,11 +27,11 @@ file, to look ahead with."""
 KEY_LOGS: dict[str, list[str]] = {
     "marks": ["space", "3", "j", "enter", "q"],
     "snippets": ["s", "j", "space", "enter", "down", "s", "2", "enter", "w", "q"],
-    "groups": ["1", "3", "g", "1", "+", "2", "enter", "n", "5", "q"],
+    "groups": ["1", "3", "g", "1", "+", "2", "enter", "n", "5", "q", "y"],
     "notes": ["t", "a", "space", "é", "x", "backspace", "!", "enter", "enter", "enter", "q"],
-    "filter": ["/", "m", "a", "i", "l", "enter", "space", "escape", "a", "u", "q"],
+    "filter": ["/", "m", "a", "i", "l", "enter", "space", "escape", "a", "u", "q", "y"],
     "undo": ["1", "3", "u", "u", "r", "enter", "p", "u", "n", "a", "Q"],
-    "answerable": ["n", "a", "n", "a", "4", "s", "space", "enter", "q"],
+    "answerable": ["n", "a", "n", "a", "4", "s", "space", "enter", "q", "y"],
     "nothing": ["j", "k", "?", "escape", "z", "R", "Q"],
 }
 
@@ -141,7 +141,9 @@ def test_the_key_logs_write_something(tmp_path: Path) -> None:
 @settings(
     max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
-@given(st.lists(st.sampled_from([*"jkasgt/urwnp?12345mx", "space", "enter", "down"]), max_size=30))
+@given(
+    st.lists(st.sampled_from([*"jkasgt/urwnpqy?12345mx", "space", "enter", "down"]), max_size=30)
+)
 def test_any_keys_write_the_same_bytes_over_lines(tmp_path: Path, keys: list[str]) -> None:
     closed = [*keys, "enter", "enter", "Q"]
     expected, _ = bytes_after(tmp_path, drive_directly, closed)
@@ -239,7 +241,7 @@ def test_lines_that_end_early_leave_the_case_unsaved(tmp_path: Path) -> None:
 def test_a_target_that_is_down_is_told_and_marks_can_still_be_removed(tmp_path: Path) -> None:
     path = write_cases(tmp_path / "cases.jsonl", [{**CASES[1], "question": "down?"}])
     shown: list[str] = []
-    run_plain(file_session(path), ["1 q"], shown.append)
+    run_plain(file_session(path), ["1 q y"], shown.append)
     assert "no chunks: 503 from http://localhost" in shown
     assert b'"gold_supports": [{"rel_path": "gone.md"' in path.read_bytes()
 

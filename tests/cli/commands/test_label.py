@@ -81,7 +81,7 @@ def test_what_is_marked_is_found_when_the_target_is_asked_again(
     """The written anchor matches the chunk that was marked, under every matching setting."""
     from pytest_rageval.target.client import HttpRagClient
 
-    assert label("--plain", "--case", "queue", typed="s 1\n\nq\n") == ExitCode.YES
+    assert label("--plain", "--case", "queue", typed="s 1\n\nq y\n") == ExitCode.YES
     (gold,) = written(project)["queue"]["gold_supports"]
     assert set(gold) >= {"rel_path", "heading_path", "snippets"}
     assert "chunk_id" not in gold

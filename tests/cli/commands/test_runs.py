@@ -13,10 +13,13 @@ import pytest
 from pytest_rageval.cli import main as cli
 from pytest_rageval.cli.output import ExitCode
 from pytest_rageval.runs.list import prune_hint
+from pytest_rageval.runs.notes import put_note
+from pytest_rageval.runs.read import read_run
 from pytest_rageval.runs.store import list_runs, resolve_run
 from pytest_rageval.runs.tags import read_tags, tags_by_run, write_tag
 from pytest_rageval.support.files import FOLDER_LOCK, Lock
 from pytest_rageval.values.errors import StorageError
+from pytest_rageval.values.run import CaseNote
 from tests.build.runs import run_of, write_run
 
 Output = pytest.CaptureFixture[str]
@@ -89,6 +92,29 @@ def test_a_run_that_was_cut_short_is_shown_all_the_same(capsys: Output) -> None:
 def test_an_unknown_run_is_a_usage_error(capsys: Output) -> None:
     assert cli.run(["runs", "show", "nothing"]) == ExitCode.USAGE
     assert "not found" in capsys.readouterr().err
+
+
+def test_notes_on_cases_are_counted_and_explained(capsys: Output) -> None:
+    folder = RESULTS / "r4"
+    record = read_run(folder).records[1]
+    put_note(
+        folder,
+        CaseNote(
+            file=record.file,
+            case_id=record.name,
+            text="a\x1b[31mb",
+            author="ana",
+            time="2026-11-20",
+        ),
+    )
+    assert cli.run(["runs", "show", "r4"]) == 0
+    assert "1 note on 1 case\n" in capsys.readouterr().out
+    assert cli.run(["explain", "r4", record.name]) == 0
+    out = capsys.readouterr().out
+    assert "note by ana, 2026-11-20: a" in out
+    assert "\x1b[31m" not in out
+    assert cli.run(["explain", "r4", record.name, "--json"]) == 0
+    assert "note by ana" in str(json.loads(capsys.readouterr().out)["repeats"][0]["notes"])
 
 
 # --- tag -----------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ import pytest
 
 from pytest_rageval.cli import main as cli
 from pytest_rageval.cli.output import ExitCode
+from pytest_rageval.values.errors import StorageError
 from tests.build.files import write_lines
 from tests.build.run_files import documents
 from tests.build.sweep_target import (
@@ -92,7 +93,7 @@ def test_the_outcome_is_printed_and_written_in_every_form(
     out = capsys.readouterr().out
     assert "boost=5" in out
     assert out.endswith(
-        "in evals/results/sweep: sweep.md, sweep.html, sweep.json, best.toml and the runs\n"
+        "in evals/results/sweep: sweep.md, sweep.html, best.toml, sweep.json and the runs\n"
     )
     assert "boost=5" in (FOLDER / "sweep.md").read_text("utf-8")
     assert "boost=5" in (FOLDER / "sweep.html").read_text("utf-8")
@@ -151,6 +152,19 @@ def test_held_out_cases_are_asked_of_the_finalists_and_decide(
 
 
 @pytest.mark.slow
+def test_an_error_in_the_middle_says_how_to_go_on(
+    target: SweepTarget, capsys: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from pytest_rageval.engine.sweep.runner import SweepRunner
+
+    def fails(runner: SweepRunner) -> None:
+        raise StorageError("disk full")
+
+    monkeypatch.setattr(SweepRunner, "run", fails)
+    text = refused(capsys)
+    assert "disk full; what was measured is kept; `rageval sweep --resume` goes on" in text
+
+
 def test_requests_in_flight_have_one_limit(target: SweepTarget, capsys: Output) -> None:
     target.pause_s = 0.01
     os.environ["RAGEVAL_CONCURRENCY"] = "3"
@@ -224,8 +238,31 @@ def test_a_baseline_without_an_answer_leaves_nothing_to_compare(
     Path("some_client.py").write_text(NO_BASELINE, encoding="utf-8")
     text = '[tool.rageval]\nno_report = true\ntarget.client = "some_client:ask"\n'
     Path("pyproject.toml").write_text(text, encoding="utf-8")
-    document = sweep(capsys, expected=ExitCode.NOT_COMPARABLE)
-    assert document["sentence"].startswith("the baseline has no recall_at_k in any of the cases")
+    text = refused(capsys, code=ExitCode.NOT_COMPARABLE)
+    assert "the baseline could not be measured: no answer in" in text
+
+
+def test_a_target_that_refuses_everything_is_not_asked_on(
+    target: SweepTarget, capsys: Output
+) -> None:
+    client = "def ask(request):\n    raise ValueError('no such vault')\n"
+    Path("refusing_client.py").write_text(client, encoding="utf-8")
+    text = '[tool.rageval]\nno_report = true\ntarget.client = "refusing_client:ask"\n'
+    Path("pyproject.toml").write_text(text, encoding="utf-8")
+    text = refused(capsys, code=ExitCode.NOT_COMPARABLE)
+    assert "the baseline could not be measured: no answer in 40 cases: " in text
+    assert "no such vault" in text
+
+
+def test_cases_of_one_document_are_said_to_show_nothing(
+    target: SweepTarget, capsys: Output
+) -> None:
+    golds = sweep_case(0)["gold_supports"]
+    cases = ({**sweep_case(number), "gold_supports": golds} for number in range(40))
+    write_lines(Path("evals/set.jsonl"), *cases)
+    document = sweep(capsys, expected=ExitCode.NO)
+    assert document["sensitivity"]["n"] == 1
+    assert any("cases are about one document" in note for note in document["notes"])
 
 
 def test_what_the_code_of_the_client_raises_is_shown_with_its_place(
@@ -318,9 +355,13 @@ def test_a_range_is_searched_by_proposals_and_goes_on_without_asking_twice(
         (["no.toml"], "", "'no.toml' is not there"),
         (["sweep.toml", "--quick"], "", "expected none with --quick"),
         (["--dry-run", "--resume"], "", "expected one of them"),
+        (["--name", "../x"], "", "--name: got '../x', expected 1 to 100 letters"),
+        (["--name", "last"], "", "--name: got 'last'"),
         ([], "[query]\nk = [1, 2]\n[search]\nholdout = 0.1\n", "sweep.toml: holdout"),
         ([], "[query]\nquestion = [1, 2]\n", "sweep.toml: query.question: got 'question'"),
         ([], "[query]\nk = [0, 2]\n", "sweep.toml: query.k: got 0"),
+        ([], "[query]\nk = {min = 0, max = 9}\n", "sweep.toml: query.k: got 0"),
+        ([], "[query]\nvector_weight = {min = 0, max = 1}\nk = [5, 0]\n", "query.k: got 0"),
         ([], '[index]\na = [1, 2]\n[index.build]\nfixture = "f"\n', "a fixture lives within"),
         ([], "[index]\na = [1, 2]\n[index.build]\nembedded = true\n", "embedded = true builds"),
     ],

@@ -10,9 +10,9 @@ from pytest_rageval.analysis.aggregate.run import aggregate
 from pytest_rageval.analysis.compare.metrics import compare_records
 from pytest_rageval.analysis.compare.settings import compare_configs
 from pytest_rageval.analysis.two_runs import RunComparison
-from pytest_rageval.report.html.page import render_report
-from pytest_rageval.report.html.values import ReportOptions
-from pytest_rageval.report.html.view import view_report
+from pytest_rageval.report.html.run.page import render_report
+from pytest_rageval.report.html.run.values import ReportOptions
+from pytest_rageval.report.html.run.view import view_report
 from pytest_rageval.runs.metrics_document import metrics_document
 from pytest_rageval.values.case import Anchor, Case
 from pytest_rageval.values.record import CaseRecord

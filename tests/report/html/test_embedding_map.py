@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_rageval.analysis.projection import Projection, project_pca
-from pytest_rageval.report.html.embedding_map import map_data, script_json
+from pytest_rageval.report.html.embedding_map import map_data
+from pytest_rageval.report.html.markup import script_json
 from tests.report.html.builders import chunk, missed, passed
 from tests.report.html.maps import built, example, hostile_map, page_of
 

@@ -51,6 +51,16 @@ def test_the_connection_used_last_is_used_next(ends: list[Ends]) -> None:
     assert [pool.take() for _ in range(4)] == [ends[2][0], ends[1][0], ends[0][0], None]
 
 
+def test_a_pool_that_was_used_after_it_was_closed_closes_its_connections_with_itself(
+    ends: list[Ends],
+) -> None:
+    pool = Pool(2.0)
+    pool.close()
+    pool.give(ends[0][0], pool.generation)
+    del pool
+    assert ends[0][0].fileno() == -1
+
+
 def test_old_connections_are_closed_while_newer_ones_serve(
     ends: list[Ends], now: list[float]
 ) -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from pytest_rageval.authoring.labelling.session import TEXT_MODES, LabelSession
 from pytest_rageval.authoring.labelling.view import RowView, SessionView, help_of, view_of
+from pytest_rageval.report.html.assets import content_policy, page_asset
 from pytest_rageval.report.html.markup import shortened, visible
-from pytest_rageval.report.html.page import content_policy, page_asset
 from pytest_rageval.values.dataclass import dataclass
 
 
@@ -34,7 +33,7 @@ _BROWSE: Final = (
     Control("n", "Next case"),
     Control("R", "Ask the target again"),
     Control("?", "Keys"),
-    Control("q", "Save and leave"),
+    Control("q", "Leave"),
     Control("Q", "Leave without saving"),
 )
 _REVIEW: Final = (Control("d", "Reject the case"), Control("e", "How to edit the case"))
@@ -50,6 +49,11 @@ CONTROLS: Final = {
     "groups": _TEXT,
     "search": (Control("enter", "Filter"), Control("escape", "Leave as it was")),
     "remove": (Control("y", "Remove the case"), Control("escape", "Keep it")),
+    "leave": (
+        Control("y", "Save and leave"),
+        Control("n", "Leave without saving"),
+        Control("escape", "Stay"),
+    ),
     "conflict": (
         Control("m", "Write mine over it"),
         Control("t", "Take theirs"),
@@ -86,7 +90,6 @@ def announcement(view: SessionView, seen: SessionView | None) -> str:
     return "; ".join(said)
 
 
-_TEMPLATES: Final = Path(__file__).parent / "templates"
 _EXCERPT: Final = 280
 """Maximum characters of a row without the cursor."""
 _WHOLE: Final = 50_000
@@ -113,23 +116,19 @@ def _render(name: str, **values: Any) -> str:
     # Imported here, since jinja2 is slow to import.
     from pytest_rageval.report.html.templating import page_environment
 
-    return page_environment(_TEMPLATES).get_template(f"{name}.html.j2").render(values)
+    return page_environment().get_template(f"label/{name}.html.j2").render(values)
 
 
 def _assets() -> dict[str, str]:
     return {
-        "style": page_asset(_TEMPLATES, "style.css"),
-        "script": page_asset(_TEMPLATES, "script.js"),
+        "style": page_asset("design.css", "label/label.css"),
+        "script": page_asset("label/label.js"),
     }
 
 
 def page_policy() -> str:
-    """Return the content security policy: only the page's script, style and server.
-
-    The icon is empty and inline, so that browsers do not request one.
-    """
-    own = content_policy(**_assets())
-    return f"{own}; connect-src 'self'; img-src data:; frame-ancestors 'none'"
+    """Return the content security policy: only the page's script, style and server."""
+    return f"{content_policy(**_assets(), served=True)}; frame-ancestors 'none'"
 
 
 def _context(view: SessionView, revision: int) -> dict[str, Any]:

@@ -7,28 +7,22 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
-import socket
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import asdict
 from http import HTTPStatus
 from typing import Any, Final, TypeVar
 
-import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from pytest_rageval.authoring.labelling.session import MAX_INPUT, LabelSession
-from pytest_rageval.authoring.labelling.web.guard import Entrance, Guard
 from pytest_rageval.authoring.labelling.web.page import Key, WebFace, page_policy
+from pytest_rageval.authoring.serving.loopback import LoopbackServer, read_body
 from pytest_rageval.support.threads import CaseThreads
-from pytest_rageval.values.errors import ConfigError
 
-HOST: Final = "127.0.0.1"
-_SHUTDOWN_S: Final = 5
 _MAX_BODY: Final = 16 * MAX_INPUT
 """Maximum bytes of a request: a character takes up to twelve in JSON."""
 _POLL_S: Final = 0.1
@@ -54,7 +48,7 @@ def _create_app(face: WebFace, running: LabelServer) -> Starlette:
     async def press(request: Request) -> Response:
         if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
             return _refused(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "expected application/json")
-        body = await _body(request)
+        body = await read_body(request, _MAX_BODY)
         if body is None:
             return _refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "the text is too long")
         try:
@@ -112,16 +106,6 @@ async def _result(running: LabelServer, job: Callable[[], _Result]) -> _Result:
     return future.result()
 
 
-async def _body(request: Request) -> bytes | None:
-    """Read a body; None: it is too long."""
-    found = bytearray()
-    async for part in request.stream():
-        found += part
-        if len(found) > _MAX_BODY:
-            return None
-    return bytes(found)
-
-
 def _key(body: bytes) -> Key:
     """Read a key.
 
@@ -159,19 +143,9 @@ class LabelServer:
         self._session = session
         self._worker: CaseThreads[Any] = CaseThreads(1, name="rageval-label-web")
         self._failure: BaseException | None = None
-        self._listener = _listen(port)
-        self.port: int = self._listener.getsockname()[1]
-        self._announce = announce
-        self._entrance = Entrance(
-            cookie_name=f"rageval-label-{self.port}", on_used=lambda _: announce(self.address)
-        )
         app = _create_app(WebFace(session), self)
-        self._server = _Server(_config(Guard(app, self._entrance)), lambda: announce(self.address))
-
-    @property
-    def address(self) -> str:
-        """The address that admits one browser."""
-        return f"http://{HOST}:{self.port}/?token={self._entrance.token}"
+        self._server = LoopbackServer(app, name="label", port=port, announce=announce)
+        self.port: int = self._server.port
 
     def run(self) -> None:
         """Serve until the session is closed.
@@ -180,23 +154,20 @@ class LabelServer:
             KeyboardInterrupt: Ctrl-C, after a running save is complete.
             Exception: the error that ended the session.
         """
-        try:
-            self._server.run([self._listener])
-        finally:
-            self._listener.close()
+        self._server.run()
         if self._failure is not None:
             raise self._failure
 
     def stop(self) -> None:
         """Finish requests in flight, then stop."""
-        self._server.should_exit = True
+        self._server.stop()
 
     # --- interface for the app ----------------------------------------------------------------
 
     @property
     def stopping(self) -> bool:
         """Whether the command is about to end."""
-        return self._server.should_exit
+        return self._server.stopping
 
     def submit(self, job: Callable[[], _Result]) -> Future[_Result]:
         """Do a job after those before it, and end once the session is closed."""
@@ -212,48 +183,3 @@ class LabelServer:
     def _end_if_closed(self) -> None:
         if self._session.closed:
             self.stop()
-
-
-class _Server(uvicorn.Server):
-    """A server that says when it has started."""
-
-    def __init__(self, config: uvicorn.Config, on_started: Callable[[], None]) -> None:
-        super().__init__(config)
-        self._on_started = on_started
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        if self.started:
-            self._on_started()
-
-
-def _config(app: Guard) -> uvicorn.Config:
-    return uvicorn.Config(
-        app,
-        loop="asyncio",
-        http="h11",
-        ws="none",
-        lifespan="off",
-        log_config=None,
-        log_level="warning",
-        access_log=False,
-        server_header=False,
-        proxy_headers=False,
-        timeout_graceful_shutdown=_SHUTDOWN_S,
-    )
-
-
-def _listen(port: int) -> socket.socket:
-    # asyncio turns Nagle's algorithm off only where the protocol is named; with it on, each answer
-    # waits 40 ms for the client's delayed acknowledgement.
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    try:
-        if os.name == "posix":
-            # Elsewhere the option would let two servers share the port.
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind((HOST, port))
-        listener.listen(128)
-    except OSError as error:
-        listener.close()
-        raise ConfigError(f"--port: cannot listen on {HOST}:{port}: {error.strerror}") from error
-    return listener

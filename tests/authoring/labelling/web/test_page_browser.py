@@ -544,6 +544,8 @@ def test_leaving_ends_the_command_and_the_page_says_so(
     served = serve(file_session(write_cases(tmp_path / "cases.jsonl")))
     tab = open_page(served)
     go(tab, ["1", "enter", "3", "q"])
+    assert "Save it before leaving?" in tab.inner_text("#leave")
+    go(tab, ["y"])
     assert tab.inner_text("h1") == "Done"
     assert "2 saved" in tab.inner_text("#end")
     assert served.ended.wait(10)

@@ -103,7 +103,7 @@ def golds(cases: Path) -> list[int]:
 
 def test_leaving_the_page_ends_the_command(cases: Path, target: ServerHandle) -> None:
     with labelling(cases, target.url) as command:
-        command.press("1", "enter", "1", "q")
+        command.press("1", "enter", "1", "q", "y")
         assert command.end() == (0, "2 saved\n", "")
     assert golds(cases) == [1, 1]
 

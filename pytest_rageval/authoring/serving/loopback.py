@@ -1,0 +1,123 @@
+"""A server on a loopback socket, in the foreground, that only an admitted browser can use."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Callable
+from typing import Final
+
+import uvicorn
+from starlette.requests import Request
+from starlette.types import ASGIApp
+
+from pytest_rageval.authoring.serving.guard import Entrance, Guard
+from pytest_rageval.values.errors import ConfigError
+
+HOST: Final = "127.0.0.1"
+_SHUTDOWN_S: Final = 5
+
+
+class LoopbackServer:
+    """Serves an app on 127.0.0.1; the socket is open from the start.
+
+    Args:
+        app: to serve, behind the guard.
+        name: of the command, for its cookie.
+        port: to listen on; 0 takes a free one.
+        announce: is called once with each address that admits a browser; a new one is made when a
+            used one is presented.
+
+    Raises:
+        ConfigError: the port is taken.
+    """
+
+    def __init__(
+        self, app: ASGIApp, *, name: str, port: int, announce: Callable[[str], None]
+    ) -> None:
+        self._listener = _listen(port)
+        self.port: int = self._listener.getsockname()[1]
+        self._entrance = Entrance(
+            cookie_name=f"rageval-{name}-{self.port}", on_used=lambda _: announce(self.address)
+        )
+        self._server = _Server(_config(Guard(app, self._entrance)), lambda: announce(self.address))
+
+    @property
+    def address(self) -> str:
+        """The address that admits one browser."""
+        return f"http://{HOST}:{self.port}/?token={self._entrance.token}"
+
+    @property
+    def stopping(self) -> bool:
+        """Whether the server is about to end."""
+        return self._server.should_exit
+
+    def run(self) -> None:
+        """Serve until ``stop`` is called.
+
+        Raises:
+            KeyboardInterrupt: Ctrl-C, after the requests in flight.
+        """
+        try:
+            self._server.run([self._listener])
+        finally:
+            self._listener.close()
+
+    def stop(self) -> None:
+        """Finish requests in flight, then stop."""
+        self._server.should_exit = True
+
+
+async def read_body(request: Request, most: int) -> bytes | None:
+    """Read the body of a request; None: it is longer than ``most`` bytes."""
+    found = bytearray()
+    async for part in request.stream():
+        found += part
+        if len(found) > most:
+            return None
+    return bytes(found)
+
+
+class _Server(uvicorn.Server):
+    """A server that says when it has started."""
+
+    def __init__(self, config: uvicorn.Config, on_started: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._on_started = on_started
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            self._on_started()
+
+
+def _config(app: Guard) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        loop="asyncio",
+        http="h11",
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        timeout_graceful_shutdown=_SHUTDOWN_S,
+    )
+
+
+def _listen(port: int) -> socket.socket:
+    # asyncio turns Nagle's algorithm off only where the protocol is named; with it on, each answer
+    # waits 40 ms for the client's delayed acknowledgement.
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        if os.name == "posix":
+            # Elsewhere the option would let two servers share the port.
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((HOST, port))
+        listener.listen(128)
+    except OSError as error:
+        listener.close()
+        raise ConfigError(f"--port: cannot listen on {HOST}:{port}: {error.strerror}") from error
+    return listener

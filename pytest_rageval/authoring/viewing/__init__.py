@@ -1,0 +1,4 @@
+"""Answers the requests of the pages over all runs, for ``rageval view``.
+
+The pages themselves are not made here.
+"""

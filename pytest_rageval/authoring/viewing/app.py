@@ -1,0 +1,184 @@
+"""The requests of ``rageval view``: pages are read, tags are changed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Iterator
+from html import escape
+from http import HTTPStatus
+from typing import Any, Final
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import (
+    HTMLResponse,
+    JSONResponse,
+    PlainTextResponse,
+    Response,
+    StreamingResponse,
+)
+from starlette.routing import Route
+
+from pytest_rageval.authoring.serving.loopback import read_body
+from pytest_rageval.authoring.viewing.project import ProjectRuns, begun
+from pytest_rageval.report.html.markup import visible
+from pytest_rageval.report.html.runs.links import Links
+from pytest_rageval.report.html.runs.page import pages_policy, render_fault
+from pytest_rageval.runs.notes import now
+from pytest_rageval.values.errors import RagEvalError
+from pytest_rageval.values.run import CaseNote
+
+_MAX_BODY: Final = 100_000
+_PIECE: Final = 1 << 16
+"""Characters that are sent together: a page is made in thousands of pieces."""
+_OFF: Final = "frame-ancestors 'none'"
+"""The rest of the policy is in each page, since it names the hashes of its own script."""
+
+_Answer = Callable[[Request], Awaitable[Response]]
+
+
+def create_app(runs: ProjectRuns, *, start: str = "/") -> Starlette:
+    """Build the app.
+
+    Args:
+        runs: of the project.
+        start: path of the page that an admitted browser is sent to.
+    """
+
+    async def front(request: Request) -> Response:
+        if "token" in request.query_params:
+            return _forward(start)
+        return await _page(runs.list_page)
+
+    async def run(request: Request) -> Response:
+        name, base = request.path_params["run_id"], request.query_params.get("base")
+        return await _page(lambda: runs.run_page(name, base))
+
+    async def compare(request: Request) -> Response:
+        given, base = request.query_params.getlist("run"), request.query_params.get("base")
+        return await _page(lambda: runs.compare_page(given, base or None))
+
+    async def tag(request: Request) -> Response:
+        def act(body: dict[str, Any]) -> dict[str, Any]:
+            run_id, name = _texts(body, "run", "tag")
+            (runs.take_tag if body.get("remove") is True else runs.give_tag)(run_id, name)
+            return {}
+
+        return await _change(request, act)
+
+    async def note(request: Request) -> Response:
+        def act(body: dict[str, Any]) -> dict[str, Any]:
+            run_id, file, case_id, text, author = _texts(
+                body, "run", "file", "id", "text", "author"
+            )
+            if type(body.get("repeat")) is not int:
+                raise ValueError("repeat: expected a whole number")
+            given = CaseNote(
+                file=file, case_id=case_id, repeat=body["repeat"],
+                text=text.strip(), author=author.strip(), time=now(),
+            )  # fmt: skip
+            return {"notes": runs.note(run_id, given)}
+
+        return await _change(request, act)
+
+    routes = [
+        Route("/", front, methods=["GET"]),
+        Route("/run/{run_id}", run, methods=["GET"]),
+        Route("/compare", compare, methods=["GET"]),
+        Route("/tag", tag, methods=["POST"]),
+        Route("/note", note, methods=["POST"]),
+    ]
+    return Starlette(routes=routes, exception_handlers={HTTPStatus.NOT_FOUND: _not_found})
+
+
+async def _not_found(request: Request, error: Exception) -> Response:
+    return _fault("There is no such page here.", HTTPStatus.NOT_FOUND)
+
+
+def _forward(target: str) -> Response:
+    # Not a redirection: a browser does not send the strict cookie on one that a link of another
+    # page began, such as of a terminal in the browser.
+    html = (
+        '<!doctype html><html lang="en"><title>rageval</title>'
+        f'<meta http-equiv="refresh" content="0;url={escape(target)}">'
+        f'<a href="{escape(target)}">The runs</a></html>'
+    )
+    return HTMLResponse(html, headers={"Content-Security-Policy": f"default-src 'none'; {_OFF}"})
+
+
+# --- pages -------------------------------------------------------------------------------------
+
+
+async def _page(make: Callable[[], Iterator[str]]) -> Response:
+    """Answer with a page, which is sent while it is made."""
+    try:
+        pieces = await run_in_threadpool(lambda: begun(make()))
+    except RagEvalError as error:
+        return _fault(str(error), HTTPStatus.NOT_FOUND)
+    except Exception as error:  # the files of a run may hold anything
+        return _fault(f"It could not be made: {type(error).__name__}: {error}")
+    headers = {"Content-Security-Policy": _OFF}
+    return StreamingResponse(_joined(pieces), media_type="text/html", headers=headers)
+
+
+def _joined(pieces: Iterator[str]) -> Iterator[bytes]:
+    held: list[str] = []
+    size = 0
+    try:
+        for piece in pieces:
+            held.append(piece)
+            size += len(piece)
+            if size > _PIECE:
+                yield "".join(held).encode("utf-8", "backslashreplace")
+                held, size = [], 0
+    except Exception as error:  # a part is shown by now, so that no other answer is possible
+        reason = escape(visible(f"{type(error).__name__}: {error}"))
+        held.append(f"<p>The page could not be finished: {reason}</p>")
+    yield "".join(held).encode("utf-8", "backslashreplace")
+
+
+def _fault(sentence: str, status: HTTPStatus = HTTPStatus.INTERNAL_SERVER_ERROR) -> Response:
+    page = "".join(render_fault(sentence, Links()))
+    headers = {"Content-Security-Policy": f"{pages_policy(static=False)}; {_OFF}"}
+    return HTMLResponse(page, status_code=status, headers=headers)
+
+
+# --- changes -----------------------------------------------------------------------------------
+
+
+async def _change(request: Request, act: Callable[[dict[str, Any]], dict[str, Any]]) -> Response:
+    """Answer a change that a page asks for: a JSON object in, one out."""
+    if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
+        return _refused(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "expected application/json")
+    try:
+        body = await read_body(request, _MAX_BODY)
+    except ClientDisconnect:
+        return _refused(HTTPStatus.BAD_REQUEST, "the request was cut short")
+    if body is None:
+        return _refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "the text is too long")
+    try:
+        given = json.loads(body)
+        if not isinstance(given, dict):
+            raise ValueError("expected an object")
+        return JSONResponse(await run_in_threadpool(act, given))
+    except RagEvalError as error:
+        return _refused(HTTPStatus.CONFLICT, str(error))
+    except (ValueError, RecursionError) as error:
+        return _refused(HTTPStatus.BAD_REQUEST, f"not a request of this page: {error}")
+
+
+def _texts(body: dict[str, Any], *names: str) -> list[str]:
+    """Return fields that must be texts.
+
+    Raises:
+        ValueError: one is not.
+    """
+    for name in names:
+        if not isinstance(body.get(name), str):
+            raise ValueError(f"{name}: expected a text")
+    return [body[name] for name in names]
+
+
+def _refused(status: HTTPStatus, sentence: str) -> Response:
+    return PlainTextResponse(f"{visible(sentence).rstrip()}\n", status_code=status)

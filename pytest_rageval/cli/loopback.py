@@ -1,0 +1,46 @@
+"""A page that a command serves to a browser on this machine: its address, and the way to it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+import click
+
+from pytest_rageval.support.text import clean
+
+
+def announcer(what: str, *, open_browser: bool) -> Callable[[str], None]:
+    """Return the function that prints each address, and opens the first in the browser.
+
+    Args:
+        what: such as ``Labelling``.
+        open_browser: whether the browser is opened.
+    """
+    opened = not open_browser
+
+    def announce(address: str) -> None:
+        nonlocal opened
+        click.echo(f"{what} at {address} (lets one browser in; Ctrl-C ends)")
+        if not opened:
+            opened = True
+            _open_browser(address)
+
+    return announce
+
+
+def print_tunnel(port: int) -> None:
+    """Print the command that reaches the page from another machine, if the shell is remote."""
+    import socket
+
+    if os.environ.get("SSH_CONNECTION"):
+        tunnel = clean(f"{port}:127.0.0.1:{port} {socket.gethostname()}")
+        click.echo(f"On your own machine, to reach it: ssh -L {tunnel}")
+
+
+def _open_browser(address: str) -> None:
+    import threading
+    import webbrowser
+
+    # A terminal browser returns only when the user quits it.
+    threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()

@@ -1,0 +1,132 @@
+"""Cases to read first: newly worse ones, the worst of each kind, and uncertain ones. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from heapq import nsmallest
+from itertools import islice
+from typing import Final
+
+from pytest_rageval.metrics.built_in import BUILT_IN
+from pytest_rageval.metrics.scoring import pass_line
+from pytest_rageval.report.html.run.overview_values import FlipView, Reading
+from pytest_rageval.report.html.run.values import CaseRow
+from pytest_rageval.support.text import counted, format_value
+from pytest_rageval.values.json_documents import number, part
+from pytest_rageval.values.record import CaseRecord
+
+_SHOWN: Final = 5
+_FLIPS: Final = 2
+_WORST: Final = 2
+_NEAR: Final = 0.1
+"""Share of a scale within which a judged score is close to the line of passing."""
+_SCORES: Final = ("recall_at_k", "mrr", "groundedness", "correctness")
+_JUDGED: Final = ("groundedness", "correctness")
+
+
+def worth_reading(rows: Sequence[CaseRow], flips: Iterable[FlipView]) -> tuple[Reading, ...]:
+    """Choose at most five cases, each once, with the reason to read it.
+
+    Args:
+        rows: all cases, what did not pass first and the worst of it before the rest.
+        flips: changes since the baseline, worse ones first.
+    """
+    groups = (
+        (_FLIPS, [*_flipped(flips)]),
+        (_WORST, [*islice(_worst(rows), 2 * _SHOWN)]),
+        (1, [*_uncertain(rows)]),
+    )
+    chosen: dict[str, Reading] = {}
+    for one in (
+        *(one for quota, found in groups for one in found[:quota]),
+        *(one for quota, found in groups for one in found[quota:]),
+    ):
+        chosen.setdefault(one.anchor, one)
+    order = {"newly worse": 0, "error": 1, "worst": 2, "uncertain": 3, "lowest": 4}
+    return tuple(sorted(islice(chosen.values(), _SHOWN), key=lambda one: order[one.kind]))
+
+
+def _flipped(flips: Iterable[FlipView]) -> Iterator[Reading]:
+    for flip in flips:
+        if flip.direction == "worse" and flip.anchor:
+            why = f"{flip.change}: {flip.reason}" if flip.reason else flip.change
+            yield Reading(anchor=flip.anchor, case_id=flip.case_id, kind="newly worse", why=why)
+
+
+def _worst(rows: Sequence[CaseRow]) -> Iterator[Reading]:
+    """Yield the worst case of each kind of failure, the most frequent kind first, then the rest."""
+    kinds = Counter((row.outcome, row.stage) for row in rows if _failed(row))
+    first: dict[tuple[str, str], CaseRow] = {}
+    for row in rows:
+        first.setdefault((row.outcome, row.stage), row)
+    for (outcome, stage), n in kinds.most_common():
+        row = first[outcome, stage]
+        error = row.record.error
+        if error is not None:
+            why = f"{error.kind}, one of {counted(n, 'error')}"
+            yield _reading(row, "error", why)
+            continue
+        words = stage.replace("_", " ") or outcome
+        scores = _scores(row.record)
+        others = "the only case" if n == 1 else f"{'lowest' if scores else 'one'} of {n} cases"
+        yield _reading(row, "worst", f"{words}, {others}{scores}")
+    if not kinds:
+        yield from _lowest(rows)
+    for row in filter(_failed, rows):
+        words = row.stage.replace("_", " ") or row.outcome
+        kind = "worst" if row.record.error is None else "error"
+        yield _reading(row, kind, f"{words}{_scores(row.record)}")
+
+
+def _failed(row: CaseRow) -> bool:
+    return row.outcome not in {"passed", "unchecked"}
+
+
+def _lowest(rows: Sequence[CaseRow]) -> Iterator[Reading]:
+    scored = [(value, row) for row in rows if (value := row.record.metrics.get("mrr")) is not None]
+    for value, row in sorted(scored, key=lambda one: one[0])[:_WORST]:
+        if value < 1:
+            yield _reading(row, "lowest", f"passed, with the lowest mrr: {format_value(value)}")
+
+
+def _reading(row: CaseRow, kind: str, why: str) -> Reading:
+    return Reading(anchor=row.anchor, case_id=row.case_id, kind=kind, why=why)
+
+
+def _scores(record: CaseRecord) -> str:
+    """Name the first two scores that are not perfect."""
+    shown = [
+        f"{key} {format_value(value)}"
+        for key in _SCORES
+        if (value := record.metrics.get(key)) is not None and value < BUILT_IN.cases[key].bounds[1]
+    ]
+    return f": {', '.join(shown[:2])}" if shown else ""
+
+
+def _uncertain(rows: Sequence[CaseRow]) -> Iterator[Reading]:
+    """Yield cases whose judged score may as well be another: judges disagree, or a close score."""
+    found = ((-doubt, place, why) for place, row in enumerate(rows)
+             for doubt, why in _doubts(row.record))  # fmt: skip
+    for _, place, why in nsmallest(_SHOWN * 2, found):
+        yield _reading(rows[place], "uncertain", why)
+
+
+def _doubts(record: CaseRecord) -> Iterator[tuple[float, str]]:
+    """Yield how doubtful a judged score is, above 1 where two judges disagree, and the reason."""
+    for key in _JUDGED:
+        value = record.metrics.get(key)
+        if value is None:
+            continue
+        low, high = BUILT_IN.cases[key].bounds
+        distance = abs(value - pass_line(key)) / (high - low)
+        if 0 < distance <= _NEAR:
+            line = format_value(pass_line(key))
+            yield 1 - distance, f"{key} {format_value(value)} is close to {line}, which passes"
+    second = part(record.spot_check, "scores")
+    for key in second:
+        one, other, info = record.metrics.get(key), number(second, key), BUILT_IN.cases.get(key)
+        if info is not None and one is not None and other is not None and one != other:
+            low, high = info.bounds
+            gap = abs(one - other) / (high - low)
+            yield 1 + gap, f"two judges: {key} {format_value(one)} and {format_value(other)}"

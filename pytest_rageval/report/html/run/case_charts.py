@@ -1,0 +1,104 @@
+"""The charts of one case: where its time went, and how chunks moved since the baseline."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Final
+
+from pytest_rageval.report.html.markup import Element, element
+from pytest_rageval.report.html.run.values import ChunkView
+from pytest_rageval.report.html.svg import circle, label, line
+from pytest_rageval.support.text import format_value
+
+_BAR: Final = 600
+_HUES: Final = 5
+_ROW: Final = 18
+_WIDE: Final = 290
+_MOVES: Final = (34, 200)
+"""X of the two columns of ranks."""
+_Place = tuple[str, str, str]
+
+
+def phase_bar(phases: Sequence[tuple[str, float]], total_ms: float | None) -> Element:
+    """Draw the phases of an answer one after the other, and say them in words.
+
+    Args:
+        phases: name and milliseconds; they may overlap in truth, and are drawn in sequence.
+        total_ms: of the whole request at the client; None: unknown.
+    """
+    spent = [(name, ms) for name, ms in phases if ms > 0]
+    words = [f"{name} {format_value(ms, 'ms')} ms" for name, ms in spent]
+    total = "" if total_ms is None else f"total {format_value(total_ms, 'ms')} ms"
+    longest = max(total_ms or 0.0, sum(ms for _, ms in spent))
+    if not spent:
+        return element("p", total, class_="numbers")
+    x, parts = 0, []
+    for number, (_, ms) in enumerate(spent):
+        width = max(round(_BAR * ms / longest), 1)
+        parts.append(element("rect", x=x, width=width, height=12, class_=f"p{number % _HUES}"))
+        x += width
+    # The words under it say the same.
+    chart = element("svg", *parts, aria_hidden="true", viewBox=f"0 0 {_BAR} 12")
+    keys = (element("span", text, class_=f"k{number % _HUES}") for number, text in enumerate(words))
+    return element("div", chart, element("p", *keys, " ", total, class_="numbers"), class_="times")
+
+
+def rank_moves(old: Sequence[ChunkView], new: Sequence[ChunkView]) -> Element:
+    """Draw a line from the rank of each chunk in the baseline to its rank now."""
+    now = {_place(chunk): chunk.rank for chunk in reversed(new)}
+    before = {_place(chunk) for chunk in old}
+    height = _ROW * max(len(old), len(new), 1) + 24
+    left, right = _MOVES
+    parts = [
+        label(left, 12, "baseline", "axis", "middle"),
+        label(right, 12, "now", "axis", "middle"),
+    ]
+    for chunk in old:
+        rank = now.get(_place(chunk))
+        parts += _end(chunk, left, -10, "" if rank else "gone", 10)
+        if rank:
+            style = f"move {'gold' if chunk.golds else 'plain'}"
+            parts.append(line(left + 5, _y(chunk.rank), right - 5, _y(rank), style))
+    for chunk in new:
+        parts += _end(chunk, right, 10, "" if _place(chunk) in before else "new", 34)
+    words = "; ".join(_moved(old, now, before, new)) or "the same"
+    return element(
+        "svg",
+        element("title", f"Ranks of the chunks in the baseline and now: {words}"),
+        *parts,
+        role="img",
+        viewBox=f"0 0 {_WIDE} {height}",
+        width=_WIDE,
+        height=height,
+        class_="chart moves",
+    )
+
+
+def _moved(
+    old: Sequence[ChunkView],
+    now: Mapping[_Place, int],
+    before: Collection[_Place],
+    new: Sequence[ChunkView],
+) -> Iterator[str]:
+    for chunk in old:
+        rank = now.get(_place(chunk))
+        if rank != chunk.rank:
+            yield f"rank {chunk.rank} is {f'now rank {rank}' if rank else 'gone'}"
+    yield from (f"rank {chunk.rank} is new" for chunk in new if _place(chunk) not in before)
+
+
+def _place(chunk: ChunkView) -> _Place:
+    return chunk.path, chunk.heading, chunk.text
+
+
+def _y(rank: int) -> float:
+    return 30.0 + _ROW * (rank - 1)
+
+
+def _end(chunk: ChunkView, x: int, aside: int, word: str, at: int) -> Iterator[Element]:
+    """Yield the end of a line: a dot, its rank, and a word."""
+    y = _y(chunk.rank)
+    yield circle(x, y, 4, f"end {'gold' if chunk.golds else 'plain'}")
+    yield label(x + aside, y + 4, str(chunk.rank), "axis", "end" if aside < 0 else "start")
+    if word:
+        yield label(x + at, y + 4, word, "axis")

@@ -1,0 +1,118 @@
+"""The case table of a page, from records."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import partial
+from types import MappingProxyType
+from typing import Final
+from urllib.parse import quote
+
+from pytest_rageval.analysis.aggregate.case_groups import record_outcome
+from pytest_rageval.metrics.definitions import stored_registry
+from pytest_rageval.report.html.run.check_cases import check_rules, checks_of
+from pytest_rageval.report.html.run.detail import brief_detail, stage_of, view_detail
+from pytest_rageval.report.html.run.values import CaseKey, CaseRow, CasesView, ReportOptions
+from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.run import StoredRun
+
+_COLUMNS: Final = ("recall_at_k", "mrr", "groundedness", "correctness")
+"""Metrics that the list shows at first, if any case has them."""
+
+
+def view_cases(
+    run: StoredRun,
+    options: ReportOptions,
+    *,
+    baseline: Mapping[CaseKey, CaseRecord] = MappingProxyType({}),
+    base: StoredRun | None = None,
+    flips: Mapping[tuple[str, str], str] = MappingProxyType({}),
+) -> CasesView:
+    """Show every case of a run, with all details of the relevant ones.
+
+    Args:
+        run: the records.
+        options: extent of the page.
+        baseline: records of the same cases in the baseline.
+        base: the baseline, if its records may be without their texts.
+        flips: by file and case id, ``worse`` or ``better``.
+    """
+    repeated = {record.nodeid for record in run.records if record.repeat}
+    columns = tuple(
+        key for key in _COLUMNS if any(one.metrics.get(key) is not None for one in run.records)
+    )
+    anchors = case_anchors(run.records)
+    rules = check_rules(run.gate, stored_registry(run.config))
+    most = len(run.records) if options.full else options.full_up_to
+    order = sorted(run.records, key=_first_to_read)
+    flipped = sorted(order, key=lambda record: (record.file, record.name) not in flips)
+    whole = {case_key(record) for record in flipped[:most]}
+    rows = []
+    for number, record in enumerate(order):
+        before = baseline.get(case_key(record))
+        flip = flips.get((record.file, record.name), "")
+        read = None if before is None else partial((base or run).whole, before)
+        brief = case_key(record) not in whole
+        rows.append(
+            CaseRow(
+                record=record,
+                number=number,
+                anchor=anchors[case_key(record)],
+                case_id=record.name,
+                repeat=f"repeat {record.repeat}" if record.nodeid in repeated else "",
+                outcome=record_outcome(record),
+                flip=flip,
+                stage=stage_of(record),
+                checks=checks_of(record, rules),
+                question=None if options.redact else record.question,
+                brief=brief,
+                make_detail=partial(brief_detail, record, run, options)
+                if brief
+                else partial(
+                    view_detail,
+                    record,
+                    run,
+                    read,
+                    number=number,
+                    options=options,
+                ),
+            )
+        )
+    return CasesView(
+        columns=columns,
+        rows=tuple(rows),
+        anchors=anchors,
+        n_brief=sum(row.brief for row in rows),
+    )
+
+
+_BADNESS: Final[Mapping[str, int]] = {"error": 0, "missed": 1, "flawed": 2, "passed": 3}
+
+
+def _first_to_read(record: CaseRecord) -> tuple[int, float]:
+    """Order what did not pass by how bad it is; what passed stays in the order of the run."""
+    passed = record.outcome == "passed" and record.failure_stage is None
+    scores = (record.metrics.get(key) for key in _COLUMNS)
+    worst = 0.0 if passed else sum(score for score in scores if score is not None)
+    return _BADNESS[record.outcome], worst
+
+
+def case_key(record: CaseRecord) -> CaseKey:
+    """Return the key of a record within its run."""
+    return record.file, record.name, record.repeat
+
+
+def case_anchors(records: Iterable[CaseRecord]) -> dict[CaseKey, str]:
+    """Return a unique anchor for every record: ``case-<id>``, numbered if needed."""
+    taken: set[str] = set()
+    found = {}
+    for record in records:
+        # Blanks and percent signs must be escaped in an address.
+        name = plain = f"case-{quote(record.name, safe='/', errors='replace')}"
+        number = 1
+        while name in taken:
+            number += 1
+            name = f"{plain}~{number}"
+        taken.add(name)
+        found[case_key(record)] = name
+    return found

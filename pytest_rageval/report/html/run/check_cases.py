@@ -1,0 +1,81 @@
+"""The cases that pull the value of a check the wrong way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from pytest_rageval.metrics.registry import MetricInfo, Registry
+from pytest_rageval.values.dataclass import dataclass
+from pytest_rageval.values.json_documents import items, number, text
+from pytest_rageval.values.record import CaseRecord
+
+_LATENCY: Final = "latency_ms."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckRule:
+    """Decides of which cases a check is made worse."""
+
+    name: str
+    metric: str
+    table: str
+    group: str
+    limit: float | None
+    info: MetricInfo | None
+    listed: frozenset[str]
+    """Ids of cases that the gate names itself."""
+
+    def lowered_by(self, record: CaseRecord) -> bool:
+        """Whether a case of the check's group scores below the best value of its metric."""
+        if not self._concerns(record):
+            return False
+        if record.name in self.listed:
+            return True
+        if self.metric == "error_rate":
+            return record.error is not None
+        if self.metric.startswith(_LATENCY):
+            spent = record.latency.get("total_ms")
+            return None not in {spent, self.limit} and spent > self.limit  # type: ignore[operator]
+        value = record.metrics.get(self.metric)
+        if value is None or self.info is None or self.info.direction == "neutral":
+            return False
+        low, high = self.info.bounds
+        return value > low if self.info.direction == "lower" else value < high
+
+    def _concerns(self, record: CaseRecord) -> bool:
+        match self.table:
+            case "category":
+                return record.category == self.group
+            case "tag":
+                return self.group in record.tags
+            case "difficulty":
+                return record.difficulty == self.group
+            case _:
+                return True
+
+
+def check_rules(gate: Mapping[str, Any], registry: Registry) -> tuple[CheckRule, ...]:
+    """Return a rule for every check that did not pass."""
+    return tuple(_rules(gate, registry))
+
+
+def _rules(gate: Mapping[str, Any], registry: Registry) -> Iterator[CheckRule]:
+    for result in items(gate, "checks"):
+        if text(result, "status") in {"fail", "warn"}:
+            metric = text(result, "check", "metric")
+            listed = (one for one in items(result, "missed_cases") if isinstance(one, str))
+            yield CheckRule(
+                name=text(result, "name"),
+                metric=metric,
+                table=text(result, "check", "table"),
+                group=text(result, "check", "group"),
+                limit=number(result, "check", "limit"),
+                info=registry.info(metric),
+                listed=frozenset(listed),
+            )
+
+
+def checks_of(record: CaseRecord, rules: Sequence[CheckRule]) -> tuple[str, ...]:
+    """Return the names of the checks that a case lowers, each once."""
+    return tuple(dict.fromkeys(rule.name for rule in rules if rule.lowered_by(record)))

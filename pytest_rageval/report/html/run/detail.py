@@ -1,0 +1,372 @@
+"""Everything that the page shows of one case, from its record."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from string import ascii_uppercase
+from typing import Any, Final
+
+from pytest_rageval.metrics.definitions import stored_registry
+from pytest_rageval.metrics.registry import Registry
+from pytest_rageval.report.explain.case import explain_record
+from pytest_rageval.report.explain.values import JudgementReason, MetricReason
+from pytest_rageval.report.explain.verdict import STAGE_MEANING, STAGE_NAMES
+from pytest_rageval.report.html.markup import shortened
+from pytest_rageval.report.html.run.highlight import Mark, citation_marks, phrase_marks
+from pytest_rageval.report.html.run.values import (
+    BaseDetail,
+    CaseDetail,
+    ChunkView,
+    FactView,
+    MetricLine,
+    ReportOptions,
+)
+from pytest_rageval.report.text.word_diff import diff_words
+from pytest_rageval.support.text import format_value
+from pytest_rageval.values.json_documents import count
+from pytest_rageval.values.json_documents import text as text_at
+from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.reply import RetrievedChunk
+from pytest_rageval.values.run import StoredRun
+from pytest_rageval.values.trace import trace_link
+
+_ANSWER_CHARS: Final = 10_000
+_CHUNK_CHARS: Final = 2_000
+_TEXT_CHARS: Final = 4_000
+"""Maximum characters shown of a question or message."""
+_KIND: Final = re.compile("[a-z_]{1,20}")
+"""An error kind, as opposed to a message."""
+
+
+def view_detail(
+    record: CaseRecord,
+    run: StoredRun,
+    read_before: Callable[[], CaseRecord] | None,
+    *,
+    number: int,
+    options: ReportOptions,
+) -> CaseDetail:
+    """Show everything of one case of a run.
+
+    Args:
+        record: of the case, perhaps without its texts.
+        run: the run.
+        read_before: returns the record of the baseline; None: there is none.
+        number: of the case on the page.
+        options: extent of the page.
+    """
+    record = run.whole(record)
+    registry = stored_registry(run.config)
+    found = explain_record(record, run.scoring, registry=registry)
+    facts = tuple(_facts(record, found.judgements))
+    before = None if read_before is None else read_before()
+    cited = {rank for citation in found.citations or () for rank in citation.ranks or ()}
+    plain = _plain(record, run)
+    said = {f"judge: {one.reasoning}" for one in found.judgements}
+    lines = tuple(_metric_lines(found.metrics, before, registry, said))
+    detail = replace(
+        plain,
+        facts=facts,
+        answer_marks=tuple(_answer_marks(plain.answer or "", facts, cited, number)),
+        citations=found.citations or () if record.case_stored else (),
+        steps=found.next_steps,
+        chunks=_chunks(record, facts),
+        golds=found.golds,
+        judgements=found.judgements,
+        metrics=tuple(line for line, best in lines if not best),
+        at_best=", ".join(line.key for line, best in lines if best),
+        not_applicable=tuple(_not_applicable(found.metrics, run.metrics)),
+    )
+    if before is not None:
+        detail = _side_by_side(detail, before, record, facts)
+    return redacted(detail, record) if options.redact else detail
+
+
+def brief_detail(record: CaseRecord, run: StoredRun, options: ReportOptions) -> CaseDetail:
+    """Show one case of a run without what was retrieved and without reasons."""
+    record = run.whole(record)
+    detail = _plain(record, run)
+    return redacted(detail, record) if options.redact else detail
+
+
+def _plain(record: CaseRecord, run: StoredRun) -> CaseDetail:
+    name = record.name if record.case_id else record.nodeid
+    stage = record.failure_stage
+    phases = [(key, ms) for key, ms in record.latency.items() if key != "total_ms"]
+    return CaseDetail(
+        question=shortened(record.question, _TEXT_CHARS),
+        facts=tuple(_facts(record, ())),
+        expected_answer=record.case.expected_answer,
+        answer=_answer(record),
+        answer_marks=(),
+        error=_error(record),
+        abstained=_abstained(record),
+        citations=(),
+        chunks=None,
+        golds=(),
+        judgements=(),
+        stage_name=STAGE_NAMES.get(stage, stage) if stage else "",
+        stage_meaning=STAGE_MEANING.get(stage, "") if stage else "",
+        steps=(),
+        metrics=tuple(
+            MetricLine(key=key, value=score_text(value), base="", change="", reason="")
+            for key, value in record.metrics.items()
+            if value is not None
+        ),
+        at_best="",
+        not_applicable=(),
+        phases=tuple((key.removesuffix("_ms"), ms) for key, ms in phases),
+        total_ms=record.latency.get("total_ms"),
+        commands=(
+            f"pytest {shlex.quote(record.nodeid)}",
+            f"rageval explain {shlex.quote(run.run_id)} {shlex.quote(name)}",
+        ),
+        prompt_hash=text_at(record.judge_input, "prompt_hash"),
+        trace_id=record.trace_id or "",
+        trace_link=trace_link(run.trace_url, record.trace_id),
+    )
+
+
+def _facts(record: CaseRecord, judgements: Sequence[JudgementReason]) -> Iterator[FactView]:
+    known = {fact.text: fact for judgement in judgements for fact in judgement.facts}
+    words = {True: "found", False: "not found", None: ""}
+    for number, text in enumerate(record.case.expected_key_facts):
+        found = known.get(text)
+        yield FactView(
+            letter=ascii_uppercase[number] if number < len(ascii_uppercase) else str(number + 1),
+            text=text,
+            finding=words[None if found is None else found.found],
+            ranks=() if found is None else found.in_context or (),
+        )
+
+
+def _answer_marks(
+    answer: str, facts: Sequence[FactView], cited: Collection[int], number: int
+) -> Iterator[Mark]:
+    yield from phrase_marks(answer, [(fact.text, fact.letter) for fact in facts], "fact")
+    yield from citation_marks(answer, cited, number)
+
+
+def _metric_lines(
+    reasons: Iterable[MetricReason],
+    before: CaseRecord | None,
+    registry: Registry,
+    said: Collection[str],
+) -> Iterator[tuple[MetricLine, bool]]:
+    """Yield the metrics that were scored, or could not be, and whether they are at their best.
+
+    One that changed since the baseline is not. Left out are those of whole documents, which follow
+    from the ranks of the chunks, and sentences of the judge that stand beside its verdict.
+    """
+    for one in reasons:
+        if one.status == "not_applicable" or one.level == "document":
+            continue
+        old = None if before is None else before.metrics.get(one.key)
+        info = registry.info(one.key)
+        change = ""
+        if old is not None and one.value is not None and old != one.value:
+            better = (one.value > old) == (info is None or info.direction != "lower")
+            neutral = info is not None and info.direction == "neutral"
+            change = "" if neutral else "better" if better else "worse"
+        best = info is not None and info.direction != "neutral" and not change
+        best = best and one.value == (info.bounds[info.direction == "higher"] if info else None)
+        line = MetricLine(
+            key=one.key,
+            value="error" if one.value is None else score_text(one.value),
+            base="" if old is None or old == one.value else score_text(old),
+            change=change,
+            reason="" if one.reason in said else one.reason,
+        )
+        yield line, best
+
+
+def _not_applicable(
+    reasons: Iterable[MetricReason], metrics: Mapping[str, Any]
+) -> Iterator[tuple[str, str]]:
+    """Yield the metrics that other cases of the run have, by the reason why this one has not."""
+    found: dict[str, list[str]] = {}
+    for one in reasons:
+        if one.status == "not_applicable" and count(metrics, "statistics", one.key, "n"):
+            # The kind of the case stands in its labels.
+            if one.reason.startswith("The case "):
+                continue
+            found.setdefault(one.reason, []).append(one.key)
+    yield from ((reason, ", ".join(keys)) for reason, keys in found.items())
+
+
+def _side_by_side(
+    detail: CaseDetail, before: CaseRecord, now: CaseRecord, facts: Sequence[FactView]
+) -> CaseDetail:
+    """Add the baseline's side, if it differs."""
+    old, new, was = _chunks(before, facts), detail.chunks, _answer(before)
+    same_answer, same_chunks = before.answer == now.answer, _places(old) == _places(new)
+    if not same_chunks:
+        old, new = _moved(old, new, "now rank", "gone"), _moved(new, old, "was rank", "new")
+    base = BaseDetail(
+        outcome=before.outcome,
+        stage=stage_of(before),
+        answer=None if same_answer else was,
+        diff=diff_words(was, detail.answer) if was and detail.answer and not same_answer else None,
+        chunks=None if same_chunks else old,
+        same=tuple(
+            name for name, same in (("answer", same_answer), ("chunks", same_chunks)) if same
+        ),
+    )
+    return replace(detail, base=base, chunks=detail.chunks if same_chunks else new)
+
+
+def _places(chunks: Sequence[ChunkView] | None) -> list[tuple[str, str, str, str]]:
+    """Return the visible differences between two lists, ignoring last digits of scores."""
+    return [(chunk.path, chunk.heading, chunk.text, chunk.golds) for chunk in chunks or ()]
+
+
+def _moved(
+    chunks: Sequence[ChunkView] | None, others: Sequence[ChunkView] | None, at: str, absent: str
+) -> tuple[ChunkView, ...] | None:
+    """Add to each chunk its rank in the other run."""
+    if chunks is None or others is None:
+        return None if chunks is None else tuple(chunks)
+    places: dict[tuple[str, str, str], int] = {}
+    for other in others:
+        places.setdefault((other.path, other.heading, other.text), other.rank)
+    marked = []
+    for chunk in chunks:
+        place = places.get((chunk.path, chunk.heading, chunk.text))
+        moved = absent if place is None else "" if place == chunk.rank else f"{at} {place}"
+        marked.append(replace(chunk, moved=moved))
+    return tuple(marked)
+
+
+def _answer(record: CaseRecord) -> str | None:
+    return None if record.answer is None else shortened(record.answer, _ANSWER_CHARS)
+
+
+def _error(record: CaseRecord) -> str:
+    if record.error is None:
+        return ""
+    text = f"{record.error.kind}: {shortened(record.error.message, _TEXT_CHARS)}"
+    return "\n\n".join(filter(None, (text, record.error.traceback)))
+
+
+def _abstained(record: CaseRecord) -> str:
+    if not record.abstained:
+        return ""
+    reason = shortened(record.abstain_reason or "", _TEXT_CHARS)
+    return f"abstained: {reason}" if reason else "abstained"
+
+
+def _chunks(record: CaseRecord, facts: Sequence[FactView]) -> tuple[ChunkView, ...] | None:
+    if record.retrieved_chunks is None:
+        return None
+    return tuple(_chunk(record, facts, *one) for one in enumerate(record.retrieved_chunks, start=1))
+
+
+def _chunk(
+    record: CaseRecord, facts: Sequence[FactView], rank: int, chunk: RetrievedChunk
+) -> ChunkView:
+    text = shortened(chunk.text or "", _CHUNK_CHARS)
+    golds = dict(enumerate(record.case.gold_supports))
+    matched = [i for i in chunk.matched_golds or () if i in golds]
+    quotes = [(quote, f"gold [{i}]") for i in matched for quote in golds[i].snippets]
+    return ChunkView(
+        rank=rank,
+        in_cut=rank <= record.k,
+        golds=f"gold {', '.join(f'[{index}]' for index in chunk.matched_golds)}"
+        if chunk.matched_golds
+        else "",
+        irrelevant=bool(chunk.irrelevant),
+        path=chunk.rel_path if chunk.vault is None else f"{chunk.vault}: {chunk.rel_path}",
+        heading=chunk.heading_path or "",
+        facts=", ".join(_chunk_facts(chunk, rank)),
+        text=text,
+        marks=(
+            *phrase_marks(text, [(fact.text, fact.letter) for fact in facts], "fact"),
+            *phrase_marks(text, quotes, "gold"),
+        ),
+        truncated=chunk.text_truncated,
+        moved="",
+    )
+
+
+def _chunk_facts(chunk: RetrievedChunk, rank: int) -> Iterator[str]:
+    if chunk.pages:
+        yield f"page{'s' * (len(chunk.pages) > 1)} {', '.join(map(str, chunk.pages))}"
+    if chunk.matched_by and chunk.matched_by != ("heading",):
+        yield f"compared by {', '.join(chunk.matched_by)}"
+    if chunk.start_line is not None:
+        yield f"lines {chunk.start_line}-{chunk.end_line or chunk.start_line}"
+    if chunk.score_final is not None:
+        yield f"score {chunk.score_final:.4g}"
+    if chunk.score_vector is not None:
+        yield f"vector {chunk.score_vector:.4g}"
+    if chunk.score_lexical is not None:
+        yield f"lexical {chunk.score_lexical:.4g}"
+    if chunk.rank_before_rerank not in {None, rank}:
+        yield f"rank {chunk.rank_before_rerank} before reranking"
+
+
+def stage_of(record: CaseRecord) -> str:
+    """Return the failure stage of a case, or the kind of error if it has no answer."""
+    if record.error is not None:
+        return record.error.kind
+    return record.failure_stage or ""
+
+
+@lru_cache(maxsize=10_000)
+def score_text(value: float) -> str:
+    """Show the value of a metric."""
+    # Cached: most cases share a few values, and exact formatting is slow.
+    return format_value(value)
+
+
+def redacted(detail: CaseDetail, record: CaseRecord) -> CaseDetail:
+    """Keep only ids, numbers and fixed words; paths and headings come from documents."""
+    base = detail.base
+    return replace(
+        detail,
+        question=None,
+        facts=(),
+        expected_answer=None,
+        answer=None,
+        answer_marks=(),
+        error="" if record.error is None else record.error.kind,
+        abstained="abstained" if record.abstained else "",
+        citations=(),
+        chunks=_bare_chunks(detail.chunks),
+        golds=tuple(
+            replace(gold, rel_path="", heading_path="", vault=None, reason="")
+            for gold in detail.golds
+        ),
+        judgements=tuple(_bare_judgement(one) for one in detail.judgements),
+        steps=(),
+        metrics=tuple(replace(one, reason="") for one in detail.metrics),
+        not_applicable=(),
+        commands=detail.commands[1:],  # the first names a file
+        trace_link="",
+        base=None
+        if base is None
+        else replace(base, answer=None, diff=None, chunks=_bare_chunks(base.chunks)),
+    )
+
+
+def _bare_chunks(chunks: Sequence[ChunkView] | None) -> tuple[ChunkView, ...] | None:
+    if chunks is None:
+        return None
+    return tuple(
+        replace(c, path="", heading="", text="", marks=(), truncated=False) for c in chunks
+    )
+
+
+def _bare_judgement(one: JudgementReason) -> JudgementReason:
+    claims = tuple(
+        replace(c, text="", rel_path=None, heading_path=None, reason="") for c in one.claims
+    )
+    error = None
+    if one.error is not None:
+        kind = one.error.split(":", 1)[0]
+        error = kind if _KIND.fullmatch(kind) else "failed"
+    return replace(one, reasoning="", error=error, claims=claims, facts=())

@@ -1,0 +1,251 @@
+"""Figures of the page from metrics.json and gate.json: means, groups, times and costs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from pytest_rageval.metrics.built_in import BUILT_IN
+from pytest_rageval.metrics.registry import MetricInfo, Registry, unit_of
+from pytest_rageval.report.html.run.links import cases_link
+from pytest_rageval.report.html.run.overview_values import (
+    ChangeView,
+    CheckView,
+    LatencyView,
+    LimitView,
+    MetricView,
+)
+from pytest_rageval.report.text.summary import HEADLINE, interval_text
+from pytest_rageval.support.text import format_limit_pair, format_value
+from pytest_rageval.values.json_documents import count, items, number, part, text
+from pytest_rageval.values.run import RUN_METRICS
+
+_SIGNS: Final = {"min": ">=", "max": "<=", "max_drop": "drop <=", "max_rise": "rise <="}
+_COMPARED: Final = re.compile(
+    r"(.+?) is (?:at least|below|at most|above) (min|max|max_drop|max_rise) ([\d.]+)(.*)", re.DOTALL
+)
+"""Sentence of a check: value, kind of limit, limit, and what else it says."""
+_NEEDS: Final = {
+    "min": "needs >=",
+    "max": "needs <=",
+    "max_drop": "allowed <=",
+    "max_rise": "allowed <=",
+}
+_CASES_NAMED: Final = 3
+_BETTER: Final = {"higher": "higher is better", "lower": "lower is better", "neutral": ""}
+
+
+def known_metrics(
+    metrics: Mapping[str, Any], registry: Registry = BUILT_IN
+) -> dict[str, Mapping[str, Any]]:
+    """Return the statistics of the metrics that applied to any case, in order."""
+    whole = count(metrics, "total_tests")
+    found = {
+        **part(metrics, "statistics"),
+        **{
+            key: {"mean": number(part(one), "value"), "n": whole}
+            for key, one in part(metrics, RUN_METRICS).items()
+        },
+    }
+    order = [key for key in registry.cases if key in found]
+    order += [key for key in found if key not in registry.cases and isinstance(key, str)]
+    return {
+        key: part(found, key)
+        for key in order
+        if count(found, key, "n") or count(found, key, "n_error")
+    }
+
+
+def view_metrics(
+    metrics: Mapping[str, Any],
+    gate: Mapping[str, Any],
+    changes: Mapping[str, ChangeView],
+    registry: Registry = BUILT_IN,
+) -> tuple[MetricView, ...]:
+    """Show every mean with its interval, its limits and its change since the baseline."""
+    limits: dict[str, list[Mapping[str, Any]]] = {}
+    for result in items(gate, "checks"):
+        if text(result, "check", "table") == "overall":
+            limits.setdefault(text(result, "check", "metric"), []).append(result)
+    return tuple(
+        _metric(key, registry.info(key), found, limits.get(key, ()), changes.get(key))
+        for key, found in known_metrics(metrics, registry).items()
+    )
+
+
+def _metric(
+    key: str,
+    info: MetricInfo | None,
+    found: Mapping[str, Any],
+    checks: Iterable[Mapping[str, Any]],
+    change: ChangeView | None,
+) -> MetricView:
+    mean = number(found, "mean")
+    low, high = number(found, "low"), number(found, "high")
+    limits = tuple(limit_view(result, info) for result in checks)
+    return MetricView(
+        key=key,
+        title=info.title if info is not None else key,
+        n=count(found, "n"),
+        n_not_applicable=count(found, "n_not_applicable"),
+        n_error=count(found, "n_error"),
+        value=_shown(mean, checks),
+        interval=interval_text(low, high),
+        limits=limits,
+        change=change,
+        places=_places(low, mean, high, info),
+        better=_BETTER[info.direction] if info is not None else "",
+        headline=key in HEADLINE or bool(limits) or (info is not None and not info.built_in),
+        own=info is not None and not info.built_in,
+        link=cases_link(
+            sort=key, dir="desc" if info is not None and info.direction == "lower" else ()
+        ),
+    )
+
+
+def _shown(mean: float | None, checks: Iterable[Mapping[str, Any]]) -> str:
+    """Show a mean with enough decimals to distinguish it from its limit."""
+    if mean is None:
+        return "no data"
+    for result in checks:
+        limit = number(result, "check", "limit")
+        if limit is not None and text(result, "check", "kind") in {"min", "max"}:
+            return format_limit_pair(mean, limit)[0]
+    return format_value(mean)
+
+
+def limit_view(result: Mapping[str, Any], info: MetricInfo | None = None) -> LimitView:
+    """Show the limit of a stored check."""
+    kind, limit = text(result, "check", "kind"), number(result, "check", "limit")
+    about_mean = kind in {"min", "max"}
+    return LimitView(
+        text=f"{_SIGNS.get(kind, kind)} {'-' if limit is None else format(limit, 'g')}",
+        status=text(result, "status"),
+        place=place_on_scale(limit, info) if about_mean else None,
+        about_change=not about_mean,
+    )
+
+
+def place_on_scale(value: float | None, info: MetricInfo | None) -> float | None:
+    """Return the position of a value on the scale of its metric, 0 to 1; None: unbounded."""
+    low, high = (0.0, None) if info is None else info.scale
+    if value is None or high is None:
+        return None
+    return min(max((value - low) / (high - low), 0.0), 1.0)
+
+
+def _places(
+    low: float | None, mean: float | None, high: float | None, info: MetricInfo | None
+) -> tuple[float, float, float] | None:
+    middle = place_on_scale(mean, info)
+    if middle is None:
+        return None
+    left, right = place_on_scale(low, info), place_on_scale(high, info)
+    return middle if left is None else left, middle, middle if right is None else right
+
+
+# --- checks ------------------------------------------------------------------------------------
+
+
+def view_checks(
+    gate: Mapping[str, Any], anchors: Mapping[str, str]
+) -> tuple[tuple[CheckView, ...], tuple[CheckView, ...]]:
+    """Return the failed checks, and the others with warnings first."""
+    order = {"warn": 0, "skip": 1, "pass": 2}
+    shown = [_check(result, anchors) for result in items(gate, "checks")]
+    others = sorted(
+        (check for check in shown if check.status != "fail"),
+        key=lambda check: order.get(check.status, 3),
+    )
+    return tuple(check for check in shown if check.status == "fail"), tuple(others)
+
+
+def _check(result: Mapping[str, Any], anchors: Mapping[str, str]) -> CheckView:
+    n = number(result, "n")
+    name = text(result, "name")
+    missed = [case for case in items(result, "missed_cases") if isinstance(case, str)]
+    return CheckView(
+        name=name,
+        status=text(result, "status"),
+        finding=_finding(text(result, "message")),
+        message=text(result, "message"),
+        interval=_check_interval(result),
+        n="-" if n is None else str(int(n)),
+        cases=tuple((case, anchors.get(case, "")) for case in missed[:_CASES_NAMED]),
+        link=cases_link(check=name),
+    )
+
+
+def _finding(message: str) -> str:
+    """Return a gate's sentence with the value beside its limit; another one as it is.
+
+    >>> _finding("0.765 is below min 0.800"), _finding("drop 0.1 is above max_drop 0.05, proven")
+    ('0.765 (needs >= 0.800)', 'drop 0.1 (allowed <= 0.05), proven')
+    """
+    found = _COMPARED.fullmatch(message)
+    if found is None:
+        return message
+    value, kind, limit, rest = found.groups()
+    return f"{value} ({_NEEDS[kind]} {limit}){rest}"
+
+
+def _check_interval(result: Mapping[str, Any]) -> str:
+    low, high = number(result, "low"), number(result, "high")
+    kind = text(result, "check", "kind")
+    if kind not in {"max_drop", "max_rise"} or low is None or high is None:
+        return interval_text(low, high)
+    # The message reports a drop, which is the negated difference.
+    low, high = (-high, -low) if kind == "max_drop" else (low, high)
+    return f"{low:+.2f} to {high:+.2f}"
+
+
+# --- times and costs ---------------------------------------------------------------------------
+
+
+def view_latency(metrics: Mapping[str, Any]) -> tuple[LatencyView, ...]:
+    """Show the percentiles of each phase with non-zero time; a censored one is a lower bound."""
+    latency = part(metrics, "aggregate_metrics", "latency")
+    phases = {"total": latency, **part(latency, "by_phase")}
+    rows = []
+    for name, found in phases.items():
+        p50, p95 = number(found, "p50_ms"), number(found, "p95_ms")
+        if p50 is not None and p95 is not None and (p95 > 0 or name == "total"):
+            at_least = [
+                ">= " * (found.get(key) is True) for key in ("p50_censored", "p95_censored")
+            ]
+            rows.append(
+                LatencyView(
+                    phase=name,
+                    n=count(found, "n"),
+                    p50_ms=p50,
+                    p95_ms=p95,
+                    p50=at_least[0] + format_value(p50, "ms"),
+                    p95=at_least[1] + format_value(p95, "ms"),
+                )
+            )
+    return tuple(rows)
+
+
+def view_cost(metrics: Mapping[str, Any], config: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    """Show the cost of judging; an unknown price stays unknown."""
+    cost = part(metrics, "aggregate_metrics", "cost")
+    wall = number(config, "wall_s")
+    rows = [
+        ("Judge, this run", _money(number(cost, "total_usd"))),
+        ("Judge, without its cache", _money(number(cost, "uncached_usd"))),
+        ("Judge tokens", f"{count(cost, 'judge_tokens'):,}"),
+    ]
+    usage = part(cost, "target")
+    for name, label in (("input_tokens", "input tokens"), ("output_tokens", "output tokens")):
+        if name in usage:
+            rows.append((f"Target, {label} an answer", f"{number(usage[name], 'mean') or 0:,.0f}"))
+    if "cost_usd" in usage:
+        rows.append(("Target, as reported", _money(number(usage["cost_usd"], "total"))))
+    if wall is not None:
+        rows.append(("Wall time", f"{wall:.1f} s"))
+    return tuple(rows)
+
+
+def _money(usd: float | None) -> str:
+    return "price unknown" if usd is None else f"${format_value(usd, unit_of('cost_usd'))}"

@@ -1,0 +1,84 @@
+"""The page of a run, written as ``report.html`` beside its other files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from pytest_rageval.analysis.two_runs import RunComparison, compare_runs
+from pytest_rageval.metrics.definitions import stored_registry
+from pytest_rageval.report.html.run.frame import PageFrame
+from pytest_rageval.report.html.run.page import render_report
+from pytest_rageval.report.html.run.values import ReportOptions
+from pytest_rageval.report.html.run.view import view_report
+from pytest_rageval.runs.list import is_partial
+from pytest_rageval.runs.notes import readable_notes
+from pytest_rageval.runs.read import read_documents
+from pytest_rageval.runs.store import REPORT, stored_time, write_text_document
+from pytest_rageval.values.run import StoredRun
+
+_HISTORY: Final = 12
+"""Maximum runs of the trend: more are hard to read and slow to load."""
+
+
+def with_metrics(run: StoredRun) -> StoredRun:
+    """Return a stored run with metrics, computed anew where they were never written."""
+    if run.metrics:
+        return run
+    from pytest_rageval.analysis.aggregate.run import aggregate
+    from pytest_rageval.runs.metrics_document import metrics_document
+
+    registry = stored_registry(run.config)
+    numbers = aggregate(run.records, registry=registry, path_case=run.settings.path_case)
+    facts = {"run_id": run.run_id, "timestamp": str(run.config.get("timestamp", ""))}
+    return replace(run, metrics=metrics_document(numbers, facts))
+
+
+def read_history(folder: Path, *, limit: int = _HISTORY) -> tuple[StoredRun, ...]:
+    """Return the documents of a run and of those before it in its results folder, oldest first.
+
+    Runs over a part of their set are left out, as by `rageval runs trend`.
+    """
+    # The small config.json has the time, so that a folder of many runs is not read completely.
+    begun = {path.parent: stored_time(path) for path in folder.parent.glob("*/config.json")}
+    own = begun.get(folder)
+    if own is None:
+        return ()
+    found: list[StoredRun] = []
+    latest_first = sorted(begun.items(), key=lambda one: (one[1] or 0.0, one[0].name), reverse=True)
+    for other, time in latest_first:
+        if time is None or (time, other.name) > (own, folder.name) or len(found) == limit:
+            continue
+        run = read_documents(other, groups=False)
+        if run.metrics and not is_partial(run):
+            found.append(run)
+    return tuple(reversed(found))
+
+
+def report_page(
+    run: StoredRun,
+    *,
+    baseline: StoredRun | None = None,
+    options: ReportOptions | None = None,
+    frame: PageFrame | None = None,
+) -> Iterator[str]:
+    """Yield the page of a run in pieces, with the trend of its results folder and its notes."""
+    compared = None if baseline is None else compare_runs(baseline, run)
+    history = read_history(run.folder)
+    view = view_report(with_metrics(run), baseline=compared, history=history, options=options)
+    redact = options is not None and options.redact
+    frame = replace(frame or PageFrame(), notes=() if redact else readable_notes(run.folder))
+    return render_report(view, frame)
+
+
+def write_report(run: StoredRun, baseline: RunComparison | None = None) -> Path:
+    """Write ``report.html`` of a run that has just ended, and return its path.
+
+    Raises:
+        StorageError: it cannot be written.
+    """
+    view = view_report(with_metrics(run), baseline=baseline, history=read_history(run.folder))
+    page = render_report(view, PageFrame(notes=readable_notes(run.folder)))
+    return write_text_document(run.folder, REPORT, page)

@@ -1,0 +1,151 @@
+"""Groups of cases by metric as tables of linked, coloured cells, relative to what is reachable."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from pytest_rageval.metrics.built_in import BUILT_IN
+from pytest_rageval.metrics.registry import MetricInfo, Registry
+from pytest_rageval.report.html.run.distributions import mean_ceilings
+from pytest_rageval.report.html.run.figures import known_metrics, place_on_scale
+from pytest_rageval.report.html.run.links import cases_link
+from pytest_rageval.report.html.run.overview_values import CountRow, HeatCell, HeatMap, HeatRow
+from pytest_rageval.report.html.run.values import CaseRow
+from pytest_rageval.report.text.summary import HEADLINE
+from pytest_rageval.support.text import format_value
+from pytest_rageval.values.json_documents import count, number, part
+from pytest_rageval.values.record import CaseRecord
+
+_GROUPS: Final = (
+    ("by_category", "Category", "category"),
+    ("by_tag", "Tag", "tag"),
+    ("by_difficulty", "Difficulty", "difficulty"),
+)
+_HEAT_LEVELS: Final = 7
+_GROUPS_SHOWN: Final = 20
+"""Maximum groups of one kind, the largest: dozens of tags are unreadable as a heat map, and the
+list of cases has all of them as filters."""
+
+
+def view_heat_maps(
+    metrics: Mapping[str, Any],
+    registry: Registry = BUILT_IN,
+    cases: Sequence[CaseRow] = (),
+) -> tuple[HeatMap, ...]:
+    """Show the means of each category, tag and difficulty.
+
+    Args:
+        metrics: ``metrics.json``.
+        registry: the metrics of the run.
+        cases: of the run, which say what changed and what is reachable; empty: nothing did, and
+            the ends of the scales are.
+    """
+    known = known_metrics(metrics, registry)
+    infos = [registry.cases[key] for key in (*HEADLINE, *registry.own_cases) if key in known]
+    maps = (
+        _heat_map(title, kind, part(metrics, name), infos, _members(kind, cases))
+        for name, title, kind in _GROUPS
+        if part(metrics, name)
+    )
+    return tuple(found for found in maps if found.rows and found.columns)
+
+
+def _members(kind: str, cases: Iterable[CaseRow]) -> dict[str, list[CaseRow]]:
+    groups: dict[str, list[CaseRow]] = {}
+    for case in cases:
+        for name in _names(kind, case.record):
+            groups.setdefault(name, []).append(case)
+    return groups
+
+
+def _names(kind: str, record: CaseRecord) -> Iterable[str]:
+    if kind == "tag":
+        return set(record.tags)
+    name = record.category if kind == "category" else record.difficulty
+    return () if name is None else (name,)
+
+
+def _heat_map(
+    title: str,
+    kind: str,
+    groups: Mapping[str, Any],
+    infos: Iterable[MetricInfo],
+    members: Mapping[str, Sequence[CaseRow]],
+) -> HeatMap:
+    columns = [
+        info
+        for info in infos
+        if any(count(group, "statistics", info.key, "n") for group in groups.values())
+    ]
+    largest = sorted(groups, key=lambda name: (-count(groups[name], "total_tests"), name))
+    rows = tuple(
+        _heat_row(kind, name, groups[name], columns, members.get(name, ()))
+        for name in sorted(largest[:_GROUPS_SHOWN])
+    )
+    return HeatMap(
+        title=title,
+        n_left_out=len(groups) - len(rows),
+        columns=tuple((info.key, info.title) for info in columns),
+        rows=rows,
+        changed=any(row.worse.n or row.better.n for row in rows),
+        ceilings=any(cell.bound for row in rows for cell in row.cells),
+    )
+
+
+def _heat_row(
+    kind: str,
+    name: str,
+    group: Mapping[str, Any],
+    columns: Iterable[MetricInfo],
+    cases: Sequence[CaseRow],
+) -> HeatRow:
+    bounds = mean_ceilings(case.record for case in cases)
+    worse, better = (
+        CountRow(
+            label=f"got {direction}",
+            n=sum(case.flip == direction for case in cases),
+            share="",
+            link=cases_link(**{kind: name, "flip": direction}),
+        )
+        for direction in ("worse", "better")
+    )
+    return HeatRow(
+        name=name,
+        n=count(group, "total_tests"),
+        link=cases_link(**{kind: name}),
+        worse=worse,
+        better=better,
+        cells=tuple(
+            _heat_cell(
+                info,
+                part(group, "statistics", info.key),
+                bounds.get(info.key),
+                cases_link(**{kind: name, "sort": info.key}),
+            )
+            for info in columns
+        ),
+    )
+
+
+def _heat_cell(
+    info: MetricInfo, found: Mapping[str, Any], bound: float | None, link: str
+) -> HeatCell:
+    mean = number(found, "mean")
+    if mean is None:
+        return HeatCell(text="-", level="", n=0, bound="", link="")
+    place = place_on_scale(mean, info)
+    if place is None or info.direction == "neutral":
+        level = "hn"
+    else:
+        if bound:
+            place = min(place / bound, 1.0)
+        good = 1 - place if info.direction == "lower" else place
+        level = f"h{min(int(good * _HEAT_LEVELS), _HEAT_LEVELS - 1)}"
+    return HeatCell(
+        text=format_value(mean),
+        level=level,
+        n=count(found, "n"),
+        bound="" if bound is None else f"{bound:.2g}",
+        link=link,
+    )

@@ -1,0 +1,111 @@
+"""Marks in a text: where key facts, quotes of golds and citations stand in it. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import lru_cache
+from itertools import pairwise
+from typing import Final, Literal
+
+from pytest_rageval.metrics.citation_numbers import BRACKETED
+from pytest_rageval.report.html.markup import Element, element, harmless
+from pytest_rageval.values.dataclass import dataclass
+
+Kind = Literal["fact", "gold", "cite"]
+
+_WORD: Final = re.compile(r"\w+")
+_CITED: Final = re.compile(rf"\[{BRACKETED}\]")
+_NUMBER: Final = re.compile("[0-9]+")
+_MOST_WORDS: Final = 100
+"""Longest phrase that is looked for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mark:
+    """One part of a text, from ``start`` up to ``end``."""
+
+    start: int
+    end: int
+    kind: Kind
+    label: str = ""
+    """Shown behind the part; empty: nothing is."""
+    link: str = ""
+    """Address within the page; empty: none."""
+
+
+def phrase_marks(text: str, phrases: Iterable[tuple[str, str]], kind: Kind) -> Iterator[Mark]:
+    """Mark every place where the words of a phrase stand one after the other.
+
+    Case, blanks and punctuation between words do not matter; a part of a word is no match.
+
+    Args:
+        text: to look in.
+        phrases: phrase and label.
+        kind: of the marks.
+    """
+    for phrase, label in phrases:
+        pattern = _pattern(phrase)
+        if pattern is not None:
+            for found in pattern.finditer(text):
+                yield Mark(start=found.start(), end=found.end(), kind=kind, label=label)
+
+
+@lru_cache(maxsize=256)
+def _pattern(phrase: str) -> re.Pattern[str] | None:
+    words = _WORD.findall(phrase)
+    if not 0 < len(words) <= _MOST_WORDS:
+        return None
+    return re.compile(r"(?<!\w)" + r"\W+".join(map(re.escape, words)) + r"(?!\w)", re.IGNORECASE)
+
+
+def citation_marks(text: str, ranks: Collection[int], number: int) -> Iterator[Mark]:
+    """Mark every number of ``[1]``, ``[1, 3]`` or ``[1-3]`` that names a cited chunk, with a link.
+
+    Args:
+        text: of the answer.
+        ranks: of the chunks that the answer cites.
+        number: of the case on the page.
+    """
+    for found in _CITED.finditer(text):
+        for one in _NUMBER.finditer(text, found.start(), found.end()):
+            if int(one[0]) in ranks:
+                # The brackets of a lone number belong to its link.
+                alone = one.end() - one.start() == found.end() - found.start() - 2
+                place = found if alone else one
+                link = chunk_link(number, int(one[0]))
+                yield Mark(start=place.start(), end=place.end(), kind="cite", link=link)
+
+
+def chunk_link(number: int, rank: int) -> str:
+    """Return the address of a chunk of the case with a number."""
+    return f"#{chunk_place(number, rank)}"
+
+
+def chunk_place(number: int, rank: int) -> str:
+    """Return the id of a chunk's element: short, as a page has thousands."""
+    return f"c{number}.{rank}"
+
+
+def marked_text(text: str, marks: Sequence[Mark]) -> Element:
+    """Return a text with its marks; marks may overlap, and lie within the text."""
+    if not marks:
+        return Element(harmless(text))
+    edges = sorted({0, len(text), *(m.start for m in marks), *(m.end for m in marks)})
+    return Element("".join(part for one in pairwise(edges) for part in _part(text, *one, marks)))
+
+
+def _part(text: str, start: int, end: int, marks: Sequence[Mark]) -> Iterator[str]:
+    """Yield one part of a text that every mark covers wholly or not at all."""
+    around = [mark for mark in marks if mark.start <= start and end <= mark.end]
+    inner = Element(harmless(text[start:end]))
+    link = next((mark.link for mark in around if mark.link), "")
+    if link:
+        inner = element("a", inner, href=link)
+    kinds = sorted({mark.kind for mark in around} - {"cite"})
+    if kinds:
+        inner = element("mark", inner, class_=" ".join(f"m-{kind}" for kind in kinds))
+    yield inner
+    ending = {mark.label: mark for mark in around if mark.end == end and mark.label}
+    for label, mark in ending.items():
+        yield element("sup", label, class_=f"m-{mark.kind}")

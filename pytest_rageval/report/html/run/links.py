@@ -1,0 +1,27 @@
+"""Links of the page to its list of cases, filtered, and to the pages of other runs."""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+
+def report_beside(run_id: str) -> str:
+    """Return the address of another run's ``report.html``, from that of a run beside it."""
+    return f"../{quote(run_id, safe='', errors='replace')}/report.html"
+
+
+def cases_link(**state: str | tuple[str, ...]) -> str:
+    """Return the link to the cases of a state, such as the ones of a stage or of a metric's range.
+
+    A key with several values shows the cases of any of them; several keys those of all. A range is
+    ``lo..hi``, ``lo..<hi`` without its upper end, or ``none`` for no value.
+
+    >>> cases_link(stage="not_retrieved", tag=("a b", "c"), recall_at_k="0..<0.5")
+    '#stage=not_retrieved&tag=a%20b&tag=c&recall_at_k=0..%3C0.5'
+    """
+    pairs = (
+        f"{quote(key)}={quote(value, errors='replace')}"
+        for key, values in state.items()
+        for value in ((values,) if isinstance(values, str) else values)
+    )
+    return f"#{'&'.join(pairs)}"

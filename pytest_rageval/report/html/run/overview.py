@@ -1,0 +1,219 @@
+"""The first screen of the page, and the charts below it, from figures and records."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+from pytest_rageval.metrics.definitions import stored_registry
+from pytest_rageval.report.html.markup import Element
+from pytest_rageval.report.html.run.attention import worth_reading
+from pytest_rageval.report.html.run.charts import stacked_bar
+from pytest_rageval.report.html.run.figures import limit_view
+from pytest_rageval.report.html.run.links import cases_link
+from pytest_rageval.report.html.run.overview_values import (
+    Bar,
+    ChangesView,
+    CompareView,
+    CountRow,
+    LatencyView,
+    MetricView,
+    OverviewView,
+    Tile,
+)
+from pytest_rageval.report.html.run.panels import (
+    abstention_table,
+    latency_panel,
+    metric_panels,
+    rank_panel,
+)
+from pytest_rageval.report.html.run.trend import trend_spark
+from pytest_rageval.report.html.run.values import CasesView
+from pytest_rageval.support.text import counted, first_of
+from pytest_rageval.values.json_documents import items, text
+from pytest_rageval.values.run import StoredRun
+
+_TILES: Final = 6
+_ASPECTS: Final = (
+    ("hit_at_k", "recall_at_k", "doc_hit_at_k"),
+    ("correctness", "key_fact_recall"),
+    ("groundedness", "claim_support_rate"),
+    ("abstention_accuracy", "over_abstention_rate"),
+)
+"""Metrics of the first tiles: of each aspect the first that the run has."""
+_FILL: Final = ("recall_at_k", "mrr", "recall_all_at_k", "ndcg_at_k", "attribution_recall")
+_OUTCOMES: Final = ("error", "missed", "flawed", "unchecked", "passed")
+_WORST_FIRST: Final = {"fail": 0, "warn": 1, "pass": 2}
+_LATENCY: Final = "latency_ms.p95"
+
+
+def view_overview(
+    run: StoredRun,
+    *,
+    metrics: Sequence[MetricView],
+    latency: Sequence[LatencyView],
+    cases: CasesView,
+    compare: CompareView | None,
+    history: Sequence[StoredRun],
+) -> OverviewView:
+    """Compute what the overview shows besides its tables.
+
+    Args:
+        run: on the page.
+        metrics: its means.
+        latency: its times by phase, the whole first.
+        cases: what did not pass first.
+        compare: with the baseline; None: there is none.
+        history: the last runs, oldest first.
+    """
+    registry = stored_registry(run.config)
+    shown = [row.key for row in metrics if row.headline]
+    # Those of documents say little more where sections are compared.
+    twice = {f"doc_{key}" for key in shown}
+    others = [row.key for row in metrics if not row.headline and row.key not in twice]
+    sparks = [one for one in history if one.metrics]
+    return OverviewView(
+        tiles=tuple(_tiles(run, metrics, latency, sparks)),
+        bars=tuple(_bars(cases)),
+        changes=None if compare is None else _changes(compare, metrics),
+        reading=worth_reading(cases.rows, () if compare is None else compare.flips),
+        panels=metric_panels(run.records, registry, shown),
+        more_panels=metric_panels(run.records, registry, others),
+        latency=latency_panel(run.records, next(iter(latency), None)),
+        ranks=rank_panel(run.records),
+        abstention=abstention_table(run.records),
+    )
+
+
+# --- tiles -------------------------------------------------------------------------------------
+
+
+def _tiles(
+    run: StoredRun,
+    metrics: Sequence[MetricView],
+    latency: Sequence[LatencyView],
+    history: Sequence[StoredRun],
+) -> Iterator[Tile]:
+    by_key = {row.key: row for row in metrics if row.n}
+    keys = [next((key for key in names if key in by_key), "") for names in _ASPECTS]
+    failing = [
+        key for key, row in by_key.items() if any(one.status == "fail" for one in row.limits)
+    ]
+    own = [row.key for row in metrics if row.own and row.limits and row.n]
+    # Failing ones are never crowded out; the time of the whole takes one place.
+    wanted = dict.fromkeys([*filter(None, keys), *failing, *own, *_FILL])
+    present = [key for key in wanted if key in by_key]
+    room = _TILES - bool(latency)
+    first = sorted(present, key=lambda key: (key not in failing, present.index(key)))[:room]
+    for key in (key for key in present if key in first):
+        yield _tile(by_key[key], trend_spark(history, key))
+    if latency:
+        yield _latency_tile(run, latency[0], history)
+
+
+def _tile(row: MetricView, spark: Element | None) -> Tile:
+    limits = sorted(row.limits, key=lambda one: _WORST_FIRST.get(one.status, 3))
+    return Tile(
+        key=row.key,
+        title=row.title,
+        value=row.value,
+        unit="",
+        detail=f"{row.interval}, n {row.n}" if row.interval != "-" else f"n {row.n}",
+        status=limits[0].status if limits else "",
+        limit=limits[0].text if limits else "",
+        change=row.change,
+        spark=spark,
+        link=row.link,
+    )
+
+
+def _latency_tile(run: StoredRun, whole: LatencyView, history: Sequence[StoredRun]) -> Tile:
+    checks = [one for one in items(run.gate, "checks") if text(one, "check", "metric") == _LATENCY]
+    limits = sorted(map(limit_view, checks), key=lambda one: _WORST_FIRST.get(one.status, 3))
+    return Tile(
+        key=_LATENCY,
+        title="Time of a case, p50 / p95",
+        value=f"{whole.p50} / {whole.p95}",
+        unit="ms",
+        detail=f"n {whole.n}",
+        status=limits[0].status if limits else "",
+        limit=f"p95 {limits[0].text}" if limits else "",
+        change=None,
+        spark=trend_spark(history, _LATENCY),
+        link=cases_link(sort="ms", dir="desc"),
+    )
+
+
+# --- all cases as bars -------------------------------------------------------------------------
+
+
+def _bars(cases: CasesView) -> Iterator[Bar]:
+    outcomes = _counts(row.outcome for row in cases.rows)
+    stages = _counts(row.stage for row in cases.rows if row.stage)
+    shown = [name for name in _OUTCOMES if name in outcomes]
+    if shown:
+        yield _bar("Outcome", "outcome", {name: outcomes[name] for name in shown}, shown)
+    if stages:
+        order = dict(sorted(stages.items(), key=lambda one: -one[1]))
+        styles = [f"s{place % _SHADES}" for place in range(len(order))]
+        yield _bar("Why cases failed", "stage", order, styles)
+
+
+_SHADES: Final = 6
+"""Colours of stages, which words repeat."""
+_NAMED: Final = 3
+
+
+def _bar(title: str, key: str, counts: Mapping[str, int], styles: Sequence[str]) -> Bar:
+    whole = sum(counts.values())
+    rows = tuple(
+        CountRow(
+            label=name.replace("_", " "),
+            n=n,
+            share=f"{n / whole:.0%}",
+            link=cases_link(**{key: name}),
+        )
+        for name, n in counts.items()
+    )
+    return Bar(title=title, chart=stacked_bar(rows, styles), rows=rows, styles=tuple(styles))
+
+
+def _counts(names: Iterable[str]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for name in names:
+        found[name] = found.get(name, 0) + 1
+    return found
+
+
+# --- changes -----------------------------------------------------------------------------------
+
+
+def _changes(compare: CompareView, metrics: Sequence[MetricView]) -> ChangesView:
+    by_verdict = {
+        verdict: [
+            f"{row.key} {row.change.delta}"
+            for row in metrics
+            if row.headline and row.change is not None and row.change.verdict == verdict
+        ]
+        for verdict in ("worse", "beyond", "better")
+    }
+    words = {"worse": "Worse", "beyond": "Past a limit", "better": "Better"}
+    clauses = [
+        f"{words[v]}: {first_of(keys, _NAMED, f' and {len(keys) - _NAMED} more')}"
+        for v, keys in by_verdict.items()
+        if keys
+    ]
+    worse, better = (
+        sum(flip.direction == direction for flip in compare.flips)
+        for direction in ("worse", "better")
+    )
+    return ChangesView(
+        run_id=compare.run_id,
+        worse=worse,
+        better=better,
+        worse_link=cases_link(flip="worse"),
+        better_link=cases_link(flip="better"),
+        cases=counted(compare.n_paired, "case"),
+        metrics=". ".join(clauses),
+        settings=first_of([name for name, _, _ in compare.facts], _NAMED, " and others"),
+    )

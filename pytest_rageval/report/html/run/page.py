@@ -1,0 +1,135 @@
+"""The page as text, piece by piece: no request, no style or handler of its own in any attribute.
+
+Chunks and answers are made into markup here, as a page holds thousands; the rest is a template.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from pytest_rageval.report.html.assets import content_policy, page_asset
+from pytest_rageval.report.html.markup import Element, harmless, script_json
+from pytest_rageval.report.html.run.case_charts import phase_bar, rank_moves
+from pytest_rageval.report.html.run.frame import PageFrame
+from pytest_rageval.report.html.run.highlight import chunk_link, chunk_place, marked_text
+from pytest_rageval.report.html.run.values import ChunkView, ReportView
+from pytest_rageval.report.text.word_diff import Piece
+
+_STYLES: Final = (
+    "design.css",
+    "run/run.css",
+    "run/overview.css",
+    "run/list.css",
+    "run/case.css",
+    "run/notes.css",
+)
+_BEFORE: Final = ("run/data.js", "run/state.js", "run/list.js", "run/case.js")
+"""Scripts in the order in which they need each other."""
+_LAST: Final = "run/run.js"
+"""The script that opens the view that the address names."""
+
+
+def render_report(view: ReportView, frame: PageFrame | None = None) -> Iterator[str]:
+    """Yield the page in pieces, so that neither it nor the details of all cases are in memory.
+
+    Every text is escaped and its hidden characters are made visible, in all fields.
+
+    Args:
+        view: content.
+        frame: notes, and links to other pages.
+    """
+    # Imported here, since jinja2 is slow to import.
+    from pytest_rageval.report.html.templating import page_environment
+
+    frame = frame or PageFrame()
+    with_notes = frame.served or bool(frame.notes)
+    style = page_asset(*_STYLES)
+    # Before the last one, which opens the case that the address names.
+    script = page_asset(*_BEFORE, *(["run/notes.js"] if with_notes else []), _LAST)
+    environment = page_environment()
+    environment.globals.update(
+        chunk_list=render_chunks,
+        word_pieces=render_pieces,
+        marked=marked_text,
+        phase_bar=phase_bar,
+        rank_moves=rank_moves,
+        link_to=chunk_link,
+    )
+    template = environment.get_template("run/page.html.j2")
+    anchors = view.cases.anchors
+    return template.generate(
+        view=view,
+        frame=frame,
+        data=script_json(view.data),
+        notes=frame.notes_by_anchor(anchors),
+        notes_data=script_json(frame.data(view.run_id, anchors)) if with_notes else "",
+        style=style,
+        script=script,
+        policy=content_policy(style=style, script=script, served=frame.served),
+    )
+
+
+# --- chunks and answers: every text goes through ``harmless`` --------------------------------
+
+
+def render_chunks(chunks: Sequence[ChunkView], case: int | None = None) -> Element:
+    """Return an ordered list of chunks, best first.
+
+    Args:
+        chunks: to show.
+        case: number of the case whose chunks links can lead to; None: none can.
+    """
+    if not chunks:
+        return Element("<p>None.</p>")
+    items = "".join(_item(chunk, case) for chunk in chunks)
+    return Element(f'<ol class="chunks">{items}</ol>')
+
+
+def render_pieces(pieces: Sequence[Piece], tag: str) -> Element:
+    """Return a text with its changed parts in separate elements."""
+    parts = (
+        f"<{tag}>{harmless(text)}</{tag}>" if changed else harmless(text)
+        for changed, text in pieces
+    )
+    return Element("".join(parts))
+
+
+def _item(chunk: ChunkView, case: int | None) -> str:
+    text = ""
+    if chunk.text:
+        cut = " <small>(stored cut)</small>" if chunk.truncated else ""
+        text = f'<p class="fold">{marked_text(chunk.text, chunk.marks)}{cut}</p>'
+    head = " ".join(_head(chunk))
+    place = "" if case is None else f' id="{chunk_place(case, chunk.rank)}"'
+    classes = " ".join(_classes(chunk))
+    marks = f' class="{classes}"' if classes else ""
+    return f"<li{marks}{place}><p>{head}</p>{text}</li>\n"
+
+
+def _classes(chunk: ChunkView) -> Iterator[str]:
+    if chunk.golds:
+        yield "gold"
+    elif chunk.irrelevant:
+        yield "wrong"
+    if not chunk.in_cut:
+        yield "beyond"
+
+
+def _head(chunk: ChunkView) -> Iterator[str]:
+    """Yield rank, marks and place; the marks are words, which borders only repeat."""
+    yield f"<b>rank {chunk.rank}</b>"
+    if chunk.golds:
+        yield f'<span class="tag t-gold">{harmless(chunk.golds)}</span>'
+    if chunk.irrelevant:
+        yield '<span class="tag t-fail">irrelevant</span>'
+    if not chunk.in_cut:
+        yield '<span class="tag">below the cut</span>'
+    if chunk.moved:
+        yield f'<span class="tag">{harmless(chunk.moved)}</span>'
+    if chunk.path:
+        yield f"<code>{harmless(chunk.path)}</code>"
+    if chunk.heading:
+        yield f"<i>{harmless(chunk.heading)}</i>"
+    if chunk.facts:
+        yield f"<small>{harmless(chunk.facts)}</small>"

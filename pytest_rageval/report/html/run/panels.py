@@ -1,0 +1,354 @@
+"""Charts of the overview that are looked at: distributions, times, ranks and abstention.
+
+Every bar is a link to its cases, and stands in a table behind the chart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+from pytest_rageval.metrics.registry import MetricInfo, Registry
+from pytest_rageval.report.html.markup import Element, element
+from pytest_rageval.report.html.run.distributions import (
+    ABSTENTION,
+    Bin,
+    RankShares,
+    abstentions,
+    bin_values,
+    percentile,
+    rank_shares,
+    score_edges,
+    time_edges,
+)
+from pytest_rageval.report.html.run.links import cases_link
+from pytest_rageval.report.html.run.overview_values import CountRow, LatencyView, Panel
+from pytest_rageval.report.html.svg import circle, label, line, picture, rect
+from pytest_rageval.support.text import counted, format_value
+from pytest_rageval.values.dataclass import dataclass
+from pytest_rageval.values.record import CaseRecord
+
+_FOR_P99: Final = 50
+"""Answers from which a 99th percentile is shown: of fewer it is the longest time."""
+_RANKS: Final = 20
+"""Most ranks with a bar of their own."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Area:
+    """Size of a chart; bars stand between the margins."""
+
+    width: int = 360
+    height: int = 132
+    left: int = 8
+    top: int = 20
+    bottom: int = 20
+
+    @property
+    def plot(self) -> int:
+        return self.width - 2 * self.left
+
+    @property
+    def base(self) -> int:
+        return self.height - self.bottom
+
+    def x(self, share: float) -> float:
+        return self.left + self.plot * share
+
+    def y(self, share: float) -> float:
+        return self.base - (self.base - self.top) * share
+
+
+_SMALL: Final = _Area()
+_LARGE: Final = _Area(width=760, height=186, top=50)
+_NARROW: Final = _Area(width=360, height=170, top=50)
+
+
+# --- metrics -----------------------------------------------------------------------------------
+
+
+def metric_panels(
+    records: Sequence[CaseRecord], registry: Registry, keys: Iterable[str]
+) -> tuple[Panel, ...]:
+    """Show the distribution of each metric that takes more than two values, as far as scored."""
+    return tuple(_metric_panels(records, registry, keys))
+
+
+def _metric_panels(
+    records: Sequence[CaseRecord], registry: Registry, keys: Iterable[str]
+) -> Iterator[Panel]:
+    for number, key in enumerate(keys):
+        info = registry.info(key)
+        if info is None or info.binary:
+            continue
+        values = [v for record in records if (v := record.metrics.get(key)) is not None]
+        if len(values) > 1:
+            yield _metric_panel(f"spread-{number}", info, values)
+
+
+def _metric_panel(name: str, info: MetricInfo, values: Sequence[float]) -> Panel:
+    key = info.key
+    bins = bin_values(values, score_edges(values, info.scale))
+    rows = tuple(
+        CountRow(
+            label=f"{one.low:g} to {one.high:g}",
+            n=one.n,
+            share=f"{one.n / len(values):.0%}",
+            link=cases_link(**{key: one.range}),
+        )
+        for one in bins
+    )
+    mean = sum(values) / len(values)
+    marks = [] if info.scale[1] is None else [("mean", mean)]
+    return Panel(
+        key=key,
+        title=info.title,
+        note=f"{counted(len(values), 'case')}, mean {format_value(mean)}",
+        columns=(key, "Cases", "Share"),
+        rows=tuple(row for row in rows if row.n),
+        chart=picture(
+            name,
+            f"Distribution of {key}",
+            _IN_TABLE,
+            [*_bars(bins, rows, _SMALL), *_marks(bins, marks, _SMALL)],
+            width=_SMALL.width,
+            height=_SMALL.height,
+        ),
+    )
+
+
+_IN_TABLE: Final = "Its numbers stand in the table that follows."
+
+
+def _described(rows: Iterable[CountRow]) -> str:
+    return "; ".join(f"{row.label}: {counted(row.n, 'case')}" for row in rows if row.n)
+
+
+def _bars(bins: Sequence[Bin], rows: Sequence[CountRow], area: _Area) -> Iterator[Element]:
+    """Draw linked bars, the number of cases above each, and the edges below."""
+    most = max(one.n for one in bins) or 1
+    wide = area.plot / len(bins)
+    for place, (one, row) in enumerate(zip(bins, rows, strict=True)):
+        left = area.left + wide * place
+        if one.n:
+            top = area.y(one.n / most)
+            yield _linked(
+                row,
+                rect(left, area.top, wide, area.base - area.top, "hit"),
+                rect(left + 1, top, max(wide - 2, 1), area.base - top, "bar"),
+                *(
+                    [label(left + wide / 2, top - 4, str(one.n), "axis", "middle")]
+                    * _fits(one.n, wide)
+                ),
+            )
+    yield line(area.left, area.base, area.left + area.plot, area.base, "grid")
+    every = -(-len(bins) // (10 if area is _LARGE else 5))
+    for place in range(0, len(bins) + 1, every):
+        edge = bins[place].low if place < len(bins) else bins[-1].high
+        anchor = "start" if not place else "end" if place == len(bins) else "middle"
+        yield label(area.left + wide * place, area.height - 5, f"{edge:g}", "axis", anchor)
+
+
+def _fits(n: int, wide: float) -> bool:
+    """Whether a number is hardly wider than its bar."""
+    return len(str(n)) * _AXIS_CHAR <= wide + 4
+
+
+def _linked(row: CountRow, *parts: Element) -> Element:
+    name = f"{row.label}: {counted(row.n, 'case')}"
+    return element("a", element("title", name), *parts, href=row.link)
+
+
+def _marks(
+    bins: Sequence[Bin], marks: Iterable[tuple[str, float]], area: _Area
+) -> Iterator[Element]:
+    """Draw named values as lines across the chart; a name that would touch takes the next line."""
+    ends = [-1000.0] * 3
+    for name, value in marks:
+        x = area.x(_share(bins, value))
+        shown = name if area is not _SMALL else ""
+        wide = len(shown) * _AXIS_CHAR
+        left = x - wide - 8 if x + wide > area.width else x
+        row = next((row for row, end in enumerate(ends) if end < left), 0)
+        ends[row] = left + wide + 8
+        yield line(x, 2 + _ROW * row, x, area.base, "mean")
+        if shown:
+            yield label(left + 4, 10 + _ROW * row, shown, "axis strong")
+
+
+_AXIS_CHAR: Final = 7.0
+"""Width of a character of an axis, in pixels."""
+_ROW: Final = 12
+
+
+def _share(bins: Sequence[Bin], value: float) -> float:
+    """Return where a value lies on an axis of equally wide bins, from 0 to 1."""
+    for place, one in enumerate(bins):
+        if value < one.high or place == len(bins) - 1:
+            within = (value - one.low) / (one.high - one.low)
+            return (place + min(max(within, 0.0), 1.0)) / len(bins)
+    return 1.0
+
+
+# --- times -------------------------------------------------------------------------------------
+
+
+def latency_panel(records: Sequence[CaseRecord], whole: LatencyView | None) -> Panel | None:
+    """Show the distribution of the time of a case; None: there is none.
+
+    Args:
+        records: of the run.
+        whole: median and 95th percentile of the run, of what it counts as an answer; None: none.
+    """
+    values = [v for record in records if (v := record.latency.get("total_ms")) is not None]
+    if len(values) < 2 or max(values) <= 0:
+        return None
+    bins = bin_values(values, time_edges(values))
+    rows = tuple(
+        CountRow(
+            label=f"{one.low:g} to {one.high:g} ms",
+            n=one.n,
+            share=f"{one.n / len(values):.0%}",
+            link=cases_link(ms=one.range, sort="ms", dir="desc"),
+        )
+        for one in bins
+    )
+    marks = [] if whole is None else [*_time_marks(records, whole)]
+    charts = (
+        picture(
+            f"spread-ms{suffix}",
+            "Distribution of the time of a case in milliseconds, with percentiles",
+            _described(rows),
+            [*_bars(bins, rows, area), *_marks(bins, marks, area)],
+            width=area.width,
+            height=area.height,
+        )
+        for suffix, area in (("", _LARGE), ("-narrow", _NARROW))
+    )
+    wide, narrow = charts
+    shown = [name for name, _ in marks]
+    return Panel(
+        key="ms",
+        title="Time of a case",
+        note=f"{counted(len(values), 'case')}{': ' if shown else ''}{', '.join(shown)}",
+        columns=("Time", "Cases", "Share"),
+        rows=tuple(row for row in rows if row.n),
+        chart=element(
+            "div",
+            element("div", wide, class_="wide-only"),
+            element("div", narrow, class_="narrow-only"),
+        ),
+    )
+
+
+def _time_marks(records: Iterable[CaseRecord], whole: LatencyView) -> Iterator[tuple[str, float]]:
+    yield f"p50 {whole.p50} ms", whole.p50_ms
+    yield f"p95 {whole.p95} ms", whole.p95_ms
+    answered = sorted(
+        v for one in records if one.error is None and (v := one.latency.get("total_ms")) is not None
+    )
+    if len(answered) >= _FOR_P99:
+        p99 = percentile(answered, 0.99)
+        yield f"p99 {format_value(p99, 'ms')} ms", p99
+
+
+# --- ranks -------------------------------------------------------------------------------------
+
+
+def rank_panel(records: Iterable[CaseRecord]) -> Panel | None:
+    """Show where the first gold stands, with the share found up to each rank."""
+    found = rank_shares(records)
+    if not found.n:
+        return None
+    rows = tuple(_rank_rows(found))
+    return Panel(
+        key="rank",
+        title="Rank of the first gold",
+        note=f"{counted(found.n, 'case')} with golds; line: share with a gold up to the rank",
+        columns=("Rank", "Cases", "Up to here"),
+        rows=rows,
+        chart=picture(
+            "ranks",
+            "Cases by the rank of their first gold, and the share found up to each rank",
+            "; ".join(f"rank {row.label}: {row.n}, {row.share}" for row in rows),
+            [*_rank_bars(rows, found)],
+            width=_SMALL.width,
+            height=_SMALL.height,
+        ),
+    )
+
+
+def _rank_rows(found: RankShares) -> Iterator[CountRow]:
+    shown = [rank for rank in found.counts if rank <= _RANKS]
+    for rank in shown:
+        yield CountRow(
+            label=str(rank),
+            n=found.counts[rank],
+            share=f"{found.share_up_to(rank):.0%}",
+            link=cases_link(rank=str(rank)),
+        )
+    if later := sum(n for rank, n in found.counts.items() if rank > _RANKS):
+        link = cases_link(rank=f"{_RANKS + 1}..")
+        share = f"{1 - found.none / found.n:.0%}"
+        yield CountRow(label=f"> {_RANKS}", n=later, share=share, link=link)
+    if found.none:
+        # Cases without golds have no rank either.
+        link = cases_link(rank="none", recall_at_k="0..")
+        yield CountRow(label="none", n=found.none, share="-", link=link)
+
+
+def _rank_bars(rows: Sequence[CountRow], found: RankShares) -> Iterator[Element]:
+    area = _SMALL
+    most = max(row.n for row in rows)
+    wide = min(area.plot / len(rows), 60)
+    track: list[tuple[float, float]] = []
+    every = -(-len(rows) // 12)
+    for place, row in enumerate(rows):
+        left, top = area.left + wide * place, area.y(row.n / most)
+        middle = left + wide / 2
+        none = row.label == "none"
+        if row.n:
+            yield _linked(
+                row,
+                rect(left, area.top, wide, area.base - area.top, "hit"),
+                rect(left + 2, top, wide - 4, area.base - top, "bar none" if none else "bar"),
+                label(middle, top - 4, str(row.n), "axis", "middle"),
+            )
+        if none or not place % every:
+            yield label(middle, area.height - 5, row.label, "axis", "middle")
+        if row.label.isdigit():
+            track.append((middle, area.y(found.share_up_to(int(row.label)))))
+    yield line(area.left, area.base, area.left + area.plot, area.base, "grid")
+    points = " ".join(f"{x:.1f},{y:.1f}" for x, y in track)
+    yield element("polyline", points=points, class_="curve")
+    yield from (circle(x, y, 2.5, "curve-dot") for x, y in track)
+
+
+# --- abstention --------------------------------------------------------------------------------
+
+
+def abstention_table(
+    records: Iterable[CaseRecord],
+) -> Mapping[tuple[bool, bool], CountRow] | None:
+    """Return a cell for each of answerable and abstained; None: it is known of no case."""
+    counts = abstentions(records)
+    if not sum(counts.values()):
+        return None
+    return {
+        (answerable, abstained): CountRow(
+            label=_ABSTENTION_WORDS[answerable, abstained],
+            n=n,
+            share=f"{n / max(counts[answerable, True] + counts[answerable, False], 1):.0%}",
+            # The metric of answerable cases counts abstentions, that of the others answers.
+            link=cases_link(**{ABSTENTION[answerable]: "1" if abstained == answerable else "0"}),
+        )
+        for (answerable, abstained), n in counts.items()
+    }
+
+
+_ABSTENTION_WORDS: Final = {
+    (True, False): "answered, as it should",
+    (True, True): "abstained, though answerable",
+    (False, True): "abstained, as it should",
+    (False, False): "answered, though it cannot know",
+}

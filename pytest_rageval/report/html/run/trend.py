@@ -1,0 +1,130 @@
+"""Metrics over the last runs of a results folder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from itertools import pairwise
+from typing import Any, Final
+
+from pytest_rageval.analysis.compare.settings import compared_config
+from pytest_rageval.analysis.trend import TrendRun, differences
+from pytest_rageval.metrics.definitions import stored_registry
+from pytest_rageval.report.html.markup import Element
+from pytest_rageval.report.html.run.figures import known_metrics
+from pytest_rageval.report.html.run.links import report_beside
+from pytest_rageval.report.html.run.overview_values import Trend, TrendRow
+from pytest_rageval.report.html.run.trend_charts import TrendPoint, sparkline, trend_panel
+from pytest_rageval.report.text.summary import HEADLINE, interval_text
+from pytest_rageval.support.text import format_value
+from pytest_rageval.values.json_documents import number, text
+from pytest_rageval.values.run import StoredRun
+
+_PANELS: Final = 6
+_UNKNOWN_TIME: Final = datetime.min.replace(tzinfo=UTC)
+"""Placeholder: runs are already in order, so their times are not needed."""
+_FIRST: Final = (
+    "recall_at_k",
+    "recall_all_at_k",
+    "mrr",
+    "abstention_accuracy",
+    "groundedness",
+    "correctness",
+)
+"""One metric per aspect of a system: retrieval, rank, abstention, answer."""
+
+
+def view_trend(
+    runs: Sequence[StoredRun], current: str, address: Callable[[str], str] = report_beside
+) -> Trend | None:
+    """Show the headline means of several runs; None: there is no earlier run.
+
+    Args:
+        runs: with metrics.json and config.json, oldest first.
+        current: id of the run on the page, which has no link.
+        address: returns the address of a run's page.
+    """
+    shown = [run for run in runs if run.metrics]
+    if len(shown) < 2:
+        return None
+    registry = stored_registry(*(run.config for run in shown))
+    present = {key for run in shown for key in known_metrics(run.metrics, registry)}
+    own = [key for key in registry.own_cases if key in present]
+    ours = [key for key in dict.fromkeys([*_FIRST, *HEADLINE]) if key in present]
+    keys = [*ours[:_PANELS], *own[:_PANELS]]
+    places = ["" if run.run_id == current else address(run.run_id) for run in shown]
+    points = {key: _points(shown, key, current, places) for key in keys}
+    return Trend(
+        columns=tuple(keys),
+        runs=tuple(
+            TrendRow(
+                run_id=run.run_id,
+                link=places[place],
+                when=text(run.metrics, "timestamp")[:16].replace("T", " "),
+                current=run.run_id == current,
+                changed=tuple(dict.fromkeys(n for key in keys for n in points[key][place].breaks)),
+                cells=tuple((points[key][place].text, points[key][place].interval) for key in keys),
+            )
+            for place, run in enumerate(shown)
+        ),
+        charts=tuple(
+            trend_panel(f"trend-{number}", key, points[key]) for number, key in enumerate(keys)
+        ),
+    )
+
+
+def trend_spark(runs: Sequence[StoredRun], key: str) -> Element | None:
+    """Draw a metric, or the 95th percentile of the time, over the runs without axes.
+
+    None: no two runs that compare have it.
+    """
+    shown = [run for run in runs if run.metrics]
+    return sparkline(_points(shown, key, "", [""] * len(shown)))
+
+
+def _points(
+    runs: Sequence[StoredRun], key: str, current: str, places: Sequence[str]
+) -> list[TrendPoint]:
+    """Return the mean of a metric in each run, with what makes it incomparable with the last."""
+    found = zip(runs, _breaks(runs, key), places, strict=True)
+    return [_point(run, key, breaks, run.run_id == current, place) for run, breaks, place in found]
+
+
+def _point(
+    run: StoredRun, key: str, breaks: tuple[str, ...], current: bool, link: str
+) -> TrendPoint:
+    mean = _mean(run.metrics, key)
+    low, high = (number(run.metrics, "statistics", key, end) for end in ("low", "high"))
+    return TrendPoint(
+        run_id=run.run_id,
+        link=link,
+        value=mean,
+        low=low,
+        high=high,
+        text=format_value(mean),
+        interval=interval_text(low, high),
+        breaks=breaks,
+        current=current,
+    )
+
+
+def _breaks(runs: Sequence[StoredRun], key: str) -> list[tuple[str, ...]]:
+    """Name, for each run, the differences that make a metric incomparable with the previous run."""
+    points = [
+        TrendRun(
+            run_id=run.run_id,
+            ran_at=_UNKNOWN_TIME,
+            figure=None,
+            dataset_hash=text(run.config, "dataset_hash") or None,
+            config=compared_config(run.config),
+        )
+        for run in runs
+    ]
+    found = (differences(one, other, key)[0] for one, other in pairwise(points))
+    return [(), *(tuple(one.name for one in breaks) for breaks in found)][: len(points)]
+
+
+def _mean(metrics: Mapping[str, Any], key: str) -> float | None:
+    if key == "latency_ms.p95":
+        return number(metrics, "aggregate_metrics", "latency", "p95_ms")
+    return number(metrics, "statistics", key, "mean")

@@ -1,0 +1,246 @@
+"""Input and view values of the page, as plain values for the template."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from pytest_rageval.report.explain.values import AnchorReason, CitationReason, JudgementReason
+from pytest_rageval.report.html.markup import Element
+from pytest_rageval.report.html.run.highlight import Mark
+from pytest_rageval.report.html.run.links import report_beside
+from pytest_rageval.report.html.run.overview_values import (
+    CheckView,
+    CompareView,
+    HeatMap,
+    LatencyView,
+    MetricView,
+    OverviewView,
+    Trend,
+)
+from pytest_rageval.report.text.word_diff import WordDiff
+from pytest_rageval.values.dataclass import dataclass
+from pytest_rageval.values.record import CaseRecord
+
+# --- input -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportOptions:
+    """Extent of the page."""
+
+    redact: bool = False
+    """Leave out every text that a case, a document, a model or a server wrote."""
+    full: bool = False
+    """Show the details of every case, however many there are."""
+    full_up_to: int = 1000
+    """Number of cases whose details are all shown by default: those to look at first."""
+    address: Callable[[str], str] = report_beside
+    """Returns the address of another run's page."""
+
+
+# --- output ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChunkView:
+    """One retrieved chunk."""
+
+    rank: int
+    in_cut: bool
+    golds: str
+    """Such as ``gold [0]``; empty: it matches none. Contains no document text."""
+    irrelevant: bool
+    path: str
+    heading: str
+    facts: str
+    """Lines, scores and earlier rank: numbers and fixed words."""
+    text: str
+    marks: tuple[Mark, ...]
+    """Key facts and quotes of golds in the text."""
+    truncated: bool
+    moved: str
+    """Rank in the other run, such as ``was rank 3``; empty: the same rank."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FactView:
+    """One expected key fact."""
+
+    letter: str
+    """Of its marks."""
+    text: str
+    finding: str
+    """The judge's: ``found``, ``not found`` or empty, if it was not asked."""
+    ranks: tuple[int, ...]
+    """Ranks of the cut whose text states it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetricLine:
+    """One metric of a case."""
+
+    key: str
+    value: str
+    base: str
+    """Value in the baseline; empty: the same, or none."""
+    change: str
+    """``better``, ``worse`` or empty."""
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaseDetail:
+    """Details of one case; without text on a redacted page."""
+
+    question: str | None
+    facts: tuple[FactView, ...]
+    expected_answer: str | None
+    answer: str | None
+    answer_marks: tuple[Mark, ...]
+    """Key facts and citations in the answer."""
+    error: str
+    abstained: str
+    citations: tuple[CitationReason, ...]
+    chunks: tuple[ChunkView, ...] | None
+    golds: tuple[AnchorReason, ...]
+    judgements: tuple[JudgementReason, ...]
+    stage_name: str
+    """Failure stage in a few words."""
+    stage_meaning: str
+    steps: tuple[str, ...]
+    metrics: tuple[MetricLine, ...]
+    at_best: str
+    """Metrics that could not be better; they have no line."""
+    not_applicable: tuple[tuple[str, str], ...]
+    """Reason, and the metrics that do not apply for it."""
+    phases: tuple[tuple[str, float], ...]
+    """Milliseconds by phase of the answer, without the total."""
+    total_ms: float | None
+    commands: tuple[str, ...]
+    """To run it again, where its file may be named, and to explain it."""
+    prompt_hash: str
+    trace_id: str
+    """Trace that the target was asked in; empty: none."""
+    trace_link: str
+    """Address of that trace, of http or https; empty: not known."""
+    base: BaseDetail | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BaseDetail:
+    """The same case in the baseline."""
+
+    outcome: str
+    stage: str
+    answer: str | None
+    """None: there is none, or it is the same."""
+    chunks: tuple[ChunkView, ...] | None
+    """None: not reported, or the same."""
+    same: tuple[str, ...]
+    """Equal parts: ``answer``, ``chunks``."""
+    diff: WordDiff | None = None
+    """Both answers word by word; None: one is missing, or they have almost nothing in common."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaseRow:
+    """One row of the case table."""
+
+    record: CaseRecord
+    number: int
+    """Place in the list, from 0."""
+    anchor: str
+    case_id: str
+    repeat: str
+    """``repeat 1`` if a case was asked several times."""
+    outcome: str
+    """``passed``, ``missed`` or ``error``; ``unchecked`` if nothing could be scored."""
+    flip: str
+    """``worse``, ``better`` or empty."""
+    stage: str
+    checks: tuple[str, ...]
+    """Names of the checks that did not pass and that the case lowers."""
+    question: str | None
+    brief: bool
+    """Whether the details leave out what was retrieved, to keep the page small."""
+    make_detail: Callable[[], CaseDetail]
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Category, difficulty, answerability and tags."""
+        record = self.record
+        answerable = "answerable" if record.answerable else "unanswerable"
+        found = (record.category, record.difficulty, answerable, *record.tags)
+        return tuple(label for label in found if label)
+
+    @property
+    def detail(self) -> CaseDetail:
+        """The details, made anew by each call: those of a whole run are never held at once."""
+        return self.make_detail()
+
+
+CaseKey = tuple[str, str, int]
+"""File, case id and repeat."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CasesView:
+    """The case table."""
+
+    columns: tuple[str, ...]
+    """Metrics that the list shows at first."""
+    rows: tuple[CaseRow, ...]
+    """Sorted by what to look at first."""
+    anchors: Mapping[CaseKey, str]
+    n_brief: int
+    """Number of cases whose retrieved chunks are left out."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportView:
+    """The whole page."""
+
+    run_id: str
+    verdict: str
+    """``pass``, ``fail``, ``not_evaluated`` or ``unknown``."""
+    sentence: str
+    overview: OverviewView
+    failed: tuple[CheckView, ...]
+    others: tuple[CheckView, ...]
+    facts: tuple[tuple[str, str], ...]
+    notes: tuple[str, ...]
+    compare: CompareView | None
+    metrics: tuple[MetricView, ...]
+    mean_bars: Mapping[str, Element | None]
+    """By metric."""
+    heat_maps: tuple[HeatMap, ...]
+    sections: tuple[Element, ...]
+    """Of the project's own code."""
+    trend: Trend | None
+    latency: tuple[LatencyView, ...]
+    concurrency: int | None
+    """Requests in flight while it was measured; None: unknown."""
+    cost: tuple[tuple[str, str], ...]
+    cases: CasesView
+    data: Mapping[str, Any]
+    """Columns of all cases, for the scripts."""
+    redacted: bool
+
+    @property
+    def verdict_word(self) -> str:
+        """The verdict in a word or two; the gate's sentence usually begins with it."""
+        return _VERDICT_WORDS[self.verdict]
+
+    @property
+    def reason(self) -> str:
+        """The rest of the gate's sentence after the verdict."""
+        return self.sentence.removeprefix(self.verdict_word).strip(": ")
+
+
+_VERDICT_WORDS: Final = {
+    "pass": "PASS",
+    "fail": "FAIL",
+    "not_evaluated": "NOT EVALUATED",
+    "unknown": "NO VERDICT",
+}

@@ -1,0 +1,279 @@
+"""All values of the page, computed from a run, its baseline and its history."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from pytest_rageval.analysis.aggregate.run import target_warnings
+from pytest_rageval.analysis.compare.flips import CaseFlip
+from pytest_rageval.analysis.compare.metrics import Comparison, MetricChange
+from pytest_rageval.analysis.compare.pairs import LeftOutReason
+from pytest_rageval.analysis.compare.settings import shown
+from pytest_rageval.analysis.two_runs import RunComparison
+from pytest_rageval.metrics.built_in import BUILT_IN
+from pytest_rageval.metrics.definitions import stored_registry
+from pytest_rageval.metrics.registry import MetricInfo, Registry
+from pytest_rageval.report.html.run.cases import case_key, view_cases
+from pytest_rageval.report.html.run.charts import mean_bar
+from pytest_rageval.report.html.run.data import page_data
+from pytest_rageval.report.html.run.figures import (
+    place_on_scale,
+    view_checks,
+    view_cost,
+    view_latency,
+    view_metrics,
+)
+from pytest_rageval.report.html.run.groups import view_heat_maps
+from pytest_rageval.report.html.run.overview import view_overview
+from pytest_rageval.report.html.run.overview_values import ChangeView, CompareView, FlipView
+from pytest_rageval.report.html.run.sections import view_sections
+from pytest_rageval.report.html.run.trend import view_trend
+from pytest_rageval.report.html.run.values import CaseKey, CasesView, ReportOptions, ReportView
+from pytest_rageval.report.matching import rules_text
+from pytest_rageval.report.target_faults import chunk_sentences
+from pytest_rageval.report.text.comparison import verdict_word
+from pytest_rageval.report.text.summary import change_text
+from pytest_rageval.support.text import format_value
+from pytest_rageval.values.gate import CHANGE_WORDS
+from pytest_rageval.values.json_documents import items, number, part, text, value
+from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.run import StoredRun
+
+_VERDICTS: Final = frozenset({"pass", "fail", "not_evaluated"})
+_FACTS: Final = (
+    ("Begun", ("timestamp",)),
+    ("Judge", ("judge",)),
+    ("k", ("settings", "k")),
+    ("Answers by", ("target_models", "llm_model")),
+    ("Embeddings by", ("target_models", "embedding_model")),
+    ("Index", ("index_build_version",)),
+    ("Dataset", ("dataset_hash",)),
+    ("Configuration", ("config_hash",)),
+    ("Git commit", ("git", "commit")),
+    ("Git branch", ("git", "branch")),
+    ("pytest-rageval", ("versions", "pytest-rageval")),
+)
+
+
+def view_report(
+    run: StoredRun,
+    *,
+    baseline: RunComparison | None = None,
+    history: Sequence[StoredRun] = (),
+    options: ReportOptions | None = None,
+) -> ReportView:
+    """Compute everything that the page shows.
+
+    Args:
+        run: shown on the page.
+        baseline: the run to compare with and the comparison; None: none.
+        history: the last runs of the results folder with this one, oldest first; their records
+            are not needed.
+        options: extent of the page.
+    """
+    chosen = options or ReportOptions()
+    cases = _cases(run, chosen, baseline)
+    failed, others = view_checks(run.gate, _first_anchors(cases))
+    changes = {}
+    if baseline is not None:
+        beyond = _beyond_limits(run.gate, baseline.base.run_id)
+        changes = view_changes(baseline.comparison, baseline.registry, beyond)
+    registry = stored_registry(run.config)
+    metrics = view_metrics(run.metrics, run.gate, changes, registry)
+    latency = view_latency(run.metrics)
+    verdict = text(run.gate, "verdict")
+    compare = (
+        None if baseline is None else view_comparison(baseline, cases.anchors, redact=chosen.redact)
+    )
+    return ReportView(
+        run_id=run.run_id,
+        verdict=verdict if verdict in _VERDICTS else "unknown",
+        sentence=text(run.gate, "sentence") or "The run holds no decision of the gate.",
+        overview=view_overview(
+            run,
+            metrics=metrics,
+            latency=latency,
+            cases=cases,
+            compare=compare,
+            history=history,
+        ),
+        failed=failed,
+        others=others,
+        facts=tuple(_facts(run)),
+        notes=tuple(_notes(run, chosen)),
+        compare=compare,
+        metrics=metrics,
+        mean_bars={row.key: mean_bar(row) for row in metrics},
+        heat_maps=view_heat_maps(run.metrics, registry, cases.rows),
+        # A section may quote documents.
+        sections=() if chosen.redact else view_sections(run.sections),
+        trend=view_trend(history, run.run_id, chosen.address),
+        latency=latency,
+        concurrency=run.concurrency,
+        cost=view_cost(run.metrics, run.config),
+        cases=cases,
+        data=page_data(cases, registry),
+        redacted=chosen.redact,
+    )
+
+
+def _first_anchors(cases: CasesView) -> dict[str, str]:
+    """Return the anchor of the first case with each id."""
+    found: dict[str, str] = {}
+    for (_, case_id, _), anchor in cases.anchors.items():
+        found.setdefault(case_id, anchor)
+    return found
+
+
+def _cases(run: StoredRun, options: ReportOptions, baseline: RunComparison | None) -> CasesView:
+    paired: dict[CaseKey, CaseRecord] = {}
+    flips: dict[tuple[str, str], str] = {}
+    if baseline is not None:
+        paired = paired_records(baseline, run.records)
+        flips = {(flip.file, flip.case_id): flip.direction for flip in baseline.comparison.flips}
+    base = None if baseline is None else baseline.base
+    return view_cases(run, options, baseline=paired, base=base, flips=flips)
+
+
+def _facts(run: StoredRun) -> Iterator[tuple[str, str]]:
+    for name, path in _FACTS:
+        found = text(run.config, *path)
+        if found:
+            yield name, found
+    if value(run.config, "git", "dirty") is True:
+        yield "Git tree", "had uncommitted changes"
+    if rules := rules_text(part(run.metrics, "matching")):
+        yield "Evidence by", rules
+    asked = [name for name in items(run.config, "asked") if isinstance(name, str)]
+    if asked:
+        yield "Asked", ", ".join(asked)
+
+
+def _notes(run: StoredRun, options: ReportOptions) -> Iterator[str]:
+    yield from run.notes
+    yield from filter(None, [run.saturation])
+    asked = [name for name in items(run.config, "asked") if isinstance(name, str)]
+    yield from chunk_sentences(run.records, run.settings, asked)
+    if not options.redact:  # they include the target's notes about its index
+        yield from (note for note in items(run.metrics, "warnings") if isinstance(note, str))
+        coverages = (record.indexing_coverage for record in reversed(run.records))
+        yield from target_warnings([coverage for coverage in coverages if coverage][:1])
+
+
+_REASONS: Final[tuple[tuple[LeftOutReason, str], ...]] = (
+    ("only_in_base", "only in the baseline"),
+    ("only_in_new", "only in this run"),
+    ("content_changed", "of changed content"),
+    ("k_changed", "of another k"),
+)
+
+
+def paired_records(
+    baseline: RunComparison, records: Iterable[CaseRecord]
+) -> dict[CaseKey, CaseRecord]:
+    """Return the baseline's records of the cases that are the same in both runs."""
+    paired = {
+        (pair.new.first.file, pair.new.first.name) for pair in baseline.comparison.pairing.pairs
+    }
+    before = {case_key(record): record for record in baseline.base.records}
+    keys = (case_key(record) for record in records)
+    return {key: before[key] for key in keys if key[:2] in paired and key in before}
+
+
+def _beyond_limits(gate: Mapping[str, Any], base: str) -> frozenset[str]:
+    """Return the metrics whose change to this baseline is past a limit, by the stored gate."""
+    if text(gate, "baseline", "run_id") != base:
+        return frozenset()
+    return frozenset(
+        text(one, "check", "metric")
+        for one in items(gate, "checks")
+        if text(one, "check", "table") == "overall"
+        and text(one, "check", "kind") in CHANGE_WORDS
+        and text(one, "status") in {"fail", "warn"}
+        and number(one, "estimate") is not None
+    )
+
+
+def view_changes(
+    comparison: Comparison, registry: Registry = BUILT_IN, beyond: Collection[str] = ()
+) -> dict[str, ChangeView]:
+    """Show the change of each metric over the paired cases.
+
+    Args:
+        comparison: with the baseline.
+        registry: the metrics of both runs.
+        beyond: metrics whose change is past a limit, in the words of ``rageval compare``.
+    """
+    return {
+        key: _change(change, registry.info(key), past_limit=key in beyond)
+        for key, change in comparison.metrics.items()
+        if change.base is not None and change.delta is not None
+    }
+
+
+def _change(change: MetricChange, info: MetricInfo | None, *, past_limit: bool) -> ChangeView:
+    interval = "-"
+    if change.low is not None and change.high is not None:
+        interval = f"{change.low:+.2f} to {change.high:+.2f}"
+    return ChangeView(
+        base=format_value(change.base),
+        delta=change_text(change.key, change.delta),
+        interval=interval,
+        p="-" if change.p is None else f"{change.p:.2g}",
+        verdict=verdict_word(change, past_limit=past_limit),
+        n=change.n,
+        place=place_on_scale(change.base, info),
+    )
+
+
+def view_comparison(
+    baseline: RunComparison, anchors: Mapping[CaseKey, str], *, redact: bool
+) -> CompareView:
+    """Show flips, differences and metrics that cannot be compared.
+
+    Args:
+        baseline: the earlier run and the comparison with it.
+        anchors: anchor of each record in the page.
+        redact: leave out reasons, which name paths and headings.
+    """
+    found = baseline.comparison
+    comparability = baseline.comparability
+    places = {
+        (file, case_id): anchor for (file, case_id, _), anchor in reversed([*anchors.items()])
+    }
+    listed = (*comparability.invariants, *comparability.versions, *comparability.config)
+    return CompareView(
+        run_id=baseline.base.run_id,
+        invariants=tuple(one.name for one in comparability.invariants),
+        warning=comparability.warning or "",
+        flips=tuple(
+            FlipView(
+                anchor=places.get((flip.file, flip.case_id), ""),
+                case_id=flip.case_id,
+                direction=flip.direction,
+                change=_flip_text(flip),
+                reason="" if redact else flip.reason,
+            )
+            for flip in found.flips
+        ),
+        n_paired=found.n_paired,
+        left_out=tuple(_left_out(found)),
+        facts=tuple((one.name, shown(one.base), shown(one.new)) for one in listed),
+    )
+
+
+def _flip_text(flip: CaseFlip) -> str:
+    if flip.base_outcome != flip.new_outcome:
+        return f"{flip.base_outcome} \u2192 {flip.new_outcome}"
+    if not flip.changes:
+        return flip.new_outcome
+    first = flip.changes[0]
+    return f"{first.metric} {format_value(first.base)} \u2192 {format_value(first.new)}"
+
+
+def _left_out(found: Comparison) -> Iterator[str]:
+    for reason, words in _REASONS:
+        n = found.pairing.count(reason)
+        if n:
+            yield f"{n} {words}"

@@ -1,0 +1,196 @@
+"""The list of all runs: its rows and columns, and the trend above them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from pytest_rageval.analysis.aggregate.case_groups import CASE_OUTCOMES
+from pytest_rageval.analysis.trend import (
+    RunFigure,
+    TrendPoint,
+    TrendQuery,
+    TrendRun,
+    make_trend,
+    run_figures,
+)
+from pytest_rageval.report.html.markup import Element
+from pytest_rageval.report.html.run.links import report_beside
+from pytest_rageval.report.html.run.trend import view_trend
+from pytest_rageval.report.text.summary import HEADLINE, change_text, interval_text
+from pytest_rageval.runs.list import is_partial, run_entry, trend_run
+from pytest_rageval.runs.store import RESULTS
+from pytest_rageval.support.text import format_value
+from pytest_rageval.values.dataclass import dataclass
+from pytest_rageval.values.json_documents import count, text
+from pytest_rageval.values.run import StoredRun
+
+_COLUMNS: Final = 6
+_TREND: Final = 20
+"""Maximum runs of the trend: more points than a panel of it has room for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetricCell:
+    """One figure of a run; the fields are empty where it has none."""
+
+    value: str = "-"
+    interval: str = ""
+    delta: str = ""
+    """Difference to the complete run before, if they are comparable."""
+    breaks: str = ""
+    """Names of what makes it not comparable with the run before."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRow:
+    """One run of the list."""
+
+    run_id: str
+    tags: tuple[str, ...]
+    when: str
+    verdict: str
+    """``pass``, ``fail``, ``not_evaluated`` or ``unknown``."""
+    sentence: str
+    n_cases: str
+    outcomes: tuple[tuple[str, int], ...]
+    """Name and number of the outcomes that any case has."""
+    facts: str
+    """Judge and commit."""
+    partial: bool
+    problems: tuple[str, ...]
+    comparable: bool
+    """Whether its records are stored."""
+    cells: tuple[MetricCell, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunList:
+    """Content of the list, newest run first."""
+
+    columns: tuple[str, ...]
+    rows: tuple[RunRow, ...]
+    charts: tuple[Element, ...]
+    n_trend: int
+    unusable: Mapping[str, str]
+    """Reason by folder."""
+    tags: tuple[str, ...]
+    verdicts: tuple[str, ...]
+
+
+def view_runs(
+    runs: Sequence[StoredRun],
+    unusable: Mapping[str, str],
+    address: Callable[[str], str] = report_beside,
+) -> RunList:
+    """Compute everything that the list shows.
+
+    Args:
+        runs: their documents, oldest first.
+        unusable: reason by name of a folder that is not shown.
+        address: returns the address of a run's page.
+    """
+    unusable = {**unusable, **_broken(runs)}
+    runs = [run for run in runs if run.run_id not in unusable]
+    complete = [run for run in runs if run.metrics and not is_partial(run)]
+    trend = view_trend(complete[-_TREND:], "", address)
+    figures = {run.run_id: _figures(run) for run in runs}
+    columns = trend.columns if trend else _first_columns(figures)
+    comparable = [trend_run(run, None) for run in runs if run.metrics]
+    points = {key: _points(comparable, figures, key) for key in columns}
+    rows = [_row(run, figures[run.run_id], points) for run in reversed(runs)]
+    return RunList(
+        columns=tuple(columns),
+        rows=tuple(rows),
+        charts=trend.charts if trend else (),
+        n_trend=len(trend.runs) if trend else 0,
+        unusable=unusable,
+        tags=tuple(sorted({tag for row in rows for tag in row.tags})),
+        verdicts=tuple(dict.fromkeys(row.verdict for row in rows)),
+    )
+
+
+def _broken(runs: Sequence[StoredRun]) -> dict[str, str]:
+    """Return the reason for each run of which neither figures nor records can be read."""
+    return {
+        run.run_id: "; ".join(_fault(run, reason) for reason in run.unreadable.values())
+        or "holds neither records nor figures"
+        for run in runs
+        if not run.metrics and not (run.folder / RESULTS).is_file()
+    }
+
+
+def _fault(run: StoredRun, reason: str) -> str:
+    return reason.removeprefix(f"{run.folder}{os.sep}")
+
+
+def _figures(run: StoredRun) -> dict[str, RunFigure]:
+    found = run_figures(run.metrics, run.config)
+    return {figure.metric: figure for figure in found if figure.scope == "overall"}
+
+
+def _first_columns(figures: Mapping[str, Mapping[str, RunFigure]]) -> list[str]:
+    known = {key for of_run in figures.values() for key in of_run}
+    return [key for key in HEADLINE if key in known][:_COLUMNS]
+
+
+def _points(
+    runs: Sequence[TrendRun], figures: Mapping[str, Mapping[str, RunFigure]], key: str
+) -> dict[str, TrendPoint]:
+    """Compare a figure of each complete run with that of the one before, by run id."""
+    found = [replace(run, figure=figures[run.run_id].get(key)) for run in runs]
+    return {point.run.run_id: point for point in make_trend(found, TrendQuery(metric=key))}
+
+
+def _row(
+    run: StoredRun, figures: Mapping[str, RunFigure], points: Mapping[str, Mapping[str, TrendPoint]]
+) -> RunRow:
+    entry = run_entry(run)
+    facts = [f"judge {entry.judge}" if entry.judge else "", (entry.commit or "")[:7]]
+    known = entry.verdict in {"pass", "fail", "not_evaluated"}
+    return RunRow(
+        run_id=run.run_id,
+        tags=run.tags,
+        when=(entry.timestamp or "-")[:16].replace("T", " "),
+        verdict=entry.verdict or "unknown" if known else "unknown",
+        sentence=text(run.gate, "sentence"),
+        n_cases="-" if entry.n_cases is None else str(entry.n_cases),
+        outcomes=tuple((n, c) for n in CASE_OUTCOMES.values() if (c := count(run.metrics, n))),
+        facts=", ".join(filter(None, facts)),
+        partial=is_partial(run),
+        problems=tuple(_problems(run, has_records=entry.has_records)),
+        comparable=entry.has_records,
+        cells=tuple(
+            _cell(key, figures.get(key), of_key.get(run.run_id)) for key, of_key in points.items()
+        ),
+    )
+
+
+def _problems(run: StoredRun, *, has_records: bool) -> list[str]:
+    found = [_fault(run, reason) for reason in run.unreadable.values()]
+    if not run.metrics and "metrics.json" not in run.unreadable:
+        found.append("no metrics.json: the session is under way or was cut short")
+    if not has_records:
+        found.append("numbers alone: its records are not here")
+    return found
+
+
+def _cell(key: str, figure: RunFigure | None, point: TrendPoint | None) -> MetricCell:
+    if figure is None or figure.value is None:
+        return MetricCell()
+    cell = MetricCell(
+        value=format_value(figure.value), interval=interval_text(figure.low, figure.high)
+    )
+    if point is None:
+        return cell
+    breaks = ", ".join(one.name for one in point.breaks)
+    delta = "" if point.delta is None else change_text(key, point.delta)
+    return replace(cell, delta=delta, breaks=breaks)
+
+
+def row_words(row: RunRow) -> str:
+    """Return the words of a row that a search looks in, in lower case."""
+    words: list[Any] = [row.run_id, *row.tags, row.when, row.verdict, row.facts, row.sentence]
+    return " ".join(map(str, [*words, "partial" if row.partial else ""])).lower()

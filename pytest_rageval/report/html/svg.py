@@ -1,0 +1,88 @@
+"""Charts as SVG, with pixel coordinates: the layout of rows, and the elements."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from pytest_rageval.report.html.markup import Element, element
+from pytest_rageval.support.text import cut
+from pytest_rageval.values.dataclass import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layout:
+    """Positions of names, bars and numbers, in pixels."""
+
+    suffix: str
+    left: int
+    plot: int
+    right: int
+    row: int
+    above: bool
+    """Whether names are above their rows instead of before them."""
+    name_chars: int = 34
+    """Longest name."""
+
+    @property
+    def width(self) -> int:
+        """Width of the picture."""
+        return self.left + self.plot + self.right
+
+    def x(self, share: float) -> float:
+        """Return x of a share of the plot."""
+        return self.left + self.plot * share
+
+    def name(self, y: float, text: str) -> Element:
+        """Return the name of the row whose middle is at y."""
+        short = cut(text, self.name_chars)
+        if self.above:
+            return label(self.left, y - 14, short, "name")
+        return label(self.left - 10, y + 4, short, "name", "end")
+
+    def middle(self, number: int, top: float = 0.0) -> float:
+        """Return y of the middle of a row."""
+        return top + self.row * number + (self.row - 12 if self.above else self.row / 2)
+
+
+WIDE: Final = Layout(suffix="", left=265, plot=415, right=130, row=26, above=False)
+NARROW: Final = Layout(suffix="-narrow", left=8, plot=240, right=110, row=44, above=True)
+
+
+def picture(
+    name: str, title: str, description: str, parts: Iterable[Element], *, width: int, height: int
+) -> Element:
+    """Return an SVG with its text alternatives; one with links is a group that can be entered."""
+    drawn = tuple(parts)
+    return element(
+        "svg",
+        element("title", title, id=f"{name}-title"),
+        element("desc", description, id=f"{name}-desc"),
+        *drawn,
+        role="group" if any("<a " in part for part in drawn) else "img",
+        viewBox=f"0 0 {width} {height}",
+        width=width,
+        height=height,
+        aria_labelledby=f"{name}-title {name}-desc",
+        class_="chart",
+    )
+
+
+def line(x1: float, y1: float, x2: float, y2: float, style: str) -> Element:
+    """Return a straight line."""
+    return element("line", x1=x1, y1=y1, x2=x2, y2=y2, class_=style)
+
+
+def rect(x: float, y: float, width: float, height: float, style: str) -> Element:
+    """Return a rectangle."""
+    return element("rect", x=x, y=y, width=width, height=height, class_=style)
+
+
+def circle(x: float, y: float, r: float, style: str) -> Element:
+    """Return a circle."""
+    return element("circle", cx=x, cy=y, r=r, class_=style)
+
+
+def label(x: float, y: float, text: str, style: str = "", anchor: str = "start") -> Element:
+    """Return a text that starts (``start``), is centred or ends (``end``) at x."""
+    return element("text", text, x=x, y=y, class_=style, text_anchor=anchor)

@@ -1,0 +1,62 @@
+// Filters of the list of runs; they stand in the address, so that the way back finds them.
+(() => {
+  const byId = (id) => document.getElementById(id);
+  const rows = [...document.querySelectorAll("tr.run")];
+  if (!rows.length) return;
+  const search = byId("q"), tag = byId("tag"), gate = byId("gate"), partial = byId("partial");
+  const boxes = [...document.querySelectorAll(".pick input")], compare = byId("compare");
+
+  function read() {
+    const state = new URLSearchParams(location.hash.slice(1));
+    search.value = state.get("q") ?? "";
+    if (tag) tag.value = state.get("tag") ?? "";
+    gate.value = state.get("gate") ?? "";
+    for (const field of [tag, gate]) if (field && field.selectedIndex < 0) field.value = "";
+    partial.checked = state.get("partial") !== "no";
+    const chosen = state.getAll("run");
+    for (const box of boxes) box.checked = chosen.includes(box.value);
+    show();
+  }
+
+  function write() {
+    const state = new URLSearchParams();
+    if (search.value) state.set("q", search.value);
+    if (tag && tag.value) state.set("tag", tag.value);
+    if (gate.value) state.set("gate", gate.value);
+    if (!partial.checked) state.set("partial", "no");
+    for (const box of boxes) if (box.checked) state.append("run", box.value);
+    const text = state.toString();
+    history.replaceState(null, "", text ? `#${text}` : location.pathname);
+    show();
+  }
+
+  function show() {
+    const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
+    let n = 0;
+    for (const row of rows) {
+      const fits = words.every((word) => row.dataset.words.includes(word))
+        && (!tag || !tag.value || row.dataset.tags.split(" ").includes(tag.value))
+        && (!gate.value || row.dataset.gate === gate.value)
+        && (partial.checked || !row.dataset.partial);
+      row.hidden = !fits;
+      n += fits ? 1 : 0;
+    }
+    byId("shown").textContent = n === rows.length ? "" : `${n} of ${rows.length}`;
+    if (!compare) return;
+    const chosen = boxes.filter((box) => box.checked).length;
+    compare.disabled = chosen < 2 || chosen > 3;
+    byId("hint").textContent = chosen > 3 ? `${chosen} are chosen: at most three can be compared.`
+      : chosen === 1 ? "One is chosen: choose one or two more." : "Choose two or three; they are compared with the oldest.";
+  }
+
+  for (const field of [search, tag, gate, partial, ...boxes]) if (field) field.addEventListener("input", write);
+  byId("choose").addEventListener("submit", (event) => { if (!compare || compare.disabled) event.preventDefault(); });
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.target === search && event.key === "Escape") { search.value = ""; search.blur(); write(); event.preventDefault(); return; }
+    if (event.target.closest("input:not([type=checkbox]), select, textarea, dialog")) return;
+    if (event.key === "/") { search.focus(); search.select(); event.preventDefault(); }
+  });
+  addEventListener("hashchange", read);
+  read();
+})();

@@ -1,0 +1,247 @@
+"""Admission of browsers, over HTTP on the loopback interface."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from pytest_rageval.authoring.labelling.web.server import LabelServer
+from pytest_rageval.authoring.serving.guard import foreign
+from pytest_rageval.values.errors import ConfigError
+from tests.authoring.labelling.builders import file_session, write_cases
+from tests.authoring.labelling.web.serving import Served, admitted, serving
+
+PRESS = {"key": "space", "revision": 0}
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[Served]:
+    with serving(file_session(write_cases(tmp_path / "cases.jsonl"))) as found:
+        yield found
+
+
+@pytest.fixture
+def client(served: Served) -> Iterator[httpx.Client]:
+    with admitted(served) as found:
+        yield found
+
+
+def post(client: httpx.Client, **headers: str) -> httpx.Response:
+    """Press a key as the page does, but for some headers; an empty one is left out."""
+    given = {"Origin": str(client.base_url).rstrip("/")}
+    given |= {name.replace("_", "-"): value for name, value in headers.items()}
+    sent = {name: value for name, value in given.items() if value}
+    return client.post("/key", json=PRESS, headers=sent)
+
+
+# --- token and cookie ----------------------------------------------------------------------------
+
+
+def test_a_token_is_exchanged_for_a_strict_cookie(served: Served) -> None:
+    reply = httpx.get(served.address)
+    assert reply.status_code == 200
+    assert "How often does the queue retry?" in reply.text
+    name, *attributes = reply.headers["Set-Cookie"].split("; ")
+    assert set(attributes) == {"HttpOnly", "SameSite=Strict", "Path=/"}
+    assert name.startswith(f"rageval-label-{served.port}=")
+    assert served.address.rpartition("=")[2] not in reply.headers["Set-Cookie"]
+
+
+@pytest.mark.parametrize("query", ["", "?token=", "?token=wrong", "?token=%C3%A9%00", "?Token=x"])
+def test_without_the_token_there_is_nothing(served: Served, query: str) -> None:
+    reply = httpx.get(f"{served.origin}/{query}")
+    assert reply.status_code == 401
+    assert "Set-Cookie" not in reply.headers
+    assert "queue" not in reply.text
+    assert "Open the address that the terminal shows" in reply.text
+    assert len(served.addresses) == 1
+    assert httpx.get(served.address).status_code == 200
+
+
+def test_a_used_token_is_refused_and_the_terminal_shows_one_new_one(served: Served) -> None:
+    first = served.address
+    assert httpx.get(first).status_code == 200
+    for _ in range(3):
+        reply = httpx.get(first)
+        assert reply.status_code == 401
+        assert "used already" in reply.text
+    assert len(served.addresses) == 2
+    assert served.address != first
+    assert httpx.get(served.address).status_code == 200
+    assert httpx.get(served.addresses[1]).status_code == 401
+    assert len(served.addresses) == 3
+
+
+def test_a_browser_that_is_known_uses_up_a_new_token_too(served: Served) -> None:
+    first = served.address
+    with admitted(served) as client:
+        assert httpx.get(first).status_code == 401  # which makes a new one
+        assert client.get(served.address).status_code == 200
+    assert httpx.get(served.addresses[1]).status_code == 401
+
+
+@pytest.mark.parametrize("path", ["/", "/key", "/nothing"])
+@pytest.mark.parametrize("method", ["GET", "POST", "HEAD", "PUT"])
+def test_without_the_cookie_nothing_is_answered(served: Served, method: str, path: str) -> None:
+    token = served.address.partition("?")[2] if (method, path) != ("GET", "/") else ""
+    cookie = {"Cookie": f"rageval-label-{served.port}=wrong; rageval-label={'x' * 43}"}
+    for headers in ({}, cookie):
+        reply = httpx.request(
+            method, f"{served.origin}{path}?{token}", headers={"Origin": served.origin, **headers}
+        )
+        assert reply.status_code == 401
+    assert served.session.work.draft.golds == ()
+
+
+def test_the_cookie_lets_the_page_press_keys(served: Served, client: httpx.Client) -> None:
+    assert post(client).status_code == 200
+    assert len(served.session.work.draft.golds) == 1
+
+
+# --- other names and other pages -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["evil.example", "127.0.0.1.evil.example", "localhost.evil.example:80", "127.0.0.2",
+     "evil@127.0.0.1", "127.0.0.1:80:80", "127.0.0.1:x", "[::1]", "127.0.0.1,evil.example"],
+)  # fmt: skip
+def test_a_foreign_host_is_refused(served: Served, client: httpx.Client, host: str) -> None:
+    for path in ("/", served.address):
+        reply = client.get(path, headers={"Host": host})
+        assert (reply.status_code, "Set-Cookie" in reply.headers) == (400, False)
+    assert post(client, Host=host, Origin=f"http://{host}").status_code == 400
+    assert served.session.work.draft.golds == ()
+
+
+def test_a_foreign_host_does_not_use_up_the_token(served: Served) -> None:
+    assert httpx.get(served.address, headers={"Host": "evil.example"}).status_code == 400
+    assert httpx.get(served.address, headers={"Origin": "http://evil"}).status_code == 403
+    assert httpx.get(served.address).status_code == 200
+
+
+def test_any_port_may_be_named_as_a_tunnel_has_another(client: httpx.Client) -> None:
+    for host in ("localhost:9999", "127.0.0.1", "LOCALHOST"):
+        assert client.get("/", headers={"Host": host}).status_code == 200
+    assert post(client, Host="localhost:9999", Origin="http://localhost:9999").status_code == 200
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Origin": "http://evil.example"},
+        {"Origin": "null"},
+        {"Origin": ""},
+        {"Origin": "http://127.0.0.1:1"},
+        {"Origin": "http://localhost"},
+        {"Origin": "file://"},
+        {"Sec_Fetch_Site": "cross-site"},
+        {"Sec_Fetch_Site": "same-site"},
+        {"Sec_Fetch_Site": "none"},
+    ],
+    ids=str,
+)
+def test_a_foreign_page_is_refused(
+    served: Served, client: httpx.Client, headers: dict[str, str]
+) -> None:
+    assert post(client, **headers).status_code == 403
+    assert served.session.work.draft.golds == ()
+
+
+def test_a_foreign_page_cannot_read_either(client: httpx.Client) -> None:
+    reply = client.get("/", headers={"Origin": "http://evil.example"})
+    assert reply.status_code == 403
+    preflight = client.options("/key", headers={"Origin": "http://evil.example"})
+    assert preflight.status_code == 403
+    assert not [name for name in preflight.headers if name.startswith("access-control")]
+
+
+@pytest.mark.parametrize("headers", [{}, {"host": ""}, {"host": ":80"}])
+def test_a_request_without_a_host_is_foreign(headers: dict[str, str]) -> None:
+    refusal = foreign("GET", headers)
+    assert refusal is not None
+    assert refusal.status == 400
+
+
+# --- replies -------------------------------------------------------------------------------------
+
+
+def test_every_reply_keeps_other_pages_out(served: Served, client: httpx.Client) -> None:
+    replies = [
+        client.get("/"),
+        post(client),
+        client.get("/nothing"),
+        httpx.get(served.origin),
+        client.get("/", headers={"Host": "evil.example"}),
+    ]
+    assert [reply.status_code for reply in replies] == [200, 200, 404, 401, 400]
+    for reply in replies:
+        headers = reply.headers
+        assert headers["Cache-Control"] == "no-store"
+        assert headers["X-Content-Type-Options"] == "nosniff"
+        assert headers["X-Frame-Options"] == "DENY"
+        assert headers["Cross-Origin-Resource-Policy"] == "same-origin"
+        assert headers["Content-Security-Policy"].startswith("default-src 'none'")
+        assert "frame-ancestors 'none'" in headers["Content-Security-Policy"]
+        assert "Server" not in headers
+
+
+def test_the_policy_allows_the_script_and_style_of_the_page_alone(client: httpx.Client) -> None:
+    reply = client.get("/")
+    for tag, directive in (("script", "script-src"), ("style", "style-src")):
+        (body,) = re.findall(rf"<{tag}>(.*?)</{tag}>", reply.text, re.DOTALL)
+        digest = base64.b64encode(hashlib.sha256(body.encode()).digest()).decode()
+        assert f"{directive} 'sha256-{digest}';" in reply.headers["Content-Security-Policy"]
+    assert "unsafe" not in reply.headers["Content-Security-Policy"]
+    assert re.findall(r"\s(?:on\w+|style|src|action)=", reply.text) == []
+
+
+@pytest.mark.parametrize(
+    ("content", "kind", "status"),
+    [
+        (b"{}", "application/json", 400),
+        (b"[1]", "application/json", 400),
+        (b"x", "application/json", 400),
+        (b"\xff", "application/json", 400),
+        (b"[" * 100_000, "application/json", 400),
+        (b'{"key": 1, "revision": 0}', "application/json", 400),
+        (b'{"key": "j", "revision": true}', "application/json", 400),
+        (b'{"key": "j", "revision": 0, "text": null}', "application/json", 400),
+        (b'{"key": "j", "revision": 0}', "text/plain", 415),
+        (b'{"key": "j", "revision": 0}', "application/x-www-form-urlencoded", 415),
+        (b'{"key": "' + b"x" * 200_000 + b'", "revision": 0}', "application/json", 413),
+    ],
+    ids=lambda value: str(value)[:40],
+)
+def test_what_is_no_key_changes_nothing(
+    served: Served, client: httpx.Client, content: bytes, kind: str, status: int
+) -> None:
+    reply = client.post(
+        "/key", content=content, headers={"Origin": served.origin, "Content-Type": kind}
+    )
+    assert reply.status_code == status
+    assert reply.text.count("\n") == 1
+    assert post(client).status_code == 200  # the page is as it was
+
+
+# --- the socket ----------------------------------------------------------------------------------
+
+
+def test_only_the_loopback_address_listens(served: Served) -> None:
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.2", served.port), timeout=5)
+    with pytest.raises(OSError, match=r"refused|not supported|assign|unreachable"):
+        socket.create_connection(("::1", served.port), timeout=5)
+
+
+def test_a_port_that_is_taken_is_one_sentence(served: Served, tmp_path: Path) -> None:
+    session = file_session(tmp_path / "cases.jsonl")
+    with pytest.raises(ConfigError, match=rf"--port: cannot listen on 127\.0\.0\.1:{served.port}"):
+        LabelServer(session, port=served.port, announce=print)

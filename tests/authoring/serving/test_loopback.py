@@ -1,0 +1,45 @@
+"""The server without the pages of a command."""
+
+from __future__ import annotations
+
+import threading
+
+import httpx
+import pytest
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+
+from pytest_rageval.authoring.serving.loopback import LoopbackServer, read_body
+from pytest_rageval.values.errors import ConfigError
+
+
+async def length(request: Request) -> Response:
+    body = await read_body(request, 10)
+    return PlainTextResponse("too long" if body is None else str(len(body)))
+
+
+def test_a_body_is_read_up_to_a_length_and_two_servers_do_not_share_a_port() -> None:
+    app = Starlette(routes=[Route("/", length, methods=["GET", "POST"])])
+    started, addresses = threading.Event(), list[str]()
+
+    def announce(address: str) -> None:
+        addresses.append(address)
+        started.set()
+
+    server = LoopbackServer(app, name="test", port=0, announce=announce)
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    assert started.wait(10)
+    origin = addresses[0].partition("/?")[0]
+    with httpx.Client(headers={"Origin": origin}) as client:
+        assert client.get(addresses[0]).text == "0"
+        assert client.post(f"{origin}/", content=b"x" * 10).text == "10"
+        assert client.post(f"{origin}/", content=b"x" * 11).text == "too long"
+    with pytest.raises(ConfigError, match="--port: cannot listen"):
+        LoopbackServer(app, name="other", port=server.port, announce=print)
+    server.stop()
+    thread.join(10)
+    assert server.stopping
+    assert not thread.is_alive()

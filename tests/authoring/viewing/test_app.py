@@ -1,0 +1,271 @@
+"""Requests of the pages over all runs, on a real socket."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import threading
+from collections.abc import Iterator
+from html import unescape
+from pathlib import Path
+
+import pytest
+
+from pytest_rageval.authoring.viewing import project
+from pytest_rageval.runs.notes import read_notes
+from pytest_rageval.runs.read import read_run
+from pytest_rageval.runs.tags import read_tags, write_tag
+from tests.authoring.viewing.serving import Shown, showing
+from tests.build.runs import run_of, write_run
+
+SECRET = "the text of a file outside"
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    folder = tmp_path / "project" / "results"
+    for day in range(1, 4):
+        write_run(folder, f"r{day}", run_of(day), day=day)
+    return folder
+
+
+@pytest.fixture
+def shown(results: Path) -> Iterator[Shown]:
+    with showing(results) as found:
+        yield found
+
+
+def test_an_admitted_browser_is_sent_on_without_its_token(results: Path) -> None:
+    with showing(results, start="/run/r2", admit=False) as shown:
+        reply = shown.client.get(shown.address)
+        assert 'content="0;url=/run/r2"' in reply.text
+        assert "SameSite=Strict" in reply.headers["set-cookie"]
+        assert "r2" in shown.client.get("/run/r2").text
+        shown.client.cookies.clear()
+        assert shown.client.get(shown.address).status_code == 401  # the token is used
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [("GET", "/"), ("GET", "/run/r1"), ("GET", "/compare?run=r1&run=r2"), ("POST", "/tag")],
+)
+def test_nothing_is_answered_without_the_cookie(shown: Shown, method: str, path: str) -> None:
+    shown.client.cookies.clear()
+    reply = shown.client.request(method, path, headers={"Origin": shown.origin})
+    assert reply.status_code == 401
+    assert "r1" not in reply.text
+
+
+@pytest.mark.parametrize("path", ["/", "/run/r1", "/compare?run=r1&run=r2", "/nothing", "/run/x"])
+def test_every_page_is_hardened(shown: Shown, path: str) -> None:
+    reply = shown.client.get(path)
+    assert reply.headers["cache-control"] == "no-store"
+    assert "frame-ancestors 'none'" in reply.headers["content-security-policy"]
+    assert "default-src 'none'; script-src 'sha256-" in unescape(reply.text)
+    assert shown.client.get(path, headers={"Host": "evil.example"}).status_code == 400
+    assert shown.client.get(path, headers={"Origin": "http://evil.example"}).status_code == 403
+
+
+def test_runs_are_listed_with_what_of_them_differs(shown: Shown) -> None:
+    html = shown.client.get("/").text
+    assert html.index('id="run-r3"') < html.index('id="run-r1"')
+    assert 'href="/run/r2"' in html
+    assert "recall_" in html
+
+
+def test_a_run_is_compared_with_the_one_before_or_with_a_chosen_one(shown: Shown) -> None:
+    assert "baseline <bdi>r2</bdi>" in shown.client.get("/run/r3").text
+    assert "baseline <bdi>r1</bdi>" in shown.client.get("/run/r3?base=r1").text
+    assert "with the baseline" not in shown.client.get("/run/r3?base=").text
+
+
+def test_two_or_three_runs_stand_side_by_side(shown: Shown) -> None:
+    html = shown.client.get("/compare?run=r3&run=r1&run=r2").text
+    assert "<title>r2, r3 compared with r1" in html
+    assert "r1, r3 compared with r2" in shown.client.get("/compare?run=r3&run=r1&base=r2").text
+    for query in ("", "?run=r1", "?run=r1&run=r1", "?run=r1&run=r2&run=r3&base=x"):
+        reply = shown.client.get(f"/compare{query}")
+        assert reply.status_code == 404
+        assert "expected two or three" in reply.text
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["%2e%2e", "..%2f..%2fsecret", "%2fetc", "r1%2f..%2fr2", "tags", "x%00", "linked"],
+)
+def test_no_other_folder_can_be_reached(results: Path, name: str) -> None:
+    outside = write_run(results.parent / "outside", "secret", run_of(1), day=1)
+    (outside / "config.json").write_text(json.dumps({"note": SECRET}), encoding="utf-8")
+    (results / "linked").symlink_to(outside)
+    with showing(results) as shown:
+        replies = [
+            shown.client.get(f"/run/{name}"),
+            shown.client.get(f"/run/r1?base={name}"),
+            shown.client.get(f"/compare?run=r1&run={name}"),
+            shown.post("/tag", {"run": name, "tag": "mine"}),
+        ]
+        assert "linked</span>: <span" in shown.client.get("/").text
+    assert {reply.status_code for reply in replies} <= {404, 409}
+    assert not any(SECRET in reply.text for reply in replies)
+    assert read_tags(results) == {}
+
+
+def test_tags_are_given_and_removed(shown: Shown, results: Path) -> None:
+    assert shown.post("/tag", {"run": "r1", "tag": "main"}).status_code == 200
+    assert read_tags(results) == {"main": "r1"}
+    assert 'data-remove="main"' in shown.client.get("/").text
+    write_tag(results, "main", "r2")  # by somebody else, since the page was loaded
+    reply = shown.post("/tag", {"run": "r1", "tag": "main", "remove": True})
+    assert (reply.status_code, "names another run" in reply.text) == (409, True)
+    assert shown.post("/tag", {"run": "r2", "tag": "main", "remove": True}).status_code == 200
+    assert read_tags(results) == {}
+
+
+def test_changed_tags_are_reported(results: Path) -> None:
+    told: list[tuple[str, ...]] = []
+    runs = project.ProjectRuns(results, title="x", on_tagged=lambda *ids: told.append(ids))
+    runs.give_tag("r1", "main")
+    runs.give_tag("r2", "main")
+    runs.take_tag("r2", "main")
+    assert told == [("r1",), ("r2", "r1"), ("r2",)]
+
+
+@pytest.mark.parametrize("tag", ["", "../r1/config", "a b", "last", "<script>", "x" * 101])
+def test_a_name_that_is_no_tag_is_refused(shown: Shown, results: Path, tag: str) -> None:
+    reply = shown.post("/tag", {"run": "r1", "tag": tag})
+    assert (reply.status_code, "expected" in reply.text) == (409, True)
+    assert read_tags(results) == {}
+
+
+def test_another_page_changes_nothing(shown: Shown, results: Path) -> None:
+    body = {"run": "r1", "tag": "main"}
+    client, origin = shown.client, {"Origin": shown.origin}
+    replies = [
+        client.post("/tag", json=body),
+        client.post("/tag", json=body, headers={"Origin": "http://evil.example"}),
+        client.post("/tag", json=body, headers={"Origin": "null"}),
+        client.post("/tag", json=body, headers={**origin, "Sec-Fetch-Site": "cross-site"}),
+        client.post("/tag", data=body, headers=origin),
+        client.get("/tag?run=r1&tag=main"),
+    ]
+    assert [reply.status_code for reply in replies] == [403, 403, 403, 403, 415, 405]
+    assert read_tags(results) == {}
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [(b"{", 400), (b"[]", 400), (b'{"run": 1, "tag": "x"}', 400), (b"[" * 90_000, 400),
+     (b"x" * 100_001, 413)],
+)  # fmt: skip
+def test_what_is_no_request_of_the_page_is_one_sentence(
+    shown: Shown, body: bytes, status: int
+) -> None:
+    headers = {"Origin": shown.origin, "Content-Type": "application/json"}
+    reply = shown.client.post("/tag", content=body, headers=headers)
+    assert (reply.status_code, reply.text.count("\n")) == (status, 1)
+
+
+def test_damaged_runs_are_said_and_the_others_shown(results: Path) -> None:
+    (results / "r1" / "metrics.json").write_text("{", encoding="utf-8")
+    (results / "r2" / "results.jsonl").write_text('{"x": 1}\n', encoding="utf-8")
+    (results / "empty").mkdir()
+    (results / "a b").mkdir()
+    (results / "a b" / "results.jsonl").touch()
+    (results / "wild").mkdir()
+    (results / "wild" / "metrics.json").write_text(
+        json.dumps({"statistics": [1], "timestamp": 3, "total_tests": "x"}), encoding="utf-8"
+    )
+    with showing(results) as shown:
+        html = shown.client.get("/").text
+        assert "metrics.json: not JSON" in html
+        assert 'empty</span>: <span class="text">holds none of' in html
+        assert 'a b</span>: <span class="text">its name is not that of a run' in html
+        assert shown.client.get("/run/r1").status_code == 200
+        damaged = shown.client.get("/run/r2")
+        assert damaged.status_code in {404, 500}
+        assert "Traceback" not in damaged.text
+        assert shown.client.get("/run/wild").status_code in {200, 404, 500}
+        assert shown.client.get("/run/r3").status_code == 200
+
+
+def test_a_run_that_was_removed_meanwhile_is_a_sentence(shown: Shown, results: Path) -> None:
+    assert "run-r3" in shown.client.get("/").text
+    for file in (results / "r3").iterdir():
+        file.unlink()
+    assert 'id="run-r3"' not in shown.client.get("/").text
+    assert "not found in" in shown.client.get("/run/r3").text
+
+
+def test_a_list_of_many_runs_reads_no_records(results: Path) -> None:
+    (results / "r1" / "results.jsonl").write_text("no record", encoding="utf-8")
+    for number in range(200):
+        copy = shutil.copytree(results / "r1", results / f"copy-{number:03}")
+        (copy / "groups.json").write_text("{", encoding="utf-8")
+    with showing(results) as shown:
+        html = shown.client.get("/").text
+    assert html.count('<tr class="run"') == 203
+    assert "not JSON" not in html
+
+
+def test_a_page_is_sent_while_it_is_made(results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    received = threading.Event()
+
+    def slow(*given: object, **options: object) -> Iterator[str]:
+        yield "<p>begun</p>" * 10_000
+        assert received.wait(10)
+        yield "<p>finished</p>"
+        raise ValueError("<b>damaged</b>")
+
+    monkeypatch.setattr(project, "report_page", slow)
+    with showing(results) as shown, shown.client.stream("GET", "/run/r1") as reply:
+        pieces = reply.iter_text()
+        assert "begun" in next(pieces)
+        received.set()
+        rest = "".join(pieces)
+    assert rest.endswith(
+        "<p>finished</p><p>The page could not be finished: "
+        "ValueError: &lt;b&gt;damaged&lt;/b&gt;</p>"
+    )
+
+
+# --- notes ---------------------------------------------------------------------------------------
+
+
+def a_note(results: Path, **fields: object) -> dict[str, object]:
+    record = read_run(results / "r2").records[0]
+    key = {"file": record.file, "id": record.name, "repeat": record.repeat}
+    return {"run": "r2", **key, "text": "look", "author": "ana", **fields}
+
+
+def test_a_note_is_kept_changed_and_removed(shown: Shown, results: Path) -> None:
+    reply = shown.post("/note", a_note(results))
+    assert [(one["text"], one["author"]) for one in reply.json()["notes"]] == [("look", "ana")]
+    assert shown.post("/note", a_note(results, text="again ")).json()["notes"][0]["text"] == "again"
+    assert [note.text for note in read_notes(results / "r2")] == ["again"]
+    assert '"text":"again"' in shown.client.get("/run/r2").text
+    assert shown.post("/note", a_note(results, text="")).json() == {"notes": []}
+    assert read_notes(results / "r2") == ()
+
+
+@pytest.mark.parametrize(
+    ("fields", "status"),
+    [({"run": "../r2"}, 409), ({"run": "linked"}, 409), ({"id": "nope"}, 409),
+     ({"repeat": 7}, 409), ({"repeat": "0"}, 400), ({"repeat": True}, 400), ({"text": None}, 400),
+     ({"text": "x" * 10_001}, 409), ({"text": "x" * 100_000}, 413), ({"author": "x" * 101}, 409)],
+)  # fmt: skip
+def test_a_note_on_nothing_is_refused(
+    shown: Shown, results: Path, fields: dict[str, object], status: int
+) -> None:
+    (results / "linked").symlink_to(results / "r2")
+    reply = shown.post("/note", a_note(results, **fields))
+    assert (reply.status_code, reply.text.count("\n")) == (status, 1)
+    assert not list(results.glob("*/notes.json"))
+
+
+def test_another_page_writes_no_note(shown: Shown, results: Path) -> None:
+    body, evil = a_note(results), {"Origin": "http://evil.example"}
+    assert shown.client.post("/note", json=body).status_code == 403
+    assert shown.client.post("/note", json=body, headers=evil).status_code == 403
+    text = {"Origin": shown.origin, "Content-Type": "text/plain"}
+    assert shown.client.post("/note", content=json.dumps(body), headers=text).status_code == 415
+    assert not list(results.glob("*/notes.json"))

@@ -1,0 +1,256 @@
+"""The pages over all runs in a real browser; without chromium these tests are skipped."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_rageval.report.html.runs.site import SiteOptions, write_site
+from pytest_rageval.runs.notes import read_notes
+from pytest_rageval.runs.tags import read_tags, write_tag
+from tests.authoring.viewing.serving import Shown, showing
+from tests.build.browser import Watched, chromium
+from tests.build.runs import run_of, write_run
+from tests.report.html.builders import HOSTILE
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+pytestmark = pytest.mark.slow
+
+Visit = Callable[..., "Page"]
+NASTY = " ".join(HOSTILE[:11])
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as started:
+        yield started
+
+
+@pytest.fixture
+def watched() -> Watched:
+    return Watched()
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    folder = tmp_path / "results"
+    write_run(folder, "r1", run_of(8), day=1)
+    hostile: dict[str, Any] = {
+        "judge": NASTY,
+        "git": {"commit": NASTY, "branch": NASTY},
+        "answerer_version": NASTY,
+    }
+    write_run(
+        folder, "r2", run_of(8, missed={1, 2}, question=NASTY, answer=NASTY), day=2, **hostile
+    )
+    write_run(folder, "r3", run_of(8, missed={2}), day=3)
+    gate = {"verdict": "fail", "sentence": NASTY}
+    (folder / "r2" / "gate.json").write_text(json.dumps(gate), encoding="utf-8")
+    (folder / "bad <img src=x onerror=alert(1)>").mkdir()
+    write_tag(folder, "release", "r2")
+    return folder
+
+
+@pytest.fixture
+def shown(results: Path) -> Iterator[Shown]:
+    with showing(results, admit=False) as found:
+        yield found
+
+
+@pytest.fixture
+def visit(browser: Browser, watched: Watched) -> Iterator[Visit]:
+    contexts: list[Any] = []
+
+    def opener(address: str, **given: Any) -> Page:
+        options = {"viewport": {"width": 1280, "height": 900}, **given}
+        contexts.append(browser.new_context(**options))
+        tab: Page = contexts[-1].new_page()
+        tab.set_default_timeout(10_000)
+        tab.on("console", lambda message: watched.faults.append(f"console: {message.text}"))
+        tab.on("pageerror", lambda error: watched.faults.append(f"error: {error}"))
+        tab.on("dialog", lambda dialog: watched.faults.append(f"dialog: {dialog.message}"))
+        tab.on("request", lambda request: watched.requests.append(request.url))
+        tab.goto(address)
+        return tab
+
+    yield opener
+    for context in contexts:
+        context.close()
+
+
+def admitted(visit: Visit, shown: Shown, **options: Any) -> Page:
+    tab = visit(shown.address, **options)
+    tab.wait_for_url(f"{shown.origin}/")
+    return tab
+
+
+def harmless(tab: Page, watched: Watched, origin: str) -> None:
+    assert watched.faults == []
+    assert {url for url in watched.requests if not url.startswith((origin, "data:"))} == set()
+    assert tab.evaluate("window.pwned") is None
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_and_nothing_is_cut(
+    visit: Visit, shown: Shown, watched: Watched, scheme: str
+) -> None:
+    from axe_playwright_python.sync_playwright import Axe
+
+    tab = admitted(visit, shown, color_scheme=scheme)
+    for path in ("/", "/compare?run=r1&run=r2&run=r3", "/run/r2", "/run/r2#case-c-001"):
+        tab.goto(f"{shown.origin}{path}")
+        for width in (1280, 768, 390):
+            tab.set_viewport_size({"width": width, "height": 900})
+            assert tab.evaluate("document.documentElement.scrollWidth") <= width, (path, width)
+        found = Axe().run(tab)
+        assert found.violations_count == 0, (path, found.generate_report())
+    harmless(tab, watched, shown.origin)
+
+
+def test_the_list_is_filtered_and_the_way_back_finds_it_so(
+    visit: Visit, shown: Shown, watched: Watched
+) -> None:
+    tab = admitted(visit, shown)
+    tab.keyboard.press("/")
+    tab.keyboard.type("r")
+    rows = tab.locator("tr.run:visible")
+    assert rows.count() == 3
+    tab.keyboard.type("1")
+    assert rows.count() == 1
+    tab.keyboard.press("Escape")
+    assert rows.count() == 3
+    tab.select_option("#gate", "fail")
+    assert rows.evaluate_all("rows => rows.map((row) => row.id)") == ["run-r2"]
+    tab.select_option("#gate", "")
+    assert tab.locator("#compare").is_disabled()
+    tab.focus("input[value=r3]")
+    tab.keyboard.press("Space")
+    assert "One is chosen" in tab.inner_text("#hint")
+    tab.focus("input[value=r1]")
+    tab.keyboard.press("Space")
+    tab.focus("#compare")
+    tab.keyboard.press("Enter")
+    tab.wait_for_url("**/compare?run=r3&run=r1*")
+    assert "r3 compared with r1" in tab.title()
+    tab.go_back()
+    assert tab.is_checked("input[value=r1]")
+    assert tab.is_checked("input[value=r3]")
+    tab.select_option("#tag", "release")
+    tab.click("tr.run:visible a.key")
+    assert "/run/r2" in tab.url
+    tab.go_back()
+    assert rows.count() == 1
+    harmless(tab, watched, shown.origin)
+
+
+def test_tags_are_given_and_removed_by_keyboard(
+    visit: Visit, shown: Shown, results: Path, watched: Watched
+) -> None:
+    tab = admitted(visit, shown)
+    tab.focus("#run-r1 button.add")
+    tab.keyboard.press("Enter")
+    tab.keyboard.type("no tag")
+    tab.keyboard.press("Enter")
+    tab.wait_for_selector("#tag-fault:visible")
+    assert "expected 1 to 100 letters" in tab.inner_text("#tag-fault")
+    watched.faults.clear()  # the browser writes down the refusal
+    tab.fill("#tag-name", "main")
+    with tab.expect_navigation():
+        tab.keyboard.press("Enter")
+    assert read_tags(results) == {"main": "r1", "release": "r2"}
+    tab.focus("#run-r1 [data-remove=main]")
+    with tab.expect_navigation():
+        tab.keyboard.press("Enter")
+    assert read_tags(results) == {"release": "r2"}
+    harmless(tab, watched, shown.origin)
+
+
+def test_a_note_is_kept_also_when_its_case_is_left(
+    visit: Visit, shown: Shown, results: Path, watched: Watched
+) -> None:
+    tab = admitted(visit, shown)
+    tab.goto(f"{shown.origin}/run/r2#case-c-001")
+    tab.fill(".take-note textarea", NASTY)
+    tab.fill(".take-note input", "ana")
+    tab.keyboard.press("Enter")
+    tab.wait_for_selector("text=Saved")
+    assert [(note.text, note.author) for note in read_notes(results / "r2")] == [(NASTY, "ana")]
+    tab.fill(".take-note textarea", "jk / ?")  # keys of the page are text here
+    with tab.expect_response("**/note"):
+        tab.click("#next")
+    assert "case-c-001" not in tab.url
+    tab.goto(f"{shown.origin}/run/r2#case-c-001")
+    tab.reload()
+    assert tab.inner_text(".note .text") == "jk / ?"
+    assert [note.text for note in read_notes(results / "r2")] == ["jk / ?"]
+    tab.fill(".take-note input", "bo")
+    tab.locator(".take-note input").blur()
+    assert tab.input_value(".take-note textarea") == ""  # each author has a note of his own
+    tab.fill(".take-note textarea", "second")
+    tab.press(".take-note textarea", "Control+Enter")
+    tab.wait_for_selector("text=Saved")
+    assert len(read_notes(results / "r2")) == 2
+    harmless(tab, watched, shown.origin)
+
+
+def test_a_note_that_cannot_be_kept_stays_in_its_field(
+    visit: Visit, shown: Shown, results: Path
+) -> None:
+    tab = admitted(visit, shown)
+    tab.goto(f"{shown.origin}/run/r3#case-c-001")
+    (results / "r3" / "notes.json").write_text("{", encoding="utf-8")
+    tab.fill(".take-note textarea", "typed")
+    tab.click(".take-note button")
+    tab.wait_for_selector("text=Not saved: ")
+    assert tab.input_value(".take-note textarea") == "typed"
+
+
+def test_the_baseline_of_a_run_is_chosen_on_its_page(visit: Visit, shown: Shown) -> None:
+    tab = admitted(visit, shown)
+    tab.goto(f"{shown.origin}/run/r3")
+    assert tab.input_value("select[name=base]") == "r2"
+    tab.select_option("select[name=base]", "r1")
+    tab.click(".frame button")
+    tab.wait_for_url("**/run/r3?base=r1")
+    assert tab.input_value("select[name=base]") == "r1"
+    tab.click("text=Side by side")
+    tab.wait_for_url("**/compare?base=r1&run=r3")
+    tab.click(".over a")
+    tab.wait_for_url(f"{shown.origin}/")
+
+
+def test_without_scripts_runs_can_be_read_and_compared(visit: Visit, shown: Shown) -> None:
+    tab = visit(shown.address, java_script_enabled=False)
+    tab.wait_for_url(f"{shown.origin}/")
+    assert not tab.locator(".filters").is_visible()
+    tab.check("input[value=r1]")
+    tab.check("input[value=r2]")
+    tab.click("#compare")
+    tab.wait_for_url("**/compare?run=r2&run=r1")
+    assert tab.locator(".sides").first.is_visible()
+
+
+def test_the_site_needs_no_server_and_asks_for_nothing(
+    visit: Visit, results: Path, tmp_path: Path, watched: Watched
+) -> None:
+    from axe_playwright_python.sync_playwright import Axe
+
+    write_site(results, tmp_path / "site", SiteOptions(title="<b>x</b>", version="1", redact=False))
+    folder = (tmp_path / "site").as_uri()
+    tab = visit(f"{folder}/index.html")
+    for link in ("#run-r3 a.key", ".frame a", "h2 a >> nth=1", "a.home"):
+        assert Axe().run(tab).violations_count == 0
+        tab.click(link)
+        for width in (1280, 390):
+            tab.set_viewport_size({"width": width, "height": 900})
+            assert tab.evaluate("document.documentElement.scrollWidth") <= width
+    assert tab.url == f"{folder}/index.html"
+    tab.fill("#q", "release")
+    assert tab.locator("tr.run:visible").count() == 1
+    harmless(tab, watched, folder)

@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_rageval.report.html.run.attention import worth_reading
+from pytest_rageval.report.html.run.cases import view_cases
+from pytest_rageval.report.html.run.overview_values import FlipView, Reading
+from pytest_rageval.report.html.run.values import ReportOptions
+from pytest_rageval.values.record import CaseRecord
+from tests.report.html.builders import errored, missed, passed, run
+
+
+def flip(case_id: str, direction: str = "worse") -> FlipView:
+    return FlipView(
+        anchor=f"case-{case_id}",
+        case_id=case_id,
+        direction=direction,
+        change="passed \u2192 missed",
+        reason="abstains now",
+    )
+
+
+def chosen(records: list[CaseRecord], *flips: FlipView) -> list[Reading]:
+    rows = view_cases(run(records), ReportOptions()).rows
+    return [*worth_reading(rows, flips)]
+
+
+def test_newly_worse_cases_come_first_then_the_worst_of_each_kind() -> None:
+    records = [
+        passed("fine"),
+        missed("low"),
+        missed("lower", metrics={"recall_at_k": 0.0}),
+        missed("cited", failure_stage="not_cited"),
+        errored("broken"),
+    ]
+
+    found = chosen(records, flip("cited"), flip("fine", "better"))
+
+    assert [(one.case_id, one.kind) for one in found] == [
+        ("cited", "newly worse"),
+        ("broken", "error"),
+        ("low", "worst"),
+        ("lower", "worst"),
+    ]
+    assert found[0].why == "passed \u2192 missed: abstains now"
+    assert found[1].why == "http, one of 1 error"
+    assert found[2].why == "not retrieved, lowest of 2 cases: recall_at_k 0.000, mrr 0.000"
+
+
+def test_a_score_close_to_the_line_and_judges_that_disagree_are_uncertain() -> None:
+    near = passed("near", metrics={"mrr": 1.0, "correctness": 3.8})
+    clear = passed("clear", metrics={"mrr": 1.0, "correctness": 5.0})
+    split = passed(
+        "split", metrics={"mrr": 1.0, "correctness": 5.0}, spot_check={"scores": {"correctness": 1}}
+    )
+
+    found = chosen([near, clear, split])
+
+    assert [(one.case_id, one.why) for one in found] == [
+        ("split", "two judges: correctness 5.000 and 1.000"),
+        ("near", "correctness 3.800 is close to 4.000, which passes"),
+    ]
+
+
+def test_where_all_passed_the_lowest_are_named() -> None:
+    found = chosen([passed("a"), passed("b", metrics={"mrr": 0.2})])
+
+    assert [(one.case_id, one.kind) for one in found] == [("b", "lowest")]
+    assert chosen([passed("a")]) == []
+
+
+@given(st.lists(st.sampled_from([passed, missed, errored]), max_size=12), st.integers(0, 12))
+def test_at_most_five_cases_are_named_each_once(makers: list, flips: int) -> None:  # type: ignore[type-arg]
+    records = [make(f"c{n}") for n, make in enumerate(makers)]
+
+    found = chosen(records, *(flip(one.name) for one in records[:flips]))
+
+    assert len(found) <= 5
+    assert len({one.anchor for one in found}) == len(found)
+    assert {one.case_id for one in found} <= {one.name for one in records}

@@ -1,0 +1,212 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from pytest_rageval.report.html.run.cases import case_anchors, view_cases
+from pytest_rageval.report.html.run.detail import view_detail
+from pytest_rageval.report.html.run.page import render_report
+from pytest_rageval.report.html.run.values import CaseDetail, CaseRow, ReportOptions
+from pytest_rageval.report.html.run.view import view_report
+from pytest_rageval.values.case import Anchor
+from pytest_rageval.values.record import CaseRecord
+from tests.build.records import changed
+from tests.report.html.builders import chunk, errored, missed, passed, run
+
+
+def rows(*records: CaseRecord) -> tuple[CaseRow, ...]:
+    return view_cases(run([*records]), ReportOptions()).rows
+
+
+def detail(record: CaseRecord) -> CaseDetail:
+    return rows(record)[0].detail
+
+
+def test_above_the_limit_only_cases_worth_a_look_are_shown_whole() -> None:
+    records = [passed("ok"), missed("miss"), errored("err"), passed("flip")]
+    few = ReportOptions(full_up_to=3)
+
+    found = view_cases(run(records), few, flips={("evals/set.jsonl", "flip"): "better"})
+
+    assert [row.case_id for row in found.rows if not row.brief] == ["err", "miss", "flip"]
+    brief = next(row.detail for row in found.rows if row.brief)
+    assert (brief.answer, [fact.text for fact in brief.facts]) == ("Answer to ok.", ["a fact"])
+    assert brief.chunks is None
+    assert found.n_brief == 1
+
+
+def test_up_to_the_limit_or_when_asked_all_cases_are_shown_whole() -> None:
+    records = [passed("a"), passed("b")]
+
+    for options in (ReportOptions(full_up_to=2), ReportOptions(full_up_to=1, full=True)):
+        assert view_cases(run(records), options).n_brief == 0
+
+
+def test_each_record_has_a_place_of_its_own() -> None:
+    records = [
+        passed("a"),
+        passed("a", repeat=1),
+        passed("a", file="other.jsonl"),
+        passed("a/b c%"),
+        passed("\ud800"),
+    ]
+
+    names = list(case_anchors(records).values())
+
+    assert names[:4] == ["case-a", "case-a~2", "case-a~3", "case-a/b%20c%25"]
+    assert len(set(names)) == 5
+
+
+def test_columns_are_the_metrics_that_any_case_has() -> None:
+    found = view_cases(
+        run([passed("a", metrics={"mrr": 0.5, "correctness": None}), errored("b")]),
+        ReportOptions(),
+    )
+
+    assert found.columns == ("mrr",)
+
+
+def test_a_case_that_had_nothing_to_check_is_not_called_passed() -> None:
+    assert rows(passed("a", unchecked=True))[0].outcome == "unchecked"
+
+
+def test_chunks_stand_in_rank_order_with_golds_and_cut_marked() -> None:
+    record = passed(
+        "a",
+        k=1,
+        retrieved_chunks=(
+            chunk(1, matched_golds=(0, 2), start_line=3, end_line=9, score_vector=0.5),
+            chunk(2, irrelevant=True, rank_before_rerank=7, text=None),
+        ),
+    )
+
+    first, second = detail(record).chunks or ()
+
+    assert (first.golds, first.in_cut, first.irrelevant) == ("gold [0], [2]", True, False)
+    assert first.facts == "lines 3-9, score 1, vector 0.5"
+    assert (second.golds, second.in_cut, second.irrelevant) == ("", False, True)
+    assert second.facts == "score 0.5, rank 7 before reranking"
+
+
+def test_a_gold_that_was_retrieved_names_its_ranks() -> None:
+    (gold,) = detail(passed("a")).golds
+
+    assert (gold.found, gold.ranks) == (True, (1,))
+
+
+def test_a_gold_that_was_missed_says_how_near_it_came() -> None:
+    (gold,) = detail(missed("a")).golds
+
+    assert not gold.found
+    assert gold.reason
+
+
+def test_a_gold_below_the_cut_counts_as_missed() -> None:
+    record = missed("a", k=1, retrieved_chunks=(chunk(2), chunk(1, matched_golds=(0,))))
+
+    (gold,) = detail(record).golds
+
+    assert (gold.found, gold.ranks) == (False, (2,))
+
+
+def test_expected_facts_say_whether_the_judge_found_them() -> None:
+    record = passed("a", correctness={"score": 1.0, "key_facts_found": [True]})
+    facts = detail(changed(record, judgements={"correctness": {"judge": "j", "scores": {}}}))
+
+    assert [(fact.letter, fact.text, fact.finding) for fact in facts.facts] == [
+        ("A", "a fact", "found")
+    ]
+    assert [fact.finding for fact in detail(passed("a")).facts] == [""]
+
+
+def test_long_texts_are_cut() -> None:
+    found = detail(passed("a", answer="x" * 20_000, retrieved_chunks=(chunk(1, text="y" * 9000),)))
+
+    assert found.answer == f"{'x' * 10_000} [10,000 more characters]"
+    assert (found.chunks or ())[0].text == f"{'y' * 2000} [7,000 more characters]"
+
+
+def test_the_command_is_fit_for_a_shell() -> None:
+    assert detail(passed("a b;rm")).commands == (
+        "pytest 'evals/set.jsonl::a b;rm'",
+        "rageval explain run-1 'a b;rm'",
+    )
+
+
+def test_a_record_without_its_case_is_shown_all_the_same() -> None:
+    found = detail(passed("a", case=None))
+
+    assert found.golds == ()
+    assert found.citations == ()
+    assert found.facts == ()
+
+
+@pytest.mark.parametrize("field", ["answer", "retrieved_chunks"])
+def test_the_baseline_is_shown_as_far_as_it_differs(field: str) -> None:
+    now = passed("a")
+    other: dict[str, Any] = {"answer": "Another.", "retrieved_chunks": (chunk(2),)}
+    before = changed(now, **{field: other[field]})
+    key = (now.file, now.case_id, 0)
+
+    found = view_cases(run([now]), ReportOptions(), baseline={key: before}).rows[0].detail
+
+    assert found is not None
+    assert found.base is not None
+    assert found.base.same == (("chunks",) if field == "answer" else ("answer",))
+    assert (found.base.answer is None) == (field != "answer")
+    assert (found.base.chunks is None) == (field == "answer")
+
+
+def test_chunks_say_where_the_other_run_had_them() -> None:
+    now = passed("a", retrieved_chunks=(chunk(1), replace(chunk(3), rank=2), chunk(4)))
+    before = changed(now, retrieved_chunks=(chunk(1), chunk(2), chunk(3)))
+    key = (now.file, now.case_id, 0)
+
+    found = view_cases(run([now]), ReportOptions(), baseline={key: before}).rows[0].detail
+
+    assert found is not None
+    assert found.base is not None
+    assert [one.moved for one in found.chunks or ()] == ["", "was rank 3", "new"]
+    assert [one.moved for one in found.base.chunks or ()] == ["", "gone", "now rank 2"]
+
+
+def test_steps_are_given_for_what_missed() -> None:
+    far = Anchor(rel_path="elsewhere.md")
+    record = missed("a")
+    assert record.case is not None
+    found = detail(replace(record, case=replace(record.case, gold_supports=(far,))))
+
+    assert any("gold [0]" in step for step in found.steps)
+    assert detail(passed("a")).steps == ()
+
+
+def test_the_page_comes_in_pieces_and_makes_details_when_it_reaches_their_case(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made: list[str] = []
+
+    def counted(record: CaseRecord, *given: Any, **named: Any) -> CaseDetail:
+        made.append(record.case_id)
+        return view_detail(record, *given, **named)
+
+    monkeypatch.setattr("pytest_rageval.report.html.run.cases.view_detail", counted)
+    pieces = render_report(view_report(run([passed("a"), passed("b"), passed("c")])))
+
+    names = ("case-a", "case-b", "case-c")
+    known = {name: [*made] for piece in pieces for name in names if f'id="{name}"' in piece}
+
+    assert known == {"case-a": ["a"], "case-b": ["a", "b"], "case-c": ["a", "b", "c"]}
+
+
+def test_metrics_say_why_they_are_what_they_are_unless_they_are_at_their_best() -> None:
+    chunks = (chunk(2), chunk(1, matched_golds=(0,)))
+    metrics = {"hit_at_k": 1.0, "mrr": 0.5, "over_abstention_rate": 0.0, "correctness": None}
+    found = detail(passed("a", metrics=metrics, retrieved_chunks=chunks))
+
+    assert found.at_best == "hit_at_k, over_abstention_rate"
+    assert [(line.key, line.value, line.reason) for line in found.metrics] == [
+        ("mrr", "0.500", "1 / rank 2, the first relevant chunk"),
+        ("correctness", "error", "no valid verdict of the judge"),
+    ]

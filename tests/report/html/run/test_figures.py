@@ -1,0 +1,125 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pytest_rageval.metrics.built_in import BUILT_IN
+from pytest_rageval.report.html.run.figures import (
+    place_on_scale,
+    view_checks,
+    view_cost,
+    view_latency,
+    view_metrics,
+)
+from tests.report.html.builders import check, config, errored, missed, passed, run
+
+
+def metrics(*records: Any) -> Any:
+    return run([*records]).metrics
+
+
+def test_a_mean_stands_with_counts_interval_and_limit() -> None:
+    gate = {"checks": [check("recall_at_k", "fail")]}
+
+    found = {
+        row.key: row
+        for row in view_metrics(metrics(passed("a"), missed("b"), errored("c")), gate, {})
+    }
+
+    recall = found["recall_at_k"]
+    assert (recall.n, recall.n_error, recall.value) == (2, 1, "0.500")
+    assert [(limit.text, limit.status, limit.place) for limit in recall.limits] == [
+        (">= 0.75", "fail", 0.75)
+    ]
+    assert recall.places is not None
+    low, mean, high = recall.places
+    assert low < mean == 0.5 < high
+    assert found["mrr"].limits == ()
+
+
+def test_a_limit_on_a_difference_has_no_place_on_the_scale() -> None:
+    drop = {"metric": "mrr", "kind": "max_drop", "limit": 0.03, "table": "overall"}
+    gate = {"checks": [check("mrr max_drop", check=drop)]}
+
+    row = next(r for r in view_metrics(metrics(passed("a")), gate, {}) if r.key == "mrr")
+
+    assert [(limit.text, limit.place) for limit in row.limits] == [("drop <= 0.03", None)]
+
+
+def test_a_value_short_of_its_limit_never_looks_like_it() -> None:
+    document = {"statistics": {"mrr": {"n": 9, "mean": 0.74996}}}
+    limit = {"metric": "mrr", "kind": "min", "limit": 0.75, "table": "overall"}
+
+    (row,) = view_metrics(document, {"checks": [check("mrr", "fail", check=limit)]}, {})
+
+    assert row.value == "0.74996"
+
+
+def test_metrics_that_no_case_could_have_are_left_out() -> None:
+    keys = {row.key for row in view_metrics(metrics(passed("a")), {}, {})}
+
+    assert "mrr" in keys
+    assert "groundedness" not in keys
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "place"),
+    [
+        ("mrr", 0.25, 0.25),
+        ("groundedness", 2.5, 0.5),
+        ("similarity_margin", 0.0, 0.5),
+        ("mrr", 1.5, 1.0),
+        ("mrr", None, None),
+        ("unheard_of", 0.5, None),
+    ],
+)
+def test_values_are_placed_on_the_scale_of_their_metric(
+    key: str, value: float | None, place: float | None
+) -> None:
+    assert place_on_scale(value, BUILT_IN.cases.get(key)) == place
+
+
+def test_failed_checks_are_apart_and_warnings_before_what_passed() -> None:
+    gate = {
+        "checks": [
+            check("a"),
+            check("b", "warn"),
+            check("c", "fail", missed_cases=["x", "y"]),
+            check("d", "skip", n=None, low=None),
+        ]
+    }
+
+    failed, others = view_checks(gate, {"x": "case-x"})
+
+    assert [(one.name, one.cases) for one in failed] == [("c", (("x", "case-x"), ("y", "")))]
+    assert [one.name for one in others] == ["b", "d", "a"]
+    assert (others[1].n, others[1].interval) == ("-", "-")
+
+
+def test_phases_show_their_percentiles_and_whether_they_are_bounds() -> None:
+    latency = {
+        "n": 3, "p50_ms": 20.0, "p95_ms": 60_000.0, "p95_censored": True,
+        "by_phase": {
+            "retrieval": {"n": 3, "p50_ms": 5.0, "p95_ms": 9.5},
+            "rerank": {"n": 3, "p50_ms": 0.0, "p95_ms": 0.0},
+        },
+    }  # fmt: skip
+
+    rows = view_latency({"aggregate_metrics": {"latency": latency}})
+
+    assert [(row.phase, row.p50, row.p95) for row in rows] == [
+        ("total", "20", ">= 60000"),
+        ("retrieval", "5.0", "9.5"),
+    ]
+
+
+def test_an_unknown_price_is_not_shown_as_nothing() -> None:
+    cost = {"total_usd": None, "uncached_usd": 0.0123, "judge_tokens": 12_000}
+
+    found = dict(view_cost({"aggregate_metrics": {"cost": cost}}, config()))
+
+    assert found["Judge, this run"] == "price unknown"
+    assert found["Judge, without its cache"] == "$0.0123"
+    assert found["Judge tokens"] == "12,000"
+    assert found["Wall time"] == "2.2 s"

@@ -1,0 +1,186 @@
+"""Files that the page reads from a results folder, and the command ``rageval report``."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_rageval.cli import main as cli
+from pytest_rageval.cli.output import ExitCode
+from pytest_rageval.report.html.run.files import read_history
+from pytest_rageval.runs.store import RunWriter, write_document
+from pytest_rageval.values.record import CaseRecord
+from tests.build.projects import work_in
+from tests.report.html.builders import config, missed, passed, run
+
+Output = pytest.CaptureFixture[str]
+
+
+@pytest.fixture(autouse=True)
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    return work_in(tmp_path, monkeypatch)
+
+
+def write_run(
+    name: str, *records: CaseRecord, at: str = "2026-11-20T10:00:00+00:00", **fields: Any
+) -> Path:
+    files = run([*records], name)
+    with RunWriter(Path("evals/results"), name) as writer:
+        for record in records:
+            writer.append(record)
+        write_document(writer.path, "config.json", config(timestamp=at, **fields))
+        write_document(writer.path, "metrics.json", {**files.metrics, "timestamp": at})
+        write_document(writer.path, "gate.json", files.gate)
+    return Path("evals/results") / name
+
+
+def rageval(*arguments: str) -> int:
+    return cli.run(["report", *arguments])
+
+
+# --- history -----------------------------------------------------------------------------------
+
+
+def test_the_history_ends_with_the_run_and_knows_no_later_one() -> None:
+    for hour, name in enumerate("bca"):
+        write_run(name, passed("x"), at=f"2026-11-20T1{hour}:00:00+00:00")
+
+    assert [one.run_id for one in read_history(Path("evals/results/c"))] == ["b", "c"]
+    assert [one.run_id for one in read_history(Path("evals/results/a"))] == ["b", "c", "a"]
+
+
+def test_runs_over_a_part_of_the_set_are_no_history_as_in_a_trend(capsys: Output) -> None:
+    for hour, asked in enumerate(("whole", "part", "whole", "part")):
+        at = f"2026-11-20T1{hour}:00:00+00:00"
+        write_run(f"r{hour}", passed("x"), at=at, dataset_hash=asked, set={"hash": "whole"})
+
+    for last in ("r2", "r3"):
+        found = read_history(Path("evals/results") / last)
+        assert [one.run_id for one in found] == ["r0", "r2"]
+    assert cli.run(["runs", "trend", "recall_at_k", "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)["runs"]
+    assert [one["run_id"] for one in shown] == ["r0", "r2"]
+
+
+def test_the_history_is_the_last_few_runs() -> None:
+    for hour in range(4):
+        write_run(f"r{hour}", passed("x"), at=f"2026-11-20T1{hour}:00:00+00:00")
+
+    found = read_history(Path("evals/results/r3"), limit=2)
+
+    assert [one.run_id for one in found] == ["r2", "r3"]
+
+
+def test_broken_and_foreign_folders_are_no_history() -> None:
+    folder = write_run("good", passed("x"))
+    for name, text in (("torn", "{"), ("timeless", "{}"), ("odd", '{"timestamp": 5}')):
+        (folder.parent / name).mkdir()
+        (folder.parent / name / "config.json").write_text(text, encoding="utf-8")
+
+    assert [one.run_id for one in read_history(folder)] == ["good"]
+    assert read_history(folder.parent / "torn") == ()
+
+
+# --- the command -------------------------------------------------------------------------------
+
+
+def test_the_page_goes_into_the_folder_of_the_run(capsys: Output) -> None:
+    folder = write_run("one", passed("kept"))
+
+    assert rageval() == ExitCode.YES
+
+    printed = Path(capsys.readouterr().out.strip())
+    assert printed.resolve() == (folder / "report.html").resolve()
+    assert "case-kept" in (folder / "report.html").read_text(encoding="utf-8")
+
+
+def test_the_page_goes_where_it_is_asked_to(capsys: Output) -> None:
+    write_run("one", passed("a"))
+
+    assert rageval("one", "-o", "out/page.html") == ExitCode.YES
+
+    assert capsys.readouterr().out == f"{Path('out/page.html')}\n"
+    assert Path("out/page.html").is_file()
+
+
+def test_a_baseline_brings_flips() -> None:
+    write_run("old", passed("a"))
+    write_run("new", missed("a"), at="2026-11-21T10:00:00+00:00")
+
+    assert rageval("last", "--baseline", "last~1", "-o", "page.html") == ExitCode.YES
+
+    html = Path("page.html").read_text(encoding="utf-8")
+    assert "Compared with the baseline <bdi>old</bdi>" in html
+    assert "passed \u2192 missed" in html
+
+
+def test_a_redacted_page_holds_no_question(tmp_path: Path) -> None:
+    write_run("one", passed("a", question="Where is the treasure?"))
+
+    assert rageval("one", "--redact", "-o", "page.html") == ExitCode.YES
+
+    assert "treasure" not in Path("page.html").read_text(encoding="utf-8")
+
+
+def test_full_brings_in_every_case() -> None:
+    write_run("one", *(passed(f"c{n}", lineno=n) for n in range(1001)))
+
+    rageval("one", "-o", "short.html")
+    rageval("one", "--full", "-o", "full.html")
+
+    short, full = (Path(name).read_text(encoding="utf-8") for name in ("short.html", "full.html"))
+    assert "1 cases are shown without what was retrieved" in short
+    assert "without what was retrieved" not in full
+    for html, n_chunks in ((short, 2000), (full, 2002)):
+        assert html.count('<article class="case') == 1001
+        assert len(re.findall(r'<li[^>]* id="c[0-9]+\.', html)) == n_chunks
+
+
+def test_figures_are_computed_where_a_killed_run_wrote_none() -> None:
+    folder = write_run("one", passed("a"), missed("b"))
+    (folder / "metrics.json").unlink()
+    (folder / "gate.json").unlink()
+
+    assert rageval("one", "-o", "page.html") == ExitCode.YES
+
+    html = Path("page.html").read_text(encoding="utf-8")
+    assert "NO VERDICT" in html
+    assert "recall_at_k" in html
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (("none",), "run 'none': not found"),
+        (("one", "--baseline", "none"), "run 'none': not found"),
+        (("one", "-o", "folder/x/y.html"), "y.html: cannot be written"),
+    ],
+)
+def test_what_cannot_be_done_is_said_in_one_line(
+    capsys: Output, arguments: tuple[str, ...], named: str
+) -> None:
+    write_run("one", passed("a"))
+    Path("folder").write_text("a file", encoding="utf-8")
+
+    assert rageval(*arguments) == ExitCode.USAGE
+
+    error = capsys.readouterr().err
+    assert named in error
+    assert len(error.splitlines()) == 1
+
+
+def test_a_hostile_run_of_another_hand_is_read_and_shown(project: Path) -> None:
+    folder = write_run("one", passed("a", question="<script>alert(1)</script>"))
+    forged: dict[str, Any] = json.loads((folder / "gate.json").read_text(encoding="utf-8"))
+    forged["sentence"] = "<img src=x onerror=alert(1)>"
+    (folder / "gate.json").write_text(json.dumps(forged), encoding="utf-8")
+
+    rageval("one", "-o", "page.html")
+
+    html = Path("page.html").read_text(encoding="utf-8")
+    assert "<img" not in html
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in html

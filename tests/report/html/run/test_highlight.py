@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+import re
+from html import unescape
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_rageval.report.html.markup import visible
+from pytest_rageval.report.html.run.highlight import (
+    Kind,
+    Mark,
+    citation_marks,
+    marked_text,
+    phrase_marks,
+)
+
+
+def parts(text: str, *phrases: str) -> list[str]:
+    marks = phrase_marks(text, [(phrase, "A") for phrase in phrases], "fact")
+    return [text[mark.start : mark.end] for mark in marks]
+
+
+@pytest.mark.parametrize(
+    ("text", "phrase", "found"),
+    [
+        ("It takes five days.", "five days", ["five days"]),
+        ("It takes FIVE\n  days!", "five days", ["FIVE\n  days"]),
+        ("**Five** *days*", "five days", ["Five** *days"]),
+        ("Fivefold days, five daysails", "five days", []),
+        ("Zurückgabe: Größe XL", "größe xl", ["Größe XL"]),
+        ("a.b (c) costs $5", "A.B (C)", ["a.b (c"]),
+        ("on and on and on", "on", ["on", "on", "on"]),
+        ("anything", "", []),
+        ("anything", "...", []),
+    ],
+)
+def test_a_phrase_is_found_by_its_words(text: str, phrase: str, found: list[str]) -> None:
+    assert parts(text, phrase) == found
+
+
+def test_a_phrase_of_hundreds_of_words_is_not_looked_for() -> None:
+    text = "word " * 200
+    assert parts(text, text) == []
+
+
+def test_only_numbers_of_cited_chunks_are_links() -> None:
+    text = "Five days [1], or [2][3]. See [17], [x] and [1, 2, 3]."
+    marks = [*citation_marks(text, {1, 3}, 7)]
+    assert [(text[one.start : one.end], one.link) for one in marks] == [
+        ("[1]", "#c7.1"),
+        ("[3]", "#c7.3"),
+        ("1", "#c7.1"),
+        ("3", "#c7.3"),
+    ]
+
+
+def test_a_text_is_marked_with_its_labels_and_links() -> None:
+    text = "It takes <5> days [1]."
+    marks = [
+        Mark(start=9, end=17, kind="fact", label="A"),
+        Mark(start=18, end=21, kind="cite", link="#x.chunk1"),
+    ]
+    assert marked_text(text, marks) == (
+        'It takes <mark class="m-fact">&lt;5&gt; days</mark><sup class="m-fact">A</sup> '
+        '<a href="#x.chunk1">[1]</a>.'
+    )
+
+
+def test_marks_that_overlap_are_both_shown() -> None:
+    marks = [
+        Mark(start=0, end=6, kind="gold", label="gold [0]"),
+        Mark(start=2, end=4, kind="fact", label="A"),
+    ]
+    assert marked_text("abcdef", marks) == (
+        '<mark class="m-gold">ab</mark><mark class="m-fact m-gold">cd</mark>'
+        '<sup class="m-fact">A</sup><mark class="m-gold">ef</mark>'
+        '<sup class="m-gold">gold [0]</sup>'
+    )
+
+
+@st.composite
+def marked(draw: st.DrawFn) -> tuple[str, list[Mark]]:
+    text = draw(st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=60))
+    ends = st.integers(0, len(text))
+    pairs = draw(st.lists(st.tuples(ends, ends), max_size=6))
+    names: tuple[Kind, ...] = ("fact", "gold", "cite")
+    kinds = st.sampled_from(names)
+    return text, [
+        Mark(start=min(pair), end=max(pair), kind=draw(kinds), label="L", link="#x")
+        for pair in pairs
+        if pair[0] != pair[1]
+    ]
+
+
+@given(marked())
+def test_without_its_marks_the_text_is_whole(given: tuple[str, list[Mark]]) -> None:
+    text, marks = given
+    html = marked_text(text, marks)
+    bare = re.sub(r"<sup.*?</sup>|<[^>]*>", "", html)
+    # A line end between two marks is made visible in two steps.
+    assert unescape(bare).replace("\n\n", "\n") == visible(text).replace("\n\n", "\n")
+    assert html.count("<mark") == html.count("</mark>")

@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+import re
+
+from pytest_rageval.report.html.run.values import ReportView
+from pytest_rageval.report.html.run.view import view_report
+from pytest_rageval.values.run import StoredRun
+from tests.report.html.builders import against, check, config, errored, missed, page, passed, run
+
+
+def viewed(files: StoredRun, base: StoredRun | None = None) -> ReportView:
+    history = (files,) if base is None else (base, files)
+    return view_report(
+        files, baseline=None if base is None else against(base, files), history=history
+    )
+
+
+def test_all_cases_are_in_the_bar_of_outcomes_and_lead_to_them() -> None:
+    records = [passed("a"), missed("b"), missed("c"), errored("d")]
+
+    outcome, stage = viewed(run(records)).overview.bars
+
+    assert [(row.label, row.n, row.share, row.link) for row in outcome.rows] == [
+        ("error", 1, "25%", "#outcome=error"),
+        ("missed", 2, "50%", "#outcome=missed"),
+        ("passed", 1, "25%", "#outcome=passed"),
+    ]
+    assert [(row.label, row.n, row.link) for row in stage.rows] == [
+        ("not retrieved", 2, "#stage=not_retrieved"),
+        ("http", 1, "#stage=http"),
+    ]
+
+
+def test_a_tile_has_value_interval_limit_change_and_sparkline() -> None:
+    gate = {"verdict": "fail", "sentence": "FAIL", "checks": [check("hit_at_k", "fail")]}
+    base = run([passed("a"), passed("b")], "old")
+    new = run([passed("a"), missed("b")], "new", gate=gate)
+
+    tile, *_, time = viewed(new, base).overview.tiles
+
+    assert (tile.key, tile.value, tile.detail) == ("hit_at_k", "0.500", "0.09-0.91, n 2")
+    assert (tile.status, tile.limit) == ("fail", ">= 0.75")
+    assert tile.change is not None
+    assert tile.change.delta == "-0.500"
+    assert tile.spark is not None
+    assert tile.spark.count("<polyline") == 1
+    assert (time.key, time.value, time.unit) == ("latency_ms.p95", "20 / 20", "ms")
+
+
+def test_a_failing_metric_has_a_tile_however_many_others_there_are() -> None:
+    metrics = {
+        key: 1.0
+        for key in ("hit_at_k", "correctness", "groundedness", "abstention_accuracy", "recall_at_k",
+                    "specificity_accuracy")
+    }  # fmt: skip
+    gate = {"checks": [check("specificity_accuracy", "fail")]}
+
+    tiles = viewed(run([passed("a", metrics=metrics)], gate=gate)).overview.tiles
+
+    assert len(tiles) == 6
+    assert "specificity_accuracy" in {tile.key for tile in tiles}
+
+
+def test_what_changed_is_one_sentence_with_links() -> None:
+    base = run([passed("a"), passed("b"), missed("c")], "old")
+    new = run(
+        [passed("a"), missed("b"), passed("c")],
+        "new",
+        config=config(settings={"k": 5, "judge": "m-1"}),
+    )
+
+    html = page(new, baseline=base)
+
+    sentence = re.sub("<[^>]*>", "", re.findall(r'<p class="changes">(.*?)</p>', html)[0])
+    assert "Since the baseline old" in sentence
+    assert "1 got worse and" in sentence
+    assert "1 got better of 3 cases asked alike. Set otherwise: judge." in sentence
+    assert 'href="#flip=worse"' in html
+    assert 'href="#flip=better"' in html
+
+
+def test_a_failed_check_says_what_it_needs_and_leads_to_its_cases() -> None:
+    checks = [check("recall_at_k", "fail", missed_cases=["b"]), check("mrr")]
+    gate = {"verdict": "fail", "sentence": "FAIL 1 of 2 checks: recall_at_k", "checks": checks}
+
+    html = page(run([passed("a"), missed("b")], gate=gate))
+
+    assert "<b>0.700 (needs &gt;= 0.750)</b>" in html
+    assert 'href="#check=recall_at_k"' in html
+    assert 'href="#case-b">b</a>' in html
+    assert "1 other check: 1 ok" in html
+
+
+def test_an_empty_run_has_no_bars_and_no_charts() -> None:
+    overview = viewed(run([])).overview
+
+    parts = (overview.bars, overview.tiles, overview.panels, overview.reading, overview.latency,
+             overview.ranks, overview.abstention)  # fmt: skip
+    assert not any(parts)

@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ET
+
+from pytest_rageval.metrics.built_in import BUILT_IN
+from pytest_rageval.report.html.run.overview_values import LatencyView
+from pytest_rageval.report.html.run.panels import (
+    abstention_table,
+    latency_panel,
+    metric_panels,
+    rank_panel,
+)
+from tests.report.html.builders import errored, missed, passed
+
+RECORDS = [
+    passed("a", metrics={"recall_at_k": 0.5, "mrr": 0.3, "hit_at_k": 1.0}),
+    passed("b", metrics={"recall_at_k": 1.0, "mrr": 1.0, "hit_at_k": 1.0}),
+    missed("c"),
+    errored("d"),
+]
+
+
+def test_the_bars_of_a_metric_are_links_to_ranges_and_stand_in_a_table() -> None:
+    (panel,) = metric_panels(RECORDS, BUILT_IN, ["mrr", "hit_at_k", "unheard_of"])
+
+    links = [one.get("href") for one in ET.fromstring(panel.chart).iter("a")]
+    assert links == ["#mrr=..%3C0.1", "#mrr=0.3..%3C0.4", "#mrr=0.9.."]
+    assert [(row.label, row.n, row.link) for row in panel.rows] == [
+        ("0 to 0.1", 1, links[0]),
+        ("0.3 to 0.4", 1, links[1]),
+        ("0.9 to 1", 1, links[2]),
+    ]
+    assert panel.note == "3 cases, mean 0.433"
+
+
+def test_a_metric_with_one_value_has_no_distribution() -> None:
+    assert metric_panels(RECORDS[:1], BUILT_IN, ["mrr"]) == ()
+
+
+def test_the_times_have_their_percentiles() -> None:
+    times = [passed(str(n), latency={"total_ms": float(n)}) for n in range(1, 101)]
+
+    whole = LatencyView(phase="total", n=100, p50_ms=50.5, p95_ms=95.0, p50="50", p95=">= 95")
+
+    panel = latency_panel(times, whole)
+
+    assert panel is not None
+    assert panel.note == "100 cases: p50 50 ms, p95 >= 95 ms, p99 99 ms"
+    assert sum(row.n for row in panel.rows) == 100
+    assert len(re.findall('class="mean"', panel.chart)) == 2 * 3
+    assert latency_panel([], whole) is None
+
+
+def test_ranks_lead_to_their_cases_and_what_was_not_found_is_apart() -> None:
+    panel = rank_panel(RECORDS)
+
+    assert panel is not None
+    assert [(row.label, row.n, row.share, row.link) for row in panel.rows] == [
+        ("1", 2, "67%", "#rank=1"),
+        ("none", 1, "-", "#rank=none&recall_at_k=0.."),
+    ]
+    assert rank_panel([errored("d")]) is None
+
+
+def test_cells_of_abstention_lead_to_their_cases() -> None:
+    table = abstention_table([passed("a", metrics={"over_abstention_rate": 1.0}), passed("b")])
+
+    assert table is not None
+    cell = table[True, True]
+    assert (cell.n, cell.share, cell.link) == (1, "100%", "#over_abstention_rate=1")
+    assert abstention_table([passed("b")]) is None

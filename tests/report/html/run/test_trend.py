@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from pytest_rageval.report.html.run.trend import view_trend
+from tests.report.html.builders import config, missed, passed, run
+
+
+def test_one_run_has_no_trend() -> None:
+    assert view_trend([run([passed("a")])], "run-1") is None
+
+
+def test_the_trend_shows_each_run_and_which_one_this_is() -> None:
+    runs = [run([missed("a")], "old"), run([passed("a")], "new")]
+
+    found = view_trend(runs, "new")
+
+    assert found is not None
+    recall = found.columns.index("recall_at_k")
+    assert [(r.run_id, r.current, r.changed, r.cells[recall]) for r in found.runs] == [
+        ("old", False, (), ("0.000", "-")),
+        ("new", True, (), ("1.000", "-")),
+    ]
+    assert len(found.charts) == len(found.columns)
+
+
+def test_other_pages_have_other_addresses() -> None:
+    runs = [run([missed("a")], "old"), run([passed("a")], "new")]
+
+    found = view_trend(runs, "", "/run/{}".format)
+
+    assert found is not None
+    assert [one.link for one in found.runs] == ["/run/old", "/run/new"]
+
+
+def test_a_point_leads_to_the_page_of_its_run_beside_this_one() -> None:
+    found = view_trend([run([missed("a")], "an old#run"), run([passed("a")], "new")], "new")
+
+    assert found is not None
+    assert [one.link for one in found.runs] == ["../an%20old%23run/report.html", ""]
+    assert all(chart.count('href="../an%20old%23run/report.html"') == 1 for chart in found.charts)
+
+
+@pytest.mark.parametrize(
+    ("changed", "named"),
+    [
+        ({"settings": {"k": 10, "judge": "offline"}}, ("k",)),
+        ({"settings": {"k": 5, "judge": "offline", "snippets": "all"}}, ("matching.snippets",)),
+        ({"dataset_hash": "other"}, ("dataset",)),
+    ],
+)
+def test_the_line_breaks_where_an_invariant_changed(
+    changed: dict[str, object], named: tuple[str, ...]
+) -> None:
+    a, b = run([passed("x")], "a"), run([passed("x")], "b")
+    c, d = (run([passed("x")], name, config=config(**changed)) for name in "cd")
+
+    found = view_trend([a, b, c, d], "d")
+
+    assert found is not None
+    assert [r.changed for r in found.runs] == [(), (), named, ()]
+    assert found.charts[0].count('class="break"') == 1
+    assert found.charts[0].count("<polyline") == 2
+    assert "(changed) c" in found.charts[0]
+
+
+def test_what_a_metric_does_not_depend_on_does_not_break_its_line() -> None:
+    judged = {"recall_at_k": 1.0, "groundedness": 4.0}
+    a = run([passed("x", metrics=judged)], "a")
+    b = run([passed("x", metrics=judged)], "b", config=config(settings={"k": 5, "judge": "m-1"}))
+
+    found = view_trend([a, b], "b")
+
+    assert found is not None
+    breaks = {
+        key: 'class="break"' in chart
+        for key, chart in zip(found.columns, found.charts, strict=True)
+    }
+    assert (breaks["recall_at_k"], breaks["groundedness"]) == (False, True)
+    assert found.runs[1].changed == ("judge",)
+
+
+def test_a_run_without_the_metric_leaves_a_gap() -> None:
+    runs = [
+        run([passed("x", metrics=m)], name)
+        for name, m in (("a", {"mrr": 1.0}), ("b", {"hit_at_k": 1.0}), ("c", {"mrr": 0.5}))
+    ]
+
+    found = view_trend(runs, "c")
+
+    assert found is not None
+    chart = found.charts[found.columns.index("mrr")]
+    assert len(re.findall('class="dot', chart)) == 2
+    assert "b -" in chart

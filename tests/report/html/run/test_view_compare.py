@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from pytest_rageval.report.html.run.values import ReportOptions
+from pytest_rageval.report.html.run.view import paired_records, view_changes, view_comparison
+from tests.build.records import changed
+from tests.report.html.builders import against, config, missed, page, passed, run
+
+
+def test_flips_come_worse_first_with_their_place() -> None:
+    old = run([passed("a"), missed("b"), passed("c")], "old")
+    new = run([missed("a"), passed("b"), passed("c")], "new")
+    anchors = {("evals/set.jsonl", name, 0): f"case-{name}" for name in "abc"}
+
+    found = view_comparison(against(old, new), anchors, redact=False)
+
+    assert [(f.case_id, f.direction, f.anchor, f.change) for f in found.flips] == [
+        ("a", "worse", "case-a", "passed \u2192 missed"),
+        ("b", "better", "case-b", "missed \u2192 passed"),
+    ]
+    assert found.flips[0].reason
+    assert found.n_paired == 3
+
+
+def test_a_redacted_flip_keeps_its_reason_to_itself() -> None:
+    found = view_comparison(against(run([passed("a")]), run([missed("a")])), {}, redact=True)
+
+    assert found.flips[0].reason == ""
+
+
+def test_cases_that_cannot_be_compared_are_counted_by_reason() -> None:
+    old = run([passed("a"), passed("gone"), passed("edited", case_hash="1" * 16)])
+    new = run([passed("a"), passed("added"), passed("edited")])
+
+    found = view_comparison(against(old, new), {}, redact=False)
+
+    assert found.n_paired == 1
+    assert found.left_out == (
+        "1 only in the baseline",
+        "1 only in this run",
+        "1 of changed content",
+    )
+    assert set(paired_records(against(old, new), new.records)) == {("evals/set.jsonl", "a", 0)}
+
+
+def test_changes_are_those_of_the_paired_cases() -> None:
+    old = run([passed(f"c{n}") for n in range(4)])
+    new = run([*(passed(f"c{n}") for n in range(3)), missed("c3"), missed("new")])
+
+    change = view_changes(against(old, new).comparison)["recall_at_k"]
+
+    assert (change.base, change.delta, change.n) == ("1.000", "-0.250", 4)
+    assert change.place == 1.0
+
+
+@pytest.mark.parametrize(("base", "word"), [("old", "beyond"), ("other", "unclear")])
+def test_a_drop_past_a_limit_has_the_word_that_compare_has(base: str, word: str) -> None:
+    old = run([passed(f"c{n}") for n in range(4)], "old")
+    new = run([*(passed(f"c{n}") for n in range(3)), missed("c3")], "new")
+    check = {"metric": "recall_at_k", "kind": "max_drop", "table": "overall", "limit": 0.1}
+    gate = {
+        "baseline": {"run_id": base},
+        "checks": [{"name": "d", "check": check, "status": "warn", "estimate": -0.25}],
+    }
+    html = page(replace(new, gate=gate), baseline=old)
+    assert re.search(
+        rf'<span class="tag t-{word}"><span aria-hidden="true">.</span> {word}</span>', html
+    )
+
+
+def test_what_differs_is_listed_with_both_values() -> None:
+    old = run([passed("a")], config=config(judge="offline", index_build_version="1"))
+    new = run([passed("a")], config=config(judge="offline", index_build_version="2"))
+
+    found = view_comparison(against(old, new), {}, redact=False)
+
+    assert ("index_build_version", "1", "2") in found.facts
+    assert found.invariants == ()
+
+
+def test_the_page_shows_both_answers_side_by_side() -> None:
+    old = run([passed("a", answer="The old answer.")], "old")
+    new = run([changed(missed("a"), answer="The new answer.")], "new")
+
+    html = page(new, baseline=old)
+
+    before, now = "The <del>old</del> answer.", "The <ins>new</ins> answer."
+    assert html.index(before) < html.index(now)
+    assert "are <del>struck out</del> or <ins>underlined</ins>" in html
+    assert html.index('id="compare"') < html.index('id="metrics"')
+    assert "Hollow dot: baseline" in html
+
+
+def test_answers_with_nothing_in_common_are_not_marked() -> None:
+    old = run([passed("a", answer="Five days.")], "old")
+    new = run([changed(missed("a"), answer="I do not know that")], "new")
+
+    html = page(new, baseline=old)
+
+    assert html.index("Five days.") < html.rindex("I do not know that")
+    assert "<ins>" not in html
+
+
+def test_a_redacted_answer_is_in_no_piece_either() -> None:
+    old = run([passed("a", answer="The secret one.")], "old")
+    new = run([changed(missed("a"), answer="The secret two.")], "new")
+
+    html = page(new, baseline=old, options=ReportOptions(redact=True))
+
+    assert "secret" not in html
+    assert "<ins>" not in html

@@ -1,0 +1,48 @@
+"""The badge of the newest complete run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pytest_rageval.report.html.runs.badge import badge_document
+from pytest_rageval.runs.list import documents_of_runs
+from pytest_rageval.values.errors import ConfigError
+from pytest_rageval.values.run import StoredRun
+from tests.build.runs import run_of, write_run
+
+
+def runs(tmp_path: Path) -> list[StoredRun]:
+    write_run(tmp_path, "r1", run_of(10), day=1)
+    write_run(tmp_path, "r2", run_of(10, missed={1}), day=2)
+    return list(documents_of_runs(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("verdict", "message", "colour"),
+    [("pass", "pass", "brightgreen"), ("fail", "fail", "red"),
+     ("not_evaluated", "not evaluated", "lightgrey"), (None, "unknown", "lightgrey")],
+)  # fmt: skip
+def test_it_shows_the_verdict(tmp_path: Path, verdict: str, message: str, colour: str) -> None:
+    newest = StoredRun(folder=tmp_path / "r3", metrics={"x": 1}, gate={"verdict": verdict})
+    assert badge_document([*runs(tmp_path), newest]) == {
+        "schemaVersion": 1, "label": "rageval", "message": message, "color": colour,
+    }  # fmt: skip
+
+
+def test_it_shows_a_metric_of_the_newest_run_over_the_whole_set(tmp_path: Path) -> None:
+    part = StoredRun(
+        folder=tmp_path / "r3",
+        config={"set": {"hash": "whole"}, "dataset_hash": "part"},
+        metrics={"statistics": {"recall_at_k": {"mean": 1.0}}},
+    )
+    badge = badge_document([*runs(tmp_path), part], "recall_at_k")
+    assert (badge["label"], badge["message"]) == ("recall_at_k", "0.700")
+
+
+def test_without_a_run_it_says_so_and_an_unknown_metric_is_refused(tmp_path: Path) -> None:
+    assert badge_document([])["message"] == "no run"
+    assert badge_document([], "recall_at_k")["label"] == "recall_at_k"
+    with pytest.raises(ConfigError, match="did you mean"):
+        badge_document(runs(tmp_path), "recal_at_k")

@@ -1,0 +1,112 @@
+"""The list of all runs: rows, differences and words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pytest_rageval.report.html.runs.links import Links
+from pytest_rageval.report.html.runs.listing import row_words, view_runs
+from pytest_rageval.report.html.runs.page import render_fault, render_list
+from pytest_rageval.runs.list import documents_of_runs, run_to_compare_with, unusable_folders
+from pytest_rageval.runs.tags import write_tag
+from pytest_rageval.values.run import StoredRun
+from tests.build.runs import run_of, write_run
+from tests.report.html.builders import HOSTILE
+
+
+def stored(results: Path, **settings: int) -> list[StoredRun]:
+    write_run(results, "r1", run_of(10), day=1)
+    write_run(results, "r2", run_of(10, missed={1, 2}), day=2)
+    write_run(results, "r3", run_of(10, missed={1}), day=3)
+    return list(documents_of_runs(results))
+
+
+def test_each_figure_has_its_difference_to_the_run_before(tmp_path: Path) -> None:
+    view = view_runs(stored(tmp_path), {})
+    at = view.columns.index("recall_at_k")
+    cells = [row.cells[at] for row in view.rows]
+    assert [row.run_id for row in view.rows] == ["r3", "r2", "r1"]
+    assert [(cell.value, cell.delta) for cell in cells] == [
+        ("0.700", "+0.100"), ("0.600", "-0.200"), ("0.800", ""),
+    ]  # fmt: skip
+    assert len(view.charts) == len(view.columns)
+
+
+def test_a_partial_run_is_marked_and_stands_between_no_two_others(tmp_path: Path) -> None:
+    runs = stored(tmp_path)
+    whole = {"set": {"hash": runs[0].config["dataset_hash"], "n_cases": 10}}
+    config = {**runs[1].config, "dataset_hash": "part", **whole}
+    runs[1] = StoredRun(
+        folder=runs[1].folder, config=config, metrics={**runs[1].metrics, "dataset_hash": "part"}
+    )
+    view = view_runs(runs, {})
+    at = view.columns.index("recall_at_k")
+    assert [row.partial for row in view.rows] == [False, True, False]
+    assert [row.cells[at].delta for row in view.rows] == ["-0.100", "", ""]
+    assert view.n_trend == 2
+    assert "partial" in row_words(view.rows[1])
+
+
+def test_what_makes_two_runs_not_comparable_is_named(tmp_path: Path) -> None:
+    runs = stored(tmp_path)
+    settings = {**runs[2].config["settings"], "k": 3}
+    runs[2] = StoredRun(
+        folder=runs[2].folder,
+        config={**runs[2].config, "settings": settings},
+        metrics=runs[2].metrics,
+    )
+    cell = view_runs(runs, {}).rows[0].cells[0]
+    assert (cell.delta, cell.breaks) == ("", "k")
+
+
+def test_a_run_is_compared_with_its_baseline_or_the_one_before(tmp_path: Path) -> None:
+    runs = stored(tmp_path)
+    assert run_to_compare_with(runs[0], runs) is None
+    assert run_to_compare_with(runs[2], runs) == runs[1]
+    gated = StoredRun(folder=runs[2].folder, gate={"baseline": {"run_id": "r1"}})
+    assert run_to_compare_with(gated, runs) == runs[0]
+    (runs[1].folder / "results.jsonl").unlink()
+    assert run_to_compare_with(runs[2], runs) == runs[0]
+
+
+def test_one_run_and_none_are_listed_too(tmp_path: Path) -> None:
+    assert view_runs([], {}).rows == ()
+    assert "There is no run yet" in "".join(render_list(view_runs([], {}), Links(), title="x"))
+    view = view_runs(stored(tmp_path)[:1], {})
+    assert (view.charts, len(view.rows)) == ((), 1)
+    assert "recall_at_k" in view.columns
+
+
+def test_hostile_files_of_a_run_are_only_text(tmp_path: Path) -> None:
+    runs = stored(tmp_path)
+    write_tag(tmp_path, "main", "r1")
+    for text in HOSTILE:
+        hostile = StoredRun(
+            folder=runs[0].folder,
+            config={"timestamp": text, "judge": text, "git": {"commit": text}},
+            metrics={**runs[0].metrics, "statistics": {text: {"mean": 0.5, "n": 1}}},
+            gate={"verdict": text, "sentence": text},
+            tags=("main",),
+            unreadable={"gate.json": text},
+        )
+        html = "".join(render_list(view_runs([hostile], {text: text}), Links(), title=text))
+        html += "".join(render_fault(text, Links()))
+        plain = html.replace("<script>(() =>", "")
+        for harm in ("<script>w", "<img", "<svg o", "<iframe", "<base", "\u202e", "\x1b"):
+            assert harm not in plain.replace("<script>// ", ""), text
+
+
+def test_folders_beside_the_runs_are_named_with_the_reason(tmp_path: Path) -> None:
+    runs = stored(tmp_path)
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "linked").symlink_to(runs[0].folder)
+    (tmp_path / "-x").mkdir()
+    (tmp_path / "tags").mkdir(exist_ok=True)
+    found = unusable_folders(tmp_path)
+    assert list(found) == ["-x", "empty", "linked"]
+    assert "is a link" in found["linked"]
+    (runs[0].folder / "results.jsonl").unlink()
+    (runs[0].folder / "metrics.json").write_text("[]", encoding="utf-8")
+    view = view_runs(list(documents_of_runs(tmp_path)), {})
+    assert view.unusable["r1"].startswith("metrics.json: got [], expected an object")
+    assert unusable_folders(tmp_path / "nothing") == {}

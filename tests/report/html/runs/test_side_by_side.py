@@ -1,0 +1,50 @@
+"""Two and three runs side by side."""
+
+from __future__ import annotations
+
+from pytest_rageval.analysis.two_runs import compare_runs
+from pytest_rageval.report.html.runs.links import Links
+from pytest_rageval.report.html.runs.page import render_side_by_side
+from pytest_rageval.report.html.runs.side_by_side import SideBySide, view_side_by_side
+from tests.report.html.builders import hostile_run, missed, passed, run
+
+
+def three(*, redact: bool = False) -> SideBySide:
+    base = run([passed("a"), passed("b"), missed("c")], "base")
+    worse = run([passed("a"), missed("b"), missed("c")], "worse")
+    better = run([passed("a"), passed("b"), passed("c")], "better")
+    return view_side_by_side([compare_runs(base, worse), compare_runs(base, better)], redact=redact)
+
+
+def test_the_others_are_compared_with_the_first() -> None:
+    view = three()
+    assert (view.base.run_id, [one.side.run_id for one in view.others]) == (
+        "base", ["worse", "better"],
+    )  # fmt: skip
+    recall = next(row for row in view.metrics if row.key == "recall_at_k")
+    assert recall.base is not None
+    assert recall.base.value == "0.667"
+    deltas = [cell.change.delta if cell.change else None for cell in recall.others]
+    assert deltas == ["-0.333", "+0.333"]
+    assert [one.flips for one in view.others] == [
+        "1 worse, 0 better, 2 unchanged",
+        "0 worse, 1 better, 2 unchanged",
+    ]
+
+
+def test_cases_that_flipped_link_to_the_page_of_their_run() -> None:
+    html = "".join(render_side_by_side(three(), Links()))
+    assert 'href="/run/worse?base=base#case-b"' in html
+    assert 'href="/run/better?base=base#case-c"' in html
+    assert 'href="/compare?base=worse&amp;run=base&amp;run=better"' in html
+    static = "".join(render_side_by_side(three(redact=True), Links(static=True)))
+    assert 'href="run-worse.html#case-b"' in static
+    assert "/run/" not in static
+    assert "docs/file1.md" not in static
+
+
+def test_hostile_runs_are_only_text() -> None:
+    found = compare_runs(hostile_run("one"), hostile_run("two"))
+    html = "".join(render_side_by_side(view_side_by_side([found]), Links()))
+    for harm in ("<script>w", "<img", "<svg o", "<iframe", "<base", "\u202e", "\x1b"):
+        assert harm not in html
