@@ -140,9 +140,10 @@ def completion(request: Mapping[str, Any]) -> bytes:
 
 
 def simplest(schema: Mapping[str, Any]) -> Any:
-    """The simplest value that a JSON schema allows: numbers small, lists of one."""
+    """The simplest value that a JSON schema allows: full marks, lists of one."""
     if "enum" in schema:
-        return schema["enum"][0]
+        marks = [one for one in schema["enum"] if type(one) is int]
+        return max(marks) if marks else schema["enum"][0]
     if "anyOf" in schema:
         return simplest(schema["anyOf"][0])
     kind = schema.get("type")
@@ -152,7 +153,7 @@ def simplest(schema: Mapping[str, Any]) -> Any:
     if kind == "array":
         return [simplest(schema.get("items", {}))]
     if kind in {"integer", "number"}:
-        return max(1, schema.get("minimum", 1))
+        return schema.get("maximum", max(1, schema.get("minimum", 1)))
     return {"boolean": True, "null": None}.get(str(kind), "ok")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Any, Final
 
 from pytest_rageval.metrics.registry import Registry
@@ -86,9 +87,11 @@ def _metrics(records: Sequence[CaseRecord], registry: Registry) -> list[dict[str
     ]
 
 
+@lru_cache(maxsize=10_000)
 def _rounded(value: float | None) -> float | int | None:
     """Return a value as short as the page shows it: six significant digits."""
     if value is None:
         return None
+    # Cached: most cases share a few values, and formatting is slow.
     short = float(f"{value:.6g}")
     return int(short) if short.is_integer() else short

@@ -13,8 +13,14 @@ from typing import Any, Final
 from pytest_rageval.metrics.definitions import stored_registry
 from pytest_rageval.metrics.registry import Registry
 from pytest_rageval.report.explain.case import explain_record
-from pytest_rageval.report.explain.values import JudgementReason, MetricReason
-from pytest_rageval.report.explain.verdict import STAGE_MEANING, STAGE_NAMES
+from pytest_rageval.report.explain.golds import explain_citations, explain_golds
+from pytest_rageval.report.explain.values import (
+    AnchorReason,
+    CitationReason,
+    JudgementReason,
+    MetricReason,
+)
+from pytest_rageval.report.explain.verdict import STAGE_MEANING, STAGE_NAMES, explain_judgements
 from pytest_rageval.report.html.markup import shortened
 from pytest_rageval.report.html.run.highlight import Mark, citation_marks, phrase_marks
 from pytest_rageval.report.html.run.values import (
@@ -52,6 +58,9 @@ def view_detail(
 ) -> CaseDetail:
     """Show everything of one case of a run.
 
+    A case that passed in every way, without a baseline, has the values of its metrics without
+    reasons: nobody reads them there, and they take longer than the rest.
+
     Args:
         record: of the case, perhaps without its texts.
         run: the run.
@@ -60,29 +69,41 @@ def view_detail(
         options: extent of the page.
     """
     record = run.whole(record)
+    before = None if read_before is None else read_before()
+    detail = _plain(record, run)
+    if before is None and _passed_plainly(record):
+        case = record.stored_case
+        detail = _with_evidence(
+            detail,
+            record,
+            number,
+            judgements=explain_judgements(record, case),
+            golds=explain_golds(case, record, run.scoring) if case and _misses(record) else (),
+            citations=explain_citations(case, record, run.scoring) if case else None,
+        )
+        return redacted(detail, record) if options.redact else detail
     registry = stored_registry(run.config)
     found = explain_record(record, run.scoring, registry=registry)
-    facts = tuple(_facts(record, found.judgements))
-    before = None if read_before is None else read_before()
-    cited = {rank for citation in found.citations or () for rank in citation.ranks or ()}
-    plain = _plain(record, run)
+    detail = _with_evidence(
+        detail,
+        record,
+        number,
+        judgements=found.judgements,
+        golds=found.golds,
+        citations=found.citations,
+    )
     said = {f"judge: {one.reasoning}" for one in found.judgements}
     lines = tuple(_metric_lines(found.metrics, before, registry, said))
     detail = replace(
-        plain,
-        facts=facts,
-        answer_marks=tuple(_answer_marks(plain.answer or "", facts, cited, number)),
-        citations=found.citations or () if record.case_stored else (),
+        detail,
         steps=found.next_steps,
-        chunks=_chunks(record, facts),
-        golds=found.golds,
-        judgements=found.judgements,
+        values="",
         metrics=tuple(line for line, best in lines if not best),
         at_best=", ".join(line.key for line, best in lines if best),
         not_applicable=tuple(_not_applicable(found.metrics, run.metrics)),
     )
     if before is not None:
-        detail = _side_by_side(detail, before, record, facts)
+        detail = _side_by_side(detail, before, record, detail.facts)
     return redacted(detail, record) if options.redact else detail
 
 
@@ -91,6 +112,47 @@ def brief_detail(record: CaseRecord, run: StoredRun, options: ReportOptions) -> 
     record = run.whole(record)
     detail = _plain(record, run)
     return redacted(detail, record) if options.redact else detail
+
+
+def _passed_plainly(record: CaseRecord) -> bool:
+    """Return whether nothing of a case failed, no stage of the answer and no metric."""
+    return (
+        record.outcome == "passed"
+        and record.failure_stage is None
+        and not any(
+            value is None and key not in record.not_applicable
+            for key, value in record.metrics.items()
+        )
+    )
+
+
+def _misses(record: CaseRecord) -> bool:
+    """Return whether a gold did not come back; those that did are marked on their chunks."""
+    found = {gold for chunk in record.retrieved_chunks or () for gold in chunk.matched_golds or ()}
+    return len(found) < len(record.case.gold_supports)
+
+
+def _with_evidence(
+    detail: CaseDetail,
+    record: CaseRecord,
+    number: int,
+    *,
+    judgements: tuple[JudgementReason, ...],
+    golds: tuple[AnchorReason, ...],
+    citations: tuple[CitationReason, ...] | None,
+) -> CaseDetail:
+    """Add what was retrieved, cited and judged, and mark facts and citations in the texts."""
+    facts = tuple(_facts(record, judgements))
+    cited = {rank for citation in citations or () for rank in citation.ranks or ()}
+    return replace(
+        detail,
+        facts=facts,
+        answer_marks=tuple(_answer_marks(detail.answer or "", facts, cited, number)),
+        citations=citations or () if record.case_stored else (),
+        chunks=_chunks(record, facts),
+        golds=golds,
+        judgements=judgements,
+    )
 
 
 def _plain(record: CaseRecord, run: StoredRun) -> CaseDetail:
@@ -112,11 +174,12 @@ def _plain(record: CaseRecord, run: StoredRun) -> CaseDetail:
         stage_name=STAGE_NAMES.get(stage, stage) if stage else "",
         stage_meaning=STAGE_MEANING.get(stage, "") if stage else "",
         steps=(),
-        metrics=tuple(
-            MetricLine(key=key, value=score_text(value), base="", change="", reason="")
+        values=", ".join(
+            f"{key} {score_text(value)}"
             for key, value in record.metrics.items()
             if value is not None
         ),
+        metrics=(),
         at_best="",
         not_applicable=(),
         phases=tuple((key.removesuffix("_ms"), ms) for key, ms in phases),
@@ -262,15 +325,18 @@ def _abstained(record: CaseRecord) -> str:
 def _chunks(record: CaseRecord, facts: Sequence[FactView]) -> tuple[ChunkView, ...] | None:
     if record.retrieved_chunks is None:
         return None
-    return tuple(_chunk(record, facts, *one) for one in enumerate(record.retrieved_chunks, start=1))
+    phrases = [(fact.text, fact.letter) for fact in facts]
+    return tuple(
+        _chunk(record, phrases, *one) for one in enumerate(record.retrieved_chunks, start=1)
+    )
 
 
 def _chunk(
-    record: CaseRecord, facts: Sequence[FactView], rank: int, chunk: RetrievedChunk
+    record: CaseRecord, facts: Sequence[tuple[str, str]], rank: int, chunk: RetrievedChunk
 ) -> ChunkView:
     text = shortened(chunk.text or "", _CHUNK_CHARS)
-    golds = dict(enumerate(record.case.gold_supports))
-    matched = [i for i in chunk.matched_golds or () if i in golds]
+    golds = record.case.gold_supports
+    matched = [i for i in chunk.matched_golds or () if i < len(golds)]
     quotes = [(quote, f"gold [{i}]") for i in matched for quote in golds[i].snippets]
     return ChunkView(
         rank=rank,
@@ -284,7 +350,7 @@ def _chunk(
         facts=", ".join(_chunk_facts(chunk, rank)),
         text=text,
         marks=(
-            *phrase_marks(text, [(fact.text, fact.letter) for fact in facts], "fact"),
+            *phrase_marks(text, facts, "fact"),
             *phrase_marks(text, quotes, "gold"),
         ),
         truncated=chunk.text_truncated,

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Final, Literal
 
 from pytest_rageval.metrics.citation_numbers import BRACKETED
-from pytest_rageval.report.html.markup import Element, element, harmless
+from pytest_rageval.report.html.markup import Element, harmless
 from pytest_rageval.values.dataclass import dataclass
 
 Kind = Literal["fact", "gold", "cite"]
@@ -19,6 +19,8 @@ _CITED: Final = re.compile(rf"\[{BRACKETED}\]")
 _NUMBER: Final = re.compile("[0-9]+")
 _MOST_WORDS: Final = 100
 """Longest phrase that is looked for."""
+_MOST_MARKS: Final = 3
+"""Of one phrase in one text: more say nothing new, and hide the rest."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +37,7 @@ class Mark:
 
 
 def phrase_marks(text: str, phrases: Iterable[tuple[str, str]], kind: Kind) -> Iterator[Mark]:
-    """Mark every place where the words of a phrase stand one after the other.
+    """Mark the first places where the words of a phrase stand one after the other.
 
     Case, blanks and punctuation between words do not matter; a part of a word is no match.
 
@@ -47,7 +49,7 @@ def phrase_marks(text: str, phrases: Iterable[tuple[str, str]], kind: Kind) -> I
     for phrase, label in phrases:
         pattern = _pattern(phrase)
         if pattern is not None:
-            for found in pattern.finditer(text):
+            for found in islice(pattern.finditer(text), _MOST_MARKS):
                 yield Mark(start=found.start(), end=found.end(), kind=kind, label=label)
 
 
@@ -91,21 +93,43 @@ def marked_text(text: str, marks: Sequence[Mark]) -> Element:
     """Return a text with its marks; marks may overlap, and lie within the text."""
     if not marks:
         return Element(harmless(text))
+    marks = sorted(marks, key=lambda mark: mark.start)
+    if all(one.end <= other.start for one, other in pairwise(marks)):
+        return Element("".join(_one_by_one(text, marks)))
     edges = sorted({0, len(text), *(m.start for m in marks), *(m.end for m in marks)})
     return Element("".join(part for one in pairwise(edges) for part in _part(text, *one, marks)))
+
+
+def _one_by_one(text: str, marks: Sequence[Mark]) -> Iterator[str]:
+    """Yield the parts of a text whose marks do not overlap, in order."""
+    start = 0
+    for mark in marks:
+        yield harmless(text[start : mark.start])
+        kind = "" if mark.kind == "cite" else f"m-{mark.kind}"
+        yield _marked(harmless(text[mark.start : mark.end]), kind, mark.link)
+        if mark.label:
+            yield _label(mark.label, mark.kind)
+        start = mark.end
+    yield harmless(text[start:])
 
 
 def _part(text: str, start: int, end: int, marks: Sequence[Mark]) -> Iterator[str]:
     """Yield one part of a text that every mark covers wholly or not at all."""
     around = [mark for mark in marks if mark.start <= start and end <= mark.end]
-    inner = Element(harmless(text[start:end]))
     link = next((mark.link for mark in around if mark.link), "")
-    if link:
-        inner = element("a", inner, href=link)
-    kinds = sorted({mark.kind for mark in around} - {"cite"})
-    if kinds:
-        inner = element("mark", inner, class_=" ".join(f"m-{kind}" for kind in kinds))
-    yield inner
+    kinds = sorted({f"m-{mark.kind}" for mark in around if mark.kind != "cite"})
+    yield _marked(harmless(text[start:end]), " ".join(kinds), link)
     ending = {mark.label: mark for mark in around if mark.end == end and mark.label}
     for label, mark in ending.items():
-        yield element("sup", label, class_=f"m-{mark.kind}")
+        yield _label(label, mark.kind)
+
+
+def _marked(inner: str, classes: str, link: str) -> str:
+    """Return harmless text with a link and the colours of its kinds; either may be empty."""
+    if link:
+        inner = f'<a href="{harmless(link)}">{inner}</a>'
+    return f'<mark class="{classes}">{inner}</mark>' if classes else inner
+
+
+def _label(label: str, kind: Kind) -> str:
+    return f'<sup class="m-{kind}">{harmless(label)}</sup>'

@@ -109,6 +109,8 @@ class CaseDetail:
     """Failure stage in a few words."""
     stage_meaning: str
     steps: tuple[str, ...]
+    values: str
+    """Of all metrics, in one line; empty: they are in lines of their own, with reasons."""
     metrics: tuple[MetricLine, ...]
     at_best: str
     """Metrics that could not be better; they have no line."""

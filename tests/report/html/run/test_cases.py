@@ -91,7 +91,7 @@ def test_chunks_stand_in_rank_order_with_golds_and_cut_marked() -> None:
 
 
 def test_a_gold_that_was_retrieved_names_its_ranks() -> None:
-    (gold,) = detail(passed("a")).golds
+    (gold,) = detail(passed("a", failure_stage="not_cited")).golds
 
     assert (gold.found, gold.ranks) == (True, (1,))
 
@@ -198,6 +198,26 @@ def test_the_page_comes_in_pieces_and_makes_details_when_it_reaches_their_case(
     known = {name: [*made] for piece in pieces for name in names if f'id="{name}"' in piece}
 
     assert known == {"case-a": ["a"], "case-b": ["a", "b"], "case-c": ["a", "b", "c"]}
+
+
+def test_a_case_that_passed_in_every_way_has_values_without_reasons() -> None:
+    chunks = (chunk(2), chunk(1, matched_golds=(0,)))
+    metrics = {"hit_at_k": 1.0, "mrr": 0.5, "ndcg_at_k": None}
+    plain = passed("a", metrics=metrics, retrieved_chunks=chunks)
+    without = changed(plain, not_applicable={"ndcg_at_k": "it has no golds"})
+
+    found = detail(without)
+
+    assert found.values == "hit_at_k 1.000, mrr 0.500"
+    assert (found.metrics, found.golds) == ((), ())
+    assert detail(plain).values == ""
+    assert [line.key for line in detail(plain).metrics] == ["mrr", "ndcg_at_k"]
+
+
+def test_a_gold_that_did_not_come_back_is_named_though_the_case_passed() -> None:
+    lost = detail(passed("a", metrics={"mrr": 1.0}, retrieved_chunks=(chunk(2),)))
+
+    assert [gold.found for gold in lost.golds] == [False]
 
 
 def test_metrics_say_why_they_are_what_they_are_unless_they_are_at_their_best() -> None:
