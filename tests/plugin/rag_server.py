@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import http.client
 import json
+import socket
 import threading
 import time
 from collections import Counter
@@ -11,6 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+from urllib.parse import urlsplit
 
 Reply = dict[str, Any] | int | tuple[int, dict[str, Any]]
 """Body of a reply with status 200, a status, or both."""
@@ -39,6 +42,20 @@ class RagServer:
     delay_s: float = 0.0
     asked: Counter[str] = field(default_factory=Counter)
     lock: threading.Lock = field(default_factory=threading.Lock)
+    open: Counter[socket.socket] = field(default_factory=Counter)
+    """Connections that are being served."""
+
+    def settle(self) -> None:
+        """Wait until every request that was sent before, also by a killed session, is counted."""
+        address = urlsplit(self.url)
+        last = http.client.HTTPConnection(address.hostname or "", address.port, timeout=10)
+        last.request("GET", "/")  # connections are accepted in their order
+        last.getresponse().read()
+        last.close()
+        end = time.monotonic() + 10
+        while self.open:
+            assert time.monotonic() < end, "a connection is still open"
+            time.sleep(0.01)
 
     @property
     def calls(self) -> int:
@@ -80,6 +97,14 @@ def rag_server(
     class Server(ThreadingHTTPServer):
         daemon_threads = True
         request_queue_size = 128
+
+        def process_request(self, request: Any, client_address: Any) -> None:
+            served.open[request] = 1
+            super().process_request(request, client_address)
+
+        def shutdown_request(self, request: Any) -> None:
+            super().shutdown_request(request)
+            served.open.pop(request, None)
 
         def handle_error(self, request: Any, client_address: Any) -> None:
             pass

@@ -537,7 +537,7 @@ def test_another_version_is_not_compared_and_the_rest_is(
     own: Project, capsys: pytest.CaptureFixture[str]
 ) -> None:
     own.run("--rageval-run-id", "r1")
-    own.write("acme/metrics.py", METRICS.replace('version="2"', 'version="3"'))
+    own.write("acme/metrics.py", METRICS.replace('version="2"', 'version="3.0"'))
     own.run_apart("--rageval-run-id", "r2")
     code, shown = rageval(capsys, "compare", "r1", "r2", "--json")
     assert code == 3

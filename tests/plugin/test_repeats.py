@@ -137,6 +137,7 @@ def test_a_resumed_run_asks_only_the_repeats_that_it_lacks(
         session = start(project, *THREE, "--rageval-run-id", "one", "--rageval-concurrency", "1")
         wait_until(lambda: n_lines(folder) >= 4, "4 records")
         kill(session)
+        server.settle()
         records = lines_of(folder)
         done = {(r["case_id"], r["repeat"]): r["answer"] for r in records}
         server.asked.clear()

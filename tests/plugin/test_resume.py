@@ -75,6 +75,7 @@ def cut_short(project: Project, server: RagServer, at: int, *arguments: str) -> 
     session = start(project, "--rageval-run-id", "one", *arguments)
     wait_until(lambda: n_lines(folder) >= at, f"{at} records")
     kill(session)
+    server.settle()
     return folder
 
 

@@ -13,7 +13,6 @@ from typing import Any, Final
 
 _NAMES: Final = {
     "class_": "class",
-    "text_anchor": "text-anchor",
     "aria_hidden": "aria-hidden",
     "aria_label": "aria-label",
     "aria_labelledby": "aria-labelledby",
@@ -32,8 +31,8 @@ class Element(str):
 def element(tag: str, *children: str, **attributes: str | float) -> Element:
     """Return one element; children that are not an ``Element`` are text.
 
-    >>> element("text", "a < b", x=1.25, class_='"')
-    '<text x="1.25" class="&quot;">a &lt; b</text>'
+    >>> element("text", "a < b", x=1.26, class_='"')
+    '<text x="1.3" class="&quot;">a &lt; b</text>'
     """
     given = "".join(f' {_NAMES.get(k, k)}="{_value(v)}"' for k, v in attributes.items())
     inner = "".join(c if isinstance(c, Element) else harmless(c) for c in children)
@@ -43,7 +42,7 @@ def element(tag: str, *children: str, **attributes: str | float) -> Element:
 def _value(value: str | float) -> str:
     if isinstance(value, str):
         return harmless(value)
-    return f"{value:.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else str(value)
+    return f"{value:.1f}".removesuffix(".0") if isinstance(value, float) else str(value)
 
 
 @lru_cache(maxsize=1024)

@@ -85,4 +85,10 @@ def circle(x: float, y: float, r: float, style: str) -> Element:
 
 def label(x: float, y: float, text: str, style: str = "", anchor: str = "start") -> Element:
     """Return a text that starts (``start``), is centred or ends (``end``) at x."""
-    return element("text", text, x=x, y=y, class_=style, text_anchor=anchor)
+    # By a class, as a page has hundreds of labels.
+    classes = f"{style} {_ANCHORS[anchor]}".strip()
+    return element("text", text, x=x, y=y, **({"class_": classes} if classes else {}))
+
+
+_ANCHORS: Final = {"start": "", "middle": "to-mid", "end": "to-end"}
+"""Classes of the common style sheet."""

@@ -49,9 +49,7 @@ def stacked_bar(rows: Sequence[CountRow], styles: Sequence[str]) -> Element:
         drawn = [element("title", name), _rect(left, 0, share, 28, f"part {style}")]
         if share >= _LABELLED:
             middle = _percent(left + share / 2)
-            drawn.append(
-                element("text", str(row.n), x=middle, y=19, text_anchor="middle", class_=style)
-            )
+            drawn.append(element("text", str(row.n), x=middle, y=19, class_=f"{style} to-mid"))
         parts.append(element("a", *drawn, href=row.link, tabindex="-1"))
         left += share
     return element("svg", *parts, class_="stack", height=28, aria_hidden="true")

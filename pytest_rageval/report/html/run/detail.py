@@ -10,6 +10,7 @@ from functools import lru_cache
 from string import ascii_uppercase
 from typing import Any, Final
 
+from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.definitions import stored_registry
 from pytest_rageval.metrics.registry import Registry
 from pytest_rageval.report.explain.case import explain_record
@@ -17,6 +18,7 @@ from pytest_rageval.report.explain.golds import explain_citations, explain_golds
 from pytest_rageval.report.explain.values import (
     AnchorReason,
     CitationReason,
+    Explanation,
     JudgementReason,
     MetricReason,
 )
@@ -44,6 +46,10 @@ _ANSWER_CHARS: Final = 10_000
 _CHUNK_CHARS: Final = 2_000
 _TEXT_CHARS: Final = 4_000
 """Maximum characters shown of a question or message."""
+_OF_DOCUMENTS: Final = frozenset(
+    key for key, info in BUILT_IN.cases.items() if info.level == "document"
+)
+"""Metrics that follow from the ranks of the chunks."""
 _KIND: Final = re.compile("[a-z_]{1,20}")
 """An error kind, as opposed to a message."""
 
@@ -92,8 +98,7 @@ def view_detail(
         golds=found.golds,
         citations=found.citations,
     )
-    said = {f"judge: {one.reasoning}" for one in found.judgements}
-    lines = tuple(_metric_lines(found.metrics, before, registry, said))
+    lines = tuple(_metric_lines(found, before, registry))
     detail = replace(
         detail,
         steps=found.next_steps,
@@ -175,9 +180,9 @@ def _plain(record: CaseRecord, run: StoredRun) -> CaseDetail:
         stage_meaning=STAGE_MEANING.get(stage, "") if stage else "",
         steps=(),
         values=", ".join(
-            f"{key} {score_text(value)}"
+            f"{key} {value:.0f}" if value.is_integer() else f"{key} {score_text(value)}"
             for key, value in record.metrics.items()
-            if value is not None
+            if value is not None and key not in _OF_DOCUMENTS
         ),
         metrics=(),
         at_best="",
@@ -215,20 +220,22 @@ def _answer_marks(
 
 
 def _metric_lines(
-    reasons: Iterable[MetricReason],
-    before: CaseRecord | None,
-    registry: Registry,
-    said: Collection[str],
+    found: Explanation, before: CaseRecord | None, registry: Registry
 ) -> Iterator[tuple[MetricLine, bool]]:
     """Yield the metrics that were scored, or could not be, and whether they are at their best.
 
     One that changed since the baseline is not. Left out are those of whole documents, which follow
-    from the ranks of the chunks, and sentences of the judge that stand beside its verdict.
+    from the ranks of the chunks, what an error of the answer leaves without a value, and sentences
+    of the judge that stand beside its verdict.
     """
-    for one in reasons:
+    said = {f"judge: {one.reasoning}" for one in found.judgements}
+    failed = found.record.error is not None
+    for one in found.metrics:
+        old = None if before is None else before.metrics.get(one.key)
         if one.status == "not_applicable" or one.level == "document":
             continue
-        old = None if before is None else before.metrics.get(one.key)
+        if failed and one.value is None and old is None:
+            continue
         info = registry.info(one.key)
         change = ""
         if old is not None and one.value is not None and old != one.value:

@@ -70,7 +70,10 @@ _NARROW: Final = _Area(width=360, height=170, top=50)
 def metric_panels(
     records: Sequence[CaseRecord], registry: Registry, keys: Iterable[str]
 ) -> tuple[Panel, ...]:
-    """Show the distribution of each metric that takes more than two values, as far as scored."""
+    """Show the distribution of each metric that may take more than two values, and took two.
+
+    Those of whole documents, which follow from the ranks of the chunks, are left out.
+    """
     return tuple(_metric_panels(records, registry, keys))
 
 
@@ -79,10 +82,10 @@ def _metric_panels(
 ) -> Iterator[Panel]:
     for number, key in enumerate(keys):
         info = registry.info(key)
-        if info is None or info.binary:
+        if info is None or info.binary or info.level == "document":
             continue
         values = [v for record in records if (v := record.metrics.get(key)) is not None]
-        if len(values) > 1:
+        if len({*values}) > 1:
             yield _metric_panel(f"spread-{number}", info, values)
 
 

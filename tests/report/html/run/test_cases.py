@@ -208,7 +208,7 @@ def test_a_case_that_passed_in_every_way_has_values_without_reasons() -> None:
 
     found = detail(without)
 
-    assert found.values == "hit_at_k 1.000, mrr 0.500"
+    assert found.values == "hit_at_k 1, mrr 0.500"
     assert (found.metrics, found.golds) == ((), ())
     assert detail(plain).values == ""
     assert [line.key for line in detail(plain).metrics] == ["mrr", "ndcg_at_k"]
@@ -230,3 +230,10 @@ def test_metrics_say_why_they_are_what_they_are_unless_they_are_at_their_best() 
         ("mrr", "0.500", "1 / rank 2, the first relevant chunk"),
         ("correctness", "error", "no valid verdict of the judge"),
     ]
+
+
+def test_an_error_of_the_answer_is_said_once_and_not_for_every_metric() -> None:
+    found = detail(errored("a", metrics={"hit_at_k": None, "mrr": None}))
+
+    assert found.error
+    assert (found.metrics, found.at_best) == ((), "")
