@@ -129,18 +129,24 @@ def _slim_run(run: StoredRun) -> StoredRun:
     lines = iterate_records(run.folder, slim)
     records = _last_of_each(run.folder, [*_placed(lines, places)])
     run = replace(run, scoring=score_settings(run.settings, reported_by(records)))
-    stored = partial(_read_one, run, places)
+    scored_again: set[_Key] = set()
 
     def again(record: CaseRecord) -> CaseRecord:
         found = settled(run, record, record.stored_case)
+        if found.metrics is record.metrics:
+            return found
         # Only with its texts can a record be scored again.
-        return found if found.metrics is record.metrics else slim(record_line(stored(record)))
+        scored_again.add(_key(record))
+        return slim(record_line(_read_one(run, places, record)))
 
-    return replace(
-        run,
-        records=tuple(map(again, records)),
-        whole=lambda record: replace(stored(record), scores=record.scores),
-    )
+    def whole(record: CaseRecord) -> CaseRecord:
+        if _key(record) in scored_again:
+            found = _read_one(run, places, record)
+        else:
+            found = read_record(run.folder, places[_key(record)])
+        return replace(found, scores=record.scores)
+
+    return replace(run, records=tuple(map(again, records)), whole=whole)
 
 
 def read_compared(folder: Path, results_dir: Path, *, texts: bool = True) -> StoredRun:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
@@ -12,8 +12,6 @@ from pytest_rageval.report.html.run.values import CaseRow, CasesView
 from pytest_rageval.values.record import CaseRecord
 
 _QUESTION_CHARS: Final = 300
-FACETS: Final = ("outcome", "stage", "category", "tag", "difficulty", "flip", "check")
-"""Keys of the address that choose cases by a name, in the order of display."""
 
 
 def page_data(cases: CasesView, registry: Registry) -> dict[str, Any]:
@@ -30,7 +28,7 @@ def page_data(cases: CasesView, registry: Registry) -> dict[str, Any]:
         "anchor": [row.anchor for row in rows],
         "question": [visible((row.question or "")[:_QUESTION_CHARS]) for row in rows],
         "required": [int(row.record.required) for row in rows],
-        "facets": {key: _facet([_names(key, row) for row in rows]) for key in FACETS},
+        "facets": {key: _facet(map(names, rows)) for key, names in _NAMES.items()},
         "rank": [first_rank(row.record) for row in rows],
         "ms": [_rounded(row.record.latency.get("total_ms")) for row in rows],
         "metrics": _metrics([row.record for row in rows], registry),
@@ -38,25 +36,22 @@ def page_data(cases: CasesView, registry: Registry) -> dict[str, Any]:
     }
 
 
-def _names(key: str, row: CaseRow) -> Sequence[str]:
-    record = row.record
-    if key == "tag":
-        return record.tags
-    if key == "check":
-        return row.checks
-    one = {
-        "outcome": row.outcome,
-        "stage": row.stage,
-        "category": record.category,
-        "difficulty": record.difficulty,
-        "flip": row.flip,
-    }[key]
-    return (one,) if one else ()
+_NAMES: Final[Mapping[str, Callable[[CaseRow], Sequence[str | None]]]] = {
+    "outcome": lambda row: (row.outcome,),
+    "stage": lambda row: (row.stage,),
+    "category": lambda row: (row.record.category,),
+    "tag": lambda row: row.record.tags,
+    "difficulty": lambda row: (row.record.difficulty,),
+    "flip": lambda row: (row.flip,),
+    "check": lambda row: row.checks,
+}
+"""By the key of the address that chooses cases by them, in the order of display."""
+FACETS: Final = tuple(_NAMES)
 
 
-def _facet(names: Iterable[Sequence[str]]) -> dict[str, Any]:
+def _facet(names: Iterable[Sequence[str | None]]) -> dict[str, Any]:
     """Return the names by frequency, and for every case the indices of its own."""
-    found = [tuple(map(visible, one)) for one in names]
+    found = [tuple(visible(name) for name in one if name) for one in names]
     counts: dict[str, int] = {}
     for one in found:
         for name in one:

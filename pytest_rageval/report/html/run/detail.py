@@ -113,9 +113,9 @@ def view_detail(
 
 
 def brief_detail(record: CaseRecord, run: StoredRun, options: ReportOptions) -> CaseDetail:
-    """Show one case of a run without what was retrieved and without reasons."""
+    """Show one case of a run without what was retrieved, reasons and phases of its time."""
     record = run.whole(record)
-    detail = _plain(record, run)
+    detail = _plain(record, run, brief=True)
     return redacted(detail, record) if options.redact else detail
 
 
@@ -160,10 +160,9 @@ def _with_evidence(
     )
 
 
-def _plain(record: CaseRecord, run: StoredRun) -> CaseDetail:
+def _plain(record: CaseRecord, run: StoredRun, *, brief: bool = False) -> CaseDetail:
     name = record.name if record.case_id else record.nodeid
     stage = record.failure_stage
-    phases = [(key, ms) for key, ms in record.latency.items() if key != "total_ms"]
     return CaseDetail(
         question=shortened(record.question, _TEXT_CHARS),
         facts=tuple(_facts(record, ())),
@@ -187,7 +186,11 @@ def _plain(record: CaseRecord, run: StoredRun) -> CaseDetail:
         metrics=(),
         at_best="",
         not_applicable=(),
-        phases=tuple((key.removesuffix("_ms"), ms) for key, ms in phases),
+        phases=()
+        if brief
+        else tuple(
+            (key.removesuffix("_ms"), ms) for key, ms in record.latency.items() if key != "total_ms"
+        ),
         total_ms=record.latency.get("total_ms"),
         commands=(
             f"pytest {shlex.quote(record.nodeid)}",
