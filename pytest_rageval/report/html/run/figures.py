@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
@@ -95,6 +96,7 @@ def _metric(
         limits=limits,
         change=change,
         places=_places(low, mean, high, info),
+        scale=_scale(info),
         better=_BETTER[info.direction] if info is not None else "",
         headline=key in HEADLINE or bool(limits) or (info is not None and not info.built_in),
         own=info is not None and not info.built_in,
@@ -102,6 +104,12 @@ def _metric(
             sort=key, dir="desc" if info is not None and info.direction == "lower" else ()
         ),
     )
+
+
+def _scale(info: MetricInfo | None) -> str:
+    """Show where the scale of a metric ends, if not at 1."""
+    end = 1.0 if info is None else info.bounds[1]
+    return "" if end == 1 or math.isinf(end) else f"of {end:g}"
 
 
 def _shown(mean: float | None, checks: Iterable[Mapping[str, Any]]) -> str:

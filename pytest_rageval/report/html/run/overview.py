@@ -117,7 +117,7 @@ def _tile(row: MetricView, spark: Element | None) -> Tile:
         key=row.key,
         title=row.title,
         value=row.value,
-        unit="",
+        unit=row.scale,
         detail=f"{row.interval}, n {row.n}" if row.interval != "-" else f"n {row.n}",
         status=limits[0].status if limits else "",
         limit=limits[0].text if limits else "",

@@ -80,6 +80,8 @@ class MetricView:
     """Change since the baseline; None: there is none, or it cannot be compared."""
     places: tuple[float, float, float] | None
     """Low, mean and high as shares of the metric's scale; None: it has no end, or no data."""
+    scale: str
+    """Such as ``of 5``; empty: it ends at 1, or has no end."""
     better: str
     """Such as ``higher is better``."""
     headline: bool

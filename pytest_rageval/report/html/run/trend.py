@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import pairwise
@@ -23,6 +24,8 @@ from pytest_rageval.values.run import StoredRun
 _PANELS: Final = 6
 _UNKNOWN_TIME: Final = datetime.min.replace(tzinfo=UTC)
 """Placeholder: runs are already in order, so their times are not needed."""
+_OPEN: Final = (0.0, math.inf)
+"""Scale of a metric that is not known."""
 _FIRST: Final = (
     "recall_at_k",
     "recall_all_at_k",
@@ -68,7 +71,9 @@ def view_trend(
             for place, run in enumerate(shown)
         ),
         charts=tuple(
-            trend_panel(f"trend-{number}", key, points[key]) for number, key in enumerate(keys)
+            trend_panel(f"trend-{place}", key, points[key], info.bounds if info else _OPEN)
+            for place, key in enumerate(keys)
+            for info in (registry.info(key),)
         ),
     )
 

@@ -35,11 +35,20 @@ _MARGIN: Final = (42, 28, 20, 16)
 _SPARK: Final = (84, 24)
 
 
-def trend_panel(name: str, key: str, points: Sequence[TrendPoint]) -> Element:
-    """Draw one metric over the runs, oldest first; the line breaks where figures do not compare."""
+def trend_panel(
+    name: str, key: str, points: Sequence[TrendPoint], scale: tuple[float, float]
+) -> Element:
+    """Draw one metric over the runs, oldest first; the line breaks where figures do not compare.
+
+    Args:
+        name: of the drawing on the page.
+        key: of the metric.
+        points: one for each run.
+        scale: lowest and highest possible value.
+    """
     width, height = _PANEL
     left, top, right, bottom = _MARGIN
-    low, high = _ends(points)
+    low, high = _ends(points, scale)
     wide, tall = width - left - right, height - top - bottom
 
     def at(value: float) -> float:
@@ -86,15 +95,17 @@ def _dot(point: TrendPoint, x: float, at: Callable[[float], float]) -> Element:
     return element("a", title, hit, *parts, href=point.link, aria_label=name)
 
 
-def _ends(points: Sequence[TrendPoint]) -> tuple[float, float]:
-    """Return the ends of the axis: all values and intervals with a tenth of room."""
+def _ends(points: Sequence[TrendPoint], scale: tuple[float, float]) -> tuple[float, float]:
+    """Return the ends of the axis: all values and intervals with a tenth of room on the scale."""
     seen = [v for one in points for v in (one.value, one.low, one.high) if v is not None]
     if not seen:
         return 0.0, 1.0
     low, high = min(seen), max(seen)
     room = (high - low) * 0.1 or max(abs(high) * 0.1, 0.01)
-    inside = low >= 0
-    return max(low - room, 0.0) if inside else low - room, high + room
+    return (
+        max(low - room, scale[0]) if low >= scale[0] else low - room,
+        min(high + room, scale[1]) if high <= scale[1] else high + room,
+    )
 
 
 def _tracks(points: Sequence[TrendPoint]) -> Iterator[list[tuple[int, float]]]:

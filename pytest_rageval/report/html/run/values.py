@@ -141,6 +141,8 @@ class BaseDetail:
     """None: not reported, or the same."""
     same: tuple[str, ...]
     """Equal parts: ``answer``, ``chunks``."""
+    golds: tuple[str, ...] = ()
+    """Where each gold of the case was; empty: at the same ranks."""
     diff: WordDiff | None = None
     """Both answers word by word; None: one is missing, or they have almost nothing in common."""
 

@@ -172,6 +172,31 @@ def test_chunks_say_where_the_other_run_had_them() -> None:
     assert [one.moved for one in found.base.chunks or ()] == ["", "gone", "now rank 2"]
 
 
+@pytest.mark.parametrize(
+    ("before", "words"),
+    [
+        ((chunk(1), chunk(2, matched_golds=(0,))), "in the baseline at rank 2"),
+        ((chunk(1), chunk(2)), "not retrieved in the baseline"),
+        ((chunk(1, matched_golds=(0,)), chunk(2)), ""),
+    ],
+    ids=["other rank", "absent", "same rank"],
+)
+def test_a_gold_says_where_the_baseline_had_it(before: tuple[Any, ...], words: str) -> None:
+    far = Anchor(rel_path="elsewhere.md")
+    record = missed("a")
+    assert record.case is not None
+    case = replace(record.case, gold_supports=(*record.case.gold_supports[:1], far))
+    now = changed(record, case=case, retrieved_chunks=(chunk(1, matched_golds=(0,)),))
+    key = (now.file, now.case_id, 0)
+    old = changed(now, retrieved_chunks=before)
+
+    found = view_cases(run([now]), ReportOptions(), baseline={key: old}).rows[0].detail
+
+    assert found is not None
+    assert found.base is not None
+    assert found.base.golds == (words, "")
+
+
 def test_steps_are_given_for_what_missed() -> None:
     far = Anchor(rel_path="elsewhere.md")
     record = missed("a")

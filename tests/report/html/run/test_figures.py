@@ -63,6 +63,14 @@ def test_metrics_that_no_case_could_have_are_left_out() -> None:
     assert "groundedness" not in keys
 
 
+def test_a_scale_that_does_not_end_at_1_says_where_it_ends() -> None:
+    record = passed("a", metrics={"groundedness": 4.5, "mrr": 1.0})
+    shown = view_metrics(metrics(record), {}, {})
+    scales = {row.key: row.scale for row in shown}
+
+    assert (scales["groundedness"], scales["mrr"]) == ("of 5", "")
+
+
 @pytest.mark.parametrize(
     ("key", "value", "place"),
     [
