@@ -33,7 +33,7 @@ from pytest_rageval.values.verdict import Passage
 WEIGHTS: Final[Mapping[int, int]] = {SOFT: 4, LIGHT: 7, FULL: 10}
 """Weight of a word by its tier; whole numbers, so that sums are the same in any order."""
 _REACH: Final = 4
-"""Number of words after a negation that it can negate."""
+"""Number of words after a negation, or before it, that it can negate."""
 CLOSEST: Final = 3
 """Sentences in which the order of words is compared."""
 
@@ -234,10 +234,17 @@ def _found(wanted: Set[object], there: Iterable[Set[object]], without: float) ->
 
 
 def _negated_keys(words: Sequence[Word]) -> tuple[str | None, ...]:
-    """Return the word that each negation can negate; None: no content word follows it."""
-    ats = [at for at, word in enumerate(words, start=1) if word.negates]
-    after = ([w.key for w in words[at : at + _REACH] if w.tier >= LIGHT] for at in ats)
-    return tuple([keys[0] if keys else None for keys in after])
+    """Return the word that each negation can negate: the next content word, else the last one.
+
+    None: no content word is near it.
+    """
+
+    def near(at: int) -> str | None:
+        after, before = words[at + 1 : at + 1 + _REACH], words[max(0, at - _REACH) : at]
+        keys = (word.key for word in (*after, *reversed(before)) if word.tier >= LIGHT)
+        return next(keys, None)
+
+    return tuple([near(at) for at, word in enumerate(words) if word.negates])
 
 
 def _negates(negated: Sequence[str | None], shared: Container[str]) -> bool:

@@ -38,8 +38,8 @@ def groundedness(answer: str) -> float:
 
 def test_a_judgement_names_judge_and_rubric_version() -> None:
     judgement = OfflineJudge().judge("claims", JudgeRequest(question="q", answer="a"))
-    assert judgement.judge == "offline/3"
-    assert judgement.rubric_version == "claims-offline/3"
+    assert judgement.judge == "offline/4"
+    assert judgement.rubric_version == "claims-offline/4"
     assert (judgement.level, judgement.prompt_hash, judgement.failure) == ("offline", "", None)
     assert judgement.usage.calls == 0
 
@@ -195,6 +195,19 @@ def test_a_negated_key_fact_is_not_found() -> None:
         "correctness", "The service is not available in Canada.", expected_key_facts=facts
     )
     assert found.key_facts_found == (False,)
+
+
+@pytest.mark.parametrize(
+    ("answer", "found"),
+    [
+        ("Analysts replay up to seven days, so short streams will not do.", True),
+        ("Replaying up to seven days they do not.", False),
+    ],
+    ids=["other words", "the fact"],
+)
+def test_a_negation_at_the_end_negates_the_words_before_it(answer: str, found: bool) -> None:
+    facts = ("up to seven days",)
+    assert verdict("correctness", answer, expected_key_facts=facts).key_facts_found == (found,)
 
 
 def test_declining_finds_no_fact() -> None:

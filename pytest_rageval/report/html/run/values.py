@@ -142,7 +142,7 @@ class BaseDetail:
     same: tuple[str, ...]
     """Equal parts: ``answer``, ``chunks``."""
     golds: tuple[str, ...] = ()
-    """Where each gold of the case was; empty: at the same ranks."""
+    """Earlier place of each gold of the case; empty: the same."""
     diff: WordDiff | None = None
     """Both answers word by word; None: one is missing, or they have almost nothing in common."""
 
