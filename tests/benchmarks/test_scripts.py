@@ -18,6 +18,7 @@ from benchmarks import (
     gate_error_rates,
     offline_judge_speed,
     retrieval_kernels,
+    run_page,
     score_stream,
     throughput,
     transports,
@@ -44,6 +45,7 @@ SCRIPTS: dict[str, tuple[Main, str, tuple[str, ...]]] = {
         "--queries 5 --repeats 1",
         tuple(retrieval_kernels.CONTENDERS),
     ),
+    "run_page": (run_page.main, "--cases 8", ("times that of reading", "first paint", "search")),
     "score_stream": (score_stream.main, "--cases 20 --repeats 1", tuple(score_stream.CONTENDERS)),
     "throughput": (
         throughput.main,
