@@ -195,6 +195,8 @@ class CompareView:
     """Differences that make figures of the two runs incomparable."""
     warning: str
     flips: tuple[FlipView, ...]
+    flipped: str
+    """Number of cases that flipped, by the change of their outcome."""
     n_paired: int
     left_out: tuple[str, ...]
     """Numbers of cases left out, with reasons."""

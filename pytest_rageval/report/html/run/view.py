@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -257,10 +258,25 @@ def view_comparison(
             )
             for flip in found.flips
         ),
+        flipped=_flipped(found.flips),
         n_paired=found.n_paired,
         left_out=tuple(_left_out(found)),
         facts=tuple((one.name, shown(one.base), shown(one.new)) for one in listed),
     )
+
+
+def _flipped(flips: Sequence[CaseFlip]) -> str:
+    """Count the cases that flipped, by the change of their outcome.
+
+    >>> _flipped(())
+    '0 flipped'
+    """
+    same = "in a metric alone"
+    found = Counter(
+        same if flip.base_outcome == flip.new_outcome else _flip_text(flip) for flip in flips
+    )
+    changes = ", ".join(f"{n} {change}" for change, n in found.most_common())
+    return f"{len(flips)} flipped" + (f": {changes}" if changes else "")
 
 
 def _flip_text(flip: CaseFlip) -> str:

@@ -23,6 +23,7 @@ def test_flips_come_worse_first_with_their_place() -> None:
         ("b", "better", "case-b", "missed \u2192 passed"),
     ]
     assert found.flips[0].reason
+    assert found.flipped == "2 flipped: 1 passed \u2192 missed, 1 missed \u2192 passed"
     assert found.n_paired == 3
 
 
