@@ -116,7 +116,7 @@ def test_each_hostile_text_is_shown_as_text_wherever_it_stands(text: str) -> Non
     extra = len(found.elements) - len(plain.elements)
     assert extra < 140  # the parts of a richer case, and nothing that the text brought along
     shown = "".join("".join(parts) for tag, parts in found.texts.items() if tag not in {"script"})
-    beginning = re.split(r"[\x00-\x1f\u200b\u202e\ud800]", text)[0].strip()
+    beginning = re.split(r"[\x00-\x1f\u200b\u2028\u202e\ud800]", text)[0].strip()
     assert shown.count(beginning) > 8
 
 
@@ -127,7 +127,7 @@ def test_hostile_words_that_changed_are_shown_as_text(text: str) -> None:
     without = run([passed("a", answer=rest)], "new")
     plain = run([passed("a", answer=f"word {rest}")], "old"), run([passed("a", answer=rest)])
     tags = {tag for tag, _ in read(page(plain[1], baseline=plain[0])).elements}
-    beginning = re.split(r"[\x00-\x1f\u200b\u202e\ud800\s]", text)[0].strip()
+    beginning = re.split(r"[\x00-\x1f\u200b\u2028\u202e\ud800\s]", text)[0].strip()
     for tag, old, new in (("del", with_it, without), ("ins", without, with_it)):
         found = read(page(new, baseline=old))
         assert {name for name, _ in found.elements} <= {*tags, "ins", "del"}
