@@ -110,16 +110,25 @@ def weights_text(outcome: SweepOutcome) -> str:
 
 
 def best_toml(outcome: SweepOutcome) -> str:
-    """Return the winner as lines of pyproject.toml; a comment where nothing won."""
-    row = next((one for one in outcome.ranking if one.key == outcome.winner_key), None)
-    if row is None:
-        return f"# {VERDICT_WORDS[outcome.verdict].capitalize()}: {clean(outcome.sentence)}\n"
-    return "\n".join(_settings(outcome, row)) + "\n"
+    """Return the winner as lines of pyproject.toml; comments where nothing won.
+
+    Among them are the settings of a configuration that is better than the baseline, though not
+    than the runner-up.
+    """
+    merge = "# Lines for pyproject.toml; merge them into its tables of the same names."
+    rows = {one.key: one for one in outcome.ranking}
+    if outcome.winner_key in rows:
+        lines = [f"# {clean(outcome.sentence)}", merge]
+        return "\n".join([*lines, *_settings(outcome, rows[outcome.winner_key])]) + "\n"
+    lines = [f"# {VERDICT_WORDS[outcome.verdict].capitalize()}: {clean(outcome.sentence)}"]
+    for test in outcome.tests:
+        if test.role == "baseline" and test.proven:
+            lines += ["# To use the first one all the same, uncomment what follows.", merge]
+            lines += [f"# {line}".rstrip() for line in _settings(outcome, rows[test.candidate])]
+    return "\n".join(lines) + "\n"
 
 
 def _settings(outcome: SweepOutcome, row: Ranked) -> Iterator[str]:
-    yield f"# {clean(outcome.sentence)}"
-    yield "# Lines for pyproject.toml; merge them into its tables of the same names."
     params = {name: value for name, value in row.query.items() if name not in _SETTINGS}
     if row.query:
         yield "[tool.rageval]"

@@ -36,6 +36,23 @@ def test_without_a_winner_the_settings_are_a_comment() -> None:
     assert tomllib.loads(text) == {}
 
 
+def test_a_tie_above_the_baseline_has_its_settings_as_comments() -> None:
+    plan = planned(n_cases=150)
+    pair = [plan.configurations[7].key, plan.configurations[8].key]
+    outcome = swept(plan, lambda one, id: float(one.key in pair or id.endswith("7")))
+    assert outcome.verdict == "no_clear_winner"
+    assert " is better than the baseline, but not shown to be better than the runner" in (
+        outcome.sentence
+    )
+    text = best_toml(outcome)
+    assert tomllib.loads(text) == {}
+    settings = text.partition("of the same names.\n")[2]
+    found = tomllib.loads(settings.replace("# ", "").replace("#", ""))["tool"]["rageval"]
+    assert {"k": found["k"], **found["params"], **found["target"]["embedded"]} == (
+        outcome.ranking[0].parameters
+    )
+
+
 def test_hostile_names_and_values_are_settings_as_they_are() -> None:
     assert tomllib.loads(best_toml(hostile()))["tool"]["rageval"]["params"] == {HOSTILE: HOSTILE}
 

@@ -259,18 +259,22 @@ def _sentence(plan: SweepPlan, decision: Decision, finals: Mapping[str, Measures
     if decision.best is None:
         return "no configuration but the baseline may win: each breaks a constraint"
     tested = "; ".join(_tested(plan, test, names) for test in decision.tests)
-    on = f"over {len(plan.deciding)} {cases}"
-    if decision.verdict == "better":
-        return f"{names[decision.best]} is better than the baseline, {on}: {tested}"
+    first = f"{'the baseline ' * (decision.best == plan.baseline)}{names[decision.best]}"
+    shown = _shown(plan, decision)
+    return f"{first} {shown}, over {len(plan.deciding)} {cases}: {tested}"
+
+
+def _shown(plan: SweepPlan, decision: Decision) -> str:
+    """Say what the tests of the best configuration have shown."""
     if decision.verdict == "worse":
-        return (
-            f"the baseline {names[plan.baseline]} beats the next best configuration, {on}: {tested}"
-        )
+        return "beats the next best configuration"
     if decision.best == plan.baseline:
-        return (
-            f"the baseline {names[plan.baseline]} is first, but not significantly, {on}: {tested}"
-        )
-    return f"{names[decision.best]} is first, but not significantly, {on}: {tested}"
+        return "is first, but not shown to be better than the next best"
+    if decision.verdict == "better":
+        return "is better than the baseline"
+    if any(test.role == "baseline" and test.proven for test in decision.tests):
+        return "is better than the baseline, but not shown to be better than the runner-up"
+    return "is first, but not shown to be better than the baseline"
 
 
 def _tested(plan: SweepPlan, test: PairedTest, names: Mapping[str, str]) -> str:
