@@ -66,7 +66,7 @@ _PAINTED: Final = "performance.getEntriesByName('first-contentful-paint')[0].sta
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figures:
-    """What one page costs."""
+    """Cost of one page."""
 
     cases: int
     megabytes: float

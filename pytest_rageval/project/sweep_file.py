@@ -326,7 +326,8 @@ class _Reader:
             elif isinstance(given, list):
                 axis = self._values((*path, name), given)
             else:
-                message = f"{name}: got {shown(given)}, expected a list of values, such as [3, 5]"
+                expected = "a list of values such as [3, 5], or a range { min = 3, max = 10 }"
+                message = f"{name}: got {shown(given)}, expected {expected}"
                 self.source.value_fault((*path, name), message)
             if axis is not None:
                 found[name] = axis

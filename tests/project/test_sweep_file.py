@@ -87,7 +87,7 @@ def test_a_range_and_weights_are_read() -> None:
             "objective='sweep_score'\nweights = { mrr = -1 }\n[query]\nk=[1,2]\n",
             "mrr: got -1, expected a number above 0",
         ),
-        ("[query]\nk = 5", "k: got 5, expected a list of values"),
+        ("[query]\nk = 5", "k: got 5, expected a list of values such as [3, 5], or a range"),
         ("[query]\nk = []", "k: no value, expected at least one"),
         ("[query]\nk = [3, 3]", "k: 3 is listed twice"),
         ("[query]\nk = [3, 3.0]", "k: 3.0 is listed twice"),

@@ -9,6 +9,7 @@ from pytest_rageval.analysis.sweep.subsets import SweepCase
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.registry import MetricInfo, Registry
 from pytest_rageval.project.sweep_file import SWEEP_SCORE, SWEEP_WEIGHTS, SweepFile
+from pytest_rageval.support.text import shown
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.gate import Check
@@ -50,10 +51,14 @@ class Goal:
         return found if self.main.weights is None else (*found, *SWEEP_TIES)
 
     @property
+    def deciding(self) -> tuple[str, ...]:
+        """Metrics of cases that the main objective is made of."""
+        return tuple(self.main.weights or (self.main.info.key,))
+
+    @property
     def judged(self) -> bool:
         """Whether the main objective needs answers to be judged, so that every rung is."""
-        keys = self.main.weights or (self.main.info.key,)
-        return any(self.registry.cases[key].answer_side for key in keys)
+        return any(self.registry.cases[key].answer_side for key in self.deciding)
 
 
 def sweep_goal(
@@ -71,8 +76,11 @@ def sweep_goal(
         confidence: of intervals and tests, 0 to 1.
 
     Raises:
-        ConfigError: ``sweep_score`` has its usual weights and no case is unanswerable.
+        ConfigError: ``sweep_score`` has its usual weights and no case is unanswerable; a constraint
+            is about a category or tag that no case has.
     """
+    for check in sweep.constraints:
+        _check_group(check, cases)
     goal = Goal(
         objectives=tuple(_objective(name, sweep.weights, registry) for name in sweep.objectives),
         constraints=sweep.constraints,
@@ -81,15 +89,37 @@ def sweep_goal(
     )
     weights = goal.main.weights or {}
     if "negative_accuracy" in weights and all(case.answerable for case in cases):
-        others = {key: weight for key, weight in weights.items() if key != "negative_accuracy"}
-        total = sum(others.values()) or 1.0
-        example = ", ".join(f"{key} = {weight / total:.2g}" for key, weight in others.items())
+        others = answerable_weights(weights)
+        example = ", ".join(f"{key} = {weight:g}" for key, weight in others.items())
         raise ConfigError(
             f"{SWEEP_SCORE} has the weight {weights['negative_accuracy']:g} for negative_accuracy, "
             "and no case is unanswerable; add such cases, or give other weights, such as "
             f"weights = {{ {example} }}"
         )
     return goal
+
+
+def answerable_weights(weights: Mapping[str, float] = SWEEP_WEIGHTS) -> dict[str, float]:
+    """Return the weights without ``negative_accuracy``, which needs unanswerable cases.
+
+    >>> answerable_weights()
+    {'recall_at_k': 0.71, 'mrr': 0.29}
+    """
+    others = {key: weight for key, weight in weights.items() if key != "negative_accuracy"}
+    total = sum(others.values()) or 1.0
+    return {key: round(weight / total, 2) for key, weight in others.items()}
+
+
+def _check_group(check: Check, cases: Sequence[SweepCase]) -> None:
+    if check.table == "overall":
+        return
+    by_tag = check.table == "tag"
+    found = {name for one in cases for name in (one.tags if by_tag else (one.category,))}
+    if check.group not in found:
+        raise ConfigError(
+            f"constraint on {check.name}: no case has the {check.table} {shown(check.group)}, "
+            f"expected one of {', '.join(map(shown, sorted(found))) or 'none'}"
+        )
 
 
 SWEEP_TIES: Final = (("recall_at_k", 1), ("mrr", 1), ("latency_ms.p95", -1))

@@ -44,6 +44,8 @@ class SweepPlan:
     """Ids of the cases that only the finalists are asked, for the verdict."""
     n_cases: int
     """Cases to search with and held out."""
+    uncounted: frozenset[str] = frozenset()
+    """Ids of the cases that the main objective has no value of, whatever the reply."""
     method: Method = "grid"
     builder: Builder | None = None
     """Builder of an index; None: there is none to build."""
@@ -85,7 +87,8 @@ class SweepPlan:
     @property
     def sensitivity(self) -> Sensitivity:
         """The smallest differences that the verdict can show."""
-        return sensitivity(len(self.deciding), self.goal.confidence)
+        n = sum(id not in self.uncounted for id in self.deciding)
+        return sensitivity(max(n, 1), self.goal.confidence)
 
     def judged_at(self, rung: int) -> bool:
         """Whether answers are judged at a rung, from 0: those of finalists are.
@@ -105,7 +108,7 @@ def plan_sweep(sweep: SweepFile, cases: Sequence[SweepCase], goal: Goal) -> Swee
 
     Raises:
         ConfigError: there are too few cases for the holdout, budget or method, there is one
-            configuration only.
+            configuration only, or the main objective has no value of any case.
     """
     lists = {"query": _lists(sweep.query), "index": _lists(sweep.index)}
     proposed = sweep.continuous or sweep.method == "optuna"
@@ -120,6 +123,12 @@ def plan_sweep(sweep: SweepFile, cases: Sequence[SweepCase], goal: Goal) -> Swee
         raise ConfigError("one configuration, expected a parameter with two values or more")
     if not cases:
         raise ConfigError("no case to ask, expected at least one that a person has reviewed")
+    uncounted = frozenset(one.id for one in cases if one.without.issuperset(goal.deciding))
+    if len(uncounted) == len(cases):
+        raise ConfigError(
+            f"objective {goal.main.info.key}: no case can have a value of it; its population is "
+            f"{goal.main.info.population}"
+        )
     base = configurations[0]
     if sweep.baseline is not None:
         base = Configuration(
@@ -141,6 +150,7 @@ def plan_sweep(sweep: SweepFile, cases: Sequence[SweepCase], goal: Goal) -> Swee
         rungs=rungs,
         held=held,
         n_cases=len(cases),
+        uncounted=uncounted,
         method="optuna" if proposed else "grid" if len(rungs) == 1 else "halving",
         builder=sweep.builder,
         notes=tuple(_plan_notes(sweep, rungs, proposed=proposed)),

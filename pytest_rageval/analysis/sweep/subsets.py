@@ -15,12 +15,15 @@ LEAST_HELD: Final = 30
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SweepCase:
-    """The facts of a case that subsets are drawn by."""
+    """The facts of a case that a sweep is planned by."""
 
     id: str
     """Unique, such as its node id."""
     category: str
     answerable: bool
+    tags: tuple[str, ...] = ()
+    without: frozenset[str] = frozenset()
+    """Metrics that it has no value of, whatever the reply."""
 
 
 def case_order(cases: Iterable[SweepCase], seed: int) -> tuple[str, ...]:

@@ -130,9 +130,9 @@ def _read(settings: Settings, file: Path | None, *, quick: bool) -> tuple[SweepC
 
 
 def _plan(settings: Settings, cases: SweepCases, sweep: SweepFile) -> SweepPlan:
-    from pytest_rageval.analysis.sweep.goal import sweep_goal
+    from pytest_rageval.analysis.sweep.goal import answerable_weights, sweep_goal
     from pytest_rageval.analysis.sweep.plan import plan_sweep
-    from pytest_rageval.analysis.sweep.subsets import SweepCase
+    from pytest_rageval.engine.sweep.cases import planned_cases
     from pytest_rageval.engine.sweep.indexes import embedded_at
     from pytest_rageval.engine.sweep.parameters import with_query
 
@@ -142,11 +142,9 @@ def _plan(settings: Settings, cases: SweepCases, sweep: SweepFile) -> SweepPlan:
             "which a sweep is not; expected embedded = true, or a command that builds the index "
             "from the variables RAGEVAL_SWEEP_... (docs/sweep.md)"
         )
-    counted = [
-        SweepCase(id=id, category=one.case.category, answerable=one.case.answerable)
-        for id, one in cases.cases.items()
-        if one.case.review != "generated"
-    ]
+    counted = planned_cases(cases, settings)
+    if sweep.path is None and all(one.answerable for one in counted):
+        sweep = replace(sweep, weights=answerable_weights())
     confidence = cases.thresholds.confidence
     goal = sweep_goal(sweep, counted, cases.registry, confidence=confidence)
     if goal.judged and settings.retrieval_only:

@@ -131,6 +131,21 @@ def test_a_dry_run_asks_nothing(target: SweepTarget, capsys: Output) -> None:
     assert not FOLDER.exists()
 
 
+def test_the_difference_that_can_be_shown_counts_the_cases_of_the_objective(
+    target: SweepTarget, capsys: Output
+) -> None:
+    other = {"id": "no", "question": "number 99", "answerable": False, "category": "a"}
+    write_lines(Path("evals/other.jsonl"), other)
+    document = sweep(capsys, "--dry-run")
+    assert (document["cases"], document["sensitivity"]["n"]) == (41, 40)
+
+
+def test_the_quick_grid_needs_no_unanswerable_case(target: SweepTarget, capsys: Output) -> None:
+    document = sweep(capsys, "--quick", "--dry-run")
+    assert len(document["configurations"]) == 6
+    assert document["sensitivity"]["n"] == document["cases"]
+
+
 @pytest.mark.slow
 def test_held_out_cases_are_asked_of_the_finalists_and_decide(
     target: SweepTarget, capsys: Output
@@ -360,6 +375,16 @@ def test_a_range_is_searched_by_proposals_and_goes_on_without_asking_twice(
         ([], "[query]\nk = [1, 2]\n[search]\nholdout = 0.1\n", "sweep.toml: holdout"),
         ([], "[query]\nquestion = [1, 2]\n", "sweep.toml: query.question: got 'question'"),
         ([], "[query]\nk = [0, 2]\n", "sweep.toml: query.k: got 0"),
+        (
+            [],
+            'objective = "recall_at_tokens"\n[query]\nk = [3, 5]\n',
+            "sweep.toml: objective recall_at_tokens: no case can have a value of it",
+        ),
+        (
+            [],
+            'constraints = ["mrr[none]>=0.1"]\n[query]\nk = [3, 5]\n',
+            "sweep.toml: constraint on mrr [none]: no case has the category 'none'",
+        ),
         ([], "[query]\nk = {min = 0, max = 9}\n", "sweep.toml: query.k: got 0"),
         ([], "[query]\nvector_weight = {min = 0, max = 1}\nk = [5, 0]\n", "query.k: got 0"),
         ([], '[index]\na = [1, 2]\n[index.build]\nfixture = "f"\n', "a fixture lives within"),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_rageval.engine.sweep.cases import cases_hash, read_cases
+from pytest_rageval.engine.sweep.cases import cases_hash, planned_cases, read_cases
 from pytest_rageval.project.documents import documents_path
 from pytest_rageval.project.settings import load_settings
 from pytest_rageval.values.errors import ConfigError, DatasetError
@@ -46,6 +46,30 @@ def test_faults_are_named_before_the_first_question() -> None:
         read_cases(settings())
     with pytest.raises(ConfigError, match="no target to ask"):
         read_cases(settings(""))
+
+
+def test_the_plan_knows_which_metrics_a_case_can_have() -> None:
+    write_lines(
+        Path("evals/a.jsonl"),
+        case("a-1", "one?"),
+        case("a-2", "two?", answerable=False, tags=["far"]),
+        case("a-3", "three?", gold_supports=[]),
+        case("a-4", "four?", review="generated"),
+    )
+    found = {
+        one.id.split("::")[1]: one for one in planned_cases(read_cases(settings()), settings())
+    }
+    keys = ("recall_at_k", "negative_accuracy", "over_abstention_rate", "correctness")
+    without = {id: [key for key in keys if key in one.without] for id, one in found.items()}
+    assert without == {
+        "a-1": ["negative_accuracy"],
+        "a-2": ["recall_at_k", "over_abstention_rate"],
+        "a-3": ["recall_at_k", "negative_accuracy"],
+    }
+    assert found["a-2"].tags == ("far",)
+    assert all("recall_at_tokens" in one.without for one in found.values())
+    # Whether a target reports vectors is known when it has replied.
+    assert not any("similarity_margin" in one.without for one in found.values())
 
 
 def test_documents_of_cases_are_refused() -> None:
