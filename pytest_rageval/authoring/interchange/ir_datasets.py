@@ -6,7 +6,9 @@ yield named tuples with ``query_id``, ``doc_id`` and ``relevance``.
 
 from __future__ import annotations
 
+import logging
 import os
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, Protocol
@@ -33,6 +35,8 @@ _ROOM: Final = "ir-datasets"
 _NEEDS_EXTRA: Final = (
     "ir-datasets needs the extra suites: pip install 'pytest-rageval[suites]' ({})"
 )
+_NOISE: Final = ("download error", "Download failed", "[starting]", "[finished]", "[error]")
+"""Beginnings of messages of the library that are not shown."""
 _FOLDER_VARIABLE: Final = "IR_DATASETS_HOME"
 
 
@@ -74,6 +78,7 @@ def open_dataset(name: str) -> Dataset:
         import ir_datasets
     except ImportError as error:
         raise ConfigError(_NEEDS_EXTRA.format(error)) from None
+    _quieten()
     try:
         found = ir_datasets.load(name)
     except KeyError:
@@ -207,7 +212,22 @@ def _rows(name: str, iterate: Callable[[], Iterable[Any]]) -> Iterator[Any]:
         raise _unavailable(name, error) from error
 
 
+def _quieten() -> None:
+    """Leave of what the library prints the progress of downloads, on terminals, and conditions."""
+    if not sys.stderr.isatty():
+        os.environ.setdefault("IR_DATASETS_DL_DISABLE_PBAR", "true")
+    logging.getLogger("ir_datasets").addFilter(_worth_reading)
+
+
+def _worth_reading(record: logging.LogRecord) -> bool:
+    # An error that ends the download is raised as well.
+    return not record.getMessage().startswith(_NOISE)
+
+
 def _unavailable(name: str, error: Exception) -> EndpointError:
+    failed = error.args[1:]
+    if isinstance(error, RuntimeError) and failed and isinstance(failed[0], list):
+        error = failed[0][-1][1]  # of the last of several sources
     reason = clean(f"{type(error).__name__}: {error}", 300)
     folder = os.environ.get(_FOLDER_VARIABLE) or (Path.home() / ".ir_datasets").as_posix()
     if not isinstance(error, OSError | RuntimeError):

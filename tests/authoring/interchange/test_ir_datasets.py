@@ -126,7 +126,7 @@ def test_one_dataset_is_read_at_a_time() -> None:
 
 
 def test_where_the_network_is_closed_the_message_says_what_to_do(
-    ir_datasets: Any, monkeypatch: pytest.MonkeyPatch
+    ir_datasets: Any, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     # A proxy at a closed port of this machine: nothing leaves it.
     monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:9")
@@ -139,6 +139,17 @@ def test_where_the_network_is_closed_the_message_says_what_to_do(
     assert message.startswith("ir-datasets: beir/scifact/test cannot be downloaded: ")
     assert "copy that folder from a machine that has the dataset" in message
     assert "into /data/ir: " in message
+    assert capfd.readouterr().err == ""
+
+
+def test_several_sources_that_fail_are_reported_by_the_last_one() -> None:
+    class Closed(Rows):
+        def qrels_iter(self) -> Iterator[Any]:
+            failed = [("one", OSError("no route")), ("two", OSError("disk quota"))]
+            raise RuntimeError("All download sources failed", failed)
+
+    with pytest.raises(EndpointError, match="rows cannot be downloaded: OSError: disk quota"):
+        reader.read_dataset(Closed(), "rows", KEEP)
 
 
 def test_a_closed_network_is_named_by_the_host() -> None:
