@@ -5,6 +5,7 @@ Nothing is sent unless a user names an endpoint.
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -209,7 +210,9 @@ def _read_scores(reply: Any, n: int) -> dict[int, float]:
         key = "relevance_score" if "relevance_score" in entry else "score"
         score = _finite(entry.get(key))
         if score is None:
-            came = "missing" if entry.get(key) is None else shown(entry[key])
+            # A reply's NaN is read as null.
+            none = "null or NaN" if key in entry else "missing"
+            came = none if entry.get(key) is None else shown(entry[key])
             raise _ShapeError(f"{came}, expected a finite number", *where, "relevance_score")
         scores[index] = score
     if n and not scores:
@@ -266,6 +269,11 @@ class FunctionReranker:
     def __init__(self, setting: str, function: Callable[..., object], settings: Settings) -> None:
         if not callable(function):
             raise ConfigError(f"--reranker: {setting!r} is not a function")
+        if inspect.iscoroutinefunction(function):
+            raise ConfigError(
+                f"--reranker: {setting!r} is an async function, expected a plain one, which may "
+                "run it by asyncio.run"
+            )
         self._setting = setting
         self._function = function
         self._settings = settings

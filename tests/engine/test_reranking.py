@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import random
 from collections.abc import Sequence
 from pathlib import Path
@@ -128,6 +129,7 @@ def test_a_case_that_fails_later_is_left_out_with_its_reason() -> None:
         ({"results": [{"index": 5, "relevance_score": 1}]}, "results[0].index: 5, expected 0 to 1"),
         ({"results": [{"index": True, "relevance_score": 1}]}, "results[0].index"),
         ({"results": [{"index": 0}]}, "results[0].relevance_score: missing"),
+        ({"results": [{"index": 0, "score": math.nan}]}, "relevance_score: null or NaN, expected"),
         ({"results": [{"index": 0, "relevance_score": "1"}]}, "expected a finite number"),
         ({"results": ["x"]}, "results[0]: 'x', expected an object"),
         ({"results": []}, "no score for any of 2 documents"),
@@ -200,3 +202,11 @@ def test_another_result_of_a_function_is_refused(wrong: object, tmp_path: Path) 
 def test_what_is_not_a_function_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="'mine:score' is not a function"):
         of_function(3, tmp_path)
+
+
+def test_an_async_function_is_refused_before_it_is_called(tmp_path: Path) -> None:
+    async def score(query: str, documents: list[str]) -> list[float]:
+        return [1.0 for _ in documents]
+
+    with pytest.raises(ConfigError, match="'mine:score' is an async function, expected a plain"):
+        of_function(score, tmp_path)

@@ -85,7 +85,7 @@ class _Given:
     show_default=True,
     help="Queries at a time to an endpoint.",
 )
-@click.option("--price", type=click.FloatRange(0), help="USD for 1,000 queries.")
+@click.option("--price", type=click.FloatRange(0), help="USD for 1,000 queries to each reranker.")
 @click.option(
     "--allow-cut-texts",
     is_flag=True,
