@@ -13,6 +13,8 @@ from typing import Any, Final, Protocol
 from pytest_rageval.authoring.interchange.ids import id_from_question
 from pytest_rageval.authoring.labelling.draft import gold_for
 from pytest_rageval.project.case_reader import LocatedCase
+from pytest_rageval.project.option_values import read_option_value
+from pytest_rageval.project.options import OPTIONS
 from pytest_rageval.report.text.asked import (
     answer_lines,
     asked_lines,
@@ -21,7 +23,7 @@ from pytest_rageval.report.text.asked import (
     place_text,
 )
 from pytest_rageval.report.text.lines import Line, wrapped
-from pytest_rageval.support.text import clean, did_you_mean
+from pytest_rageval.support.text import clean, did_you_mean, shown
 from pytest_rageval.values.case import FOLDER_MODES, Case
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import DatasetError
@@ -29,6 +31,7 @@ from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.settings import Settings
 
 MAX_K: Final = 200
+_PARAMETERS: Final = next(one for one in OPTIONS if one.name == "params")
 
 
 class PromptError(Exception):
@@ -212,7 +215,7 @@ class Prompt:
     def show_settings(self, words: Sequence[str] = ()) -> Iterator[Line]:
         """Show what is sent with the next question."""
         settings = self.settings
-        shown = {
+        values = {
             "k": settings.k,
             "folders": " ".join(self._folders) or "all",
             "vaults": " ".join(self._vaults) or "all",
@@ -222,7 +225,7 @@ class Prompt:
             else "as the target likes",
             **{f"set {name}": json.dumps(value) for name, value in settings.params.items()},
         }
-        for name, value in shown.items():
+        for name, value in values.items():
             yield ((f"  {clean(name):<14}", ""), (clean(str(value), 200), ""))
 
     def set_k(self, words: Sequence[str]) -> Iterator[Line]:
@@ -259,14 +262,19 @@ class Prompt:
 
     def set_parameter(self, words: Sequence[str]) -> Iterator[Line]:
         """Set a parameter of the request."""
-        name, equals, text = " ".join(words).partition("=")
-        if not equals or not name.strip():
-            raise PromptError("expected :set NAME=VALUE, such as :set rerank=true")
+        given = " ".join(words)
+        name, equals, text = (part.strip() for part in given.partition("="))
+        if not equals or not name:
+            raise PromptError(f"got {shown(given)}, expected NAME=VALUE, such as rerank=true")
         try:
             value = json.loads(text)
         except (ValueError, RecursionError):
-            value = text.strip()
-        return self._set("params", params={**self.settings.params, name.strip(): value})
+            value = text
+        try:
+            read = read_option_value(_PARAMETERS, {name: value})
+        except ValueError as error:
+            raise PromptError(str(error)) from error
+        return self._set("params", params={**self.settings.params, **read})
 
     def unset_parameter(self, words: Sequence[str]) -> Iterator[Line]:
         """Remove a parameter of the request."""

@@ -121,8 +121,13 @@ def _checked(lines: Iterator[Any]) -> Iterator[Any]:
 
 
 def _drain(prompt: Prompt, line: str) -> None:
-    for _ in _checked(prompt.take(line)):
-        pass
+    """Run a command of the prompt that stands for an option."""
+    try:
+        for _ in _checked(prompt.take(line)):
+            pass
+    except CommandError as error:
+        option = line.split()[0].removeprefix(":")
+        raise CommandError(f"--{option}: {error}") from error
 
 
 # --- the desk ------------------------------------------------------------------------------

@@ -39,7 +39,7 @@ def asked_lines(record: CaseRecord, *, width: int = 80) -> Iterator[Line]:
         yield from wrapped("" if number else "cites", named + counted, width)
     chunks = record.retrieved_chunks
     if chunks is not None:
-        yield from wrapped("chunks", f"{len(chunks)}, of which {record.k} count", width)
+        yield from wrapped("chunks", _n_chunks(len(chunks), record.k), width)
         for rank, chunk in enumerate(chunks, 1):
             yield from _chunk(rank, chunk, record, width)
     yield from _expected(record, width)
@@ -72,6 +72,15 @@ def answer_lines(record: CaseRecord, *, width: int = 80, whole: bool = False) ->
         yield ((" " * _HEAD, ""), (f"... {rest:,} more characters: :answer shows them", "dim"))
     if record.abstained:
         yield from wrapped("abstains", record.abstain_reason or "yes", width, style="yellow")
+
+
+def _n_chunks(n: int, k: int) -> str:
+    """Show the number of chunks, and that of those within the cutoff.
+
+    >>> _n_chunks(7, 5), _n_chunks(0, 5)
+    ('7, of which the first 5 count', '0')
+    """
+    return f"{n}, of which the first {k} count" if n > k else str(n)
 
 
 def _chunk(rank: int, chunk: RetrievedChunk, record: CaseRecord, width: int) -> Iterator[Line]:
