@@ -78,8 +78,8 @@ def _refuse_other(folder: Path, begun: Mapping[str, Any]) -> None:
     again = "give the same, or leave --resume out for a new sweep"
     if changed:
         raise ConfigError(
-            f"--resume: {folder} was begun with another {', '.join(changed)} in the sweep file; "
-            f"{again}"
+            f"--resume: the sweep file has changed since {folder} was begun, in "
+            f"{', '.join(changed)}; {again}"
         )
     if stored.get("cases") != begun["cases"]:
         raise ConfigError(

@@ -25,6 +25,8 @@ from pytest_rageval.report.sweep import main_text
 from pytest_rageval.report.text.summary import change_text
 from pytest_rageval.support.text import format_value
 
+Dot = tuple[float, float, str]
+"""Place of a point in pixels, and its label."""
 _RANKING: Final = replace(WIDE, left=430, plot=300, name_chars=56)
 """Room for the values of several parameters."""
 _ROWS: Final = 40
@@ -84,7 +86,10 @@ def _ranking(
 
 
 def pareto_charts(outcome: SweepOutcome) -> tuple[Element, ...]:
-    """Draw the main objective against each other one; numbers are ranks, front points filled."""
+    """Draw the main objective against each other one; numbers are ranks, front points filled.
+
+    A number is left out where there is no room.
+    """
     return tuple(
         found
         for number in range(1, len(outcome.objectives))
@@ -115,13 +120,15 @@ def _scatter(outcome: SweepOutcome, number: int) -> Element | None:
         label(left - 6, top + height, format_value(y_low, unit_of(main)), "axis", "end"),
     ]
     described = []
+    dots: list[Dot] = []
     for rank, row, x, y in points:
         at = left + width * (x - x_low) / (x_high - x_low)
         up = top + height * (1 - (y - y_low) / (y_high - y_low))
+        dots.append((at, up, str(rank)))
         parts.append(circle(at, up, 4.5, "dot mark" if row.on_front else "base"))
-        parts.append(label(at + 7, up - 5, str(rank), "axis"))
         figures = f"{main} {format_value(y)}, {other} {format_value(x, unit_of(other))}"
         described.append(f"{rank}{' (front)' if row.on_front else ''}: {figures}")
+    parts += [label(x, y, text, "axis", anchor) for x, y, text, anchor in beside(dots)]
     return picture(
         f"pareto-{number}",
         f"{main} against {other}; filled: on the Pareto front",
@@ -130,6 +137,29 @@ def _scatter(outcome: SweepOutcome, number: int) -> Element | None:
         width=wide,
         height=high,
     )
+
+
+def beside(dots: Sequence[Dot]) -> Iterator[tuple[float, float, str, str]]:
+    """Yield place, text and anchor of the labels of dots where no other dot or label is.
+
+    Those that do not fit anywhere are left out, the last ones first.
+    """
+    taken = [(x - 5, y - 5, x + 5, y + 5) for x, y, _ in dots]
+    for x, y, text in dots:
+        wide = 7.0 * len(text)
+        for right, down in ((7, -5), (7, 13), (-7, -5), (-7, 13)):
+            start = x + right if right > 0 else x + right - wide
+            box = (start, y + down - 10, start + wide, y + down)
+            if not any(_overlap(box, other) for other in taken):
+                taken.append(box)
+                yield x + right, y + down, text, "start" if right > 0 else "end"
+                break
+
+
+def _overlap(
+    one: tuple[float, float, float, float], other: tuple[float, float, float, float]
+) -> bool:
+    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
 
 
 def _ticks(

@@ -10,10 +10,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pytest_rageval.analysis.sweep.outcome import SweepOutcome
 from pytest_rageval.report.html.sweep import render_sweep
-from pytest_rageval.report.html.sweep_charts import effect_charts, pareto_charts, ranking_chart
+from pytest_rageval.report.html.sweep_charts import (
+    beside,
+    effect_charts,
+    pareto_charts,
+    ranking_chart,
+)
 from tests.build.browser import chromium
 from tests.build.sweeps import HOSTILE, hostile, noisy, planned, swept
 
@@ -50,6 +57,25 @@ def test_a_chart_has_a_mark_for_each_configuration() -> None:
     (scatter,) = pareto_charts(outcome)
     assert scatter.count('class="dot mark"') == len(outcome.front)
     assert all(chart.count("<rect") == len(outcome.effects) for chart in effect_charts(outcome))
+
+
+@given(st.lists(st.tuples(st.floats(0, 60), st.floats(0, 60)), max_size=30))
+def test_labels_of_points_overlap_neither_points_nor_labels(
+    places: list[tuple[float, float]],
+) -> None:
+    dots = [(x, y, str(n)) for n, (x, y) in enumerate(places, start=1)]
+    boxes = [(x - 4, y - 4, x + 4, y + 4) for x, y, _ in dots]
+    found = list(beside(dots))
+    for x, y, text, anchor in found:
+        left = x if anchor == "start" else x - 7 * len(text)
+        box = (left, y - 10, left + 7 * len(text), y)
+        assert not any(
+            box[0] < other[2] and other[0] < box[2] and box[1] < other[3] and other[1] < box[3]
+            for other in boxes
+        )
+        boxes.append(box)
+    alone = [(100.0 * n, 0.0, str(n)) for n in range(5)]
+    assert [text for _, _, text, _ in beside(alone)] == ["0", "1", "2", "3", "4"]
 
 
 def test_nothing_measured_draws_nothing() -> None:
