@@ -385,13 +385,13 @@ class Run:
             started_at=self._started_at,
             dataset_hash=self.cases.dataset_hash(),
             facts=RunFacts.of(records),
-            git=self._git,
             registry=self.state.registry,
         )
         started = self._started_at.isoformat(timespec="seconds")
         earlier = [] if self.resumed is None else self.resumed.config.get("sessions", [])
         return {
             **document,
+            "git": dict(self._git),
             # The settings name the configured target; these were asked.
             "asked": sorted(self.state.asked),
             "set": set_document(self._sets, self._selected_sets()),

@@ -145,9 +145,9 @@ class ScoredRun:
             started_at=self._started_at,
             dataset_hash=dataset_hash(self._case_hashes.values()),
             facts=self._facts,
-            git=git_state(Path(self._settings.rootdir), (self._cases.absolute(),)),
             registry=self._registry,
         )
+        config["git"] = git_state(Path(self._settings.rootdir), (self._cases.absolute(),))
         run = StoredRun(
             folder=writer.path, records=self.shown, config=config, settings=self._settings
         )

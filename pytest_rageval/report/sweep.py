@@ -10,8 +10,8 @@ from typing import Final
 from pytest_rageval.analysis.sweep.outcome import Ranked, SweepOutcome
 from pytest_rageval.analysis.sweep.verdict import SweepVerdict
 from pytest_rageval.metrics.registry import unit_of
-from pytest_rageval.project.sweep_file import Value
 from pytest_rageval.support.text import clean, counted, cut, format_value
+from pytest_rageval.values.sweep import Value
 
 VERDICT_WORDS: Final[Mapping[SweepVerdict, str]] = {
     "better": "BETTER",

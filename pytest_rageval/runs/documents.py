@@ -72,10 +72,9 @@ def config_document(
     started_at: datetime,
     dataset_hash: str | None,
     facts: RunFacts,
-    git: Mapping[str, Any],
     registry: Registry = BUILT_IN,
 ) -> dict[str, Any]:
-    """Return the content of ``config.json``.
+    """Return the content of ``config.json``, but for ``git``, the state of the repository.
 
     Args:
         settings: of the run.
@@ -83,7 +82,6 @@ def config_document(
         started_at: an aware time.
         dataset_hash: over the cases; None: unknown before the first case.
         facts: of the records so far.
-        git: state of the repository, empty outside one.
         registry: the metrics of the run.
     """
     return {
@@ -102,7 +100,6 @@ def config_document(
         "concurrency": None,
         "versions": versions(),
         "hardware": hardware(),
-        "git": dict(git),
     }
 
 

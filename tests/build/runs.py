@@ -74,9 +74,8 @@ def config_of(records: Sequence[CaseRecord], settings: Settings = SETTINGS) -> d
         started_at=STARTED,
         dataset_hash=dataset_hash(hashes.values()),
         facts=facts,
-        git={},
     )
-    return {**document, "concurrency": 8}
+    return {**document, "git": {}, "concurrency": 8}
 
 
 def side(

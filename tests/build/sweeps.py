@@ -16,7 +16,7 @@ from pytest_rageval.analysis.sweep.measures import Measures
 from pytest_rageval.analysis.sweep.outcome import SweepOutcome
 from pytest_rageval.analysis.sweep.plan import SweepPlan, plan_sweep
 from pytest_rageval.analysis.sweep.subsets import SweepCase
-from pytest_rageval.project.sweep_file import SweepFile
+from pytest_rageval.values.sweep import SweepFile
 
 Scores = Callable[[Configuration, str], float]
 """Score of a configuration in a case."""

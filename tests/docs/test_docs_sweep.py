@@ -10,7 +10,8 @@ from pytest_rageval.analysis.sweep.halving import GRID_REQUESTS, LEAST_CASES, SH
 from pytest_rageval.analysis.sweep.outcome import SweepOutcome, outcome_document
 from pytest_rageval.analysis.sweep.plan import plan_sweep
 from pytest_rageval.analysis.sweep.subsets import LEAST_HELD
-from pytest_rageval.project.sweep_file import QUICK, SWEEP_WEIGHTS, SweepFile, parse_sweep
+from pytest_rageval.project.sweep_file import parse_sweep
+from pytest_rageval.values.sweep import QUICK, SWEEP_WEIGHTS, SweepFile
 from tests.build.sweeps import noisy, planned, some_cases, swept
 from tests.docs.examples import read_document, run_sessions
 

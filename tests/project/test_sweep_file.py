@@ -2,8 +2,9 @@ from pathlib import Path
 
 import pytest
 
-from pytest_rageval.project.sweep_file import QUICK, Range, SweepFile, parse_sweep, read_sweep
+from pytest_rageval.project.sweep_file import parse_sweep, read_sweep
 from pytest_rageval.values.errors import ConfigError
+from pytest_rageval.values.sweep import Range, SweepFile
 
 WHOLE = """
 objective = ["recall_at_k", "context_tokens", "latency_ms.p95"]
@@ -135,15 +136,3 @@ def test_all_faults_are_reported_at_once() -> None:
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"sweep\.toml: cannot be read"):
         read_sweep(tmp_path / "sweep.toml", display="sweep.toml")
-
-
-def test_the_quick_grid_begins_with_what_the_embedded_server_does_anyway() -> None:
-    from pytest_rageval.server.config import ReferenceConfig
-
-    plain = ReferenceConfig(vault=Path())
-    for name, values in {**QUICK.query, **QUICK.index}.items():
-        assert isinstance(values, tuple)
-        assert values[0] == getattr(plain, name)
-    for tokens in QUICK.index["chunk_tokens"]:  # type: ignore[union-attr]
-        for overlap in QUICK.index["chunk_overlap"]:  # type: ignore[union-attr]
-            ReferenceConfig(vault=Path(), chunk_tokens=int(tokens), chunk_overlap=int(overlap))

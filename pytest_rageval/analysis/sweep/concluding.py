@@ -83,13 +83,7 @@ def conclude(
     # An index may have failed before its held-out cases were asked.
     chosen = [key for key in ranked(finals, goal) if key in deciding]
     decision = decide(deciding, plan.baseline, goal, chosen=chosen)
-    signs = [one.sign for one in goal.objectives]
-    points = {
-        key: [one.figures.get(objective.info.key) for objective in goal.objectives]
-        for key, one in last.items()
-        if not one.broken
-    }
-    front = pareto_front(points, signs)
+    front = _front(plan, last)
     winner = None if decision.winner is None else plan.by_key[decision.winner]
     return SweepOutcome(
         verdict=decision.verdict,
@@ -122,6 +116,17 @@ def conclude(
             *_twins(plan, decision, finals),
         ),
     )
+
+
+def _front(plan: SweepPlan, last: Mapping[str, Measures]) -> tuple[str, ...]:
+    """Return the keys of the finalists on the Pareto front, without those that may not win."""
+    objectives = plan.goal.objectives
+    points = {
+        key: [one.figures.get(objective.info.key) for objective in objectives]
+        for key, one in last.items()
+        if not one.broken
+    }
+    return pareto_front(points, [one.sign for one in objectives])
 
 
 def _sensitivity(plan: SweepPlan, deciding: Mapping[str, Measures]) -> Sensitivity:

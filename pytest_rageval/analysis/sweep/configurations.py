@@ -9,8 +9,8 @@ from hashlib import sha256
 from itertools import product
 from types import MappingProxyType
 
-from pytest_rageval.project.sweep_file import Value
 from pytest_rageval.values.dataclass import dataclass
+from pytest_rageval.values.sweep import Value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,8 +9,8 @@ from typing import Any, Final, Literal
 from pytest_rageval.analysis.stats.intervals import fmean
 from pytest_rageval.analysis.sweep.configurations import Configuration
 from pytest_rageval.analysis.sweep.measures import Measures
-from pytest_rageval.project.sweep_file import Value
 from pytest_rageval.values.dataclass import dataclass
+from pytest_rageval.values.sweep import Value
 
 MOST_VALUES: Final = 12
 """Values of a parameter above which, as in a range, each has hardly more than one configuration."""

@@ -8,11 +8,11 @@ from typing import Final
 from pytest_rageval.analysis.sweep.subsets import SweepCase
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.registry import MetricInfo, Registry
-from pytest_rageval.project.sweep_file import SWEEP_SCORE, SWEEP_WEIGHTS, SweepFile
 from pytest_rageval.support.text import shown
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.gate import Check
+from pytest_rageval.values.sweep import SWEEP_SCORE, SWEEP_WEIGHTS, SweepFile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

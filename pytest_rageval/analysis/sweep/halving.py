@@ -17,10 +17,10 @@ from pytest_rageval.analysis.sweep.goal import Goal
 from pytest_rageval.analysis.sweep.measures import Measures
 from pytest_rageval.analysis.sweep.pareto import pareto_ranks
 from pytest_rageval.analysis.sweep.verdict import paired_p, paired_values, ranked
-from pytest_rageval.project.sweep_file import Method
 from pytest_rageval.support.text import counted
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import ConfigError
+from pytest_rageval.values.sweep import Method
 
 LEAST_CASES: Final = 25
 """Cases of the first rung, below which a cut is a matter of luck."""

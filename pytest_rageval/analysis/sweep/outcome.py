@@ -8,9 +8,9 @@ from typing import Any, Literal, TypeVar
 
 from pytest_rageval.analysis.sweep.effects import Effect
 from pytest_rageval.analysis.sweep.verdict import PairedTest, Sensitivity, SweepVerdict
-from pytest_rageval.project.sweep_file import Builder, Method, Value
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import StorageError
+from pytest_rageval.values.sweep import Builder, Method, Value
 
 _T = TypeVar("_T")
 

@@ -18,10 +18,10 @@ from pytest_rageval.analysis.sweep.halving import (
 )
 from pytest_rageval.analysis.sweep.subsets import SweepCase, case_order, split_holdout
 from pytest_rageval.analysis.sweep.verdict import Sensitivity, sensitivity
-from pytest_rageval.project.sweep_file import Axis, Builder, Method, Range, SweepFile, Value
 from pytest_rageval.support.text import counted
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import ConfigError
+from pytest_rageval.values.sweep import Axis, Builder, Method, Range, SweepFile, Value
 
 _MOST: Final = 10_000
 """Configurations that lists may span."""

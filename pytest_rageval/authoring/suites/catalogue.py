@@ -56,12 +56,15 @@ def _beir(
     title: str,
     kind: str,
     sizes: tuple[int, int],
-    ndcg_10: tuple[float, float],
-    recall_100: tuple[float, float],
+    figures: tuple[tuple[float, float], tuple[float, float]],
     *,
     split: str = "/test",
 ) -> Suite:
-    """Return a suite of BEIR; each figure is that of the flat and of the multifield index."""
+    """Return a suite of BEIR.
+
+    Its figures are nDCG@10 and recall@100, each of the flat and of the multifield index.
+    """
+    ndcg_10, recall_100 = figures
     return Suite(
         name=name,
         title=title,
@@ -96,18 +99,18 @@ _TINY: Final = Suite(
 )
 _STANDARD: Final = (
     _beir("scifact", "SciFact", "claims about abstracts of papers", (5_183, 300),
-          (0.6789, 0.6647), (0.9253, 0.9076)),
+          ((0.6789, 0.6647), (0.9253, 0.9076))),
     _beir("nfcorpus", "NFCorpus", "questions of lay people about medical papers, graded",
-          (3_633, 323), (0.3218, 0.3254), (0.2457, 0.2500)),
+          (3_633, 323), ((0.3218, 0.3254), (0.2457, 0.2500))),
     _beir("arguana", "ArguAna", "arguments whose counterargument is sought", (8_674, 1_406),
-          (0.3970, 0.4142), (0.9324, 0.9431), split=""),
+          ((0.3970, 0.4142), (0.9324, 0.9431)), split=""),
     _beir("scidocs", "SCIDOCS", "titles of papers whose citations are sought", (25_657, 1_000),
-          (0.1490, 0.1581), (0.3477, 0.3561), split=""),
+          ((0.1490, 0.1581), (0.3477, 0.3561)), split=""),
     _beir("fiqa", "FiQA-2018", "questions about money, answered in forums", (57_638, 648),
-          (0.2361, 0.2361), (0.5395, 0.5395)),
+          ((0.2361, 0.2361), (0.5395, 0.5395))),
     _beir("trec-covid", "TREC-COVID", "topics of TREC, deeply judged and graded", (171_332, 50),
-          (0.5947, 0.6559), (0.1091, 0.1141), split=""),
+          ((0.5947, 0.6559), (0.1091, 0.1141)), split=""),
     _beir("hotpotqa", "HotpotQA", "multi-hop: two articles of Wikipedia each", (5_233_329, 7_405),
-          (0.6330, 0.6027), (0.7957, 0.7400)),
+          ((0.6330, 0.6027), (0.7957, 0.7400))),
 )  # fmt: skip
 SUITES: Final[Mapping[str, Suite]] = {one.name: one for one in (_TINY, *_STANDARD)}

@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from pytest_rageval.analysis.sweep.plan import SweepPlan
     from pytest_rageval.engine.sweep.runner import SweepRunner
     from pytest_rageval.engine.sweep.trials import SweepCases
-    from pytest_rageval.project.sweep_file import Axis, SweepFile, Value
     from pytest_rageval.report.text.lines import Line
     from pytest_rageval.values.settings import Settings
+    from pytest_rageval.values.sweep import Axis, SweepFile, Value
 
 _QUICK: Final = "quick"
 
@@ -110,7 +110,8 @@ def _settings() -> Settings:
 def _read(settings: Settings, file: Path | None, *, quick: bool) -> tuple[SweepCases, SweepFile]:
     from pytest_rageval.engine.sweep.cases import read_cases
     from pytest_rageval.project.settings import target_kind
-    from pytest_rageval.project.sweep_file import QUICK, SWEEP_FILE, read_sweep
+    from pytest_rageval.project.sweep_file import SWEEP_FILE, read_sweep
+    from pytest_rageval.values.sweep import QUICK
 
     if quick and file is not None:
         raise click.UsageError(f"FILE: got {str(file)!r}, expected none with --quick")
@@ -170,7 +171,7 @@ def _plan(settings: Settings, cases: SweepCases, sweep: SweepFile) -> SweepPlan:
 
 def _each(axes: Mapping[str, Axis], base: Mapping[str, Value]) -> Iterator[Mapping[str, Value]]:
     """Yield the baseline with each value of a parameter in turn, of a range both ends."""
-    from pytest_rageval.project.sweep_file import Range
+    from pytest_rageval.values.sweep import Range
 
     for name, axis in axes.items():
         for value in (axis.min, axis.max) if isinstance(axis, Range) else axis:

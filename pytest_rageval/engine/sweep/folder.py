@@ -9,12 +9,12 @@ from itertools import chain, count, takewhile
 from pathlib import Path
 from typing import Any, Final
 
-from pytest_rageval.project.sweep_file import SweepFile
 from pytest_rageval.runs.store import is_run, read_json, write_document
 from pytest_rageval.runs.tags import prepare_results_dir
 from pytest_rageval.support.files import named_errors
 from pytest_rageval.values.errors import ConfigError, StorageError
 from pytest_rageval.values.record import SCHEMA_VERSION
+from pytest_rageval.values.sweep import SweepFile
 
 _BEGUN: Final = "begun.json"
 

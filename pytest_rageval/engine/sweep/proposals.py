@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pytest_rageval.analysis.sweep.configurations import Configuration
 from pytest_rageval.analysis.sweep.goal import Goal
-from pytest_rageval.project.sweep_file import Axis, Range, SweepFile
 from pytest_rageval.values.errors import ConfigError
+from pytest_rageval.values.sweep import Axis, Range, SweepFile
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -4,9 +4,9 @@ import pytest
 
 from pytest_rageval.analysis.sweep.goal import sweep_goal
 from pytest_rageval.analysis.sweep.subsets import SweepCase
-from pytest_rageval.project.sweep_file import SweepFile
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.gate import Check, CheckTable
+from pytest_rageval.values.sweep import SweepFile
 
 CASES = [SweepCase(id=c, category="a", answerable=c != "c") for c in "abc"]
 

@@ -6,8 +6,9 @@ import pytest
 from pytest_rageval.analysis.aggregate.run import aggregate
 from pytest_rageval.analysis.sweep.goal import Goal, sweep_goal
 from pytest_rageval.analysis.sweep.measures import Measures, RunFacts, measure
-from pytest_rageval.project.sweep_file import SweepFile, parse_sweep
+from pytest_rageval.project.sweep_file import parse_sweep
 from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.sweep import SweepFile
 from tests.build.records import failed, record
 from tests.build.sweeps import some_cases
 

@@ -4,8 +4,8 @@ import pytest
 
 from pytest_rageval.analysis.sweep.goal import sweep_goal
 from pytest_rageval.analysis.sweep.plan import SweepPlan, plan_sweep
-from pytest_rageval.project.sweep_file import SweepFile, Value
 from pytest_rageval.values.errors import ConfigError
+from pytest_rageval.values.sweep import SweepFile, Value
 from tests.build.sweeps import TWELVE, planned, some_cases
 
 

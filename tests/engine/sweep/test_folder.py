@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from pytest_rageval.engine.sweep.folder import begin_sweep, description
-from pytest_rageval.project.sweep_file import SweepFile
 from pytest_rageval.values.errors import ConfigError
+from pytest_rageval.values.sweep import SweepFile
 
 SWEEP = SweepFile(query={"k": (3, 5)}, weights={"mrr": 1.0}, path="a.toml")
 
@@ -31,7 +31,9 @@ def test_a_new_sweep_overwrites_none_and_the_last_one_goes_on(tmp_path: Path) ->
 def test_another_file_or_other_cases_are_refused_by_name(tmp_path: Path) -> None:
     begin_sweep(tmp_path, "s", begun(), resume=False)
     other = replace(SWEEP, query={"k": (3,)}, seed=9)
-    with pytest.raises(ConfigError, match="has changed since .*s was begun, in query, seed; give the same"):
+    with pytest.raises(
+        ConfigError, match=r"has changed since .*s was begun, in query, seed; give the same"
+    ):
         begin_sweep(tmp_path, "s", begun(other), resume=True)
     with pytest.raises(ConfigError, match=r"\(9 then, 9 now\)"):
         begin_sweep(tmp_path, "s", begun(cases="c2"), resume=True)

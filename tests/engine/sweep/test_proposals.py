@@ -6,8 +6,8 @@ import pytest
 from pytest_rageval.analysis.sweep.goal import sweep_goal
 from pytest_rageval.analysis.sweep.plan import plan_sweep, with_proposed
 from pytest_rageval.engine.sweep.proposals import Proposals
-from pytest_rageval.project.sweep_file import Range, SweepFile
 from pytest_rageval.values.errors import ConfigError
+from pytest_rageval.values.sweep import Range, SweepFile
 from tests.build.sweeps import measured, some_cases
 
 WEIGHT = SweepFile(

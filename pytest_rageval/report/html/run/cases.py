@@ -47,43 +47,34 @@ def view_cases(
     order = sorted(run.records, key=_first_to_read)
     flipped = sorted(order, key=lambda record: (record.file, record.name) not in flips)
     whole = {case_key(record) for record in flipped[:most]}
-    rows = []
-    for number, record in enumerate(order):
-        before = baseline.get(case_key(record))
-        flip = flips.get((record.file, record.name), "")
+
+    def row(number: int, record: CaseRecord) -> CaseRow:
+        key = case_key(record)
+        before = baseline.get(key)
         read = None if before is None else partial((base or run).whole, before)
-        brief = case_key(record) not in whole
-        rows.append(
-            CaseRow(
-                record=record,
-                number=number,
-                anchor=anchors[case_key(record)],
-                case_id=record.name,
-                repeat=f"repeat {record.repeat}" if record.nodeid in repeated else "",
-                outcome=record_outcome(record),
-                flip=flip,
-                stage=stage_of(record),
-                checks=checks_of(record, rules),
-                question=None if options.redact else record.question,
-                brief=brief,
-                make_detail=partial(brief_detail, record, run, options)
-                if brief
-                else partial(
-                    view_detail,
-                    record,
-                    run,
-                    read,
-                    number=number,
-                    options=options,
-                ),
-            )
+        detail = (
+            partial(view_detail, record, run, read, number=number, options=options)
+            if key in whole
+            else partial(brief_detail, record, run, options)
         )
-    return CasesView(
-        columns=columns,
-        rows=tuple(rows),
-        anchors=anchors,
-        n_brief=sum(row.brief for row in rows),
-    )
+        return CaseRow(
+            record=record,
+            number=number,
+            anchor=anchors[key],
+            case_id=record.name,
+            repeat=f"repeat {record.repeat}" if record.nodeid in repeated else "",
+            outcome=record_outcome(record),
+            flip=flips.get((record.file, record.name), ""),
+            stage=stage_of(record),
+            checks=checks_of(record, rules),
+            question=None if options.redact else record.question,
+            brief=key not in whole,
+            make_detail=detail,
+        )
+
+    rows = tuple(row(number, record) for number, record in enumerate(order))
+    n_brief = sum(row.brief for row in rows)
+    return CasesView(columns=columns, rows=rows, anchors=anchors, n_brief=n_brief)
 
 
 _BADNESS: Final[Mapping[str, int]] = {"error": 0, "missed": 1, "flawed": 2, "passed": 3}
