@@ -12,7 +12,7 @@ from typing import Any, Final, get_args
 
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.registry import Registry
-from pytest_rageval.project.threshold_keys import joined, resolve_gate_key, suggest, unknown_metric
+from pytest_rageval.project.threshold_keys import joined, resolve_gate_key, unknown_metric
 from pytest_rageval.project.thresholds import parse_gate_expression
 from pytest_rageval.support.text import shown
 from pytest_rageval.support.toml_text import KeyPath, TomlSource, read_toml
@@ -101,8 +101,8 @@ class _Reader:
         """Return the fields of the sweep that are valid."""
         for name in self.source.values:
             if name not in _TOP:
-                self.source.key_fault((name,), f'unknown key "{name}"', suggest(name, _TOP))
-        found = self._plain(("search",), _SEARCH)
+                self.source.unknown_key((name,), _TOP)
+        found = self.source.plain(("search",), _SEARCH)
         if objectives := self._objectives():
             found["objectives"] = objectives
         found["weights"] = self._weights(objectives)
@@ -124,28 +124,6 @@ class _Reader:
             message = f'method: got "{found["method"]}", and only "optuna" searches a range'
             self.source.value_fault(("search", "method"), message)
         return found
-
-    def _table(self, path: KeyPath) -> Mapping[str, Any]:
-        value: Any = self.source.values
-        for key in path:
-            value = value.get(key, {})
-        if isinstance(value, dict):
-            return value
-        self.source.value_fault(path, f"{path[-1]}: got {shown(value)}, expected a table")
-        return {}
-
-    def _plain(self, path: KeyPath, rules: Mapping[str, _Rule]) -> dict[str, Any]:
-        good = {}
-        for key, value in self._table(path).items():
-            rule = rules.get(key)
-            if rule is None:
-                self.source.key_fault((*path, key), f'unknown key "{key}"', suggest(key, rules))
-            elif not rule.accepts(value):
-                message = f"{key}: got {shown(value)}, expected {rule.expected}"
-                self.source.value_fault((*path, key), message)
-            else:
-                good[key] = value
-        return good
 
     # --- objectives and constraints ----------------------------------------------------------
 
@@ -194,7 +172,7 @@ class _Reader:
         if by_default or (objectives and objectives[0] != SWEEP_SCORE):
             self.source.key_fault(("weights",), f'weights are those of "{SWEEP_SCORE}"')
         found: dict[str, float] = {}
-        for name, value in self._table(("weights",)).items():
+        for name, value in self.source.table(("weights",)).items():
             path = ("weights", name)
             info = self.registry.cases.get(self.registry.resolve(name) or "")
             if info is None:
@@ -231,7 +209,7 @@ class _Reader:
 
     def _axes(self, path: KeyPath, without: str = "") -> dict[str, Axis]:
         found: dict[str, Axis] = {}
-        for name, given in self._table(path).items():
+        for name, given in self.source.table(path).items():
             if name == without:
                 continue
             axis: Axis | None = None
@@ -267,7 +245,7 @@ class _Reader:
 
     def _range(self, path: KeyPath) -> Range | None:
         name, n_faults = path[-1], len(self.source.faults)
-        given = self._plain(path, _RANGE)
+        given = self.source.plain(path, _RANGE)
         if len(self.source.faults) > n_faults:
             return None
         if not {"min", "max"} <= given.keys() or given["min"] >= given["max"]:
@@ -286,15 +264,15 @@ class _Reader:
 
     def _build(self, index: Mapping[str, Axis]) -> dict[str, Any]:
         path = ("index", "build")
-        if "build" not in self._table(("index",)):
+        if "build" not in self.source.table(("index",)):
             if index:
                 expected = "[index.build] with embedded = true, command or fixture"
                 self.source.key_fault(("index",), f"no way to build an index, expected {expected}")
             return {}
-        given = self._plain(path, _BUILD)
-        if len(self._table(path)) != 1:
+        given = self.source.plain(path, _BUILD)
+        if len(self.source.table(path)) != 1:
             message = "expected one of embedded = true, command and fixture"
-            self.source.key_fault(path, f"build: got {shown(self._table(path))}, {message}")
+            self.source.key_fault(path, f"build: got {shown(self.source.table(path))}, {message}")
         return {
             "build": given.get("command"),
             "build_embedded": given.get("embedded", False),
@@ -305,10 +283,10 @@ class _Reader:
         if "baseline" not in self.source.values:
             return None
         found: dict[str, Value] = {}
-        for name, value in self._table(("baseline",)).items():
+        for name, value in self.source.table(("baseline",)).items():
             axis, path = axes.get(name), ("baseline", name)
             if axis is None:
-                self.source.key_fault(path, f'unknown parameter "{name}"', suggest(name, axes))
+                self.source.unknown_key(path, axes, "parameter")
             elif not _holds(axis, value):
                 message = f"{name}: got {shown(value)}, expected {_choices(axis)}"
                 self.source.value_fault(path, message)

@@ -15,6 +15,7 @@ from typing import Any, Final, get_args
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.registry import STAGE_PREFIX, MetricInfo, Registry
 from pytest_rageval.support.text import nearest
+from pytest_rageval.support.toml_text import suggest
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.gate import CHANGE_WORDS, CheckKind, CheckTable, Decide
 from pytest_rageval.values.json_documents import number
@@ -97,12 +98,6 @@ def off_scale(info: MetricInfo | None, kind: CheckKind, limit: float) -> tuple[s
 
 
 # --- hints -----------------------------------------------------------------------------------
-
-
-def suggest(name: str, known: Iterable[str]) -> str:
-    """Ask whether the closest known name was meant; empty where none is close."""
-    close = nearest(name, known)
-    return f'did you mean "{close}"?' if close else ""
 
 
 def joined(message: str, hint: str) -> str:

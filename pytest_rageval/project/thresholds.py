@@ -24,7 +24,6 @@ from pytest_rageval.project.threshold_keys import (
     TABLES,
     TOP_RULES,
     KnownNames,
-    Rule,
     is_metric_prefix,
     is_of_groups,
     joined,
@@ -32,12 +31,11 @@ from pytest_rageval.project.threshold_keys import (
     off_scale,
     resolve_gate_key,
     short_limit,
-    suggest,
     unknown_group,
     unknown_metric,
 )
 from pytest_rageval.support.text import shown
-from pytest_rageval.support.toml_text import KeyPath, TomlSource, read_toml
+from pytest_rageval.support.toml_text import KeyPath, TomlSource, read_toml, suggest
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.gate import Check, CheckKind, CheckTable, Thresholds, needs_baseline
 from pytest_rageval.values.record import JUDGED_ON
@@ -208,15 +206,15 @@ class _Reader:
         for name in values:
             if name not in TOP_RULES and name not in TABLES:
                 self._unknown_top(name)
-        top = self._plain((), {key: values[key] for key in values if key in TOP_RULES}, TOP_RULES)
+        top = self.source.plain((), TOP_RULES, {k: v for k, v in values.items() if k in TOP_RULES})
         top.pop("version", None)
-        self.defaults = self._plain(("defaults",), self._table(("defaults",)), DEFAULTS_RULES)
-        cases = self._plain(("cases",), self._table(("cases",)), CASES_RULES)
+        self.defaults = self.source.plain(("defaults",), DEFAULTS_RULES)
+        cases = self.source.plain(("cases",), CASES_RULES)
         if "judged_on" in cases:
             cases["judged_on"] = tuple(one for one in JUDGED_ON if one in cases["judged_on"])
-        self._metrics(("overall",), self._table(("overall",)), "overall", None)
+        self._metrics(("overall",), self.source.table(("overall",)), "overall", None)
         for table in ("category", "tag"):
-            self._grouped(table, self._table((table,)))
+            self._grouped(table, self.source.table((table,)))
         few = {key: value for key, value in self.defaults.items() if key == "min_n"}
         return Thresholds(
             checks=_name_apart(self.checks), path=self.source.display, **few, **top, **cases
@@ -232,32 +230,7 @@ class _Reader:
             self.source.key_fault((name,), f"unknown table [{name}]", suggest(name, TABLES))
         else:
             known = [*TOP_RULES, *DEFAULTS_RULES, *CASES_RULES]
-            self.source.key_fault((name,), f'unknown key "{name}"', suggest(name, known))
-
-    def _table(self, path: KeyPath) -> Mapping[str, Any]:
-        value: Any = self.source.values
-        for key in path:
-            value = value.get(key, {})
-        if isinstance(value, dict):
-            return value
-        self.source.value_fault(path, f"{path[-1]}: got {shown(value)}, expected a table")
-        return {}
-
-    def _plain(
-        self, path: KeyPath, values: Mapping[str, Any], rules: Mapping[str, Rule]
-    ) -> dict[str, Any]:
-        """Check a table of plain keys and return those with valid values."""
-        good = {}
-        for key, value in values.items():
-            rule = rules.get(key)
-            if rule is None:
-                self.source.key_fault((*path, key), f'unknown key "{key}"', suggest(key, rules))
-            elif not rule.accepts(value):
-                message = f"{key}: got {shown(value)}, expected {rule.expected}"
-                self.source.value_fault((*path, key), message)
-            else:
-                good[key] = value
-        return good
+            self.source.unknown_key((name,), known)
 
     def _grouped(self, table: CheckTable, groups: Mapping[str, Any]) -> None:
         known = self.known.of(table)
@@ -265,7 +238,7 @@ class _Reader:
             path = (table, name)
             if known is not None and name not in known:
                 self.source.key_fault(path, *unknown_group(table, name, known))
-            self._metrics(path, self._table(path), table, name)
+            self._metrics(path, self.source.table(path), table, name)
 
     def _metrics(
         self, path: KeyPath, values: Mapping[str, Any], table: CheckTable, group: str | None
@@ -316,7 +289,7 @@ class _Reader:
             )
 
     def _limit_table(self, path: KeyPath, value: Mapping[str, Any], blank: Check) -> None:
-        good = self._plain(path, value, LIMIT_RULES)
+        good = self.source.plain(path, LIMIT_RULES, value)
         limits = [kind for kind in LIMITS if kind in value]
         if not limits:
             self.source.key_fault(

@@ -8,10 +8,11 @@ tokens and does not validate them.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field, replace
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
+from pytest_rageval.support.text import nearest, shown
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import ConfigError
 
@@ -167,6 +168,24 @@ class _Fault:
     hint: str
 
 
+class ValueRule(Protocol):
+    """Valid values of a plain key."""
+
+    @property
+    def expected(self) -> str:
+        """Description of the values."""
+
+    @property
+    def accepts(self) -> Callable[[Any], bool]:
+        """Check of a value."""
+
+
+def suggest(name: str, known: Iterable[str]) -> str:
+    """Ask whether the closest known name was meant; empty where none is close."""
+    close = nearest(name, known)
+    return f'did you mean "{close}"?' if close else ""
+
+
 @dataclass(slots=True)
 class TomlSource:
     """A TOML text with its values, its places and the faults found in it so far."""
@@ -191,6 +210,39 @@ class TomlSource:
         place = self.places[path]
         self.faults.append(_Fault(place.value, place.value_end, message, ""))
 
+    def unknown_key(self, path: KeyPath, known: Iterable[str], what: str = "key") -> None:
+        """Note that there is no such key, and the one that was probably meant."""
+        self.key_fault(path, f'unknown {what} "{path[-1]}"', suggest(path[-1], known))
+
+    def table(self, path: KeyPath) -> Mapping[str, Any]:
+        """Return the table at ``path``; empty if there is none, a fault if it is none."""
+        value: Any = self.values
+        for key in path:
+            value = value.get(key, {})
+        if isinstance(value, dict):
+            return value
+        self.value_fault(path, f"{path[-1]}: got {shown(value)}, expected a table")
+        return {}
+
+    def plain(
+        self,
+        path: KeyPath,
+        rules: Mapping[str, ValueRule],
+        values: Mapping[str, Any] | None = None,
+    ) -> dict[str, Any]:
+        """Check plain keys of the table at ``path``, or some of them; return the valid values."""
+        good = {}
+        for key, value in (self.table(path) if values is None else values).items():
+            rule = rules.get(key)
+            if rule is None:
+                self.unknown_key((*path, key), rules)
+            elif not rule.accepts(value):
+                message = f"{key}: got {shown(value)}, expected {rule.expected}"
+                self.value_fault((*path, key), message)
+            else:
+                good[key] = value
+        return good
+
     def line(self, path: KeyPath) -> int:
         """Return the line of the key at ``path``, from 1."""
         return self.text.count("\n", 0, self.places[path].key) + 1
@@ -206,16 +258,16 @@ class TomlSource:
 
     def _render(self) -> str:
         lines: list[str] = []
-        shown = 0
+        last = 0
         for fault in sorted(self.faults, key=lambda fault: fault.offset):
             line = self.text.count("\n", 0, fault.offset) + 1
             column = fault.offset - (self.text.rfind("\n", 0, fault.offset) + 1) + 1
             head = f"{self.display}:{line}:{column}: {fault.message}"
-            if line == shown:
+            if line == last:
                 # The excerpt is already shown above.
                 lines.append(f"{head}, {fault.hint}" if fault.hint else head)
                 continue
-            shown = line
+            last = line
             lines += [head, *_excerpt(self.text, line, column, fault.end - fault.offset)]
             lines[-1] += f" {fault.hint}" if fault.hint else ""
         return "\n".join(lines)
