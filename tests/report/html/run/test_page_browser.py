@@ -206,6 +206,23 @@ def test_a_search_from_the_overview_shows_the_list(open_page: Open) -> None:
     assert tab.locator("#overview").is_visible()
 
 
+def test_enter_goes_from_the_search_to_what_was_found(open_page: Open) -> None:
+    tab = open_page(example())
+    tab.keyboard.press("/")
+    tab.keyboard.type("gamma")
+    tab.keyboard.press("Enter")
+    assert opened(tab) == ["gamma"]
+
+    tab.keyboard.press("/")
+    tab.keyboard.type("ask?", delay=60)  # slower than the list is drawn
+    tab.keyboard.press("Enter")
+    first, second, *_ = shown(tab)
+    tab.keyboard.press("j")
+    tab.keyboard.press("Enter")
+    assert opened(tab) == [second]
+    assert first != second
+
+
 def test_facets_filter_together_and_count_what_each_would_leave(open_page: Open) -> None:
     tab = open_page(example(), "#cases")
 

@@ -33,7 +33,7 @@
     } else if (next.view !== old.view || next.view === "case") {
       scrollTo(0, places.get(address) ?? 0);
     }
-    if (next.view === "cases" && old.view === "case") {
+    if (next.view === "cases" && old.view === "case" && document.activeElement !== search) {
       const row = document.querySelector(`tr[data-case="${old.open}"] a.open`);
       if (row) row.focus({ preventScroll: true });
     }
@@ -109,6 +109,15 @@
       search.value = "";
       search.blur();
       if (shown.list.q) type();
+      return;
+    }
+    if (event.target === search && event.key === "Enter") {
+      event.preventDefault();
+      clearTimeout(patience);
+      type();
+      search.blur();
+      const rows = document.querySelectorAll("#case-table tr.row");
+      if (rows.length === 1) location.hash = rows[0].querySelector("a.open").hash; else move(1);
       return;
     }
     if (event.target.closest("input, select, textarea")) return;
