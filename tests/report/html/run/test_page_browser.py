@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ from pytest_rageval.values.case import Anchor, Case
 from pytest_rageval.values.reply import Citation
 from pytest_rageval.values.run import StoredRun
 from tests.build.browser import Open, Watched
+from tests.build.records import changed
 from tests.report.html.builders import (
     check,
     chunk,
@@ -157,6 +159,25 @@ def test_the_page_is_never_wider_than_the_window(open_page: Open, width: int) ->
         tab.click("#bar nav a[href='#cases']")
         tab.locator("a.open").nth(number).click()
         assert tab.evaluate("document.documentElement.scrollWidth") <= width
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_metrics_of_a_compared_case_have_room_for_their_reasons(
+    open_page: Open, width: int
+) -> None:
+    far = Anchor(rel_path="docs/elsewhere.md", heading_path="# Elsewhere")
+    scores = {"recall_all_at_k": 0.0, "group_recall_at_k": 0.5, "precision_returned_at_k": 0.5}
+    old = passed("a", metrics=dict.fromkeys(scores, 1.0))
+    assert old.case is not None
+    case = replace(old.case, gold_supports=(*old.case.gold_supports, far))
+    new = missed("a", metrics=scores, case=case)
+    html = page(run([new]), baseline=run([changed(old, case=case)], "old"))
+    tab = open_page(html, "#case-a", viewport={"width": width, "height": 900})
+
+    assert tab.evaluate("document.documentElement.scrollWidth") <= width
+    rows = tab.locator("#opened table.metrics tr")
+    assert rows.count() == 3
+    assert max(box["height"] for row in rows.all() if (box := row.bounding_box())) < 120
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
