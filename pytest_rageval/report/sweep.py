@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from pytest_rageval.analysis.sweep.outcome import Ranked, SweepOutcome
+from pytest_rageval.analysis.sweep.outcome import ObjectiveRow, Ranked, SweepOutcome
 from pytest_rageval.analysis.sweep.verdict import SweepVerdict
 from pytest_rageval.metrics.registry import unit_of
 from pytest_rageval.support.text import clean, counted, cut, format_value
@@ -20,6 +20,7 @@ VERDICT_WORDS: Final[Mapping[SweepVerdict, str]] = {
 }
 _SETTINGS: Final = ("k", "folder_mode", "vector_weight", "lexical_weight")
 """Parameters of questions that are settings of their own."""
+GROUP_WORDS: Final = "those about one document count as one"
 _REASON_CHARS: Final = 160
 
 
@@ -83,22 +84,22 @@ def spent_text(outcome: SweepOutcome) -> str:
 def sensitivity_text(outcome: SweepOutcome) -> str:
     """Return the smallest differences that the verdict could show."""
     found = outcome.sensitivity
+    cases, unit = counted(found.n_cases, "case"), "case"
+    if found.n < found.n_cases:
+        cases, unit = f"{cases} in {counted(found.n, 'group')} ({GROUP_WORDS})", "group"
     least = (
         "no difference of a 0/1 metric"
         if found.least is None
-        else f"a 0/1 metric must change in {found.least_cases} cases, all for the better "
+        else f"a 0/1 metric must change in {counted(found.least_cases, unit)}, all for the better "
         f"({format_value(found.least)})"
     )
-    return (
-        f"with {counted(found.n, 'case')}, {least}; a difference of {found.typical:.2f} is usually "
-        "found"
-    )
+    return f"with {cases}, {least}; a difference of {found.typical:.2f} is usually found"
 
 
-def weights_text(outcome: SweepOutcome) -> str:
+def weights_text(objectives: Sequence[ObjectiveRow]) -> str:
     """Return the objectives, the main one first with its weights."""
     parts = []
-    for one in outcome.objectives:
+    for one in objectives:
         weights = one.weights or {}
         sums = " + ".join(f"{weight:g} {key}" for key, weight in weights.items())
         better = "" if one.direction == "higher" else ", lower is better"

@@ -12,6 +12,7 @@ from pytest_rageval.analysis.sweep.measures import Measures, constraint_name
 from pytest_rageval.analysis.sweep.outcome import ObjectiveRow, Ranked, RungRow, SweepOutcome
 from pytest_rageval.analysis.sweep.pareto import pareto_front
 from pytest_rageval.analysis.sweep.plan import SweepPlan
+from pytest_rageval.analysis.sweep.subsets import case_group
 from pytest_rageval.analysis.sweep.verdict import (
     Decision,
     PairedTest,
@@ -91,7 +92,7 @@ def conclude(
         winner=None if winner is None else winner.parameters,
         winner_key=decision.winner,
         baseline=plan.baseline,
-        objectives=tuple(map(_objective_row, goal.objectives)),
+        objectives=tuple(map(objective_row, goal.objectives)),
         constraints=tuple(map(constraint_name, goal.constraints)),
         ranking=tuple(_ranking(plan, results, spent, held or {}, frozenset(front))),
         tests=decision.tests,
@@ -134,23 +135,24 @@ def _sensitivity(plan: SweepPlan, deciding: Mapping[str, Measures]) -> Sensitivi
     base = deciding.get(plan.baseline)
     if base is None or not base.values:
         return plan.sensitivity
-    return sensitivity(_n_clusters(base), plan.goal.confidence)
+    return sensitivity(_n_groups(base), plan.goal.confidence, n_cases=len(base.values))
 
 
-def _n_clusters(base: Measures) -> int:
-    return len({base.clusters.get(case) or f"\0{case}" for case in base.values})
+def _n_groups(base: Measures) -> int:
+    return len({case_group(id, base.clusters.get(id)) for id in base.values})
 
 
 def _one_cluster(plan: SweepPlan, deciding: Mapping[str, Measures]) -> Iterator[str]:
     base = deciding.get(plan.baseline)
-    if base is not None and len(base.values) > 1 and _n_clusters(base) == 1:
+    if base is not None and len(base.values) > 1 and _n_groups(base) == 1:
         yield (
             f"all {len(base.values)} cases are about one document, the one of their first gold, so "
             "no test can show a difference: add cases about others"
         )
 
 
-def _objective_row(one: Objective) -> ObjectiveRow:
+def objective_row(one: Objective) -> ObjectiveRow:
+    """Return an objective as the outcome holds it."""
     info = one.info
     return ObjectiveRow(
         key=info.key, title=info.title, direction=info.direction, weights=one.weights

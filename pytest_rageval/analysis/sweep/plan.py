@@ -44,8 +44,8 @@ class SweepPlan:
     """Ids of the cases that only the finalists are asked, for the verdict."""
     n_cases: int
     """Cases to search with and held out."""
-    uncounted: frozenset[str] = frozenset()
-    """Ids of the cases that the main objective has no value of, whatever the reply."""
+    groups: Mapping[str, str]
+    """By id of a case that may have a value of the main objective, the cases it is tested with."""
     method: Method = "grid"
     builder: Builder | None = None
     """Builder of an index; None: there is none to build."""
@@ -87,8 +87,9 @@ class SweepPlan:
     @property
     def sensitivity(self) -> Sensitivity:
         """The smallest differences that the verdict can show."""
-        n = sum(id not in self.uncounted for id in self.deciding)
-        return sensitivity(max(n, 1), self.goal.confidence)
+        groups = [self.groups[id] for id in self.deciding if id in self.groups]
+        n = max(len(set(groups)), 1)
+        return sensitivity(n, self.goal.confidence, n_cases=max(len(groups), 1))
 
     def judged_at(self, rung: int) -> bool:
         """Whether answers are judged at a rung, from 0: those of finalists are.
@@ -123,8 +124,8 @@ def plan_sweep(sweep: SweepFile, cases: Sequence[SweepCase], goal: Goal) -> Swee
         raise ConfigError("one configuration, expected a parameter with two values or more")
     if not cases:
         raise ConfigError("no case to ask, expected at least one that a person has reviewed")
-    uncounted = frozenset(one.id for one in cases if one.without.issuperset(goal.deciding))
-    if len(uncounted) == len(cases):
+    groups = {c.id: c.group for c in cases if not c.without.issuperset(goal.deciding)}
+    if not groups:
         raise ConfigError(
             f"objective {goal.main.info.key}: no case can have a value of it; its population is "
             f"{goal.main.info.population}"
@@ -150,7 +151,7 @@ def plan_sweep(sweep: SweepFile, cases: Sequence[SweepCase], goal: Goal) -> Swee
         rungs=rungs,
         held=held,
         n_cases=len(cases),
-        uncounted=uncounted,
+        groups=groups,
         method="optuna" if proposed else "grid" if len(rungs) == 1 else "halving",
         builder=sweep.builder,
         notes=tuple(_plan_notes(sweep, rungs, proposed=proposed)),

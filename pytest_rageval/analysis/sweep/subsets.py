@@ -24,6 +24,18 @@ class SweepCase:
     tags: tuple[str, ...] = ()
     without: frozenset[str] = frozenset()
     """Metrics that it has no value of, whatever the reply."""
+    cluster: str | None = None
+    """Document whose cases are tested together; None: the case is its own cluster."""
+
+    @property
+    def group(self) -> str:
+        """Name of the cases that are tested together."""
+        return case_group(self.id, self.cluster)
+
+
+def case_group(id: str, cluster: str | None) -> str:
+    """Name the cases that are tested together: those of a document, or the one without any."""
+    return cluster or f"\0{id}"
 
 
 def case_order(cases: Iterable[SweepCase], seed: int) -> tuple[str, ...]:

@@ -176,21 +176,24 @@ class Sensitivity:
     """The smallest differences that a number of cases can show."""
 
     n: int
-    """Cases of the verdict."""
+    """Independent cases of the verdict; those about one document count as one."""
+    n_cases: int
+    """All cases of the verdict."""
     least_cases: int
-    """Cases that must change, all for the better, for a 0/1 metric to differ significantly."""
+    """Of the ``n``, those in which a 0/1 metric must get better to differ significantly."""
     least: float | None
     """Their share; None: more than there are."""
     typical: float
     """Difference that is found with 80 % power if those of single cases spread as usual."""
 
 
-def sensitivity(n: int, confidence: float = 0.95) -> Sensitivity:
+def sensitivity(n: int, confidence: float = 0.95, *, n_cases: int | None = None) -> Sensitivity:
     """Return the smallest differences that the stricter of the two tests can show.
 
     Args:
-        n: cases of the verdict, at least 1.
+        n: independent cases of the verdict, at least 1.
         confidence: of the verdict.
+        n_cases: all cases of the verdict; None: each is independent.
 
     >>> found = sensitivity(100)
     >>> found.least_cases, found.least, round(found.typical, 3)
@@ -201,5 +204,9 @@ def sensitivity(n: int, confidence: float = 0.95) -> Sensitivity:
     typical = minimum_detectable_effect(_TYPICAL_SD / math.sqrt(n), confidence=1 - alpha / 2)
     assert typical is not None
     return Sensitivity(
-        n=n, least_cases=cases, least=cases / n if cases <= n else None, typical=typical
+        n=n,
+        n_cases=n if n_cases is None else n_cases,
+        least_cases=cases,
+        least=cases / n if cases <= n else None,
+        typical=typical,
     )

@@ -144,8 +144,10 @@ def _plan(settings: Settings, cases: SweepCases, sweep: SweepFile) -> SweepPlan:
             "from the variables RAGEVAL_SWEEP_... (docs/sweep.md)"
         )
     counted = planned_cases(cases, settings)
+    notes: tuple[str, ...] = ()
     if sweep.path is None and all(one.answerable for one in counted):
         sweep = replace(sweep, weights=answerable_weights())
+        notes = ("no case is unanswerable, so the goal is without negative_accuracy",)
     confidence = cases.thresholds.confidence
     goal = sweep_goal(sweep, counted, cases.registry, confidence=confidence)
     if goal.judged and settings.retrieval_only:
@@ -158,6 +160,7 @@ def _plan(settings: Settings, cases: SweepCases, sweep: SweepFile) -> SweepPlan:
             "objective"
         )
     plan = plan_sweep(sweep, counted, goal)
+    plan = replace(plan, notes=(*notes, *plan.notes))
     # Before the first question, also values that only some proposal of Optuna would bring up.
     base = plan.by_key[plan.baseline]
     for query in (*(one.query for one in plan.configurations), *_each(sweep.query, base.query)):

@@ -17,7 +17,7 @@ from pytest_rageval.engine.preparing import (
 from pytest_rageval.engine.registry import open_registry
 from pytest_rageval.engine.sweep.trials import SweepCases
 from pytest_rageval.judges import spot_check
-from pytest_rageval.metrics.scoring import score_case, score_settings
+from pytest_rageval.metrics.scoring import case_cluster, score_case, score_settings
 from pytest_rageval.metrics.view import view_case
 from pytest_rageval.project.case_reader import dataset_hash, other_file_note
 from pytest_rageval.project.case_variables import sent_fields
@@ -89,6 +89,7 @@ def planned_cases(cases: SweepCases, settings: Settings) -> list[SweepCase]:
                 answerable=case.answerable,
                 tags=case.tags,
                 without=_without_value(case, settings),
+                cluster=case_cluster(case),
             )
         )
     return found

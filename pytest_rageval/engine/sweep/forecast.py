@@ -6,6 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pytest_rageval.analysis.sweep.concluding import objective_row
 from pytest_rageval.engine.sweep.runner import groups_of, judged_answers, planned_questions
 from pytest_rageval.runs.list import documents_of_runs
 from pytest_rageval.values.json_documents import number, whole
@@ -36,6 +37,7 @@ def forecast(settings: Settings, plan: SweepPlan, *, in_place: bool) -> dict[str
     ]
     return {
         "configurations": [dict(one.parameters) for one in plan.configurations],
+        "objectives": [asdict(objective_row(one)) for one in plan.goal.objectives],
         "baseline": dict(plan.by_key[plan.baseline].parameters),
         "cases": plan.n_cases,
         "holdout": len(plan.held),

@@ -38,7 +38,7 @@ def render_sweep(outcome: SweepOutcome, *, name: str = "sweep") -> Iterator[str]
         verdict=words.VERDICT_WORDS[outcome.verdict],
         verdict_class=_CLASSES[outcome.verdict],
         facts=[
-            ("Objective", words.weights_text(outcome)),
+            ("Objective", words.weights_text(outcome.objectives)),
             ("Limits", ", ".join(outcome.constraints) or "none"),
             ("Asked", words.spent_text(outcome)),
             ("Can show", words.sensitivity_text(outcome)),

@@ -31,7 +31,7 @@ def render_sweep_markdown(outcome: SweepOutcome) -> str:
 def _lines(outcome: SweepOutcome) -> Iterator[str]:
     yield f"## rageval sweep: {VERDICT_WORDS[outcome.verdict]}"
     yield from ("", escape(outcome.sentence), "")
-    yield f"- objective: {escape(weights_text(outcome))}"
+    yield f"- objective: {escape(weights_text(outcome.objectives))}"
     if outcome.constraints:
         yield f"- limits: {escape(', '.join(outcome.constraints))}"
     yield f"- asked: {escape(spent_text(outcome))}"

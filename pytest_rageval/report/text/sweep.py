@@ -39,7 +39,7 @@ def sweep_lines(outcome: SweepOutcome, width: int = 80) -> Iterator[Line]:
         outcome: of the sweep.
         width: columns of the terminal.
     """
-    yield from wrapped("goal", weights_text(outcome), width)
+    yield from wrapped("goal", weights_text(outcome.objectives), width)
     if outcome.constraints:
         yield from wrapped("limits", ", ".join(outcome.constraints), width)
     yield from wrapped("asked", spent_text(outcome), width)

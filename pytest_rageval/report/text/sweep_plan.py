@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from pytest_rageval.analysis.sweep.outcome import ObjectiveRow
+from pytest_rageval.report.sweep import GROUP_WORDS, weights_text
 from pytest_rageval.support.text import clean, counted
 
 
@@ -19,6 +21,8 @@ def plan_lines(document: Mapping[str, Any]) -> Iterator[str]:
     baseline = ", ".join(f"{clean(k)}={clean(str(v))}" for k, v in document["baseline"].items())
     n = document["rungs"][0]["configurations"]
     up_to = "up to " if n > len(document["configurations"]) else ""
+    goal = weights_text([ObjectiveRow(**one) for one in document["objectives"]])
+    yield f"goal            {clean(goal)}"
     yield f"configurations  {up_to}{n}, baseline {baseline}"
     yield f"cases           {document['cases']}{held}"
     for number, rung in enumerate(document["rungs"], start=1):
@@ -41,9 +45,13 @@ def plan_lines(document: Mapping[str, Any]) -> Iterator[str]:
     found = document["sensitivity"]
     yield f"visible         differences of {found['typical']:.1%}, with 80 % power as usual"
     if found["least"] is not None:
+        grouped = found["n"] < found["n_cases"]
         yield (
-            f"                {found['least_cases']} of {found['n']} cases "
-            f"({found['least']:.1%}) at the least, all changed for the better"
+            f"                {found['least_cases']} of {found['n']} "
+            f"{'groups of cases' if grouped else 'cases'} ({found['least']:.1%}) at the least, "
+            "all changed for the better"
         )
+        if grouped:
+            yield f"                groups of cases: {GROUP_WORDS}"
     yield from (clean(note) for note in document["notes"])
     yield "nothing was asked"

@@ -144,6 +144,28 @@ def test_the_quick_grid_needs_no_unanswerable_case(target: SweepTarget, capsys: 
     document = sweep(capsys, "--quick", "--dry-run")
     assert len(document["configurations"]) == 6
     assert document["sensitivity"]["n"] == document["cases"]
+    (goal,) = document["objectives"]
+    assert goal["weights"] == {"recall_at_k": 0.71, "mrr": 0.29}
+    assert any("without negative_accuracy" in note for note in document["notes"])
+    assert cli.run(["sweep", "--quick", "--dry-run"]) == ExitCode.YES
+    assert "goal            sweep_score = 0.71 recall_at_k + 0.29 mrr" in capsys.readouterr().out
+
+
+def test_cases_about_one_document_count_as_one_before_and_after_asking(
+    target: SweepTarget, capsys: Output
+) -> None:
+    cases = [sweep_case(number) for number in range(40)]
+    for number in range(20):
+        cases[number]["gold_supports"] = cases[number + 20]["gold_supports"]
+    write_lines(Path("evals/set.jsonl"), *cases)
+    planned = sweep(capsys, "--dry-run")["sensitivity"]
+    assert (planned["n"], planned["n_cases"], planned["least_cases"]) == (20, 40, 7)
+    assert cli.run(["sweep", "--dry-run"]) == ExitCode.YES
+    assert "7 of 20 groups of cases (35.0%) at the least" in capsys.readouterr().out
+    cli.run(["sweep", "--json"])
+    assert json.loads(capsys.readouterr().out)["sensitivity"] == planned
+    shown = (FOLDER / "sweep.md").read_text(encoding="utf-8")
+    assert "with 40 cases in 20 groups" in shown
 
 
 @pytest.mark.slow
