@@ -50,6 +50,7 @@ def read_sweep(
 def parse_sweep(text: str, *, display: str, registry: Registry = BUILT_IN) -> SweepFile:
     """Parse the text of a sweep; see ``read_sweep``."""
     source = read_toml(text, display=display)
+    source.examples = _EXAMPLES
     found = _Reader(source, registry).read()
     source.raise_faults()
     return SweepFile(path=display, **found)
@@ -88,6 +89,16 @@ _RANGE: Final[Mapping[str, _Rule]] = {
     "log": _Rule("true or false", lambda v: isinstance(v, bool)),
 }
 _TOP: Final = ("objective", "weights", "constraints", "baseline", "query", "index", "search")
+
+
+_EXAMPLES: Final[Mapping[KeyPath, str]] = {
+    ("query",): "[query] with k = [3, 5] below it",
+    ("index",): "[index] with chunk_tokens = [200, 400] below it",
+    ("index", "build"): "[index.build] with embedded = true below it",
+    ("search",): '[search] with method = "grid" below it',
+    ("baseline",): "baseline = { k = 5 }",
+    ("weights",): "weights = { recall_at_k = 0.7, mrr = 0.3 }",
+}
 
 
 class _Reader:
@@ -233,7 +244,7 @@ class _Reader:
         seen: set[tuple[bool, Value]] = set()
         for one in given:
             if not (isinstance(one, (str, bool)) or _number(one)):
-                expected = "texts, finite numbers and booleans"
+                expected = "texts, finite numbers and booleans, such as [3, 5]"
                 self.source.value_fault(path, f"{name}: got {shown(one)}, expected {expected}")
                 return None
             # 3 and 3.0 are one value, 1 and true are two.
@@ -269,10 +280,10 @@ class _Reader:
                 expected = "[index.build] with embedded = true, command or fixture"
                 self.source.key_fault(("index",), f"no way to build an index, expected {expected}")
             return {}
-        given = self.source.plain(path, _BUILD)
-        if len(self.source.table(path)) != 1:
+        given, whole = self.source.plain(path, _BUILD), self.source.values["index"]["build"]
+        if isinstance(whole, dict) and len(whole) != 1:
             message = "expected one of embedded = true, command and fixture"
-            self.source.key_fault(path, f"build: got {shown(self.source.table(path))}, {message}")
+            self.source.key_fault(path, f"build: got {shown(whole)}, {message}")
         return {
             "build": given.get("command"),
             "build_embedded": given.get("embedded", False),

@@ -196,6 +196,8 @@ class TomlSource:
     values: Mapping[str, Any]
     places: Mapping[KeyPath, Place]
     faults: list[_Fault] = field(default_factory=list)
+    examples: Mapping[KeyPath, str] = field(default_factory=dict)
+    """By path of a table, what may be written."""
 
     def key_fault(
         self, path: KeyPath, message: str, hint: str = "", *, whole: bool = False
@@ -208,7 +210,9 @@ class TomlSource:
     def value_fault(self, path: KeyPath, message: str) -> None:
         """Note a fault of the value at ``path``."""
         place = self.places[path]
-        self.faults.append(_Fault(place.value, place.value_end, message, ""))
+        fault = _Fault(place.value, place.value_end, message, "")
+        if fault not in self.faults:  # a table may be read more than once
+            self.faults.append(fault)
 
     def unknown_key(self, path: KeyPath, known: Iterable[str], what: str = "key") -> None:
         """Note that there is no such key, and the one that was probably meant."""
@@ -221,7 +225,8 @@ class TomlSource:
             value = value.get(key, {})
         if isinstance(value, dict):
             return value
-        self.value_fault(path, f"{path[-1]}: got {shown(value)}, expected a table")
+        such_as = f" such as {self.examples[path]}" if path in self.examples else ""
+        self.value_fault(path, f"{path[-1]}: got {shown(value)}, expected a table{such_as}")
         return {}
 
     def plain(

@@ -140,13 +140,25 @@ def embedded_config(
         )
     cache = rootdir / settings.testpaths[0] / INDEX_CACHE
     given = settings.target.embedded
-    known = {one.name for one in fields(server_config.ReferenceConfig)} - {"vault", "cache_dir"}
-    for name in given.keys() - known:
-        raise ConfigError(f"{where}: unknown key {name!r}{did_you_mean(name, sorted(known))}")
+    known = {one.name: one.default for one in fields(server_config.ReferenceConfig)}
+    del known["vault"], known["cache_dir"]
+    for name, value in given.items():
+        if name not in known:
+            raise ConfigError(f"{where}: unknown key {name!r}{did_you_mean(name, sorted(known))}")
+        if expected := _other_type(value, known[name]):
+            raise ConfigError(f"{where}: {name}: got {shown(value)}, expected {expected}")
     try:
         return server_config.ReferenceConfig(vault=vault, cache_dir=cache, **given)
-    except TypeError as error:
-        text = ", ".join(f"{name} = {shown(value)}" for name, value in given.items())
-        raise ConfigError(f"{where}: got {text}, expected numbers (docs/target.md)") from error
     except server_config.ConfigError as error:
         raise ConfigError(f"{where}: {error}") from error
+
+
+def _other_type(value: object, usual: object) -> str:
+    """Describe the type of a setting whose default is ``usual``; empty if ``value`` has it."""
+    if isinstance(usual, bool):
+        return "" if isinstance(value, bool) else "true or false"
+    if isinstance(usual, int):
+        return "" if type(value) is int else f"an integer such as {usual}"
+    if isinstance(usual, float):
+        return "" if type(value) in (int, float) else f"a number such as {usual}"
+    return "" if isinstance(value, str) else "a text in quotes"

@@ -90,6 +90,14 @@ def test_a_range_and_weights_are_read() -> None:
         ),
         ("[query]\nk = 5", "k: got 5, expected a list of values such as [3, 5], or a range"),
         ("[query]\nk = []", "k: no value, expected at least one"),
+        (
+            "index = 3\n[query]\nk = [1, 2]",
+            "expected a table such as [index] with chunk_tokens = [200, 400] below it",
+        ),
+        (
+            '[index]\na = [1, 2]\nbuild = "make"',
+            "build: got 'make', expected a table such as [index.build] with embedded = true",
+        ),
         ("[query]\nk = [3, 3]", "k: 3 is listed twice"),
         ("[query]\nk = [3, 3.0]", "k: 3.0 is listed twice"),
         ("[query]\nk = [[1]]", "k: got [1], expected texts, finite numbers and booleans"),
@@ -131,6 +139,12 @@ def test_all_faults_are_reported_at_once() -> None:
         "3",
         "5",
     ]
+
+
+@pytest.mark.parametrize("text", ["index = 3\nquery = 7", "[index]\na = [1, 2]\nbuild = 7"])
+def test_a_table_of_another_type_is_reported_once(text: str) -> None:
+    places = [line for line in faults(text).splitlines() if line.startswith("sweep.toml:")]
+    assert len(places) == len(set(places)) == text.count("= 7") + text.count("= 3")
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
