@@ -35,8 +35,21 @@ _ROOM: Final = "ir-datasets"
 _NEEDS_EXTRA: Final = (
     "ir-datasets needs the extra suites: pip install 'pytest-rageval[suites]' ({})"
 )
-_NOISE: Final = ("download error", "Download failed", "[starting]", "[finished]", "[error]")
+_NOISE: Final = (
+    "download error",
+    "Download failed",
+    "Migrating",
+    "[starting]",
+    "[finished]",
+    "[error]",
+)
 """Beginnings of messages of the library that are not shown."""
+_NO_CONNECTION: Final = {
+    "ConnectionError": "",
+    "ConnectTimeout": " in time",
+    "ProxyError": " through the proxy",
+}
+"""Errors of the library requests, and what is said of the connection."""
 _FOLDER_VARIABLE: Final = "IR_DATASETS_HOME"
 
 
@@ -74,11 +87,11 @@ def open_dataset(name: str) -> Dataset:
         ConfigError: the library is not installed.
         DatasetError: there is no such dataset, or it lacks questions or judgements.
     """
+    _quieten()  # before the import, which reads the environment
     try:
         import ir_datasets
     except ImportError as error:
         raise ConfigError(_NEEDS_EXTRA.format(error)) from None
-    _quieten()
     try:
         found = ir_datasets.load(name)
     except KeyError:
@@ -213,9 +226,10 @@ def _rows(name: str, iterate: Callable[[], Iterable[Any]]) -> Iterator[Any]:
 
 
 def _quieten() -> None:
-    """Leave of what the library prints the progress of downloads, on terminals, and conditions."""
+    """Leave of what the library prints the progress, on terminals, and conditions."""
     if not sys.stderr.isatty():
-        os.environ.setdefault("IR_DATASETS_DL_DISABLE_PBAR", "true")
+        for name in ("IR_DATASETS_DL_DISABLE_PBAR", "TQDM_DISABLE"):
+            os.environ.setdefault(name, "true")
     logging.getLogger("ir_datasets").addFilter(_worth_reading)
 
 
@@ -234,8 +248,9 @@ def _unavailable(name: str, error: Exception) -> EndpointError:
         message = f"ir-datasets: {name} cannot be read from {clean(folder)}: {reason}"
         return EndpointError("protocol", message)
     url = getattr(getattr(error, "request", None), "url", None)  # of the library requests
-    if isinstance(url, str) and type(error).__name__.endswith("ConnectionError"):
-        reason = f"no connection to {clean(urlsplit(url).hostname or '')}"
+    closed = _NO_CONNECTION.get(type(error).__name__)
+    if isinstance(url, str) and closed is not None:
+        reason = f"no connection to {clean(urlsplit(url).hostname or '')}{closed}"
     return EndpointError(
         "connection",
         f"ir-datasets: {name} cannot be downloaded: {reason}. It is downloaded once, into "
