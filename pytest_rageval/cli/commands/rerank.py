@@ -104,8 +104,11 @@ def command(run: str | None, save: bool, as_json: bool, **given: Any) -> None:
     from pytest_rageval.report.text.rerank import rerank_lines
     from pytest_rageval.runs.read import open_run
 
+    chosen = _Given(**given)
+    if chosen.price is not None and not chosen.rerankers:
+        raise click.UsageError("--price: expected a --reranker beside it, which costs that much")
     stored = open_run(run_or_last(run), os.environ)
-    document = _document(stored, _Given(**given))
+    document = _document(stored, chosen)
     if save:
         _save(stored, document)
     if as_json:

@@ -98,6 +98,12 @@ def test_a_function_of_the_page_gains_and_breaks(project: Path, capsys: Output) 
     assert order["queries"]["latency_ms"]["p50"] > 0
 
 
+def test_a_price_without_a_reranker_is_refused(project: Path, capsys: Output) -> None:
+    store(project)
+    assert cli.run(["rerank", "run-1", "--price", "2"]) == ExitCode.USAGE
+    assert "--price: expected a --reranker beside it" in capsys.readouterr().err
+
+
 def test_the_text_names_the_broken_cases_within_80_columns(
     project: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
 ) -> None:
