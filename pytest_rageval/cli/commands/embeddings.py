@@ -106,6 +106,13 @@ def command(
     drawn = [*golds.values(), *_questions(stored)] if drawing.html else []
     wanted, obtained = _obtained(stored, source, drawn, allow_cut_texts=allow_cut_texts)
     document = _document(stored, wanted, obtained)
+    asked = any(text in obtained.vectors.by_text for text in wanted.questions)
+    if source.file is not None and not asked and not document["chunks"]["n_with_vector"]:
+        raise CommandError(
+            f"{source.file}: no vector of this run's {len(wanted.questions)} questions and "
+            f"{document['chunks']['n']} chunks; expected lines with their texts as they were asked "
+            "and retrieved, or with chunk ids"
+        )
     if drawing.html:
         _draw(stored, obtained, golds, drawing, document)
     if save:

@@ -423,14 +423,16 @@ def test_the_vault_of_the_target_has_the_texts_of_golds(
     assert not [warning for warning in document["warnings"] if "golds" in warning]
 
 
-def test_vectors_of_other_texts_give_no_map(
-    project: Path, measured: list[CaseRecord], capsys: Output
+@pytest.mark.parametrize("drawn", [[], ["--html", "map.html"]])
+def test_vectors_of_other_texts_are_refused(
+    project: Path, measured: list[CaseRecord], capsys: Output, drawn: list[str]
 ) -> None:
     store(project, measured)
     (project / "v.jsonl").write_text('{"text": "?", "embedding": [1, 2]}', encoding="utf-8")
-    given = ["--vectors", "v.jsonl", "--html", "map.html"]
-    assert cli.run(["embeddings", "run-1", *given]) == ExitCode.USAGE
-    assert "no text of the run has a vector, so there is no map" in capsys.readouterr().err
+    assert cli.run(["embeddings", "run-1", "--vectors", "v.jsonl", *drawn]) == ExitCode.USAGE
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "v.jsonl: no vector of this run's 4 questions and " in err
     assert not (project / "map.html").exists()
 
 
