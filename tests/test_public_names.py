@@ -5,8 +5,10 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import inspect
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -121,3 +123,24 @@ def test_no_public_name_needs_pytest() -> None:
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout == "[]\n"
+
+
+CONSUMER = Path(__file__).parent / "data" / "consumer" / "typed.py"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("checker", ["mypy", "pyright"])
+def test_a_project_that_uses_them_has_no_error_under_strict_types(
+    tmp_path: Path, checker: str
+) -> None:
+    shutil.copy(CONSUMER, tmp_path)
+    command = [sys.executable, "-m", "mypy", "--strict"]
+    if checker == "pyright":
+        found = shutil.which("pyright")
+        if found is None:
+            pytest.skip("pyright is not installed")
+        command = [found, "--pythonpath", sys.executable]
+    checked = subprocess.run(
+        [*command, CONSUMER.name], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert checked.returncode == 0, checked.stdout + checked.stderr
