@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import takewhile
 from typing import Final
 
 from pytest_rageval.analysis.sweep.effects import main_effects
@@ -18,6 +19,8 @@ from pytest_rageval.analysis.sweep.verdict import (
     PairedTest,
     Sensitivity,
     decide,
+    paired_p,
+    paired_values,
     ranked,
     sensitivity,
 )
@@ -25,6 +28,8 @@ from pytest_rageval.support.text import counted, format_value
 from pytest_rageval.values.dataclass import dataclass
 
 _TOO_MANY_ERRORS: Final = 0.1
+_NAMED, _MOST_TIES = 3, 50
+"""Configurations that a note names, and those that are tested for it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,6 +120,7 @@ def conclude(
             *_one_cluster(plan, deciding),
             *_notes(plan, results),
             *_twins(plan, decision, finals),
+            *_ties(plan, decision, {key: deciding[key] for key in chosen}),
         ),
     )
 
@@ -253,6 +259,25 @@ def _twins(plan: SweepPlan, decision: Decision, finals: Mapping[str, Measures]) 
         )
 
 
+def _ties(plan: SweepPlan, decision: Decision, order: Mapping[str, Measures]) -> Iterator[str]:
+    """Name those ranked after the runner-up that the cases cannot tell from the best either."""
+    tested = {decision.best, decision.runner_up, plan.baseline}
+    if decision.verdict != "no_clear_winner" or decision.best is None:
+        return
+    best = order[decision.best]
+    others = [key for key in order if key not in tested and not order[key].broken]
+
+    def tied(key: str) -> bool:
+        p = paired_p(paired_values(best, order[key]), plan.goal)
+        return p is not None and p > 1 - plan.goal.confidence
+
+    found = [plan.by_key[key].name for key in takewhile(tied, others[:_MOST_TIES])]
+    if found:
+        more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
+        named = "; ".join(found[:_NAMED])
+        yield f"the cases cannot tell the first from these either: {named}{more}"
+
+
 # --- the verdict in words --------------------------------------------------------------------
 
 
@@ -278,7 +303,8 @@ def _shown(plan: SweepPlan, decision: Decision) -> str:
     if decision.best == plan.baseline:
         return "is first, but not shown to be better than the next best"
     if decision.verdict == "better":
-        return "is better than the baseline"
+        others = " and the runner-up" * (len(decision.tests) > 1)
+        return f"is better than the baseline{others}"
     if any(test.role == "baseline" and test.proven for test in decision.tests):
         return "is better than the baseline, but not shown to be better than the runner-up"
     return "is first, but not shown to be better than the baseline"
@@ -295,8 +321,9 @@ def _tested(plan: SweepPlan, test: PairedTest, names: Mapping[str, str]) -> str:
         else (f", {test.low:+.3f} to {test.high:+.3f} at {plan.goal.confidence * 100:g} %")
     )
     adjusted = ""
-    if test.p_adjusted != test.p:
-        adjusted = f", {_p(test.p_adjusted or 1.0)} adjusted for two tests"
+    p_adjusted = _p(1.0 if test.p_adjusted is None else test.p_adjusted)
+    if p_adjusted != _p(test.p):
+        adjusted = f", {p_adjusted} adjusted for two tests"
     return (
         f"{plan.goal.main.info.key} {test.difference:+.3f} against {against} "
         f"(n {test.n}{interval}, p {_p(test.p)}{adjusted})"

@@ -49,6 +49,28 @@ def test_a_baseline_that_turns_out_best_is_ranked_first() -> None:
     assert ranking[-1].baseline is False
 
 
+def test_all_that_the_first_is_tied_with_are_named() -> None:
+    plan = planned(replace(TWELVE, method="grid"), 150)
+    keys = [one.key for one in plan.configurations]
+    tied = swept(plan, levels(keys, [30, 0, 0, 0, 0, 0, 0, 25, 25, 25, 25, 25]))
+    assert "better than the baseline, but not shown to be better than the runn" in tied.sentence
+    names = [one.name for one in tied.ranking]
+    either = f"from these either: {'; '.join(names[2:5])} and 1 more"
+    assert any(note.endswith(either) for note in tied.notes)
+    two = swept(plan, levels(keys, [30, 0, 0, *[25] * 9]))
+    assert not any("either" in note for note in two.notes)
+
+
+def test_a_winner_is_said_to_be_better_than_both() -> None:
+    plan = planned(replace(TWELVE, method="grid"), 150)
+    keys = [one.key for one in plan.configurations]
+    won = swept(plan, levels(keys, [30, 0, 10, *[25] * 9]))
+    assert "is better than the baseline and the runner-up, over 150 cases: " in won.sentence
+    assert "p below 0.001); " in won.sentence  # adjusted, it is shown as the same
+    second = swept(plan, levels(keys, [10, 0, 20, *[25] * 9]))
+    assert "is better than the baseline, over 150 cases: " in second.sentence
+
+
 def test_ties_at_a_cut_are_said() -> None:
     plan = planned(n_cases=150)
     outcome = swept(plan, lambda one, id: 1.0)
