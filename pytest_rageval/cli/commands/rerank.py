@@ -22,7 +22,7 @@ from pytest_rageval.cli.output import (
     print_lines,
     terminal_width,
 )
-from pytest_rageval.support.text import clean
+from pytest_rageval.support.text import clean, shown
 from pytest_rageval.values.dataclass import dataclass
 
 if TYPE_CHECKING:
@@ -211,6 +211,10 @@ def _opened(name: str, given: _Given) -> Iterator[tuple[Reranker, dict[str, Any]
             yield FunctionReranker(name, function, settings), {"kind": "function", "function": name}
             return
         url, model = name, given.model
+        if name != _EMBEDDED and "//" not in name:
+            raise click.UsageError(
+                f"--reranker: got {shown(name)}, expected a URL, module:function or {_EMBEDDED}"
+            )
         if name == _EMBEDDED:
             from pytest_rageval.target.opening import serve_vault
 
@@ -218,8 +222,8 @@ def _opened(name: str, given: _Given) -> Iterator[tuple[Reranker, dict[str, Any]
         endpoint = ModelEndpoint(url=url, model=model, api_key_env=given.api_key_env)
         opened = EndpointReranker(endpoint, concurrency=given.concurrency)
         stack.enter_context(opened)
-        shown = None if name == _EMBEDDED else opened.shown
-        yield opened, {"kind": "endpoint", "url": shown, "model": model}
+        address = None if name == _EMBEDDED else opened.shown
+        yield opened, {"kind": "endpoint", "url": address, "model": model}
 
 
 def _save(run: StoredRun, document: dict[str, Any]) -> None:

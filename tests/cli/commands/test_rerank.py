@@ -98,6 +98,13 @@ def test_a_function_of_the_page_gains_and_breaks(project: Path, capsys: Output) 
     assert order["queries"]["latency_ms"]["p50"] > 0
 
 
+def test_a_reranker_of_no_known_form_is_refused(project: Path, capsys: Output) -> None:
+    store(project)
+    assert cli.run(["rerank", "run-1", "--reranker", "best"]) == ExitCode.USAGE
+    expected = "--reranker: got 'best', expected a URL, module:function or embedded"
+    assert expected in capsys.readouterr().err
+
+
 def test_a_price_without_a_reranker_is_refused(project: Path, capsys: Output) -> None:
     store(project)
     assert cli.run(["rerank", "run-1", "--price", "2"]) == ExitCode.USAGE
