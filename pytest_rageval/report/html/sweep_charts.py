@@ -27,6 +27,10 @@ from pytest_rageval.support.text import format_value
 
 Dot = tuple[float, float, str]
 """Place of a point in pixels, and its label."""
+_Box = tuple[float, float, float, float]
+"""Left, top, right and bottom in pixels."""
+_APART: Final = 5
+"""Pixels between two labels."""
 _RANKING: Final = replace(WIDE, left=430, plot=300, name_chars=56)
 """Room for the values of several parameters."""
 _ROWS: Final = 40
@@ -144,21 +148,24 @@ def beside(dots: Sequence[Dot]) -> Iterator[tuple[float, float, str, str]]:
 
     Those that do not fit anywhere are left out, the last ones first.
     """
-    taken = [(x - 5, y - 5, x + 5, y + 5) for x, y, _ in dots]
+    points = [(x - 5, y - 5, x + 5, y + 5) for x, y, _ in dots]
+    texts: list[_Box] = []
     for x, y, text in dots:
         wide = 7.0 * len(text)
         for right, down in ((7, -5), (7, 13), (-7, -5), (-7, 13)):
             start = x + right if right > 0 else x + right - wide
             box = (start, y + down - 10, start + wide, y + down)
-            if not any(_overlap(box, other) for other in taken):
-                taken.append(box)
+            # Side by side, 1 and 7 would read 17.
+            apart = (box[0] - _APART, box[1], box[2] + _APART, box[3])
+            if not any(_overlap(box, one) for one in points) and not any(
+                _overlap(apart, one) for one in texts
+            ):
+                texts.append(box)
                 yield x + right, y + down, text, "start" if right > 0 else "end"
                 break
 
 
-def _overlap(
-    one: tuple[float, float, float, float], other: tuple[float, float, float, float]
-) -> bool:
+def _overlap(one: _Box, other: _Box) -> bool:
     return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
 
 

@@ -73,7 +73,7 @@ def test_labels_of_points_overlap_neither_points_nor_labels(
             box[0] < other[2] and other[0] < box[2] and box[1] < other[3] and other[1] < box[3]
             for other in boxes
         )
-        boxes.append(box)
+        boxes.append((box[0] - 4, box[1], box[2] + 4, box[3]))  # 1 beside 7 would read 17
     alone = [(100.0 * n, 0.0, str(n)) for n in range(5)]
     assert [text for _, _, text, _ in beside(alone)] == ["0", "1", "2", "3", "4"]
 
