@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
+from math import isfinite
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -105,6 +106,8 @@ def command(run: str | None, save: bool, as_json: bool, **given: Any) -> None:
     from pytest_rageval.runs.read import open_run
 
     chosen = _Given(**given)
+    if chosen.price is not None and not isfinite(chosen.price):
+        raise click.UsageError(f"--price: got {chosen.price}, expected a number of USD")
     if chosen.price is not None and not chosen.rerankers:
         raise click.UsageError("--price: expected a --reranker beside it, which costs that much")
     stored = open_run(run_or_last(run), os.environ)

@@ -109,6 +109,9 @@ def test_a_price_without_a_reranker_is_refused(project: Path, capsys: Output) ->
     store(project)
     assert cli.run(["rerank", "run-1", "--price", "2"]) == ExitCode.USAGE
     assert "--price: expected a --reranker beside it" in capsys.readouterr().err
+    given = ["--reranker", "ranked:score", "--price", "nan"]
+    assert cli.run(["rerank", "run-1", *given]) == ExitCode.USAGE
+    assert "--price: got nan, expected a number of USD" in capsys.readouterr().err
 
 
 def test_the_text_names_the_broken_cases_within_80_columns(
