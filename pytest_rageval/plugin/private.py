@@ -1,7 +1,7 @@
 """Attributes of pytest and of other plugins that are not part of their public interface.
 
 All uses of such names are here, so that a new version of one of them breaks at most this module.
-Tested with pytest 9.2.0, pytest-xdist 3.8.0 and pytest-json-report 1.5.0.
+Tested with pytest 8.0.0 and 9.2.0, pytest-xdist 3.8.0 and pytest-json-report 1.5.0.
 """
 
 from __future__ import annotations
@@ -42,6 +42,13 @@ def fixture_info(function: pytest.Function) -> Any:
 def fixture_definitions(item: pytest.Function) -> Definitions:
     """Return the definitions of all fixtures that an item needs, by name."""
     return item._fixtureinfo.name2fixturedefs
+
+
+def is_own_reporter(reporter: object) -> bool:
+    """Return whether pytest's own reporter prints; it is public only from pytest 8.4 on."""
+    from _pytest.terminal import TerminalReporter
+
+    return type(reporter) is TerminalReporter
 
 
 def terminal_writer(reporter: pytest.TerminalReporter) -> Any:

@@ -15,7 +15,12 @@ from typing import Any, Final
 
 import pytest
 
-from pytest_rageval.plugin.private import forget_current_line, terminal_stream, terminal_writer
+from pytest_rageval.plugin.private import (
+    forget_current_line,
+    is_own_reporter,
+    terminal_stream,
+    terminal_writer,
+)
 from pytest_rageval.plugin.terminal import MARKUP
 from pytest_rageval.report.text.progress import Progress, progress_line
 from pytest_rageval.support.terminal import is_steerable, log_pauses
@@ -44,7 +49,7 @@ def progress_shown(config: pytest.Config, source: Source) -> Iterator[None]:
 def _display(config: pytest.Config, source: Source) -> _Display | None:
     reporter = config.pluginmanager.getplugin("terminalreporter")
     # A plugin that draws progress of its own puts its reporter in the place of pytest's.
-    if type(reporter) is not pytest.TerminalReporter or config.option.verbose <= -2:
+    if not is_own_reporter(reporter) or config.option.verbose <= -2:
         return None
     try:
         number = terminal_stream(reporter).fileno()
