@@ -71,7 +71,8 @@ def test_the_object_of_json_stays_alone(capsys: Output) -> None:
 
 def test_vectors_are_compared_with_the_last_run(capsys: Output) -> None:
     write_lines(Path("v.jsonl"), {"text": "x", "embedding": [1.0]})
-    _, err = call(capsys, "embeddings", "--vectors", "v.jsonl", "--allow-cut-texts")
+    # The vector is of no text of the run, which is refused after the run was opened.
+    _, err = call(capsys, "embeddings", "--vectors", "v.jsonl", code=ExitCode.USAGE)
     assert err[0] == "assumed RUN: r3, the last run"
 
 

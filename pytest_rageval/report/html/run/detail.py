@@ -289,24 +289,31 @@ def _side_by_side(
             name for name, same in (("answer", same_answer), ("chunks", same_chunks)) if same
         ),
         golds=tuple(_earlier_place(gold, before) for gold in detail.golds),
+        lost=tuple(
+            f"gold [{gold.index}], at rank {ranks[0]} then"
+            for gold in detail.golds
+            if not gold.found and (ranks := _ranks_of(gold, before))
+        ),
     )
     return replace(detail, base=base, chunks=detail.chunks if same_chunks else new)
 
 
 def _earlier_place(gold: AnchorReason, before: CaseRecord) -> str:
     """Show where a gold stood in the baseline, if it was elsewhere."""
-    if before.retrieved_chunks is None:
-        return ""
-    ranks = [
-        rank
-        for rank, chunk in enumerate(before.retrieved_chunks, start=1)
-        if gold.index in (chunk.matched_golds or ())
-    ]
-    if tuple(ranks) == gold.ranks:
+    ranks = _ranks_of(gold, before)
+    if before.retrieved_chunks is None or ranks == gold.ranks:
         return ""
     if not ranks:
         return "not retrieved in the baseline"
     return f"in the baseline at rank{'s' * (len(ranks) > 1)} {', '.join(map(str, ranks))}"
+
+
+def _ranks_of(gold: AnchorReason, before: CaseRecord) -> tuple[int, ...]:
+    return tuple(
+        rank
+        for rank, chunk in enumerate(before.retrieved_chunks or (), start=1)
+        if gold.index in (chunk.matched_golds or ())
+    )
 
 
 def _places(chunks: Sequence[ChunkView] | None) -> list[tuple[str, str, str, str]]:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
 from typing import Any, Final
 
+from pytest_rageval.analysis.compare.pairs import CasePair
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.registry import MetricInfo, Registry
 from pytest_rageval.report.html.run.distributions import mean_ceilings
@@ -17,6 +21,8 @@ from pytest_rageval.support.text import format_value
 from pytest_rageval.values.json_documents import count, number, part
 from pytest_rageval.values.record import CaseRecord
 
+GroupChanges = Mapping[tuple[str, str], Mapping[str, float]]
+"""By kind and name of a group: change of each metric since the baseline."""
 _GROUPS: Final = (
     ("by_category", "Category", "category"),
     ("by_tag", "Tag", "tag"),
@@ -32,6 +38,7 @@ def view_heat_maps(
     metrics: Mapping[str, Any],
     registry: Registry = BUILT_IN,
     cases: Sequence[CaseRow] = (),
+    changes: GroupChanges = MappingProxyType({}),
 ) -> tuple[HeatMap, ...]:
     """Show the means of each category, tag and difficulty.
 
@@ -40,15 +47,39 @@ def view_heat_maps(
         registry: the metrics of the run.
         cases: of the run, which say what changed and what is reachable; empty: nothing did, and
             the ends of the scales are.
+        changes: of the means since the baseline, from ``group_changes``.
     """
     known = known_metrics(metrics, registry)
     infos = [registry.cases[key] for key in (*HEADLINE, *registry.own_cases) if key in known]
     maps = (
-        _heat_map(title, kind, part(metrics, name), infos, _members(kind, cases))
+        _heat_map(title, kind, part(metrics, name), infos, _members(kind, cases), changes)
         for name, title, kind in _GROUPS
         if part(metrics, name)
     )
     return tuple(found for found in maps if found.rows and found.columns)
+
+
+def group_changes(pairs: Iterable[CasePair], keys: Collection[str]) -> GroupChanges:
+    """Return the mean change of each metric since the baseline, for every group.
+
+    Args:
+        pairs: the cases of both runs; groups are the new one's.
+        keys: metrics that are compared.
+    """
+    found: dict[tuple[str, str], dict[str, list[float]]] = {}
+    for pair in pairs:
+        old, new = pair.base.mean_of, pair.new.mean_of
+        values = [(key, old(key), new(key)) for key in keys]
+        gaps = [(key, b - a) for key, a, b in values if a is not None and b is not None]
+        for _, _, kind in _GROUPS:
+            for name in _names(kind, pair.new.first):
+                group = found.setdefault((kind, name), {})
+                for key, gap in gaps:
+                    group.setdefault(key, []).append(gap)
+    return {
+        group: {key: math.fsum(gaps) / len(gaps) for key, gaps in changed.items()}
+        for group, changed in found.items()
+    }
 
 
 def _members(kind: str, cases: Iterable[CaseRow]) -> dict[str, list[CaseRow]]:
@@ -72,6 +103,7 @@ def _heat_map(
     groups: Mapping[str, Any],
     infos: Iterable[MetricInfo],
     members: Mapping[str, Sequence[CaseRow]],
+    changes: GroupChanges,
 ) -> HeatMap:
     columns = [
         info
@@ -80,8 +112,15 @@ def _heat_map(
     ]
     largest = sorted(groups, key=lambda name: (-count(groups[name], "total_tests"), name))
     rows = tuple(
-        _heat_row(kind, name, groups[name], columns, members.get(name, ()))
+        replace(
+            row,
+            cells=tuple(
+                _changed(cell, info, changes.get((kind, name), {}))
+                for cell, info in zip(row.cells, columns, strict=True)
+            ),
+        )
         for name in sorted(largest[:_GROUPS_SHOWN])
+        for row in (_heat_row(kind, name, groups[name], columns, members.get(name, ())),)
     )
     return HeatMap(
         title=title,
@@ -126,6 +165,16 @@ def _heat_row(
             for info in columns
         ),
     )
+
+
+def _changed(cell: HeatCell, info: MetricInfo, changes: Mapping[str, float]) -> HeatCell:
+    """Add the change since the baseline, if there is one that is for the better or the worse."""
+    change = changes.get(info.key, 0.0)
+    text = f"{change:+.2f}"
+    if not cell.link or info.direction == "neutral" or float(text) == 0:
+        return cell
+    better = (change > 0) == (info.direction == "higher")
+    return replace(cell, change=text, changed="better" if better else "worse")
 
 
 def _heat_cell(

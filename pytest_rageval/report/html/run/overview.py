@@ -159,7 +159,7 @@ def _bars(cases: CasesView) -> Iterator[Bar]:
         yield _bar("Why cases failed", "stage", order, styles)
 
 
-_SHADES: Final = 6
+_SHADES: Final = 8
 """Colours of stages, which words repeat."""
 _NAMED: Final = 3
 

@@ -107,6 +107,10 @@ class HeatCell:
     bound: str
     """Highest mean that the group can reach with one chunk for each gold; empty: the scale's."""
     link: str
+    change: str = ""
+    """Change since the baseline over the cases of both runs; empty: none."""
+    changed: str = ""
+    """``worse`` or ``better``; empty: neither."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

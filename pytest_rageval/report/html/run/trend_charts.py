@@ -130,7 +130,9 @@ def sparkline(points: Sequence[TrendPoint]) -> Element | None:
     if all(len(track) < 2 for track in _tracks(points)):
         return None
     width, height = _SPARK
-    low, high = min(values), max(values)
+    # Intervals are part of the scale, so that noise looks flat.
+    seen = [*values, *(v for one in points for v in (one.low, one.high) if v is not None)]
+    low, high = min(seen), max(seen)
     parts = []
     x = y = 0.0
     for track in _tracks(points):

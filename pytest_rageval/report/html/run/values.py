@@ -143,6 +143,8 @@ class BaseDetail:
     """Equal parts: ``answer``, ``chunks``."""
     golds: tuple[str, ...] = ()
     """Earlier place of each gold of the case; empty: the same."""
+    lost: tuple[str, ...] = ()
+    """Golds that only the baseline retrieved, with their rank there."""
     diff: WordDiff | None = None
     """Both answers word by word; None: one is missing, or they have almost nothing in common."""
 

@@ -25,7 +25,7 @@ from pytest_rageval.report.html.run.figures import (
     view_latency,
     view_metrics,
 )
-from pytest_rageval.report.html.run.groups import view_heat_maps
+from pytest_rageval.report.html.run.groups import GroupChanges, group_changes, view_heat_maps
 from pytest_rageval.report.html.run.overview import view_overview
 from pytest_rageval.report.html.run.overview_values import ChangeView, CompareView, FlipView
 from pytest_rageval.report.html.run.sections import view_sections
@@ -76,10 +76,12 @@ def view_report(
     chosen = options or ReportOptions()
     cases = _cases(run, chosen, baseline)
     failed, others = view_checks(run.gate, _first_anchors(cases))
-    changes = {}
+    changes: Mapping[str, ChangeView] = {}
+    by_group: GroupChanges = {}
     if baseline is not None:
         beyond = _beyond_limits(run.gate, baseline.base.run_id)
         changes = view_changes(baseline.comparison, baseline.registry, beyond)
+        by_group = group_changes(baseline.comparison.pairing.pairs, changes.keys())
     registry = stored_registry(run.config)
     metrics = view_metrics(run.metrics, run.gate, changes, registry)
     latency = view_latency(run.metrics)
@@ -106,7 +108,7 @@ def view_report(
         compare=compare,
         metrics=metrics,
         mean_bars={row.key: mean_bar(row) for row in metrics},
-        heat_maps=view_heat_maps(run.metrics, registry, cases.rows),
+        heat_maps=view_heat_maps(run.metrics, registry, cases.rows, by_group),
         # A section may quote documents.
         sections=() if chosen.redact else view_sections(run.sections),
         trend=view_trend(history, run.run_id, chosen.address),
@@ -256,13 +258,22 @@ def view_comparison(
                 change=_flip_text(flip),
                 reason="" if redact else flip.reason,
             )
-            for flip in found.flips
+            for flip in sorted(found.flips, key=_severity)
         ),
         flipped=_flipped(found.flips),
         n_paired=found.n_paired,
         left_out=tuple(_left_out(found)),
         facts=tuple((one.name, shown(one.base), shown(one.new)) for one in listed),
     )
+
+
+_LOSS: Final = {"passed": 0, "flawed": 1, "missed": 2, "error": 3}
+
+
+def _severity(flip: CaseFlip) -> tuple[bool, int]:
+    """Order flips: those for the worse first, among them the largest fall of the outcome."""
+    fall = _LOSS.get(flip.new_outcome, 1) - _LOSS.get(flip.base_outcome, 1)
+    return flip.direction != "worse", -abs(fall)
 
 
 def _flipped(flips: Sequence[CaseFlip]) -> str:

@@ -195,6 +195,19 @@ def test_a_gold_says_where_the_baseline_had_it(before: tuple[Any, ...], words: s
     assert found is not None
     assert found.base is not None
     assert found.base.golds == (words, "")
+    assert found.base.lost == ()
+
+
+def test_a_gold_that_only_the_baseline_had_is_lost() -> None:
+    now = missed("a")
+    before = changed(now, retrieved_chunks=(chunk(1), chunk(2, matched_golds=(0,))))
+    key = (now.file, now.case_id, 0)
+
+    found = view_cases(run([now]), ReportOptions(), baseline={key: before}).rows[0].detail
+
+    assert found is not None
+    assert found.base is not None
+    assert found.base.lost == ("gold [0], at rank 2 then",)
 
 
 def test_steps_are_given_for_what_missed() -> None:

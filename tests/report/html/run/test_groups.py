@@ -3,10 +3,10 @@ from __future__ import annotations
 from typing import Any
 
 from pytest_rageval.report.html.run.cases import view_cases
-from pytest_rageval.report.html.run.groups import view_heat_maps
+from pytest_rageval.report.html.run.groups import group_changes, view_heat_maps
 from pytest_rageval.report.html.run.values import ReportOptions
 from pytest_rageval.values.case import Anchor, Case
-from tests.report.html.builders import missed, passed, run
+from tests.report.html.builders import against, missed, passed, run
 
 
 def metrics(*records: Any) -> Any:
@@ -66,3 +66,17 @@ def test_a_group_says_how_many_of_its_cases_changed() -> None:
         ("y", 0, 0),
     ]
     assert found.rows[0].worse.link == "#category=x&flip=worse"
+
+
+def test_a_cell_says_how_its_mean_changed_since_the_baseline() -> None:
+    old = [passed("a", category="x"), passed("b", category="x"), missed("c", category="y")]
+    new = [missed("a", category="x"), passed("b", category="x"), missed("c", category="y")]
+    pairs = against(run(old, "old"), run(new, "new")).comparison.pairing.pairs
+    changes = group_changes(pairs, ["recall_at_k", "mrr"])
+
+    (found, *_) = view_heat_maps(metrics(*new), changes=changes)
+
+    column = [key for key, _ in found.columns].index("recall_at_k")
+    cells = {row.name: row.cells[column] for row in found.rows}
+    assert (cells["x"].change, cells["x"].changed) == ("-0.50", "worse")
+    assert (cells["y"].change, cells["y"].changed) == ("", "")

@@ -244,6 +244,20 @@ def test_enter_goes_from_the_search_to_what_was_found(open_page: Open) -> None:
     assert first != second
 
 
+def test_the_menu_of_columns_closes_by_escape_and_by_a_click_elsewhere(open_page: Open) -> None:
+    tab = open_page(example(), "#cases")
+    menu, columns = tab.locator("summary", has_text="Columns"), tab.locator("#columns")
+    for leave in ("Escape", "#shown", "#bar nav a[href='#overview']"):
+        menu.click()
+        columns.locator("input").first.click()
+        assert columns.is_visible()
+        if leave == "Escape":
+            tab.keyboard.press(leave)
+        else:
+            tab.click(leave)
+        assert not columns.is_visible()
+
+
 def test_facets_filter_together_and_count_what_each_would_leave(open_page: Open) -> None:
     tab = open_page(example(), "#cases")
 

@@ -27,6 +27,16 @@ def test_flips_come_worse_first_with_their_place() -> None:
     assert found.n_paired == 3
 
 
+def test_the_largest_fall_of_an_outcome_comes_first() -> None:
+    before = {"a": "flawed", "b": "passed", "c": "missed"}
+    old = [changed(passed(name), outcome=outcome) for name, outcome in before.items()]
+    new = [missed("a"), missed("b"), passed("c")]
+
+    found = view_comparison(against(run(old, "old"), run(new, "new")), {}, redact=False)
+
+    assert [flip.case_id for flip in found.flips] == ["b", "a", "c"]
+
+
 def test_a_redacted_flip_keeps_its_reason_to_itself() -> None:
     found = view_comparison(against(run([passed("a")]), run([missed("a")])), {}, redact=True)
 

@@ -8,6 +8,13 @@
 
   history.scrollRestoration = "manual";
 
+  const closeMenus = (but = null) => {
+    const open = [...document.querySelectorAll("details.menu[open]")].filter((one) => !but || !one.contains(but));
+    for (const one of open) one.open = false;
+    return open.length > 0;
+  };
+  document.addEventListener("click", (event) => closeMenus(event.target));
+
   function route() {
     if (location.hash === address) return;  // the way back fires two events
     const next = state.read(location.hash);
@@ -15,6 +22,8 @@
     address = location.hash;
     shown = next;
     document.body.dataset.view = next.view;
+    if (next.view !== old.view) closeMenus();
+    if (next.view === "cases" && old.view !== "cases") byId("facets").scrollTop = 0;
     for (const link of document.querySelectorAll("#bar nav a")) {
       if (link.hash === `#${next.view}` || (next.view === "case" && link.hash === "#cases")) link.setAttribute("aria-current", "page");
       else link.removeAttribute("aria-current");
@@ -104,6 +113,7 @@
   };
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || keys.open) return;
+    if (event.key === "Escape" && closeMenus()) { event.preventDefault(); return; }
     if (event.target === search && event.key === "Escape") {
       event.preventDefault();  // else the browser empties the box after blur(), without an event
       search.value = "";
