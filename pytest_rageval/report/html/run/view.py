@@ -76,12 +76,7 @@ def view_report(
     chosen = options or ReportOptions()
     cases = _cases(run, chosen, baseline)
     failed, others = view_checks(run.gate, _first_anchors(cases))
-    changes: Mapping[str, ChangeView] = {}
-    by_group: GroupChanges = {}
-    if baseline is not None:
-        beyond = _beyond_limits(run.gate, baseline.base.run_id)
-        changes = view_changes(baseline.comparison, baseline.registry, beyond)
-        by_group = group_changes(baseline.comparison.pairing.pairs, changes.keys())
+    changes, by_group = _changes(run, baseline)
     registry = stored_registry(run.config)
     metrics = view_metrics(run.metrics, run.gate, changes, registry)
     latency = view_latency(run.metrics)
@@ -119,6 +114,17 @@ def view_report(
         data=page_data(cases, registry),
         redacted=chosen.redact,
     )
+
+
+def _changes(
+    run: StoredRun, baseline: RunComparison | None
+) -> tuple[Mapping[str, ChangeView], GroupChanges]:
+    """Show the change of each metric since the baseline, over all cases and by group."""
+    if baseline is None:
+        return {}, {}
+    beyond = _beyond_limits(run.gate, baseline.base.run_id)
+    changes = view_changes(baseline.comparison, baseline.registry, beyond)
+    return changes, group_changes(baseline.comparison.pairing.pairs, changes.keys())
 
 
 def _first_anchors(cases: CasesView) -> dict[str, str]:
