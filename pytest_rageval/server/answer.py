@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from itertools import zip_longest
+from math import fsum
 from types import MappingProxyType
 
 from pytest_rageval.server.chunking import Chunk
@@ -145,14 +146,15 @@ def _choose(
     chosen: list[_Sentence] = []
 
     def worth(sentence: _Sentence) -> float:
-        new = sum(weights[term] for term in missing & sentence.found)
-        known = sum(weights[term] for term in weights.keys() & sentence.found)
+        # Exact sums: the order of a set differs from process to process, and would decide ties.
+        new = fsum(weights[term] for term in missing & sentence.found)
+        known = fsum(weights[term] for term in weights.keys() & sentence.found)
         # A better-ranked passage wins ties and near ties.
         return (new + 0.2 * known) / total - 0.03 * sentence.source
 
     while len(chosen) < MAX_SENTENCES and missing and candidates:
         best = max(candidates, key=worth)
-        gain = sum(weights[term] for term in missing & best.found) / total
+        gain = fsum(weights[term] for term in missing & best.found) / total
         if gain < MIN_GAIN:
             break
         chosen.append(best)

@@ -9,7 +9,7 @@ from pytest_rageval.server.answer import MIN_COVERAGE, answer_from, sentences
 from pytest_rageval.server.chunking import chunk_note
 from pytest_rageval.server.config import ConfigError, ReferenceConfig
 from pytest_rageval.server.engine import ReferenceEngine
-from pytest_rageval.server.terms import TermFrequencies, terms
+from pytest_rageval.server.terms import TermFrequencies, stem, terms
 from tests.server.builders import NOTES, ask, make_engine, paths, retrieved, write_vault
 
 
@@ -322,3 +322,17 @@ def test_chunk_size_is_a_setting(tmp_path: Path, chunk_tokens: int) -> None:
     engine = make_engine(tmp_path, chunk_tokens=chunk_tokens, chunk_overlap=5)
     assert engine.index.coverage["chunk_token_stats"]["max"] <= chunk_tokens
     assert paths(ask(engine, "where do herons nest?"))[0] == "long.md"
+
+
+def test_equal_sentences_are_chosen_in_reading_order_whatever_the_hashes_of_words() -> None:
+    # Sets of words have another order in each process, and a sum of floats depends on the order.
+    for seed in range(200):
+        words = [f"word{seed}x{n}" for n in range(12)]
+        counts = {stem(word): 1 + n * 3 for n, word in enumerate(words)}
+        shared = " ".join(words[:9])
+        texts = (f"First {shared}.", f"Second {shared} {' '.join(f'other{n}' for n in range(40))}.")
+        for first, second in (texts, texts[::-1]):
+            data = f"{first} {second}".encode()
+            (chunk,) = chunk_note(vault="v", rel_path="a.md", data=data, max_tokens=400, overlap=0)
+            found = answer_from(" ".join(words), [chunk], TermFrequencies(1000 + seed, counts))
+            assert found.text.startswith(first.split()[0])
