@@ -264,6 +264,11 @@ LIMIT: Final = 200_000
 """Characters of a passage that are read."""
 _NEARBY: Final = 3
 """Maximum distance, in content words, of a pair."""
+_WRAPPED: Final = re.compile(
+    r"^(?![ \t]*[#|])(.{50,}[^\s.!?:;|。！？])[ \t]*\n(?![ \t]*\d{1,3}[.)]\s)(?=[ \t]*[^\W_])",
+    re.MULTILINE,
+)
+"""Line of prose that was broken for its width: the next one goes on with a word."""
 _LABEL: Final = re.compile(r"(?:\A|\n\n)[ \t]*\[(\d{1,3})\][ \t]+")
 
 
@@ -401,7 +406,7 @@ def _read_block(
 
 @lru_cache(maxsize=512)  # questions of a run share passages, and several rubrics read each
 def _read_sentences(text: str) -> tuple[ReadSentence, ...]:
-    return tuple([ReadSentence(read_words(sentence)) for sentence in sentences(text)])
+    return tuple([ReadSentence(read_words(one)) for one in sentences(_WRAPPED.sub(r"\1 ", text))])
 
 
 def content_keys(words: Sequence[Word]) -> list[str]:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from pytest_rageval.judges.offline.judge import OfflineJudge
+from pytest_rageval.judges.offline.support import read_context
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.verdict import JudgeRequest, Passage, Verdict
 from tests.build.shared_data import shared_path
@@ -38,8 +39,8 @@ def groundedness(answer: str) -> float:
 
 def test_a_judgement_names_judge_and_rubric_version() -> None:
     judgement = OfflineJudge().judge("claims", JudgeRequest(question="q", answer="a"))
-    assert judgement.judge == "offline/4"
-    assert judgement.rubric_version == "claims-offline/4"
+    assert judgement.judge == "offline/5"
+    assert judgement.rubric_version == "claims-offline/5"
     assert (judgement.level, judgement.prompt_hash, judgement.failure) == ("offline", "", None)
     assert judgement.usage.calls == 0
 
@@ -208,6 +209,32 @@ def test_a_negated_key_fact_is_not_found() -> None:
 def test_a_negation_at_the_end_negates_the_words_before_it(answer: str, found: bool) -> None:
     facts = ("up to seven days",)
     assert verdict("correctness", answer, expected_key_facts=facts).key_facts_found == (found,)
+
+
+@pytest.mark.parametrize("end", ["\n", "\n  ", " \n"])
+def test_a_sentence_broken_for_its_width_is_read_as_one(end: str) -> None:
+    quoted = "We do not open microwave ovens, and we do not repair anything that runs on gas."
+    passage = "Bicycles, lamps and toys. " + quoted.replace("not repair", f"not{end}repair")
+    (claim,) = verdict("groundedness", quoted, context=(Passage(text=passage),)).claims
+    assert claim.supported, claim.reason
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "## Everything that the workshop lends to members of the club\nDrills are lent.",
+        "| Everything that the workshop lends to members of the club | no\nDrills are lent.",
+        "1. Everything that the workshop lends to members of the club\n2. Drills are lent.",
+        "Not lent are these\nDrills are lent.",
+    ],
+    ids=["heading", "table", "list", "short line"],
+)
+def test_other_lines_stay_apart(lines: str) -> None:
+    context = (Passage(text=lines),)
+    (claim,) = verdict("groundedness", "Drills are lent.", context=context).claims
+    index = read_context(context)
+    assert claim.supported
+    assert len(index.sentences) > 1
 
 
 def test_declining_finds_no_fact() -> None:
