@@ -12,14 +12,18 @@ from typing import Any, Final
 
 from pytest_rageval.authoring.interchange.ids import UniqueIds
 from pytest_rageval.authoring.interchange.parsing import parse_list
-from pytest_rageval.authoring.interchange.suite import Converted, read_rows, with_id
+from pytest_rageval.authoring.interchange.suite import (
+    Converted,
+    read_rows,
+    unnamed_chunks,
+    with_id,
+)
 from pytest_rageval.authoring.interchange.values import Imported, Ledger, Source
 
 _ROOM: Final = "deepeval"
 _LEFT: Final[Mapping[str, str]] = {
     "tools_called": "no tools are called here",
     "expected_tools": "no tools are called here",
-    "retrieval_context": "no document is named for it",
 }
 _CONVERSATION: Final = frozenset({"scenario", "turns", "expected_outcome", "user_description"})
 _CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
@@ -41,13 +45,10 @@ def _golden(row: dict[str, Any], ids: UniqueIds, ledger: Ledger) -> Converted | 
     if "input" not in given and not _CONVERSATION.isdisjoint(given):
         ledger.leave("turns", "a conversation, and a case is one question")
         return None
-    line, answer = _case(given, ids, ledger)
-    return line, {"answer": answer} if answer else None
+    return _case(given, ids, ledger)
 
 
-def _case(
-    given: dict[str, Any], ids: UniqueIds, ledger: Ledger
-) -> tuple[dict[str, Any], str | None]:
+def _case(given: dict[str, Any], ids: UniqueIds, ledger: Ledger) -> Converted:
     line: dict[str, Any] = {}
     for name, field in (
         ("name", "id"), ("input", "question"), ("expected_output", "expected_answer"),
@@ -69,10 +70,17 @@ def _case(
         ledger.keep_values(line, _ROOM, {"context": _texts(context)})
     ledger.leave_values(given, _LEFT)
     answer = given.pop("actual_output", None)
+    texts = _texts(given.pop("retrieval_context", None))
+    response: dict[str, Any] | None = None
     if answer is not None:
         ledger.carry("actual_output")
+        response = {"answer": str(answer)}
+    if texts and response and "gold_supports" not in line:
+        response["debug"] = unnamed_chunks(texts, "retrieval_context", ledger)
+    elif texts:
+        ledger.leave("retrieval_context", "no document is named for it")
     ledger.keep_values(line, _ROOM, given)
-    return with_id(line, ids, room=_ROOM), None if answer is None else str(answer)
+    return with_id(line, ids, room=_ROOM), response
 
 
 def _texts(value: Any) -> list[str]:

@@ -13,7 +13,12 @@ from typing import Any, Final
 
 from pytest_rageval.authoring.interchange.ids import UniqueIds, clean_label
 from pytest_rageval.authoring.interchange.parsing import parse_list
-from pytest_rageval.authoring.interchange.suite import Converted, read_rows, with_id
+from pytest_rageval.authoring.interchange.suite import (
+    Converted,
+    read_rows,
+    unnamed_chunks,
+    with_id,
+)
 from pytest_rageval.authoring.interchange.values import Imported, Ledger, Source, keep_in_metadata
 
 _ROOM: Final = "ragas"
@@ -29,6 +34,9 @@ _LEFT: Final[Mapping[str, str]] = {
     "reference_tool_calls": "no tools are called here",
     "reference_topics": "belongs to conversations",
 }
+
+
+_RETRIEVED: Final = ("response", "answer", "retrieved_context_ids", "retrieved_contexts")
 
 
 def read(source: Source) -> Imported:
@@ -79,8 +87,12 @@ def _case(given: dict[str, Any], ids: UniqueIds, ledger: Ledger) -> Converted:
     category = _take(given, _CATEGORY, ledger)
     if category is not None:
         line["category"] = clean_label(str(category), blank="_") or "general"
-    response = _response(given, ledger, is_testset=is_testset)
+    # Golds take their names first, which say whether texts without a name can be scored.
+    retrieved: dict[str, Any] = {name: given.pop(name) for name in _RETRIEVED if name in given}
+    contexts = None if is_testset else given.pop("contexts", None)
     _take_golds(given, line, ledger, is_testset=is_testset)
+    texts = parse_list(retrieved.get("retrieved_contexts")) or parse_list(contexts)
+    response = _response(retrieved, [str(one) for one in texts], line, ledger)
     ledger.leave_values(given, _LEFT)
     ledger.keep_values(line, _ROOM, given)
     return with_id(line, ids, room=_ROOM), response
@@ -118,13 +130,12 @@ def _take_golds(
         )
 
 
-def _response(given: dict[str, Any], ledger: Ledger, *, is_testset: bool) -> dict[str, Any] | None:
+def _response(
+    retrieved: dict[str, Any], texts: list[str], line: dict[str, Any], ledger: Ledger
+) -> dict[str, Any] | None:
     """Return the answer of a system, if the dataset has one."""
-    answer = given.pop("response", None) or given.pop("answer", None)
-    paths = [str(one) for one in parse_list(given.pop("retrieved_context_ids", None))]
-    texts = [str(one) for one in parse_list(given.pop("retrieved_contexts", None))]
-    if not texts and not is_testset:
-        texts = [str(one) for one in parse_list(given.pop("contexts", None))]
+    answer = retrieved.get("response") or retrieved.get("answer")
+    paths = [str(one) for one in parse_list(retrieved.get("retrieved_context_ids"))]
     found: dict[str, Any] = {"answer": str(answer or "")}
     if paths:
         padded = [*texts, *[None] * len(paths)]
@@ -134,6 +145,8 @@ def _response(given: dict[str, Any], ledger: Ledger, *, is_testset: bool) -> dic
                 for rank, (path, text) in enumerate(zip(paths, padded, strict=False), 1)
             ]
         }
+    elif texts and answer and "gold_supports" not in line:
+        found["debug"] = unnamed_chunks(texts, "retrieved_contexts", ledger)
     elif texts:
         ledger.leave("retrieved_contexts", "no document is named for them")
     if answer is None and not paths:

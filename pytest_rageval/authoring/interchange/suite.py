@@ -148,6 +148,23 @@ def with_id(line: dict[str, Any], ids: UniqueIds, *, room: str) -> dict[str, Any
     return {"id": case_id, **line}
 
 
+def unnamed_chunks(texts: Sequence[str], name: str, ledger: Ledger) -> dict[str, Any]:
+    """Return the debug part of a response whose texts come without their documents.
+
+    A judge reads them. They have made-up paths, so a case with golds must not get them.
+    """
+    ledger.carry(name)
+    ledger.note(
+        f"{name} do not say which document they are of: they are retrieved/1, retrieved/2, ... for "
+        "a judge of the recorded answers"
+    )
+    chunks = [
+        {"rel_path": f"retrieved/{rank}", "rank": rank, "text": text}
+        for rank, text in enumerate(texts, 1)
+    ]
+    return {"retrieved_chunks": chunks}
+
+
 # --- rows of other tools ---------------------------------------------------------------------
 
 Converted = tuple[dict[str, Any], dict[str, Any] | None]

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from pytest_rageval.values.case import Anchor
@@ -19,13 +21,27 @@ def test_goldens_become_cases() -> None:
     }
     assert beans.expected_answer == "Beans."
     assert left_out(found) == {
-        "tools_called": 1, "retrieval_context": 1, "turns": 1, "actual_output": 1,
+        "tools_called": 1, "turns": 1, "actual_output": 1,
     }  # fmt: skip
 
 
 def test_actual_outputs_become_responses() -> None:
     (response,) = read_samples("deepeval", "deepeval-goldens.json").responses
-    assert response["response"] == {"answer": "Beans."}
+    assert response["response"] == {
+        "answer": "Beans.",
+        "debug": {
+            "retrieved_chunks": [
+                {"rel_path": "retrieved/1", "rank": 1, "text": "Beans are sown in May."}
+            ]
+        },
+    }
+
+
+def test_retrieved_texts_without_a_name_are_left_out_where_golds_are_named() -> None:
+    row = {"input": "a?", "source_file": "a.md", "actual_output": "b", "retrieval_context": ["x"]}
+    found = read_texts("deepeval", {"g.json": json.dumps([row])})
+    assert found.responses[0]["response"] == {"answer": "b"}
+    assert left_out(found) == {"retrieval_context": 1}
 
 
 def test_goldens_of_a_table_are_read_with_their_contexts() -> None:

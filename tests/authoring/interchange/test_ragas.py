@@ -69,7 +69,20 @@ def test_contexts_of_a_dataset_that_was_answered_are_no_golds() -> None:
     row = {"question": "a?", "contexts": ["x"], "answer": "b", "ground_truth": "c"}
     found = read_texts("ragas", {"set.json": json.dumps([row])})
     assert cases_of(found)[0].gold_supports == ()
+    assert found.responses[0]["response"] == {
+        "answer": "b",
+        "debug": {"retrieved_chunks": [{"rel_path": "retrieved/1", "rank": 1, "text": "x"}]},
+    }
+
+
+def test_retrieved_texts_without_a_name_are_left_out_where_golds_are_named() -> None:
+    row = {
+        "user_input": "a?", "response": "b", "retrieved_contexts": ["x"],
+        "reference_context_ids": ["a.md"],
+    }  # fmt: skip
+    found = read_texts("ragas", {"set.json": json.dumps([row])})
     assert found.responses[0]["response"] == {"answer": "b"}
+    assert left_out(found) == {"retrieved_contexts": 1}
 
 
 def test_a_table_with_a_comma_too_many_and_loose_quotes_is_read() -> None:
