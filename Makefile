@@ -5,7 +5,8 @@ BIN := $(VENV)/bin
 PYTHON ?= python3.11
 
 .DEFAULT_GOAL := help
-.PHONY: help eval replay test test-slow test-frameworks check format lint types tests coverage pictures lock clean
+.PHONY: help eval replay test test-slow test-frameworks check format lint types tests coverage docs pictures \
+	lock clean
 
 help: ## List the targets.
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -64,6 +65,11 @@ coverage: $(STAMP) ## Say which lines the tests reach, one test after the other.
 	$(BIN)/coverage run -m pytest
 	$(BIN)/coverage report
 
+# The sources are copied, so that pages made from the code are not among those written by hand.
+docs: $(STAMP) ## Build the documentation as a site in build/docs; a warning is an error.
+	$(BIN)/python -m docs.site build/docs-sources
+	$(BIN)/python -m sphinx -W --keep-going -q -E -b html build/docs-sources build/docs
+
 pictures: $(STAMP) ## Take the pictures of the docs again (needs chromium).
 	$(BIN)/python -m tests.docs.pictures
 
@@ -86,4 +92,4 @@ $(STAMP): pyproject.toml uv.lock .ci/requirements.txt
 	@touch $@
 
 clean: ## Remove the environment and every cache.
-	rm -rf $(VENV) $(FRAMEWORKS) .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis evals/cache
+	rm -rf $(VENV) $(FRAMEWORKS) .coverage build .mypy_cache .pytest_cache .ruff_cache .hypothesis evals/cache

@@ -59,7 +59,7 @@ PARTS: Final[Mapping[str, Mapping[str, str]]] = {
 }  # fmt: skip
 """By part of a record: field of a line, and name of the field in the part."""
 
-_LINE: Final = (
+LINE_FIELDS: Final = (
     "case_id", "file", "lineno", "case_hash", "repeat", "status", "error", "outcome",
     "failure_stage", "unchecked", "category", "difficulty", "tags", "vaults", "answerable",
     "required", "cluster", "k", "question", "answer", "answer_chars", "references", "citations",
@@ -74,6 +74,8 @@ _WHERE_REPORTED: Final = ("usage", "session", "searches", "reply_keys")
 """Fields of a response that a line holds only if the target reports them."""
 _WHERE_ASKED: Final = ("trace_id", "span_id", "asked_at")
 """Facts of asking that a line holds only if they are known."""
+OPTIONAL_FIELDS: Final = ("metric_details", *_WHERE_REPORTED, *_WHERE_ASKED)
+"""Fields that only some lines have."""
 _BARE: Final = AskResponse(answer="")
 _SPARSE: Final = frozenset({"pages", "matched_by", "chunk_rank"})
 """Fields of anchors, chunks and citations that a line holds only where they are set."""
@@ -86,7 +88,7 @@ _CHUNK: Final = dict(
 )
 """Fields of a chunk in the order of a line, with their defaults."""
 _SPARSE_OF_CHUNK: Final = tuple(_SPARSE & _CHUNK.keys())
-_VALUES: Final = attrgetter(*_LINE)
+_VALUES: Final = attrgetter(*LINE_FIELDS)
 
 _OWN: Final = frozenset({item.name for item in fields(CaseRecord)} - {"case_stored", *PARTS})
 
@@ -178,7 +180,7 @@ def record_to_json(record: CaseRecord) -> dict[str, Any]:
 def _line(record: CaseRecord) -> dict[str, Any]:
     line = {
         "schema_version": SCHEMA_VERSION,
-        **dict(zip(_LINE, _VALUES(record), strict=True)),
+        **dict(zip(LINE_FIELDS, _VALUES(record), strict=True)),
         "case": record.stored_case,
         "parameters": record.parameters,
     }

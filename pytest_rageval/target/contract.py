@@ -147,6 +147,17 @@ class UsualReply(TypedDict, total=False):
     debug: _Debug | None
 
 
+def reply_json_schema() -> dict[str, Any]:
+    """Return the JSON Schema (2020-12) of a reply that needs no mapping.
+
+    Strict where ``read_reply`` is; what it reads leniently may be anything here.
+    """
+    _, types = msgspec.json.schema_components([UsualReply], ref_template="#/$defs/{name}")
+    definitions = json.loads(json.dumps(types).replace('"_', '"').replace("/_", "/"))
+    root = definitions.pop("UsualReply")
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **root, "$defs": definitions}
+
+
 _PAGE_FIELDS: Final[Mapping[str, Callable[[object], Any]]] = {
     "page": read_pages,
     "pages": read_pages,

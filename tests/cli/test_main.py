@@ -144,9 +144,11 @@ def test_a_usage_error_is_one_line_and_code_2(
 def test_a_usage_error_keeps_its_lines(capsys: Output) -> None:
     assert cli.run(["schema"]) == ExitCode.USAGE
     assert capsys.readouterr().err.splitlines() == [
-        "rageval schema: Missing argument '{case|thresholds}'. Choose from:",
+        "rageval schema: Missing argument '{case|thresholds|reply|record}'. Choose from:",
         "case,",
-        "thresholds",
+        "thresholds,",
+        "reply,",
+        "record",
     ]
 
 

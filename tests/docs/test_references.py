@@ -16,7 +16,7 @@ from tests.docs.examples import heading_slug, sections
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = ("pytest_rageval", "tests", "docs", "benchmarks")
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 UNPUBLISHED = re.compile(r"\bMETRICS \d|\bMETRICS\.md|\bDESIGN\b|PYTEST-NOTES")
 _DOCUMENT = re.compile(r"\bdocs/(?P<page>[\w-]+\.md)#(?P<slug>[\w-]+)")
 _FLAG = re.compile(r"(?<![\w-])--(?:no-)?(?:rag|rageval|judge|embeddings)(?:-[a-z-]*[a-z])?\b")

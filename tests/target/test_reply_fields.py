@@ -7,8 +7,11 @@ from copy import deepcopy
 from itertools import chain
 from typing import Any
 
+import jsonschema
+import pytest
+
 from pytest_rageval.target import contract, reply_fields
-from pytest_rageval.target.contract import parse_ask_response
+from pytest_rageval.target.contract import parse_ask_response, reply_json_schema
 from pytest_rageval.values.errors import EndpointError
 from tests.target.test_contract import FULL
 
@@ -78,3 +81,16 @@ def test_both_readers_know_the_same_fields() -> None:
     for usual, strict in {**kinds, "_Debug": "ReplyDebug", "UsualReply": "ReplyBody"}.items():
         kind = getattr(reply_fields, strict)
         assert getattr(contract, usual).__annotations__.keys() == kind.__annotations__.keys()
+
+
+@pytest.mark.parametrize(
+    ("reply", "valid"),
+    [
+        ({"answer": "a", "debug": {"retrieved_chunks": [{"rel_path": "a.md", "rank": 1}]}}, True),
+        ({"answer": "a", "more": 1}, True),
+        ({"debug": {}}, False),
+        ({"answer": "a", "debug": {"retrieved_chunks": [{"rank": 1}]}}, False),
+    ],
+)
+def test_the_schema_of_a_reply_asks_for_what_scores_need(reply: object, valid: bool) -> None:
+    assert jsonschema.Draft202012Validator(reply_json_schema()).is_valid(reply) is valid

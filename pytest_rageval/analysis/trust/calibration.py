@@ -246,6 +246,8 @@ class Calibration:
     """By kind of failure."""
     readings: Mapping[str, Reading] = field(default_factory=dict)
     """By row id."""
+    disagreements: tuple[tuple[LabelledAnswer, float], ...] = ()
+    """Answers on whose side people and judge disagree, with their scores, the clearest first."""
 
 
 def calibrate(
@@ -293,7 +295,27 @@ def calibrate(
         left_out=dict(Counter(row.label for row in rows if row.label in LEFT_OUT.get(rubric, ()))),
         errors=dict(Counter(e for row in judged if (e := readings[row.id].error) is not None)),
         readings={row.id: readings[row.id] for row in judged},
+        disagreements=tuple(
+            (row, sign * scores[row.id]) for row in _disagreements(judged, scores, rubric, limit)
+        ),
     )
+
+
+def _disagreements(
+    rows: Iterable[LabelledAnswer], scores: Mapping[str, float], rubric: str, line: float | None
+) -> list[LabelledAnswer]:
+    """Return the answers on the other side than people put them, furthest from the line first."""
+    found = [
+        row
+        for row in rows
+        if row.id in scores and _is_positive(scores[row.id], line) != _matters(rubric, row.label)
+    ]
+    return sorted(found, key=lambda row: -abs(scores[row.id] - (line or 0.0)))
+
+
+def _is_positive(score: float, line: float | None) -> bool:
+    """Whether a judge puts an answer into the positive class; no line: by its flag."""
+    return score > 0 if line is None else score < line - _TOLERANCE
 
 
 def _matters(rubric: str, label: str) -> bool:
@@ -310,7 +332,7 @@ def _measure(
     scored = [(row, found_scores[row.id]) for row in rows if row.id in found_scores]
     scores, clusters = [score for _, score in scored], [row.cluster for row, _ in scored]
     truth = [_matters(rubric, row.label) for row, _ in scored]
-    said = [score > 0 if line is None else score < line - _TOLERANCE for score in scores]
+    said = [_is_positive(score, line) for score in scores]
     # A high score is good, but the flag of abstention is 1 for the positive class.
     up = truth if line is None else [not one for one in truth]
     discrimination = auroc(scores, up, sources=[row.source for row, _ in scored])
@@ -391,6 +413,9 @@ def calibration_document(found: Calibration) -> dict[str, Any]:
         "by_source": {name: asdict(one) for name, one in found.by_source.items()},
         "left_out": dict(found.left_out),
         "errors": dict(found.errors),
+        "disagreements": [
+            {"id": row.id, "label": row.label, "score": score} for row, score in found.disagreements
+        ],
     }
 
 

@@ -13,7 +13,7 @@ from pytest_rageval.cli.output import CommandError
 
 
 @click.command("schema")
-@click.argument("kind", type=click.Choice(["case", "thresholds"]))
+@click.argument("kind", type=click.Choice(["case", "thresholds", "reply", "record"]))
 @click.option(
     "-o",
     "--output",
@@ -21,11 +21,12 @@ from pytest_rageval.cli.output import CommandError
     help="File to write instead of printing; missing folders are created.",
 )
 def command(kind: str, output: Path | None) -> None:
-    """Print the JSON Schema (2020-12) of a case line or of thresholds.toml.
+    """Print the JSON Schema (2020-12) of a file or message.
 
-    That of thresholds.toml has the metrics of the project's own rubrics, too.
+    "case" is a line of a case file, "thresholds" is thresholds.toml with the metrics of the
+    project's own rubrics, "reply" is what a target answers, "record" is a line of results.jsonl.
     """
-    text = json.dumps(_case_schema() if kind == "case" else _thresholds_schema(), indent=2)
+    text = json.dumps(_schema(kind), indent=2)
     if output is None:
         click.echo(text)
         return
@@ -36,14 +37,22 @@ def command(kind: str, output: Path | None) -> None:
         raise CommandError(f"{output}: {error.strerror}") from error
 
 
-def _case_schema() -> dict[str, Any]:
-    from pytest_rageval.project.case_fields import case_json_schema
+def _schema(kind: str) -> dict[str, Any]:
+    match kind:
+        case "case":
+            from pytest_rageval.project.case_fields import case_json_schema
 
-    return case_json_schema()
+            return case_json_schema()
+        case "reply":
+            from pytest_rageval.target.contract import reply_json_schema
 
+            return reply_json_schema()
+        case "record":
+            from pytest_rageval.runs.record_schema import record_json_schema
 
-def _thresholds_schema() -> dict[str, Any]:
-    from pytest_rageval.engine.registry import registry_for_runs
-    from pytest_rageval.project.threshold_keys import thresholds_json_schema
+            return record_json_schema()
+        case _:
+            from pytest_rageval.engine.registry import registry_for_runs
+            from pytest_rageval.project.threshold_keys import thresholds_json_schema
 
-    return thresholds_json_schema(registry_for_runs(project_settings({})))
+            return thresholds_json_schema(registry_for_runs(project_settings({})))

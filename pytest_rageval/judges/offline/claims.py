@@ -39,6 +39,13 @@ _ABBREVIATED: Final = frozenset(
 )
 """Words, besides single letters, after which a full stop does not end a sentence."""
 _STOP: Final = re.compile(r"[.!?\n。！？｡؟।]+[\"'”’)\]*_]*")
+_WRAPPED: Final = re.compile(
+    r"^(?![ \t]*[#|])(.{20,}[^\s.!?:;|。！？])[ \t]*\n"
+    r"(?=[ \t]*[a-zß-öø-ÿа-яα-ω]|(?<=[^\n]{50}\n)(?![ \t]*\d{1,3}[.)]\s)[ \t]*[^\W_])",
+    re.MULTILINE,
+)
+"""Line of prose that was broken for its width: the next one goes on with a small letter, or with a
+word after a long line."""
 _CODE: Final = re.compile(r"```[^\n]*\n?(.*?)(?:```|\Z)", re.DOTALL)
 _MARKUP: Final = re.compile(
     r"^[ \t]*(?:#{1,6}[ \t]+|[-*+•][ \t]+|\d{1,3}[.)][ \t]+|>[ \t]?|\|)+", re.MULTILINE
@@ -106,7 +113,7 @@ def split_claims(answer: str) -> list[RawClaim]:
     text = _TABLE_HEAD.sub("", _CODE.sub(r"\n\1\n", answer[:LIMIT]))
     text = _LINK.sub(r"\1", _RULE.sub("", _FOOTNOTE.sub("", text)))
     claims: list[RawClaim] = []
-    for sentence, heading, late in _lines(text):
+    for sentence, heading, late in _lines(unwrapped(text)):
         found = list(_CITATION.finditer(sentence)) if _may_cite(sentence) else []
         numbers = tuple([n for m in found for n in cited_numbers(m["numbers"] or "")])
         cited = bool(found)
@@ -157,6 +164,11 @@ def _lines(text: str) -> Iterator[tuple[str, bool, str]]:
         for at, sentence in enumerate(sentences(plain)):
             first = None if leading or not at else _LATE.match(sentence)
             yield sentence, heading, first[0] if first else ""
+
+
+def unwrapped(text: str) -> str:
+    """Join lines of prose that were broken for their width."""
+    return _WRAPPED.sub(r"\1 ", text)
 
 
 def sentences(text: str) -> Iterator[str]:

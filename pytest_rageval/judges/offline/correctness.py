@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 
 from pytest_rageval.judges.offline.abstention import read_abstention
 from pytest_rageval.judges.offline.claims import LIMIT, plain_text
-from pytest_rageval.judges.offline.grounding import judge_grounding, support_odds
+from pytest_rageval.judges.offline.grounding import FAULTY, judge_grounding, support_odds
 from pytest_rageval.judges.offline.lexicon import Word, read_words
 from pytest_rageval.judges.offline.parameters import Layer, Parameters, probability
 from pytest_rageval.judges.offline.support import (
@@ -195,7 +195,11 @@ class Stated(NamedTuple):
         features = self.features()
         if features is None or not features["coverage"]:
             return 5.0 if features is None and self.exact else 0.0
-        return scale(layer.log_odds(features), layer.log_odds(_IDEAL))
+        odds = layer.log_odds(features)
+        # A long text may have numbers that a right answer need not repeat.
+        if not self.expected.is_statement and (features["numbers"] or features["against"]):
+            odds = min(odds, FAULTY)
+        return scale(odds, layer.log_odds(_IDEAL))
 
     def statement(self) -> Support | None:
         """Return the support of a long key fact, that of a claim; None: it is not long."""

@@ -16,7 +16,7 @@ from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import Final, NamedTuple
 
-from pytest_rageval.judges.offline.claims import sentences
+from pytest_rageval.judges.offline.claims import sentences, unwrapped
 from pytest_rageval.judges.offline.lexicon import (
     APPROXIMATE,
     CORE,
@@ -264,11 +264,6 @@ LIMIT: Final = 200_000
 """Characters of a passage that are read."""
 _NEARBY: Final = 3
 """Maximum distance, in content words, of a pair."""
-_WRAPPED: Final = re.compile(
-    r"^(?![ \t]*[#|])(.{50,}[^\s.!?:;|。！？])[ \t]*\n(?![ \t]*\d{1,3}[.)]\s)(?=[ \t]*[^\W_])",
-    re.MULTILINE,
-)
-"""Line of prose that was broken for its width: the next one goes on with a word."""
 _LABEL: Final = re.compile(r"(?:\A|\n\n)[ \t]*\[(\d{1,3})\][ \t]+")
 
 
@@ -406,7 +401,7 @@ def _read_block(
 
 @lru_cache(maxsize=512)  # questions of a run share passages, and several rubrics read each
 def _read_sentences(text: str) -> tuple[ReadSentence, ...]:
-    return tuple([ReadSentence(read_words(one)) for one in sentences(_WRAPPED.sub(r"\1 ", text))])
+    return tuple([ReadSentence(read_words(one)) for one in sentences(unwrapped(text))])
 
 
 def content_keys(words: Sequence[Word]) -> list[str]:

@@ -19,6 +19,8 @@ _PROBES: Final = {"verbosity": "padded", "order": "reordered"}
 _WIDTH: Final = 80
 _NOTED: Final = 0.05
 """Minimum gain of kappa for another pass line to be mentioned."""
+_SHOWN: Final = 8
+"""Disagreements that are listed."""
 
 
 def calibration_lines(document: Mapping[str, Any]) -> Iterator[str]:
@@ -41,6 +43,7 @@ def calibration_lines(document: Mapping[str, Any]) -> Iterator[str]:
     if len(document["by_source"]) > 1:
         yield from (_row(name, row) for name, row in document["by_source"].items())
     yield from _explanation(document)
+    yield from _disagreements(document)
     for name, probe in (document["probes"] or {}).items():
         yield from _wrap(_probe(name, probe))
     if document["drift"] is not None:
@@ -79,6 +82,21 @@ def _explanation(document: Mapping[str, Any]) -> Iterator[str]:
             f"note: on these answers kappa is highest, {best['kappa']:.2f}, at --threshold "
             f"{rounded_down:g}; chosen here, it flatters the judge"
         )
+
+
+def _disagreements(document: Mapping[str, Any]) -> Iterator[str]:
+    found = document["disagreements"]
+    if not found:
+        return
+    shown = [
+        f"{one['id']} ({one['label']}, scored {format_value(one['score'])})"
+        for one in found[:_SHOWN]
+    ]
+    more = f" and {len(found) - _SHOWN} more (--json)" if len(found) > _SHOWN else ""
+    yield from _wrap(
+        f"people and judge disagree on {len(found)} of {counted(document['n'], 'answer')}, the "
+        f"clearest first: {', '.join(shown)}{more}"
+    )
 
 
 def _probe(name: str, probe: Mapping[str, Any]) -> str:

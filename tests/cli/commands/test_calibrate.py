@@ -458,3 +458,20 @@ def test_counting_words_reaches_the_floor_that_the_labels_publish(
     assert (document["n"], document["n_error"]) == (1666, 0)
     found = {name: round(row["auroc"], 1) for name, row in document["by_source"].items()}
     assert found == {"hagrid": 0.8, "attributedqa": 0.8, "begin-wow": 0.9, "fm2": 0.6, "mtrag": 0.9}
+
+
+def test_disagreements_are_listed_the_clearest_first_and_without_texts(
+    opened: Open, capsys: Output
+) -> None:
+    write([*ROWS, {"id": "e", "answer": "Six.", "label": "grounded"}])
+    opened(scores({**SCORES, "Six.": 0.5}))
+    document = run_json(capsys)
+    assert document["disagreements"] == [
+        {"id": "e", "label": "grounded", "score": 0.5},
+        {"id": "b", "label": "grounded", "score": 3},
+        {"id": "d", "label": "not_grounded", "score": 4},
+    ]
+    assert calibrate() == ExitCode.YES
+    text = " ".join(capsys.readouterr().out.split())
+    assert "disagree on 3 of 5 answers, the clearest first: e (grounded, scored 0.500), b" in text
+    assert "Six." not in text

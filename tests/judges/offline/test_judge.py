@@ -185,6 +185,23 @@ def test_an_answer_is_compared_with_the_expected_one(answer: str, passes: bool) 
     assert (verdict("correctness", answer, **fields).scores["correctness"] >= 4) is passes
 
 
+@pytest.mark.parametrize("field", ["expected_answer", "expected_key_facts"])
+@pytest.mark.parametrize(
+    ("expected", "answer"),
+    [
+        ("3 euros a day", "A late power tool costs 30 euros a day."),
+        ("It costs 3 euros a day.", "It costs 30 euros a day."),
+        ("The service is available in Canada.", "The service is not available in Canada."),
+    ],
+)
+def test_another_number_or_a_negation_is_below_the_pass_line(
+    field: str, expected: str, answer: str
+) -> None:
+    wanted = {field: expected if field == "expected_answer" else (expected,)}
+    question = "What does a late power tool cost?"
+    assert verdict("correctness", answer, question=question, **wanted).scores["correctness"] < 3.51
+
+
 def test_accepted_answers_one_a_line_are_alternatives() -> None:
     found = verdict("correctness", "It is Merle Dixon.", expected_answer="Sheriff\nMerle Dixon")
     assert found.scores["correctness"] == 5
@@ -212,10 +229,13 @@ def test_a_negation_at_the_end_negates_the_words_before_it(answer: str, found: b
 
 
 @pytest.mark.parametrize("end", ["\n", "\n  ", " \n"])
-def test_a_sentence_broken_for_its_width_is_read_as_one(end: str) -> None:
-    quoted = "We do not open microwave ovens, and we do not repair anything that runs on gas."
-    passage = "Bicycles, lamps and toys. " + quoted.replace("not repair", f"not{end}repair")
-    (claim,) = verdict("groundedness", quoted, context=(Passage(text=passage),)).claims
+@pytest.mark.parametrize("wrapped", ["passage", "answer", "both"])
+def test_a_sentence_broken_for_its_width_is_read_as_one(end: str, wrapped: str) -> None:
+    quoted = "We do not open microwave ovens, and we never ever do repair what runs on gas. [1]"
+    broken = quoted.replace("never ever", f"never{end}ever")
+    passage = "Bicycles, lamps and toys. " + (quoted if wrapped == "answer" else broken)
+    answer = quoted if wrapped == "passage" else broken
+    (claim,) = verdict("groundedness", answer, context=(Passage(text=passage),)).claims
     assert claim.supported, claim.reason
 
 

@@ -1,0 +1,87 @@
+"""Sources of the site: the pages of the repository, and those written from the code."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+from docs.site.links import METRICS, Site
+from docs.site.metric_pages import split_metrics
+from docs.site.reference import reference_pages
+
+_PROJECT = {
+    "README.md": "project/readme.md",
+    "CHANGELOG.md": "project/changelog.md",
+    "CONTRIBUTING.md": "project/contributing.md",
+    "SECURITY.md": "project/security.md",
+    "benchmarks/README.md": "project/benchmarks.md",
+}
+"""Pages outside docs/, and their places in the site."""
+_ROW = re.compile(r"^- \[(?P<title>[^\]]+)\]\((?P<target>[^)#]+\.md)\)", re.MULTILINE)
+
+
+def write_sources(root: Path, folder: Path) -> None:
+    """Write the sources of the site to a new folder.
+
+    Args:
+        root: root of the repository.
+        folder: folder to write; an older one is replaced.
+    """
+    shutil.rmtree(folder, ignore_errors=True)
+    names = [path.relative_to(root).as_posix() for path in sorted((root / "docs").rglob("*.md"))]
+    texts = {name: (root / name).read_text(encoding="utf-8") for name in [*names, *_PROJECT]}
+    texts[METRICS], entries = split_metrics(texts[METRICS])
+    site = Site(
+        pages={**{name: name.removeprefix("docs/") for name in names}, **_PROJECT},
+        metrics=frozenset(entry.slug for entry in entries),
+    )
+    pages = {site.pages[name]: site.moved(text, name) for name, text in texts.items()}
+    pages |= {f"metrics/{one.slug}.md": site.moved(one.text, METRICS) for one in entries}
+    generated = reference_pages()
+    pages |= generated.pages
+    pages["metrics.md"] += _tree([f"/metrics/{entry.slug}" for entry in entries])
+    recipes = sorted(path for path in pages if path.startswith("recipes/"))
+    pages["target.md"] += _tree([f"/{path.removesuffix('.md')}" for path in recipes])
+    pages["index.md"] = _index(pages["index.md"], sorted(generated.pages))
+    for name, text in pages.items():
+        _write(folder / name, text)
+    for name, text in {**generated.files, "llms.txt": llms_text(texts["docs/index.md"])}.items():
+        _write(folder / "extra" / name, text)
+    shutil.copytree(root / "docs" / "images", folder / "images")
+    shutil.copy(root / "docs" / "site" / "conf.py", folder / "conf.py")
+
+
+def _index(text: str, generated: list[str]) -> str:
+    """Add the pages of each section to the navigation of the site."""
+    parts = re.split(r"^(?=## )", text, flags=re.MULTILINE)
+    trees = []
+    for part in parts[1:]:
+        title = part.splitlines()[0].removeprefix("## ")
+        listed = [
+            f"/{row['target'].lstrip('/').removesuffix('.md')}" for row in _ROW.finditer(part)
+        ]
+        own = {"Reference": generated, "The project": sorted(_PROJECT.values())}.get(title, [])
+        pages = [*listed, *(f"/{name.removesuffix('.md')}" for name in own)]
+        trees.append(_tree(list(dict.fromkeys(pages)), caption=title))
+    return text + "".join(trees)
+
+
+def _tree(pages: list[str], caption: str | None = None) -> str:
+    head = f":caption: {caption}\n" if caption else ""
+    return "\n```{toctree}\n:hidden:\n" + head + "\n" + "\n".join(pages) + "\n```\n"
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+
+
+def llms_text(index: str) -> str:
+    """Return the pages of the index as ``llms.txt``: a list of links with a line about each."""
+    text = re.sub(r"\((?![a-z]+:|\.\.)([^)#]+)\.md(#[^)]*)?\)", r"(\1.html\2)", index)
+    return re.sub(r"\(\.\./([\w/]+)\.md\)", lambda found: f"({_html(found[1])})", text)
+
+
+def _html(name: str) -> str:
+    return _PROJECT[f"{name}.md"].removesuffix(".md") + ".html"
