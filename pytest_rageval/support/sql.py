@@ -247,6 +247,15 @@ def is_broken(error: BaseException | None) -> bool:
     return sqlite_code(error) in _BROKEN
 
 
+def is_away(error: BaseException | None) -> bool:
+    """Return whether a database server cannot be reached, or is starting or stopping."""
+    found = driver_error(error)
+    if found is None or isinstance(found, sqlite3.Error):
+        return False
+    state = getattr(found, "sqlstate", "")  # None: no connection, so that no server gave one
+    return state is None or state.startswith(("08", "57P0"))
+
+
 def version_table(name: str, metadata: MetaData) -> Table:
     """Return a table of one row with the version of the other tables."""
     from sqlalchemy import Column, Integer, Table

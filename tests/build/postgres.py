@@ -80,7 +80,32 @@ def _serve(
     try:
         yield f"postgresql+psycopg://{user}:{password}@/postgres?host={folder}"
     finally:
-        run("pg_ctl", "-w", "-m", "immediate", "stop")
+        if (folder / "data" / "postmaster.pid").exists():
+            run("pg_ctl", "-w", "-m", "immediate", "stop")
+
+
+@contextmanager
+def stopped(url: str) -> Iterator[None]:
+    """End a server of ``postgres_server``; start it again after the block."""
+    data = Path(url.partition("host=")[2]) / "data"
+    program = find_program("pg_ctl")
+    assert program is not None
+    account = data.owner() if os.geteuid() == 0 else None
+    options = (data / "postmaster.opts").read_text(encoding="utf-8").split(maxsplit=1)[1].strip()
+
+    def call(*arguments: str) -> None:
+        subprocess.run(
+            [program, "-D", str(data), "-w", *arguments],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            user=account,
+            cwd=data.parent,
+            check=True,
+        )
+
+    call("-m", "fast", "stop")
+    yield
+    call("-o", options, "start")
 
 
 def execute(url: str, statement: str) -> list[Any]:

@@ -9,6 +9,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -57,17 +58,22 @@ def listens(address: str, port: int) -> bool:
         return connection.connect_ex((address, port)) == 0
 
 
-def run_on(project: Project, hosts: Sequence[str], run_id: str) -> Path:
-    """Run the project's cases on these hosts, none here, and return the run's folder."""
-    evals = project.path / "evals"
-    result = project.pytester.runpytest_subprocess(
+def call_on(project: Project, hosts: Sequence[str], *arguments: str) -> pytest.RunResult:
+    """Run the project's cases on these hosts, of which a file has the list, and none here."""
+    pool = project.path / "hosts.txt"
+    pool.write_text("".join(f"--tx={host}\n" for host in hosts), encoding="utf-8")
+    return project.pytester.runpytest_subprocess(
         # Both absolute, or xdist does not find the one below the other.
-        str(evals), f"--rsyncdir={project.path}", *RSYNC, "--dist", "load",
-        *(argument for host in hosts for argument in ("--tx", host)),
-        "--rageval-run-id", run_id,
+        str(project.path / "evals"), f"--rsyncdir={project.path}", *RSYNC, "--dist", "load",
+        f"@{pool}", *arguments,
     )  # fmt: skip
+
+
+def run_on(project: Project, hosts: Sequence[str], run_id: str) -> Path:
+    """Run the project's cases on these hosts without a fault, and return the run's folder."""
+    result = call_on(project, hosts, "--rageval-run-id", run_id)
     assert result.ret == 0, result.stdout.str()
-    return evals / "results" / run_id
+    return project.path / "evals" / "results" / run_id
 
 
 def test_two_hosts_measure_what_one_process_measures(project: Project, tmp_path: Path) -> None:
@@ -85,6 +91,40 @@ def test_two_hosts_measure_what_one_process_measures(project: Project, tmp_path:
     assert document(folder, "gate.json")["complete"] is True
     # Who works on another host writes no results there.
     assert not list(tmp_path.glob("?/pyexecnetcache/**/there"))
+
+
+def test_another_host_completes_the_run_of_one_that_was_killed(
+    project: Project, tmp_path: Path
+) -> None:
+    project.cases(numbered_cases(60))
+    with rag_server(delay_s=0.05) as server, contextlib.ExitStack() as stack:
+        ask_server(project, server.url)
+        assert project.run_apart("--rageval-run-id", "here").ret == 0
+        asked = server.calls
+        stays = stack.enter_context(socket_host(tmp_path / "a", "127.0.0.1"))
+        dies = stack.enter_context(contextlib.ExitStack())
+        killed = dies.enter_context(socket_host(tmp_path / "b", "127.0.0.1"))
+
+        def kill() -> None:
+            wait_until(lambda: server.calls >= asked + 8, "some cases are asked")
+            dies.close()
+
+        killer = threading.Thread(target=kill)
+        killer.start()
+        limits = ("--max-worker-restart=0", "--rageval-concurrency", "2")
+        result = call_on(project, [stays, killed], *limits, "--rageval-run-id", "there")
+        killer.join()
+        folder = project.path / "evals" / "results" / "there"
+        assert result.ret == 1
+        assert document(folder, "gate.json")["complete"] is False
+        n_done = len([line for line in lines_of(folder) if line["status"] == "ok"])
+        assert 0 < n_done < 60
+        assert "--rageval-resume there" in " ".join(result.stdout.str().split())
+
+        before = server.calls
+        assert call_on(project, [stays], *limits, "--rageval-resume", "there").ret == 0
+        assert server.calls - before == 60 - n_done
+    assert figures(document(folder)) == figures(document(folder.parent / "here"))
 
 
 def test_another_host_serves_the_embedded_target_itself(project: Project, tmp_path: Path) -> None:

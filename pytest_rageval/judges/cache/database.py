@@ -6,19 +6,32 @@ standard library alone; SQLAlchemy is imported for PostgreSQL.
 
 from __future__ import annotations
 
+import math
 import os
 import sqlite3
 import threading
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from pytest_rageval.support.sql import Place, driver_error, is_broken, parse_place, sqlite_code
+from pytest_rageval.support.sql import (
+    Place,
+    driver_error,
+    is_away,
+    is_broken,
+    parse_place,
+    sqlite_code,
+)
 from pytest_rageval.values.errors import StorageError
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, CursorResult
 
+T = TypeVar("T")
+
+AWAY_S: Final = 5.0
+"""Seconds without another attempt to reach a server, which may take as long as its network says."""
 BUSY_S: Final = 30.0
 """Maximum wait for other writers in seconds; a write takes less than a millisecond."""
 CACHE_VERSION: Final = 1
@@ -220,6 +233,8 @@ class Database:
         self.warning: str | None = None
         """One line for the user about data that is not kept; None: no problem."""
         self.writable = True
+        self._away_until_s = -math.inf
+        self._away: StorageError | None = None
         self._named_errors = self._place.named_errors(
             "delete the file, and what it held is asked again"
         )
@@ -251,8 +266,7 @@ class Database:
         Raises:
             StorageError: the query failed.
         """
-        with self._named_errors, self._lock_of_process():
-            return self.check_open().fetch(sql, values)
+        return self._call(lambda session: session.fetch(sql, values))
 
     def change(self, sql: str, *rows: Mapping[str, Any]) -> int:
         """Run a statement that writes, once for each of its values, all of them or none.
@@ -263,14 +277,33 @@ class Database:
         Raises:
             StorageError: it failed.
         """
-        with self._named_errors, self._lock_of_process():
-            return self.check_open().change(sql, rows)
+        return self._call(lambda session: session.change(sql, rows))
+
+    def _call(self, statement: Callable[[Session], T]) -> T:
+        """Run a statement; a server that did not answer is not tried again for ``AWAY_S``."""
+        if self._away is not None and time.monotonic() < self._away_until_s:
+            raise self._away
+        try:
+            with self._named_errors, self._lock_of_process():
+                found = statement(self.check_open())
+        except StorageError as error:
+            if is_away(error.__cause__):
+                self._away, self._away_until_s = error, time.monotonic() + AWAY_S
+                self.warn("was away for a time, and what it holds was asked again")
+            raise
+        self._away = None
+        return found
+
+    @property
+    def is_away(self) -> bool:
+        """Whether the last statement found no server."""
+        return self._away is not None
 
     def keep(self, sql: str, *rows: Mapping[str, Any]) -> bool:
         """Run a statement that writes, if the database can be written; return whether it ran.
 
         The first failure stops all writing and becomes the warning: a full disk should not end a
-        run whose verdicts are paid for.
+        run whose verdicts are paid for. A server that is away may come back.
 
         Raises:
             StorageError: the file is broken.
@@ -281,6 +314,8 @@ class Database:
             self.change(sql, *rows)
         except StorageError as error:
             cause = error.__cause__
+            if self.is_away:
+                return False
             if driver_error(cause) is None or is_broken(cause):
                 raise
             self._stop_writing(self._place.reason(cause))

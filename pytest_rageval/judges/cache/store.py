@@ -9,7 +9,7 @@ import os
 import re
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
@@ -19,6 +19,7 @@ from typing import Any, Final
 from pytest_rageval.judges.cache import database as sql
 from pytest_rageval.support.closing import Closing
 from pytest_rageval.support.http.address import without_query_secrets, without_secrets
+from pytest_rageval.support.text import counted
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import StorageError
 
@@ -27,6 +28,8 @@ FLUSH_S: Final = 0.5
 """Longest time in seconds that a verdict is in memory alone."""
 _MAX_PENDING: Final = 64
 """Verdicts that are written in one transaction."""
+_MAX_WAITING: Final = 10_000
+"""Verdicts that are held for a server that is away."""
 _DAY_S: Final = 86_400
 """A use is noted at most once a day: a run with 2,000 hits should not write 2,000 times."""
 _MAX_USED: Final = 500
@@ -99,6 +102,10 @@ class JudgeCache(Closing):
                 self._timer.cancel()
             self.flush()
             self._note_uses()
+        if lost := len(self._pending):
+            self._database.warning = (
+                f"{self.shown}: not reachable at the end: {counted(lost, 'new verdict')} not kept"
+            )
         self._database.close()
 
     # --- entries ---------------------------------------------------------------------------
@@ -111,7 +118,7 @@ class JudgeCache(Closing):
         """
         if (pending := self._pending.get(key)) is not None:
             text, used_at = pending["document"], pending["used_at"]
-        elif rows := self._database.read(sql.GET, key=key):
+        elif rows := self._read(sql.GET, key):
             text, used_at = rows[0]
         else:
             return None
@@ -151,7 +158,7 @@ class JudgeCache(Closing):
             self._pending[key] = row
             late = time.monotonic() - self._written_s >= FLUSH_S
             if late or len(self._pending) >= _MAX_PENDING:
-                return self.flush()
+                return self.flush() or self._database.is_away
             if self._timer is None:
                 self._timer = threading.Timer(FLUSH_S, self._flush_late)
                 self._timer.daemon = True
@@ -168,7 +175,9 @@ class JudgeCache(Closing):
             # Sorted, so that two processes lock the rows of PostgreSQL in the same order.
             rows = [self._pending[key] for key in sorted(self._pending)]
             kept = not rows or self._database.keep(sql.PUT, *rows)
-            self._pending.clear()
+            # What a server that is away does not take now, it may take later.
+            if kept or not self._database.is_away or len(rows) >= _MAX_WAITING:
+                self._pending.clear()
             self._written_s = time.monotonic()
             return kept
 
@@ -186,7 +195,7 @@ class JudgeCache(Closing):
     def get_level(self, endpoint: str, model: str) -> dict[str, Any] | None:
         """Return the form of request that an endpoint and model accept; see ``get``."""
         key = level_key(endpoint, model)
-        rows = self._database.read(sql.GET_LEVEL, key=key)
+        rows = self._read(sql.GET_LEVEL, key)
         return self._document(key, rows[0][0]) if rows else None
 
     def put_level(self, endpoint: str, model: str, document: Mapping[str, Any]) -> bool:
@@ -196,6 +205,14 @@ class JudgeCache(Closing):
             return False
         row = {"key": level_key(endpoint, model), "document": text}
         return self._database.keep(sql.PUT_LEVEL, row)
+
+    def _read(self, statement: str, key: str) -> Sequence[Sequence[Any]]:
+        try:
+            return self._database.read(statement, key=key)
+        except StorageError:
+            if not self._database.is_away:
+                raise
+            return ()  # it costs a question
 
     def _document(self, key: str, text: str) -> dict[str, Any] | None:
         try:

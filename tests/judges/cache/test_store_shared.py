@@ -18,8 +18,10 @@ from typing import Any
 
 import pytest
 
+from pytest_rageval.judges.cache import database
 from pytest_rageval.judges.cache.store import FLUSH_S, JudgeCache
 from pytest_rageval.values.errors import StorageError
+from tests.build.postgres import postgres_server, stopped
 from tests.judges.cache.test_store import JUDGE, Clock, filled, left, nth
 
 
@@ -300,3 +302,33 @@ def test_a_user_who_may_only_read_keeps_nothing(postgres: str) -> None:
         assert not cache.put(nth(1), {"score": 2}, identity=JUDGE)
         assert "new verdicts are not kept: cannot execute INSERT" in str(cache.warning)
         assert cache.get(nth(0)) == {"score": 1}
+
+
+@pytest.mark.slow
+def test_a_server_that_restarts_costs_questions_and_no_verdict(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(database, "AWAY_S", 0.2)
+    with postgres_server("ann", "secret-1") as url:
+        with JudgeCache(url) as cache:
+            assert cache.put(nth(0), {"n": 0}, identity=JUDGE)
+            with stopped(url):
+                time.sleep(FLUSH_S)
+                assert cache.get(nth(0)) in ({"n": 0}, None)
+                assert cache.get(nth(1)) is None
+                assert all(cache.put(nth(n), {"n": n}, identity=JUDGE) for n in (1, 2))
+                assert cache.get(nth(1)) == {"n": 1}
+            time.sleep(2 * database.AWAY_S)
+            assert cache.put(nth(3), {"n": 3}, identity=JUDGE)
+            assert not cache.read_only
+            assert cache.warning is not None
+            assert "was away for a time" in cache.warning
+            assert "secret-1" not in cache.warning
+        with JudgeCache(url) as cache:
+            assert [cache.get(nth(n)) for n in range(4)] == [{"n": n} for n in range(4)]
+            with stopped(url):
+                cache.put(nth(4), {"n": 4}, identity=JUDGE)
+                cache.put(nth(5), {"n": 5}, identity=JUDGE)
+                cache.close()
+                assert cache.warning is not None
+                assert "not reachable at the end: 2 new verdicts not kept" in cache.warning
