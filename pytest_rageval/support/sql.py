@@ -166,7 +166,7 @@ def parse_place(url_or_path: str | Path, *, what: str, examples: str) -> Place:
         examples: valid values, for messages.
 
     Raises:
-        ConfigError: the URL cannot be read, is of another kind, or its driver is missing.
+        ConfigError: the URL cannot be read, is of another kind, or what it needs is missing.
     """
     text = str(url_or_path)
     if isinstance(url_or_path, Path) or "://" not in text:
@@ -174,6 +174,7 @@ def parse_place(url_or_path: str | Path, *, what: str, examples: str) -> Place:
     if text.startswith(_FILE_URL) and "?" not in text:
         return _sqlite_place(text.removeprefix(_FILE_URL))
 
+    need_sqlalchemy(what, "postgres")
     from sqlalchemy import make_url
     from sqlalchemy.exc import ArgumentError
 
@@ -190,6 +191,25 @@ def parse_place(url_or_path: str | Path, *, what: str, examples: str) -> Place:
         raise ConfigError(f"{what}: got a URL of {url.drivername!r}, expected {examples}")
     _check_driver(url, what, examples)
     return Place(url=url)
+
+
+def need_sqlalchemy(what: str, extra: str) -> None:
+    """Check that SQLAlchemy is installed.
+
+    Args:
+        what: name of the database, for the message.
+        extra: extra of the package that brings SQLAlchemy for it.
+
+    Raises:
+        ConfigError: it is not.
+    """
+    try:
+        import sqlalchemy  # noqa: F401
+    except ImportError:
+        raise ConfigError(
+            f"{what}: needs SQLAlchemy, which is not installed "
+            f"(pip install 'pytest-rageval[{extra}]')"
+        ) from None
 
 
 def _sqlite_place(name: str | None) -> Place:

@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING, Any, Final
 from pytest_rageval.analysis.aggregate.case_groups import CASE_OUTCOMES
 from pytest_rageval.project.options import VERSIONS
 from pytest_rageval.support.closing import Closing
-from pytest_rageval.support.sql import Place, connect, parse_place, stored_version, version_table
+from pytest_rageval.support.sql import (
+    Place,
+    connect,
+    need_sqlalchemy,
+    parse_place,
+    stored_version,
+    version_table,
+)
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import ConfigError, StorageError
 
@@ -155,6 +162,7 @@ def _find_place(text: str, rootdir: Path) -> Place:
     place = parse_place(text, what=_WHAT, examples=_EXAMPLES)
     if not place.is_sqlite:
         return place
+    need_sqlalchemy(_WHAT, "history")
     if place.file is None:
         raise ConfigError(f"{_WHAT}: got a database in memory, expected {_EXAMPLES}")
     return Place(file=rootdir / place.file)

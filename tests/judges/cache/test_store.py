@@ -621,6 +621,17 @@ def test_a_url_that_cannot_be_used_is_explained_without_its_password(
     assert "hunter2" not in str(caught.value)
 
 
+def test_a_missing_sqlalchemy_names_its_extra(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "sqlalchemy", None)
+    with pytest.raises(ConfigError, match=r"judge cache: .*'pytest-rageval\[postgres\]'") as caught:
+        JudgeCache("postgresql://u:hunter2@h/d")
+    assert "hunter2" not in str(caught.value)
+    with JudgeCache(f"sqlite:///{tmp_path}/judge.sqlite") as cache:
+        assert cache.put(nth(0), {"n": 0}, identity=JUDGE)
+
+
 @pytest.mark.slow
 def test_the_module_is_imported_without_its_library() -> None:
     program = "import sys, pytest_rageval.judges.cache; print('sqlalchemy' in sys.modules)"

@@ -93,6 +93,14 @@ def test_a_server_that_is_down_is_named_without_the_password(url: str) -> None:
     assert "sesame" not in repr(caught.value)
 
 
+def test_a_missing_sqlalchemy_names_its_extra(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "sqlalchemy", None)
+    with pytest.raises(ConfigError, match=r"index of runs: .*'pytest-rageval\[history\]'"):
+        opened("index.sqlite")
+
+
 def test_a_file_that_is_no_database_is_named(project: Path) -> None:
     (project / "odd.sqlite").write_text("nothing of the kind, at length" * 50, encoding="utf-8")
     with pytest.raises(StorageError, match=r"odd.sqlite: file is not a database; delete the file"):
