@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PYTHON ?= python3.11
 
 .DEFAULT_GOAL := help
-.PHONY: help eval replay test test-slow test-frameworks check format lint types tests coverage docs pictures \
+.PHONY: help eval replay test test-slow test-frameworks test-versions dist audit check format lint types tests coverage docs pictures \
 	lock clean
 
 help: ## List the targets.
@@ -59,6 +59,34 @@ $(FRAMEWORKS)/.stamp: pyproject.toml Makefile
 		$(FRAMEWORKS)/bin/python -m pip install --quiet --disable-pip-version-check -e . hypothesis $(FRAMEWORK_PACKAGES); \
 	fi
 	@touch $@
+
+# With other versions than the locked ones, such as RESOLUTION=lowest-direct or VERSIONS="pytest==8.3.*".
+# What other tools print, and the documentation, is tested with the locked ones alone.
+RESOLUTION ?= highest
+VERSIONS ?=
+
+test-versions: ## Run the quick tests with the newest, the lowest or chosen dependencies (needs uv).
+	uv venv --quiet --clear --python $(PYTHON) .venv-versions
+	uv pip install --quiet --python .venv-versions --resolution $(RESOLUTION) -e . $(VERSIONS)
+	uv pip install --quiet --python .venv-versions --group dev
+	$$(ls .venv-versions/bin/python .venv-versions/Scripts/python.exe 2>/dev/null) -m pytest -n 3 \
+		--dist worksteal -m "not slow" --ignore=tests/docs
+
+dist: ## Build sdist and wheel with an SBOM, and run both in bare environments (needs uv).
+	rm -rf dist
+	uv build --quiet --out-dir dist
+	for built in dist/*.whl dist/*.tar.gz; do \
+		uv venv --quiet --clear --python $(PYTHON) dist/bare && \
+		uv pip install --quiet --python dist/bare/bin/python "$$built" && \
+		mkdir -p dist/project && (cd dist/project && ../bare/bin/rageval init >/dev/null && \
+			../bare/bin/python -m pytest -q evals) || exit 1; \
+		rm -rf dist/project; \
+	done
+	uvx --quiet --from "cyclonedx-bom<8" cyclonedx-py environment --output-file dist/sbom.json dist/bare/bin/python
+	rm -rf dist/bare
+
+audit: ## Look up known vulnerabilities of the locked dependencies (needs uv and a network).
+	uvx --quiet "pip-audit<3" --disable-pip --require-hashes -r .ci/requirements.txt
 
 # The plugin is loaded before pytest-cov could start, so coverage starts pytest.
 coverage: $(STAMP) ## Say which lines the tests reach, one test after the other.

@@ -172,3 +172,8 @@ def summary_lines(result: pytest.RunResult) -> Iterator[str]:
         if line.startswith("="):
             return
         yield line
+
+
+def failed_line(nodeid: str, reason: str) -> str:
+    """Return the line about a failed case in pytest's short summary; 9.0 adds the reason."""
+    return f"FAILED {nodeid} - {reason}" if pytest.version_tuple >= (9,) else f"FAILED {nodeid}"

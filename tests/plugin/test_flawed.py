@@ -14,6 +14,7 @@ from tests.plugin.scratch import (
     SERIAL_AND_PARALLEL,
     Project,
     case,
+    failed_line,
     outcomes,
     summary_lines,
 )
@@ -81,7 +82,7 @@ def test_a_flaw_fails_where_a_miss_does(flawed: Project, text: str | None) -> No
         flawed.write("thresholds.toml", text)
     result = flawed.run()
     assert result.ret == 1
-    result.stdout.fnmatch_lines(["FAILED evals/eval_set.jsonl::uncited - *not_cited*"])
+    result.stdout.fnmatch_lines([failed_line("evals/eval_set.jsonl::uncited", "*not_cited*")])
     assert "1 case flawed: uncited" in flawed.stored("gate.json")["sentence"]
 
 

@@ -14,6 +14,7 @@ from tests.plugin.scratch import (
     Project,
     case,
     checks,
+    failed_line,
     outcomes,
     summary_lines,
 )
@@ -30,7 +31,8 @@ def test_a_case_is_located_at_its_line(project: Project) -> None:
     project.write("thresholds.toml", '[cases]\non_miss = "fail"\n')
     result = project.run()
     result.stdout.fnmatch_lines(["*evals/eval_set.jsonl:3: not_retrieved*"])
-    result.stdout.fnmatch_lines(["FAILED evals/eval_set.jsonl::short-1 - evals/eval_set.jsonl:3:*"])
+    line = failed_line("evals/eval_set.jsonl::short-1", "evals/eval_set.jsonl:3:*")
+    result.stdout.fnmatch_lines([line])
 
 
 def test_a_miss_is_shown_and_fails_nothing_by_itself(project: Project) -> None:
@@ -85,7 +87,7 @@ def test_a_miss_of_a_required_case_fails_whatever_the_gate_says(project: Project
     assert result.ret == 1
     failed = [line for line in result.outlines if line.startswith("FAILED ")]
     assert len(failed) == 1
-    assert failed[0].startswith("FAILED evals/eval_set.jsonl::must-1 - ")
+    assert failed[0].startswith(failed_line("evals/eval_set.jsonl::must-1", ""))
     assert checks(project.stored("gate.json"))["recall_at_k"] == "pass"
 
 
@@ -95,7 +97,7 @@ def test_an_error_of_a_required_case_fails_it(project: Project) -> None:
     result = project.run()
     assert result.ret == 1
     result.stdout.fnmatch_lines(
-        ["evals/eval_set.jsonl:2: connection: *nobody listens", "FAILED *jsonl::dead-1 - *"]
+        ["evals/eval_set.jsonl:2: connection: *nobody listens", failed_line("*jsonl::dead-1", "*")]
     )
 
 

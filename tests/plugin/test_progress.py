@@ -13,6 +13,7 @@ from types import SimpleNamespace
 from typing import Any, TextIO, cast
 
 import pytest
+from _pytest.terminal import TerminalReporter
 
 from pytest_rageval.plugin import progress
 from pytest_rageval.plugin.progress import LiveLine, LogLines, progress_shown
@@ -25,7 +26,7 @@ SHOWN = "3/9 cases, 0 missed, 0 errors, 2 s left, 45.0/min"
 
 
 def reporter_of(file: TextIO, *, verbose: bool = False) -> Any:
-    writer = pytest.TerminalReporter.__new__(pytest.TerminalReporter)
+    writer = TerminalReporter.__new__(TerminalReporter)
     from _pytest._io import TerminalWriter
 
     writer._tw = TerminalWriter(file)
@@ -191,7 +192,7 @@ def test_a_line_of_the_log_is_its_own_and_the_letters_go_on(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(
-        pytest.TerminalReporter,
+        TerminalReporter,
         "write_fspath_result",
         lambda self, nodeid, text: self._tw.write(text),
     )
@@ -213,7 +214,7 @@ def test_lines_of_a_log_come_early_and_then_rarer() -> None:
 # --- the choice ----------------------------------------------------------------------------------
 
 
-OtherReporter = type("OtherReporter", (pytest.TerminalReporter,), {})
+OtherReporter = type("OtherReporter", (TerminalReporter,), {})
 
 
 @pytest.mark.parametrize(
@@ -247,7 +248,7 @@ def test_the_output_decides_how_progress_is_shown(
     registered: list[object] = []
     reading, writing = os.pipe() if change.get("pipe") else os.openpty()
     with open(writing, "w", encoding="utf-8") as file, open(reading, "rb"):
-        kind = change.get("reporter", pytest.TerminalReporter)
+        kind = change.get("reporter", TerminalReporter)
         reporter = None if kind is None else reporter_of(file)
         if kind is not None:
             reporter.__class__ = kind

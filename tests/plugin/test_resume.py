@@ -31,6 +31,7 @@ from tests.plugin.scratch import (
     Project,
     case,
     checks,
+    failed_line,
     outcomes,
 )
 
@@ -187,7 +188,7 @@ def test_the_exit_code_is_that_of_the_whole_run(project: Project, workers: tuple
     finished(project)
     result = project.run("--rageval-resume", "one", *workers)
     assert result.ret == 1
-    result.stdout.fnmatch_lines(["FAILED evals/eval_set.jsonl::short-1*not_retrieved*"])
+    result.stdout.fnmatch_lines([failed_line("evals/eval_set.jsonl::short-1", "*not_retrieved*")])
 
 
 def test_cases_that_could_not_be_reached_are_asked_again_and_kept_once(project: Project) -> None:

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import pytest
 
 from tests.plugin.rag_server import rag_server
-from tests.plugin.scratch import SERIAL_AND_PARALLEL, Project, case
+from tests.plugin.scratch import SERIAL_AND_PARALLEL, Project, case, failed_line
 
 RAISES = """
 import logging, pytest
@@ -203,7 +203,7 @@ def test_a_required_case_fails_with_its_place(
     assert result.parseoutcomes()["failed"] == 1
     assert result.stdout.str().count(PLACE) == 2
     result.stdout.fnmatch_lines(
-        ["FAILED evals/eval_set.jsonl::must - evals/eval_set.jsonl:1: raised: *"]
+        [failed_line("evals/eval_set.jsonl::must", "evals/eval_set.jsonl:1: raised: *")]
     )
 
 

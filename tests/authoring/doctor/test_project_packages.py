@@ -16,7 +16,8 @@ def troubles(installed: dict[str, str], *required: str) -> list[tuple[str, str]]
 
 
 def test_the_packages_of_this_environment_fit() -> None:
-    assert [one.level for one in check_packages()] == ["ok"]
+    old = pytest.version_tuple < (8, 3)  # knows no arguments of markers
+    assert [one.level for one in check_packages()] == (["ok", "warn"] if old else ["ok"])
 
 
 def test_versions_that_fit_are_listed_in_one_line() -> None:

@@ -129,7 +129,7 @@ def test_nothing_is_overwritten(garden: Path, capsys: Output) -> None:
     ("arguments", "message"),
     [
         (["trec", "a.jsonl", "--run", "last", "-o", "out"], "expected case files, or --run RUN"),
-        (["beir", "--run", "last", "-o", "out"], "No such option '--run'"),
+        (["beir", "--run", "last", "-o", "out"], "rageval export beir: No such option"),
         (["trec", "--run", "last", "-o", "out"], "holds no runs"),
         (["trec", "no.jsonl", "-o", "out"], "cannot be read"),
         (["trec", "a.jsonl", "a.jsonl", "-o", "out"], "stands in two files"),
