@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, field
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 from pytest_rageval.analysis.sweep.effects import Effect
 from pytest_rageval.analysis.sweep.verdict import PairedTest, Sensitivity, SweepVerdict
 from pytest_rageval.values.dataclass import dataclass
-from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.sweep import Builder, Method, Value
-
-_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,39 +115,3 @@ def outcome_document(outcome: SweepOutcome) -> dict[str, Any]:
         low, high = row.pop("interval")
         row |= {"rank": number, "interval": {"low": low, "high": high}}
     return document
-
-
-def outcome_from(document: Mapping[str, Any]) -> SweepOutcome:
-    """Read an outcome from JSON values.
-
-    Raises:
-        StorageError: a part is missing or has another form.
-    """
-    try:
-        rows = {name: value for name, value in document.items() if name in _FIELDS}
-        rows["ranking"] = tuple(map(_ranked, rows["ranking"]))
-        rows["tests"] = _rows(PairedTest, rows["tests"])
-        rows["effects"] = _rows(Effect, rows["effects"])
-        rows["objectives"] = _rows(ObjectiveRow, rows["objectives"])
-        rows["rungs"] = _rows(RungRow, rows["rungs"])
-        rows["sensitivity"] = Sensitivity(**rows["sensitivity"])
-        for name in ("constraints", "front", "notes"):
-            rows[name] = tuple(rows[name])
-        return SweepOutcome(**rows)
-    except (KeyError, TypeError, AttributeError) as error:
-        raise StorageError(f"not the outcome of a sweep: {error}") from error
-
-
-_FIELDS = frozenset(SweepOutcome.__dataclass_fields__)
-
-
-def _rows(kind: type[_T], rows: list[Mapping[str, Any]]) -> tuple[_T, ...]:
-    return tuple(kind(**row) for row in rows)
-
-
-def _ranked(row: Mapping[str, Any]) -> Ranked:
-    given = {name: value for name, value in row.items() if name != "rank"}
-    ends = row["interval"]
-    return Ranked(
-        **{**given, "interval": (ends["low"], ends["high"]), "broken": tuple(row["broken"])}
-    )
