@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PYTHON ?= python3.11
 
 .DEFAULT_GOAL := help
-.PHONY: help eval replay test test-slow test-frameworks test-versions dist audit check format lint types tests coverage docs pictures \
+.PHONY: help eval replay test test-slow test-frameworks test-versions test-plugins dist audit check format lint types tests coverage docs pictures \
 	lock clean
 
 help: ## List the targets.
@@ -71,6 +71,15 @@ test-versions: ## Run the quick tests with the newest, the lowest or chosen depe
 	uv pip install --quiet --python .venv-versions --group dev
 	$$(ls .venv-versions/bin/python .venv-versions/Scripts/python.exe 2>/dev/null) -m pytest -n 3 \
 		--dist worksteal -m "not slow" --ignore=tests/docs
+
+PLUGINS := pytest-asyncio pytest-randomly pytest-rerunfailures pytest-timeout pytest-cov pytest-sugar pytest-html \
+	pytest-order pytest-repeat pytest-bdd
+
+test-plugins: ## Test beside the plug-ins that people have (needs uv).
+	uv venv --quiet --clear --python $(PYTHON) .venv-versions
+	uv pip install --quiet --python .venv-versions -e . --group dev $(PLUGINS)
+	.venv-versions/bin/python -m pytest -m slow tests/plugin/test_neighbours.py \
+		-p no:asyncio -p no:randomly -p no:sugar
 
 dist: ## Build sdist and wheel with an SBOM, and run both in bare environments (needs uv).
 	rm -rf dist
