@@ -9,9 +9,10 @@ import json
 import shutil
 import tempfile
 from array import array
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import field, replace
+from itertools import islice
 from pathlib import Path
 from typing import IO, Annotated, Any, Final, Required
 
@@ -25,10 +26,15 @@ from pytest_rageval.metrics.deciding import ReportedParts
 from pytest_rageval.metrics.registry import Registry
 from pytest_rageval.metrics.scoring import score_settings
 from pytest_rageval.metrics.view import read_markers, text_citations
-from pytest_rageval.project.case_reader import CaseReader, LocatedCase
+from pytest_rageval.project.case_reader import (
+    CaseReader,
+    Concerned,
+    LocatedCase,
+    case_warnings,
+)
 from pytest_rageval.project.case_variables import sent_fields
 from pytest_rageval.project.field_names import ALIASES
-from pytest_rageval.support.jsonl import Line, cannot_be_read, iterate_lines, open_lines
+from pytest_rageval.support.jsonl import Line, Place, cannot_be_read, iterate_lines, open_lines
 from pytest_rageval.support.text import clean, counted, first_of
 from pytest_rageval.target.calling import answered
 from pytest_rageval.target.contract import (
@@ -37,6 +43,7 @@ from pytest_rageval.target.contract import (
     parse_ask_response,
     usual_fields,
 )
+from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import (
     TARGET_ERROR_KINDS,
     EndpointError,
@@ -79,13 +86,18 @@ class RecordedResponses:
 
     Args:
         path: the file, a pipe included.
+        display: the path as shown in messages; ``path`` itself by default.
+        places: of the lines to read, of a file that is no pipe; None: every line.
 
     Raises:
         DatasetError: the file cannot be read.
     """
 
-    def __init__(self, path: Path) -> None:
-        self._display = path.as_posix()
+    def __init__(
+        self, path: Path, *, display: str | None = None, places: Sequence[Place] | None = None
+    ) -> None:
+        self._display = path.as_posix() if display is None else display
+        self._at = places
         self.faults: list[Fault] = []
         """Faults of the lines read so far."""
         self._file = _seekable(open_lines(path, self._display))
@@ -106,7 +118,7 @@ class RecordedResponses:
         *,
         in_text: bool = False,
         paged: bool = False,
-    ) -> Reported:
+    ) -> ReportedParts:
         """Return the parts of replies that the responses of these cases report at all.
 
         Nearly always the first lines decide. Faults of lines are left to ``first``.
@@ -118,22 +130,22 @@ class RecordedResponses:
             paged: whether any case may name pages; else only headings, or texts and pages in
                 their place, are looked for.
         """
-        self._file.seek(0)
-        parts, cited, cited_in_text = ReportedParts(), False, False
-        for line in iterate_lines(self._file, self._display, []):
+        parts = ReportedParts()
+        for line in self._lines([]):
             response = _response_of(line.text, case_ids)
             if response is not None:
                 chunks = response.retrieved_chunks
                 response = read_markers(response, chunks, scoring)
                 parts.add(chunks or ())
-                if not cited or (in_text and not cited_in_text):
+                if not parts.citations or (in_text and not parts.citations_in_text):
                     written = any(text_citations(response.answer, chunks))
-                    cited = cited or written or response.references is not None
-                    cited_in_text = in_text and (cited_in_text or written)
+                    cited = written or response.references is not None
+                    parts.citations = parts.citations or cited
+                    parts.citations_in_text = in_text and (parts.citations_in_text or written)
             found = parts.headings and (not paged or (parts.texts and parts.pages))
-            if found and cited and (cited_in_text or not in_text):
+            if found and parts.citations and (parts.citations_in_text or not in_text):
                 break
-        return replace(parts.found(), citations=cited, citations_in_text=cited_in_text)
+        return parts
 
     def first(self, case_id: str) -> tuple[bool, object]:
         """Return whether a first response of a case is recorded, and the response."""
@@ -159,21 +171,29 @@ class RecordedResponses:
         """Whether further responses, of one case or at all, were read so far."""
         return bool(self._repeats) if case_id is None else case_id in self._repeats
 
-    def unknown(self, known: set[str]) -> list[str]:
-        """Return ids that belong to no case, in the order of the file."""
-        ids = dict.fromkeys(key if isinstance(key, str) else key[0] for key in self._places)
-        return [case_id for case_id in ids if case_id not in known]
+    def unknown(self, known: Container[str]) -> dict[str, int]:
+        """Return ids that belong to no case, in the order of the file, with their first line."""
+        found: dict[str, int] = {}
+        for key, place in self._places.items():
+            case_id = key if isinstance(key, str) else key[0]
+            if case_id not in known:
+                found.setdefault(case_id, self._numbers[place])
+        return found
 
     # --- lines
 
     def _file_lines(self) -> Iterator[tuple[_Key, object]]:
         """Yield every valid line once; each read begins where the last one ended."""
-        self._file.seek(0)
-        raw_lines = iter(self._file.readline, b"")
-        for line in iterate_lines(raw_lines, self._display, self.faults):
+        for line in self._lines(self.faults):
             found = self._read(line)
             if found is not None:
                 yield found
+
+    def _lines(self, faults: list[Fault]) -> Iterator[Line]:
+        if self._at is not None:
+            return iterate_lines(self._file, self._display, faults, self._at)
+        self._file.seek(0)
+        return iterate_lines(iter(self._file.readline, b""), self._display, faults)
 
     def _read(self, line: Line) -> tuple[_Key, object] | None:
         try:
@@ -315,10 +335,76 @@ def _response_of(text: str, case_ids: Container[str]) -> AskResponse | None:
 # --- scoring -------------------------------------------------------------------------------
 
 
+@dataclass(slots=True, kw_only=True)
+class Findings:
+    """What is known of two files, or of parts of them, besides the records of their cases."""
+
+    cases: str
+    """The case file, as shown."""
+    n: int = 0
+    """Number of valid cases."""
+    unanswered: int = 0
+    """Cases without a response."""
+    case_faults: list[Fault] = field(default_factory=list)
+    response_faults: list[Fault] = field(default_factory=list)
+    concerned: dict[str, Concerned] = field(default_factory=dict)
+    """The cases that warnings are about, by kind of warning."""
+    unknown: list[tuple[int, str]] = field(default_factory=list)
+    """The first ids of responses that belong to no case, with their lines."""
+    n_unknown: int = 0
+
+    def extend(self, other: Findings) -> None:
+        """Take what is known of another part of the files."""
+        self.n += other.n
+        self.unanswered += other.unanswered
+        self.case_faults += other.case_faults
+        self.response_faults += other.response_faults
+        for kind, concerned in other.concerned.items():
+            self.concerned.setdefault(kind, Concerned()).extend(concerned)
+        self.unknown = sorted([*self.unknown, *other.unknown])[:_SHOWN_UNKNOWN]
+        self.n_unknown += other.n_unknown
+
+    def raise_faults(self) -> None:
+        """Raise a `DatasetError` with every fault, by line, if there is one."""
+        by_file = (self.case_faults, self.response_faults)
+        faults = [one for found in by_file for one in sorted(found, key=lambda fault: fault.line)]
+        if faults:
+            raise faults_error(faults)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Warnings about the cases and responses, one line each."""
+        return (
+            *case_warnings(self.cases, self.concerned),
+            *_unanswered_warnings(self.unanswered, self.n),
+            *_unknown_warnings(self.unknown, self.n_unknown),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FilesPart:
+    """A part of a case file and of its responses: each case with all of its responses."""
+
+    cases: Sequence[Place]
+    """Places of the lines, in order."""
+    responses: Sequence[Place]
+    reported: Reported
+    """Parts of replies that all responses, not those of the part alone, report."""
+
+
 class RecordedRun:
     """The cases of one file with their recorded responses, scored one by one.
 
     A case without a response is an error of kind ``not_attempted``.
+
+    Args:
+        cases: the case file.
+        responses: the file of responses.
+        settings: of the run.
+        judge: of answers; None: they are not judged.
+        registry: the metrics.
+        part: the lines to read; None: every line of both files.
+        shown: both paths as shown in messages and records; None: as they are given.
     """
 
     def __init__(
@@ -329,59 +415,79 @@ class RecordedRun:
         *,
         judge: Judge | None = None,
         registry: Registry = BUILT_IN,
+        part: FilesPart | None = None,
+        shown: tuple[str, str] | None = None,
     ) -> None:
         self._registry = registry
         self._judge = judge
         self._cases = cases
         self._responses = responses
         self._settings = settings
-        self.warnings: tuple[str, ...] = ()
+        self._part = part
+        self._shown = shown or (cases.as_posix(), responses.as_posix())
+        self.findings = Findings(cases=self._shown[0])
+        """Complete after ``records``."""
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
         """About the cases and responses; known after ``records``."""
+        return self.findings.warnings
 
     def records(self) -> Iterator[CaseRecord]:
         """Yield the record of every case, in the order of the file, repeats last.
 
         Raises:
             DatasetError: with every fault of both files, once all is read: until then the records
-                of valid lines are yielded.
+                of valid lines are yielded. Of a part, faults are left in ``findings``.
             ConfigError: the judge cannot work with its settings.
         """
-        reader = CaseReader(self._cases, sent=sent_fields(self._settings.target))
-        with closing(RecordedResponses(self._responses)) as responses:
+        places = None if self._part is None else self._part.responses
+        display = self._shown[1]
+        recorded = RecordedResponses(self._responses, display=display, places=places)
+        with closing(recorded) as responses:
             try:
-                yield from self._score(reader, responses)
+                yield from self._score(responses)
             except OSError as error:
-                raise cannot_be_read(self._responses.as_posix(), error) from error
+                raise cannot_be_read(display, error) from error
 
-    def _score(self, reader: CaseReader, responses: RecordedResponses) -> Iterator[CaseRecord]:
+    def _reader(self) -> CaseReader:
+        return CaseReader(
+            self._cases,
+            display=self._shown[0],
+            sent=sent_fields(self._settings.target),
+            places=None if self._part is None else self._part.cases,
+        )
+
+    def _reported(self, responses: RecordedResponses) -> Reported:
+        if self._part is not None:
+            return self._part.reported
         known, paged = _case_ids(self._cases)
-        scoring = score_settings(self._settings)
-        in_text = self._judge is not None
-        reported = responses.reported(known, scoring, in_text=in_text, paged=paged)
-        n = unanswered = 0
+        scoring, in_text = score_settings(self._settings), self._judge is not None
+        return responses.reported(known, scoring, in_text=in_text, paged=paged).found()
+
+    def _score(self, responses: RecordedResponses) -> Iterator[CaseRecord]:
+        reported = self._reported(responses)
+        reader, found, known = self._reader(), self.findings, set[str]()
         for located in reader:
-            n += 1
+            found.n += 1
+            known.add(located.case.id)
             recorded, payload = responses.first(located.case.id)
             if recorded:
                 yield self._record(self._trial(located, reader.display), payload, reported)
             elif not responses.has_repeats(located.case.id):
-                unanswered += 1
+                found.unanswered += 1
                 trial = self._trial(located, reader.display)
                 yield not_attempted(trial, NO_RESPONSE, reported=reported)
         responses.read_rest()
-        faults = [
-            *sorted(reader.faults, key=lambda fault: fault.line),
-            *sorted(responses.faults, key=lambda fault: fault.line),
-        ]
-        if faults:
-            raise faults_error(faults)
-        self.warnings = (
-            *reader.warnings,
-            *_unanswered_warnings(unanswered, n),
-            *_unknown_warnings(responses.unknown(known)),
-        )
+        found.case_faults, found.response_faults = reader.faults, responses.faults
+        if self._part is None:
+            found.raise_faults()
+        found.concerned = reader.concerned
+        unknown = responses.unknown(known)
+        found.n_unknown = len(unknown)
+        found.unknown = [(line, one) for one, line in islice(unknown.items(), _SHOWN_UNKNOWN)]
         if responses.has_repeats():
-            for located in CaseReader(self._cases):
+            for located in self._reader():
                 for repeat, payload in responses.repeats(located.case.id):
                     trial = self._trial(located, reader.display, repeat)
                     yield self._record(trial, payload, reported)
@@ -404,20 +510,29 @@ def _case_ids(path: Path) -> tuple[set[str], bool]:
     paged = False
     with open_lines(path, path.as_posix()) as file:
         for line in iterate_lines(file, path.as_posix(), []):
-            try:
-                found.add(_case_id(line.text))
-                paged = paged or '"pages"' in line.text
-            except (ValueError, RecursionError, LookupError, TypeError):
-                continue
+            case_id = line_id(line.text)
+            if case_id is not None:
+                found.add(case_id)
+                paged = paged or may_name_pages(line.text)
     return found, paged
 
 
-def _case_id(text: str) -> str:
+def line_id(text: str) -> str | None:
+    """Return the ``id`` of a line; None: it has none, which is a fault of the line."""
     try:
         return _NAMED.decode(text)["id"]
     except msgspec.MsgspecError:  # JSON as Python reads it, such as half a surrogate pair
-        found: str = json.loads(text)["id"]
-        return found
+        pass
+    try:
+        found = json.loads(text)["id"]
+    except (ValueError, RecursionError, LookupError, TypeError):
+        return None
+    return found if isinstance(found, str) else None
+
+
+def may_name_pages(text: str) -> bool:
+    """Return whether the case of a line may have golds with pages."""
+    return '"pages"' in text
 
 
 def _unanswered_warnings(unanswered: int, n: int) -> Iterator[str]:
@@ -427,11 +542,11 @@ def _unanswered_warnings(unanswered: int, n: int) -> Iterator[str]:
         yield f"{unanswered} of {counted(n, 'case')} have no recorded response"
 
 
-def _unknown_warnings(unknown: list[str]) -> Iterator[str]:
-    for case_id in unknown[:_SHOWN_UNKNOWN]:
+def _unknown_warnings(shown: Sequence[tuple[int, str]], n: int) -> Iterator[str]:
+    for _, case_id in shown:
         yield f"no case has the id {case_id!r} of a response"
-    if len(unknown) > _SHOWN_UNKNOWN:
-        yield f"nor do {len(unknown) - _SHOWN_UNKNOWN} more ids of responses belong to a case"
+    if n > len(shown):
+        yield f"nor do {n - len(shown)} more ids of responses belong to a case"
 
 
 def _result(payload: object, *, retrieval_only: bool) -> AskResult:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Final
 
 from pytest_rageval.metrics.matching import (
@@ -22,6 +22,7 @@ from pytest_rageval.metrics.matching import (
     same_document,
 )
 from pytest_rageval.values.case import Anchor, Case, MatchingMode
+from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.record import CaseRecord, Reported, ScoreSettings
 from pytest_rageval.values.reply import MATCH_RULES, Citation, MatchRule, RetrievedChunk
 
@@ -55,27 +56,39 @@ def has_heading(chunk: RetrievedChunk, settings: ScoreSettings) -> bool:
     return known or bool(norm_heading(chunk.heading_path))
 
 
+@dataclass(slots=True, kw_only=True)
 class ReportedParts:
-    """Collects which parts the chunks of a run have at all; without chunks all of them count."""
+    """Collects which parts the replies of a run have at all; without chunks all of them count."""
 
-    def __init__(self) -> None:
-        self._any = self.headings = self.texts = self.pages = False
+    chunks: bool = False
+    headings: bool = False
+    texts: bool = False
+    pages: bool = False
+    citations: bool = False
+    citations_in_text: bool = False
 
     def add(self, chunks: Iterable[RetrievedChunk]) -> None:
         """Take the chunks of one reply."""
         for chunk in chunks:
-            self._any = True
+            self.chunks = True
             self.headings = self.headings or bool(norm_heading(chunk.heading_path))
             self.texts = self.texts or has_whole_text(chunk)
             self.pages = self.pages or bool(chunk.pages)
 
+    def extend(self, other: ReportedParts) -> None:
+        """Take the replies that another one has seen."""
+        for name, seen in asdict(other).items():
+            setattr(self, name, seen or getattr(self, name))
+
     def found(self) -> Reported:
-        """Return the facts, without those about citations."""
-        none = not self._any
+        """Return the facts."""
+        none = not self.chunks
         return Reported(
             headings=self.headings or none,
             texts=self.texts or none,
             pages=self.pages or none,
+            citations=self.citations,
+            citations_in_text=self.citations_in_text,
         )
 
 

@@ -392,12 +392,12 @@ def score_settings(settings: Settings, reported: Reported | None = None) -> Scor
 
 def reported_by(records: Iterable[CaseRecord]) -> Reported:
     """Return the parts of replies that the target of a run reports."""
-    parts, cited, in_text = ReportedParts(), False, False
+    parts = ReportedParts()
     for record in records:
         parts.add(record.retrieved_chunks or ())
-        cited = cited or record.citations is not None
-        in_text = in_text or cites_in_text(record)
-    return replace(parts.found(), citations=cited, citations_in_text=in_text)
+        parts.citations = parts.citations or record.citations is not None
+        parts.citations_in_text = parts.citations_in_text or cites_in_text(record)
+    return parts.found()
 
 
 def cites_in_text(record: CaseRecord) -> bool:

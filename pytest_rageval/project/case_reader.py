@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import cached_property
 from itertools import islice
@@ -30,6 +30,7 @@ from pytest_rageval.support.json_text import Loc, parse
 from pytest_rageval.support.jsonl import (
     Line,
     ObjectLine,
+    Place,
     Rules,
     cannot_be_read,
     iterate_lines,
@@ -218,18 +219,26 @@ class CaseReader:
         path: a JSONL file in UTF-8; a BOM, CRLF and blank lines are fine.
         display: the path as shown in messages and stored; ``path`` itself by default.
         sent: fields that are hashed because the settings send them.
+        places: of the lines to read; None: every line.
     """
 
     def __init__(
-        self, path: Path, *, display: str | None = None, sent: frozenset[str] = frozenset()
+        self,
+        path: Path,
+        *,
+        display: str | None = None,
+        sent: frozenset[str] = frozenset(),
+        places: Sequence[Place] | None = None,
     ) -> None:
         self.path = path
         self._sent = sent
+        self._places = places
         self.display = path.as_posix() if display is None else display
         self.faults: list[Fault] = []
         """Faults found so far, in any order."""
         self._first_line: dict[str, int] = {}
-        self._concerned: dict[str, _Concerned] = {}
+        self.concerned: dict[str, Concerned] = {}
+        """The cases that warnings are about so far, by kind of warning."""
 
     def __iter__(self) -> Iterator[LocatedCase]:
         """Yield every valid case; ``faults`` is complete once the file is read to its end.
@@ -239,7 +248,7 @@ class CaseReader:
         """
         try:
             with open_lines(self.path, self.display) as file:
-                for line in iterate_lines(file, self.display, self.faults):
+                for line in iterate_lines(file, self.display, self.faults, self._places):
                     case = self._read(line)
                     if case is not None:
                         yield LocatedCase(case=case, lineno=line.number, sent=self._sent)
@@ -254,10 +263,7 @@ class CaseReader:
     @property
     def warnings(self) -> tuple[str, ...]:
         """One line per kind of warning, for any number of cases."""
-        return tuple(
-            f"{self.display}:{found.lineno}: {CASE_WARNINGS[kind]}: {found}"
-            for kind, found in self._concerned.items()
-        )
+        return case_warnings(self.display, self.concerned)
 
     def _read(self, line: Line) -> Case | None:
         case, found = _read(line, self._rules)
@@ -265,8 +271,7 @@ class CaseReader:
         if case is None:
             return None
         for kind in find_warnings(case):
-            concerned = self._concerned.setdefault(kind, _Concerned(lineno=line.number))
-            concerned.add(case.id)
+            self.concerned.setdefault(kind, Concerned()).add(line.number, case.id)
         return case
 
     def _rules(
@@ -277,21 +282,35 @@ class CaseReader:
 
 
 @dataclass(slots=True, kw_only=True)
-class _Concerned:
+class Concerned:
     """The cases of a warning: the first few by name, the rest by number."""
 
-    lineno: int
-    shown: list[str] = field(default_factory=list)
+    shown: list[tuple[int, str]] = field(default_factory=list)
+    """Line and id, by line."""
     n: int = 0
 
-    def add(self, case_id: str) -> None:
+    def add(self, lineno: int, case_id: str) -> None:
+        """Take a case, in the order of the file."""
         self.n += 1
         if len(self.shown) < _SHOWN_IDS:
-            self.shown.append(case_id)
+            self.shown.append((lineno, case_id))
+
+    def extend(self, other: Concerned) -> None:
+        """Take the cases of another part of the file."""
+        self.n += other.n
+        self.shown = sorted([*self.shown, *other.shown])[:_SHOWN_IDS]
 
     def __str__(self) -> str:
         more = f" and {self.n - len(self.shown)} more" if self.n > len(self.shown) else ""
-        return ", ".join(self.shown) + more
+        return ", ".join(name for _, name in self.shown) + more
+
+
+def case_warnings(display: str, concerned: Mapping[str, Concerned]) -> tuple[str, ...]:
+    """Return one line per kind of warning, by the first line that it is about."""
+    found = sorted(concerned.items(), key=lambda one: one[1].shown[0][0])
+    return tuple(
+        f"{display}:{cases.shown[0][0]}: {CASE_WARNINGS[kind]}: {cases}" for kind, cases in found
+    )
 
 
 def load_cases(

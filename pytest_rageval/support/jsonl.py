@@ -60,7 +60,16 @@ def cannot_be_read(display: str, error: OSError) -> DatasetError:
     return faults_error([Fault(file=display, message=message)])
 
 
-def iterate_lines(file: Iterable[bytes], display: str, faults: list[Fault]) -> Iterator[Line]:
+Place = tuple[int, int]
+"""Number of a line, from 1, and the offset of its first byte in the file."""
+
+
+def iterate_lines(
+    file: Iterable[bytes],
+    display: str,
+    faults: list[Fault],
+    places: Iterable[Place] | None = None,
+) -> Iterator[Line]:
     r"""Yield the non-blank lines of a file, one in memory at a time.
 
     A BOM, CRLF and blank lines are fine. Only ``\n`` ends a line: ``str.splitlines`` would also
@@ -70,10 +79,9 @@ def iterate_lines(file: Iterable[bytes], display: str, faults: list[Fault]) -> I
         file: all of its lines with their line ends.
         display: path as shown in faults.
         faults: extended by a fault for each line that is not UTF-8.
+        places: of the lines to yield, of a seekable file; None: every line.
     """
-    offset = 0
-    for number, raw in enumerate(file, 1):
-        start, offset = offset, offset + len(raw)
+    for number, start, raw in _every_line(file) if places is None else _lines_at(file, places):
         if number == 1:
             if raw.startswith(_UTF16_BOMS):
                 faults.append(Fault(file=display, message="UTF-16 text, expected UTF-8"))
@@ -89,6 +97,19 @@ def iterate_lines(file: Iterable[bytes], display: str, faults: list[Fault]) -> I
             continue
         if text and not text.isspace():
             yield Line(number, start, text)
+
+
+def _every_line(file: Iterable[bytes]) -> Iterator[tuple[int, int, bytes]]:
+    offset = 0
+    for number, raw in enumerate(file, 1):
+        yield number, offset, raw
+        offset += len(raw)
+
+
+def _lines_at(file: Any, places: Iterable[Place]) -> Iterator[tuple[int, int, bytes]]:
+    for number, offset in places:
+        file.seek(offset)
+        yield number, offset, file.readline()
 
 
 def open_lines(path: Path, display: str) -> IO[bytes]:
