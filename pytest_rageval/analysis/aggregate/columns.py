@@ -9,7 +9,7 @@ from __future__ import annotations
 from array import array
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from itertools import compress, count, pairwise
+from itertools import compress, count
 from math import fsum, inf, isfinite, nan
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
@@ -59,6 +59,10 @@ class _Codes(Generic[_Item]):
             self.items.append(item)
         return found
 
+    def codes(self, items: Iterable[_Item]) -> list[int]:
+        """Return the codes of several values, by which those of other columns are translated."""
+        return [self.code(item) for item in items]
+
 
 class _Sparse:
     """A column in which only some rows have a value: rows and values side by side."""
@@ -70,6 +74,10 @@ class _Sparse:
     def add(self, row: int, value: float) -> None:
         self.rows.append(row)
         self.values.append(value)
+
+    def extend(self, other: _Sparse, first: int) -> None:
+        self.rows.extend([first + row for row in other.rows])
+        self.values.extend(other.values)
 
     def dense(self, n: int) -> list[float]:
         column = [NOT_APPLICABLE] * n
@@ -194,6 +202,46 @@ class RecordColumns:
             if before is not None:
                 self.before[key].add(row, before)
 
+    def extend(self, other: RecordColumns) -> None:
+        """Take the rows of other columns over the same metrics."""
+        first = len(self)
+        self.metrics.extend(other.metrics)
+        for mine, theirs in (
+            (self.extra, other.extra),
+            (self.before, other.before),
+            (self.latency, other.latency),
+        ):
+            for name, sparse in theirs.items():
+                mine[name].extend(sparse, first)
+        self.names += other.names
+        profiles = self.profiles.codes(other.profiles.items)
+        self.profile_codes.extend([profiles[code] for code in other.profile_codes])
+        clusters = self.clusters.codes(other.clusters.items)
+        self.cluster_codes.extend([-1 if c < 0 else clusters[c] for c in other.cluster_codes])
+        self.cutoffs.extend(other.cutoffs)
+        self.references.extend(other.references)
+        self.outcomes += other.outcomes
+        self.stages += other.stages
+        self.attempts += other.attempts
+        for name, amounts in other.usage.items():
+            self.usage[name] += amounts
+        self.costs |= {first + row: cost for row, cost in other.costs.items()}
+        coverages = [self._coverage_code(coverage) for coverage in other.coverages]
+        self.coverage_codes |= {first + r: coverages[c] for r, c in other.coverage_codes.items()}
+        self.documents.extend(other.documents)
+        self.translations |= {first + row: name for row, name in other.translations.items()}
+        self.reranked = self.reranked or other.reranked
+        self.verdicts_failed += other.verdicts_failed
+        self.verdicts_needed += other.verdicts_needed
+        self.uncounted |= other.uncounted
+        self.rules.update(other.rules)
+
+    def metric(self, key: str) -> Sequence[float]:
+        """One value per row: finite, `NOT_APPLICABLE` or `ERROR`."""
+        if key in self._keys:
+            return self.metrics[self._keys.index(key) :: len(self._keys)]
+        return self.extra[key].dense(len(self))
+
     def _coverage_code(self, coverage: Mapping[str, Any]) -> int:
         # A target reports the same one with every answer, so the last one nearly always matches.
         for code in reversed(range(len(self.coverages))):
@@ -204,13 +252,15 @@ class RecordColumns:
 
     def table(self) -> CaseTable:
         """Order the rows by file, case id and repeat, and fold the repeats of each case."""
-        order = sorted(range(len(self)), key=self.names.__getitem__)
-        starts = [
-            i
-            for i, row in enumerate(order)
-            if i == 0 or self.names[row][:2] != self.names[order[i - 1]][:2]
-        ]
-        return CaseTable(self, order, starts)
+        order = array("q", sorted(range(len(self)), key=self.names.__getitem__))
+        starts = array("q")
+        last = None
+        for place, row in enumerate(order):
+            file, case_id, _ = self.names[row]
+            if (file, case_id) != last:
+                starts.append(place)
+                last = file, case_id
+        return CaseTable(self, CaseRows(order, starts))
 
 
 def _has_reference(case: Case | None) -> int:
@@ -243,6 +293,13 @@ class _DocumentSets:
             self._flat.extend([self._keys.code(document) for document in documents])
         self._ends.append(len(self._flat))
 
+    def extend(self, other: _DocumentSets) -> None:
+        row, first = len(self._ends), len(self._flat)
+        codes = self._keys.codes(other._keys.items)
+        self._flat.extend([codes[code] for code in other._flat])
+        self._ends.extend([first + end for end in other._ends])
+        self._absent |= {row + at: reason for at, reason in other._absent.items()}
+
     def __getitem__(self, row: int) -> Documents:
         absent = self._absent.get(row)
         if absent is not None:
@@ -251,27 +308,59 @@ class _DocumentSets:
         return frozenset(self._keys.items[code] for code in self._flat[start : self._ends[row]])
 
 
+class CaseRows:
+    """The rows of each case, by which a column of rows becomes one of cases.
+
+    Args:
+        order: rows by file, case id and repeat.
+        starts: for every case, the place of its first row in ``order``.
+    """
+
+    def __init__(self, order: Sequence[int], starts: Sequence[int]) -> None:
+        self.order = order
+        self.starts = starts
+        self.firsts = [order[start] for start in starts]
+        """For every case, the row of its first repeat."""
+        ends = [*starts[1:], len(order)] if starts else []
+        self.repeats = [end - start for start, end in zip(starts, ends, strict=True)]
+        """For every case, the number of its rows."""
+        self.repeated = [case for case, repeats in enumerate(self.repeats) if repeats > 1]
+        """Cases with several rows."""
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def __getitem__(self, case: int) -> Sequence[int]:
+        """The rows of a case, its first repeat first."""
+        start = self.starts[case]
+        return self.order[start : start + self.repeats[case]]
+
+    def __iter__(self) -> Iterator[Sequence[int]]:
+        return map(self.__getitem__, range(len(self)))
+
+    def fold(self, column: Sequence[float]) -> list[float]:
+        """Return one value per case, of several repeats their mean."""
+        folded = [column[row] for row in self.firsts]
+        for case in self.repeated:
+            folded[case] = _fold_repeats([column[row] for row in self[case]])
+        return folded
+
+
 class CaseTable:
     """One row per case, in the order of file and case id; repeats are folded into it.
 
     Made by `RecordColumns.table`; the columns must not grow while it is in use.
     """
 
-    def __init__(self, columns: RecordColumns, order: Sequence[int], starts: Sequence[int]) -> None:
+    def __init__(self, columns: RecordColumns, rows: CaseRows) -> None:
         self.columns = columns
-        self.order = order
-        """Rows of the columns, by file, case id and repeat."""
-        self.rows = [order[start:end] for start, end in pairwise([*starts, len(order)])]
-        """For every case, the rows of its repeats."""
-        self._firsts = [rows[0] for rows in self.rows]
-        self.repeats = [len(rows) for rows in self.rows]
-        self._repeated = [case for case, repeats in enumerate(self.repeats) if repeats > 1]
+        self.rows = rows
         # A case without gold document is a cluster of its own.
         alone = count(len(columns.clusters.items))
-        codes = [columns.cluster_codes[row] for row in self._firsts]
+        codes = [columns.cluster_codes[row] for row in rows.firsts]
         self.clusters = [next(alone) if code < 0 else code for code in codes]
         self.outcomes: list[CaseOutcome] = [
-            outcome_of_repeats(columns.outcomes[row] for row in rows) for rows in self.rows
+            outcome_of_repeats(columns.outcomes[row] for row in case) for case in rows
         ]
 
     def __len__(self) -> int:
@@ -290,11 +379,11 @@ class CaseTable:
 
     def metric(self, key: str) -> list[float]:
         """One value per case: finite, `NOT_APPLICABLE` or `ERROR`."""
-        return self._fold(self._raw(key))
+        return self.rows.fold(self.columns.metric(key))
 
     def before_rerank(self, key: str) -> list[float]:
         """One value per case of a retrieval metric before reranking; not finite: unknown."""
-        return self._fold(self.columns.before[key].dense(len(self.columns)))
+        return self.rows.fold(self.columns.before[key].dense(len(self.columns)))
 
     @property
     def reranked_keys(self) -> Sequence[str]:
@@ -303,29 +392,17 @@ class CaseTable:
             return []
         return [key for key in self.columns.registry.cases if key in self.columns.before]
 
-    def _raw(self, key: str) -> Sequence[float]:
-        keys = list(self.columns.registry.cases)
-        if key in keys:
-            return self.columns.metrics[keys.index(key) :: len(keys)]
-        return self.columns.extra[key].dense(len(self.columns))
-
-    def _fold(self, column: Sequence[float]) -> list[float]:
-        folded = [column[row] for row in self._firsts]
-        for case in self._repeated:
-            folded[case] = _fold_repeats([column[row] for row in self.rows[case]])
-        return folded
-
     def part(self, cases: Sequence[int]) -> CasePart:
         """Return some cases, by their indices."""
         return CasePart(
             cases=cases,
             clusters=[self.clusters[case] for case in cases],
-            once=not self._repeated or all(self.repeats[case] == 1 for case in cases),
+            once=not self.rows.repeated or all(self.rows.repeats[case] == 1 for case in cases),
         )
 
     def metric_repeats(self, key: str) -> Iterator[list[float]]:
         """Per case, the values of its repeats in order; not finite: not scored."""
-        return self.repeats_of(self._raw(key))
+        return self.repeats_of(self.columns.metric(key))
 
     def repeats_of(self, values: Sequence[_Item]) -> Iterator[list[_Item]]:
         """Per case, the column's value for each repeat, in order."""
@@ -340,36 +417,36 @@ class CaseTable:
     def profiles(self) -> Iterator[tuple[Profile, list[int]]]:
         """Each distinct profile with the cases that have it."""
         cases: list[list[int]] = [[] for _ in self.columns.profiles.items]
-        for case, row in enumerate(self._firsts):
+        for case, row in enumerate(self.rows.firsts):
             cases[self.columns.profile_codes[row]].append(case)
         yield from zip(self.columns.profiles.items, cases, strict=True)
 
     @property
     def cutoffs(self) -> list[int]:
         """The distinct cutoffs k, ascending."""
-        return sorted({self.columns.cutoffs[row] for row in self._firsts})
+        return sorted({self.columns.cutoffs[row] for row in self.rows.firsts})
 
     @property
     def references(self) -> list[int]:
         """Per case 1: it has a reference; 0: it has none; -1: its record does not hold it."""
-        return [self.columns.references[row] for row in self._firsts]
+        return [self.columns.references[row] for row in self.rows.firsts]
 
     def latencies(self, name: str) -> Iterator[LatencyObservation]:
         """Every call in order; its duration may be unknown."""
         known = self.columns.latency.get(name, _Sparse()).dense(len(self.columns))
-        for row in self.order:
+        for row in self.rows.order:
             ms = known[row] if known[row] < inf else None
             yield LatencyObservation(status=self.columns.attempts[row], ms=ms)
 
     def costs(self) -> Iterator[Mapping[str, float | None]]:
         """The cost of every record, in order."""
-        for row in self.order:
+        for row in self.rows.order:
             yield self.columns.costs.get(row, {})
 
     def coverages(self) -> list[Mapping[str, Any]]:
         """The distinct indexing coverages in the order of the cases, the last case's last."""
         known = self.columns.coverage_codes
-        codes = [known[row] for row in self.order if row in known]
+        codes = [known[row] for row in self.rows.order if row in known]
         return [self.columns.coverages[code] for code in dict.fromkeys(reversed(codes))][::-1]
 
     def translations(self) -> Iterator[tuple[tuple[str, str], tuple[str, str]]]:

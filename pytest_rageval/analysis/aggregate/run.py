@@ -30,7 +30,7 @@ from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.deciding import UNDECIDED
 from pytest_rageval.metrics.indexing import indexing_summary
 from pytest_rageval.metrics.matching import PathCase
-from pytest_rageval.metrics.registry import Registry
+from pytest_rageval.metrics.registry import MetricInfo, Registry
 from pytest_rageval.support.text import counted
 from pytest_rageval.values.numbers import (
     Aggregate,
@@ -71,8 +71,20 @@ def aggregate_columns(
 ) -> Aggregate:
     """``aggregate`` of records that were added one by one."""
     table = columns.table()
-    groups = _members(table)
-    metrics, breakdowns = _summaries(table, groups, confidence)
+    groups = group_cases(table)
+    found = {
+        key: summarise_groups(table.metric(key), groups, info, confidence)
+        for key, info in table.metric_infos.items()
+    }
+    rest = aggregate_rest(table, groups, confidence=confidence, timeout_ms=timeout_ms)
+    return with_summaries(rest, found)
+
+
+def aggregate_rest(
+    table: CaseTable, groups: Groups, *, confidence: float = 0.95, timeout_ms: float | None = None
+) -> Aggregate:
+    """All numbers of a run but the summaries of its metrics, for ``with_summaries``."""
+    columns = table.columns
     outcomes = Counter(table.outcomes)
     coverages = table.coverages()
     answerable = sum(profile.answerable * len(cases) for profile, cases in table.profiles())
@@ -88,13 +100,13 @@ def aggregate_columns(
         errored=outcomes["error"],
         unchecked=outcomes["unchecked"],
         stages=count_stages(table.stages),
-        metrics=metrics,
+        metrics={},
         rates=_rates(table, outcomes, repeats),
-        by_category=breakdowns["category"],
-        by_tag=breakdowns["tag"],
-        by_difficulty=breakdowns["difficulty"],
-        by_answerable=breakdowns["answerable"],
-        by_vault=breakdowns["vault"],
+        by_category=_empty(groups["category"]),
+        by_tag=_empty(groups["tag"]),
+        by_difficulty=_empty(groups["difficulty"]),
+        by_answerable=_empty(groups["answerable"]),
+        by_vault=_empty(groups["vault"]),
         latency=summarise_latency(table.latencies("total_ms"), timeout_ms=timeout_ms),
         latency_by_phase=_phases(table),
         indexing=indexing_summary(coverages[-1]) if coverages else {},
@@ -116,27 +128,60 @@ def aggregate_columns(
     )
 
 
-def _summaries(
-    table: CaseTable, groups: Mapping[str, Mapping[str, CasePart]], confidence: float
-) -> tuple[dict[str, MetricSummary], dict[str, dict[str, dict[str, MetricSummary]]]]:
-    """Return all metrics of all cases, and of each group of each breakdown."""
-    everything = table.part(range(len(table)))
-    metrics: dict[str, MetricSummary] = {}
-    breakdowns: dict[str, dict[str, dict[str, MetricSummary]]] = {
-        name: {group: {} for group in members} for name, members in groups.items()
+Groups = Mapping[str, Mapping[str, CasePart]]
+"""The cases of each group of each breakdown; all cases are the group ``""`` of ``""``."""
+GroupSummaries = Mapping[str, Mapping[str, MetricSummary]]
+"""A metric over each of `Groups`."""
+
+
+def _empty(groups: Iterable[str]) -> dict[str, dict[str, MetricSummary]]:
+    return {group: {} for group in groups}
+
+
+def summarise_groups(
+    column: Sequence[float], groups: Groups, info: MetricInfo | None, confidence: float = 0.95
+) -> GroupSummaries:
+    """Summarise a metric over all cases and over each group.
+
+    Args:
+        column: its value of every case.
+        groups: of ``group_cases``.
+        info: scale and direction of the metric; None: unknown.
+        confidence: of the intervals, 0 to 1.
+    """
+    whole = summarise_cases(column, groups[""][""], info, confidence)
+    applies = whole.n or whole.n_error
+    return {
+        name: {
+            group: whole
+            if not name
+            else summarise_cases(column, part, info, confidence)
+            if applies
+            else replace(whole, n_not_applicable=len(part.cases))
+            for group, part in members.items()
+        }
+        for name, members in groups.items()
     }
-    for key, info in table.metric_infos.items():
-        column = table.metric(key)
-        whole = metrics[key] = summarise_cases(column, everything, info, confidence)
-        applies = whole.n or whole.n_error
-        for name, members in groups.items():
-            for group, part in members.items():
-                breakdowns[name][group][key] = (
-                    summarise_cases(column, part, info, confidence)
-                    if applies
-                    else replace(whole, n_not_applicable=len(part.cases))
-                )
-    return metrics, breakdowns
+
+
+def with_summaries(rest: Aggregate, found: Mapping[str, GroupSummaries]) -> Aggregate:
+    """Return the numbers of a run with the summaries of its metrics, by key."""
+
+    def by(name: str, groups: Iterable[str]) -> dict[str, dict[str, MetricSummary]]:
+        return {
+            group: {key: summaries[name][group] for key, summaries in found.items()}
+            for group in groups
+        }
+
+    return replace(
+        rest,
+        metrics={key: summaries[""][""] for key, summaries in found.items()},
+        by_category=by("category", rest.by_category),
+        by_tag=by("tag", rest.by_tag),
+        by_difficulty=by("difficulty", rest.by_difficulty),
+        by_answerable=by("answerable", rest.by_answerable),
+        by_vault=by("vault", rest.by_vault),
+    )
 
 
 def _usage(columns: RecordColumns) -> dict[str, UsageSummary]:
@@ -169,7 +214,7 @@ def correctness_by_reference(
 # --- groups --------------------------------------------------------------------------------
 
 
-def _members(table: CaseTable) -> dict[str, dict[str, CasePart]]:
+def group_cases(table: CaseTable) -> Groups:
     """Return the cases of every group; a case counts under each of its tags and vaults."""
     found: dict[str, dict[str, list[int]]] = {
         name: {} for name in ("category", "tag", "difficulty", "answerable", "vault")
@@ -185,10 +230,11 @@ def _members(table: CaseTable) -> dict[str, dict[str, CasePart]]:
         for breakdown, groups in names.items():
             for group in groups:
                 found[breakdown].setdefault(group, []).extend(cases)
-    return {
+    parts = {
         name: {group: table.part(sorted(cases)) for group, cases in sorted(groups.items()) if cases}
         for name, groups in found.items()
     }
+    return {"": {"": table.part(range(len(table)))}, **parts}
 
 
 def _by_reference(table: CaseTable, confidence: float) -> dict[str, MetricSummary]:

@@ -206,7 +206,7 @@ def compare_orders(
 
 def summarise_repeats(table: CaseTable) -> RepeatSummary | None:
     """Summarise the agreement of repeats; None if every case was asked once."""
-    most = max(table.repeats, default=0)
+    most = max(table.rows.repeats, default=0)
     if most < 2:
         return None
     repeated = {
