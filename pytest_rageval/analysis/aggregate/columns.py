@@ -281,31 +281,31 @@ class _DocumentSets:
     """The documents that each record retrieved, as numbers in one array."""
 
     def __init__(self) -> None:
-        self._keys: _Codes[DocumentKey] = _Codes()
-        self._flat = array("L")
-        self._ends = array("L")
-        self._absent: dict[int, NoDocuments] = {}
+        self.keys: _Codes[DocumentKey] = _Codes()
+        self.flat = array("L")
+        self.ends = array("L")
+        self.absent: dict[int, NoDocuments] = {}
 
     def add(self, documents: Documents) -> None:
         if isinstance(documents, NoDocuments):
-            self._absent[len(self._ends)] = documents
+            self.absent[len(self.ends)] = documents
         else:
-            self._flat.extend([self._keys.code(document) for document in documents])
-        self._ends.append(len(self._flat))
+            self.flat.extend([self.keys.code(document) for document in documents])
+        self.ends.append(len(self.flat))
 
     def extend(self, other: _DocumentSets) -> None:
-        row, first = len(self._ends), len(self._flat)
-        codes = self._keys.codes(other._keys.items)
-        self._flat.extend([codes[code] for code in other._flat])
-        self._ends.extend([first + end for end in other._ends])
-        self._absent |= {row + at: reason for at, reason in other._absent.items()}
+        row, first = len(self.ends), len(self.flat)
+        codes = self.keys.codes(other.keys.items)
+        self.flat.extend([codes[code] for code in other.flat])
+        self.ends.extend([first + end for end in other.ends])
+        self.absent |= {row + at: reason for at, reason in other.absent.items()}
 
     def __getitem__(self, row: int) -> Documents:
-        absent = self._absent.get(row)
+        absent = self.absent.get(row)
         if absent is not None:
             return absent
-        start = self._ends[row - 1] if row else 0
-        return frozenset(self._keys.items[code] for code in self._flat[start : self._ends[row]])
+        start = self.ends[row - 1] if row else 0
+        return frozenset(self.keys.items[code] for code in self.flat[start : self.ends[row]])
 
 
 class CaseRows:

@@ -19,7 +19,7 @@ from pytest_rageval.cli.judge_options import (
     project_settings,
     warn_of_cache,
 )
-from pytest_rageval.cli.output import JsonList, json_option, no_report_option
+from pytest_rageval.cli.output import JsonList, json_option, no_report_option, print_json
 from pytest_rageval.support.text import clean
 
 if TYPE_CHECKING:
@@ -64,6 +64,18 @@ _PAGE_RECORDS = 20_000
     metavar="NAME",
     help="With --judge: rubric to judge by; repeatable.  [default: those of the project]",
 )
+@click.option(
+    "--workers",
+    type=click.IntRange(min=1, max=1024),
+    help="Score in so many processes, for responses by the hundred thousand; needs the extra dask.",
+)
+@click.option("--scheduler", metavar="ADDRESS", help="Score on the workers of a Dask scheduler.")
+@click.option(
+    "--parts",
+    type=_FILE,
+    help="With these two: folder of the finished parts, seen by every worker, from which the same "
+    "command continues.  [default: among the results]",
+)
 @json_option
 def command(
     cases: Path | None,
@@ -88,9 +100,13 @@ def command(
             "RESPONSES: none given, expected a .jsonl file of recorded responses, each line "
             '{"id": case id, "response": {...}}: rageval score [CASES] RESPONSES'
         )
+    pool = _pool(flags, run_id)
     settings = _settings(flags)
     if responses is None:
         cases, responses = only_case_file("CASES"), cases
+    if pool is not None:
+        _score_in_parts(cases, responses, settings, pool, as_json=as_json)
+        return
     with open_judge(settings, environ=os.environ) as judge:
         scored, lines = _score(cases, responses, settings, judge, run_id=run_id, as_json=as_json)
     page = problem = ""
@@ -139,7 +155,7 @@ def _score(
             click.echo(clean(f"warning: {warning}"), err=True)
         warn_of_cache(judge)
         if items is not None:
-            items.print_in("cases", _numbers(totals, judge))
+            items.print_in("cases", _numbers(totals, None if judge is None else judge.identity))
             return scored, []
     from pytest_rageval.report.text.scores import Failures, score_lines
 
@@ -148,6 +164,63 @@ def _score(
     if scored.folder is not None:
         lines.append(f"saved   {clean(scored.folder)}")
     return scored, lines
+
+
+_Pool = tuple[int | None, str | None, Path | None]
+"""Processes of this machine, or address of a scheduler, and the folder of finished parts."""
+
+
+def _pool(flags: dict[str, Any], run_id: str | None) -> _Pool | None:
+    workers, scheduler, parts = (flags.pop(name) for name in ("workers", "scheduler", "parts"))
+    if workers is None and scheduler is None:
+        if parts is not None:
+            raise click.UsageError("--parts: expected --workers or --scheduler beside it")
+        return None
+    if workers is not None and scheduler is not None:
+        raise click.UsageError("--workers, --scheduler: expected one of them")
+    if run_id is not None:
+        raise click.UsageError("--save: records are stored by one process alone, without --workers")
+    return workers, scheduler, parts
+
+
+def _score_in_parts(
+    cases: Path, responses: Path, settings: Settings, pool: _Pool, *, as_json: bool
+) -> None:
+    """Score in many processes and print the numbers."""
+    from pytest_rageval.cli.progress import progress_on_stderr
+    from pytest_rageval.engine.distributed.dask_pool import open_pool
+    from pytest_rageval.engine.distributed.job import open_job
+    from pytest_rageval.engine.distributed.run import Step, score_parts
+    from pytest_rageval.engine.registry import open_registry
+    from pytest_rageval.judges.opening import open_judge
+    from pytest_rageval.report.text.scores import Failures, score_lines
+    from pytest_rageval.support.files import Lock
+
+    if settings.judge not in {"none", "offline"}:
+        raise click.UsageError(
+            f"--judge {settings.judge}: expected offline in many processes, whose requests no one "
+            "would count; leave out --workers and --scheduler"
+        )
+    workers, scheduler, folder = pool
+    registry, step = open_registry(settings), Step()
+    job = open_job(cases, responses, settings, registry, folder)
+    with (
+        closing(Lock(job.folder, wait=False, what="job")),
+        open_pool(workers, scheduler) as processes,
+        progress_on_stderr(lambda _: ((str(step), ""),)),
+    ):
+        found = score_parts(job, processes, registry, step)
+    job.remove()
+    for warning in found.scored.findings.warnings:
+        click.echo(clean(f"warning: {warning}"), err=True)
+    if as_json:
+        with open_judge(settings, environ=os.environ) as judge:
+            print_json(_numbers(found.totals, None if judge is None else judge.identity))
+        return
+    shown = found.scored.shown
+    failures = Failures(shown, more=found.scored.n_failed - len(shown))
+    for line in score_lines(found.totals, failures, ()):
+        click.echo(line)
 
 
 def _page(scored: ScoredRun, folder: Path) -> tuple[str, str]:
@@ -199,11 +272,11 @@ def _item(record: CaseRecord, *, judged: bool) -> dict[str, Any]:
     return {**item, **{name: getattr(record, name) for name in _JUDGED}} if judged else item
 
 
-def _numbers(totals: Aggregate, judge: Judge | None) -> dict[str, Any]:
+def _numbers(totals: Aggregate, judge: str | None) -> dict[str, Any]:
     from pytest_rageval.runs.metrics_document import numbers_document
 
     return {
         **numbers_document(totals),
         "warnings": [*totals.warnings, *totals.target_warnings],
-        **({} if judge is None else {"judge": judge.identity}),
+        **({} if judge is None else {"judge": judge}),
     }

@@ -5,6 +5,7 @@ import random
 import subprocess
 import sys
 import tracemalloc
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
 
@@ -217,3 +218,17 @@ def test_figures_without_a_bootstrap_load_no_numpy() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["0.75", "0.75", "False"]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_columns_that_are_put_together_are_those_of_all_records(seed: int) -> None:
+    draw = random.Random(seed)
+    records = draw.sample(RECORDS, len(RECORDS))
+    cuts = sorted(draw.choices(range(len(records) + 1), k=4))
+    whole = RecordColumns()
+    for start, end in pairwise([0, *cuts, len(records)]):
+        part = RecordColumns()
+        for one in records[start:end]:
+            part.add(one)
+        whole.extend(part)
+    assert aggregate_columns(whole) == aggregate(RECORDS)
