@@ -159,6 +159,8 @@ class Rival:
     requirements: tuple[str, ...]
     script: str
     """In ``rivals``: of Python, or the settings of promptfoo."""
+    most: int | None = None
+    """Largest number of requests that it has in flight."""
 
     @property
     def folder(self) -> str:
@@ -195,6 +197,7 @@ class Rival:
         return Contender(
             name=self.name,
             command=node if self.of_node else python,
+            most=self.most,
             variables={**_QUIET, **_NOWHERE} if self.of_node else _QUIET,
         )
 
@@ -232,6 +235,12 @@ RIVALS: Final[Mapping[str, Rival]] = {
             # It imports what later versions of langchain-community no longer have.
             requirements=("ragas==0.4.3", "langchain-community<0.4", "httpx"),
             script="with_ragas.py",
+        ),
+        Rival(
+            name="pytest-evals",
+            requirements=("pytest-evals==0.3.4", "pytest-xdist", "httpx"),
+            script="with_pytest_evals.py",
+            most=WORKERS,
         ),
         Rival(
             name="promptfoo",

@@ -337,7 +337,7 @@ def _response_of(text: str, case_ids: Container[str]) -> AskResponse | None:
 
 @dataclass(slots=True, kw_only=True)
 class Findings:
-    """What is known of two files, or of parts of them, besides the records of their cases."""
+    """Knowledge of two files, or of parts of them, besides the records of their cases."""
 
     cases: str
     """The case file, as shown."""

@@ -29,6 +29,11 @@ class DaskPool:
     def __init__(self, client: Client) -> None:
         self._client = client
 
+    @property
+    def address(self) -> str:
+        """Of the scheduler."""
+        return str(self._client.scheduler_info()["address"])
+
     def each(
         self, function: Callable[[Job, _T], _R], job: Job, tasks: Sequence[_T]
     ) -> Iterator[_R]:
@@ -67,12 +72,16 @@ def open_pool(workers: int | None, scheduler: str | None) -> Iterator[DaskPool]:
     """
     try:
         import dask
-        from distributed import Client, LocalCluster
+        from distributed import Client, LocalCluster, Security
     except ImportError as error:
         raise ConfigError(_MISSING.format(error)) from None
     options: dict[str, Any] = {
         "distributed.scheduler.allowed-failures": _DEATHS,
         "distributed.admin.large-graph-warning-threshold": "100MB",
+        # Its threshold for returning memory makes large arrays several times as slow.
+        "distributed.scheduler.http.routes": [],
+        "distributed.worker.http.routes": [],
+        "distributed.nanny.pre-spawn-environ": {"OMP_NUM_THREADS": "1"},
     }
     with ExitStack() as opened:
         opened.enter_context(dask.config.set(options))
@@ -83,10 +92,12 @@ def open_pool(workers: int | None, scheduler: str | None) -> Iterator[DaskPool]:
                 LocalCluster(  # type: ignore[no-untyped-call]
                     n_workers=workers,
                     threads_per_worker=1,
-                    dashboard_address=None,
+                    dashboard_address="127.0.0.1:0",
                     memory_limit=0,
                     local_directory=folder,
                     silence_logs="CRITICAL",
+                    # Others on this machine could run code as this user without.
+                    security=Security.temporary(),  # type: ignore[no-untyped-call]
                 )
             )
         try:

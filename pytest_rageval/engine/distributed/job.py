@@ -1,4 +1,4 @@
-"""What is to be scored in parts, and the folder that keeps the finished parts."""
+"""A job of scoring in parts, and the folder that keeps the finished parts."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from typing import Any, Final
 
 import msgspec
 
-from pytest_rageval import __version__
 from pytest_rageval.metrics.definitions import definitions_document
 from pytest_rageval.metrics.registry import Registry
+from pytest_rageval.runs.documents import versions
 from pytest_rageval.runs.tags import prepare_results_dir
 from pytest_rageval.support.files import named_errors, write_file
 from pytest_rageval.values.dataclass import dataclass
@@ -25,6 +25,7 @@ _PART_BYTES: Final = 32 << 20
 _RANGE_BYTES: Final = 32 << 20
 _MOST_RANGES: Final = 256
 _JOB: Final = "job.json"
+_DECIDING: Final = ("pytest-rageval", "numpy", "python")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,18 +41,21 @@ class Job:
     folder: Path
     """Of the finished parts, which every worker can write."""
     n_parts: int
-    version: str = __version__
+    versions: dict[str, str]
+    """Of Python and packages that decide numbers."""
 
-    def check_version(self) -> None:
-        """Check that a worker has the version of the process that started the job.
+    def check_versions(self) -> None:
+        """Check that a worker has the versions of the process that started the job.
 
         Raises:
             ConfigError: it has another one.
         """
-        if self.version != __version__:
-            raise ConfigError(
-                f"a worker has pytest-rageval {__version__}, expected {self.version} everywhere"
-            )
+        own = _versions()
+        for name, version in self.versions.items():
+            if own.get(name) != version:
+                raise ConfigError(
+                    f"a worker has {name} {own.get(name)}, expected {version} everywhere"
+                )
 
     def path(self, name: str) -> Path:
         """Return a file of the folder."""
@@ -120,7 +124,7 @@ def open_job(
             raise StorageError(f"{path}: expected a file; a pipe is scored without --workers")
         sizes.append((found.st_size, found.st_mtime_ns))
     content = [
-        __version__,
+        _versions(),
         [os.fspath(path.absolute()) for path in (cases, responses)],
         sizes,
         repr(settings),
@@ -138,8 +142,14 @@ def open_job(
         shown=(cases.as_posix(), responses.as_posix()),
         settings=settings,
         folder=folder.absolute(),
+        versions=_versions(),
         n_parts=max(1, -(-sum(size for size, _ in sizes) // _PART_BYTES)),
     )
+
+
+def _versions() -> dict[str, str]:
+    found = versions()
+    return {name: found[name] for name in _DECIDING if name in found}
 
 
 def _claim(folder: Path, name: str) -> None:

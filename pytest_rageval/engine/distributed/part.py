@@ -22,7 +22,7 @@ _SHOWN = 20
 
 @dataclass(slots=True, kw_only=True)
 class Scored:
-    """What is shown of scored cases besides their numbers."""
+    """Findings and failed records of scored cases, shown besides their numbers."""
 
     findings: Findings
     n_failed: int = 0
@@ -66,7 +66,7 @@ def score_part(job: Job, task: tuple[int, Reported]) -> None:
         ConfigError: the settings or the version of this process are wrong.
         StorageError: the folder cannot be written.
     """
-    job.check_version()
+    job.check_versions()
     number, reported = task
     if job.path(f"part-{number}").is_file():
         return

@@ -1,4 +1,4 @@
-"""Where the lines of each part begin: an index of both files by the hash of the case id.
+"""Index of both files by the hash of the case id: where the lines of each part begin.
 
 The index of a range of a file is an array of 64-bit integers: lines of the range, whether its cases
 may name pages, the first entry of each part and the end, then the entries by part: number of the
@@ -45,7 +45,7 @@ def _hash(case_id: str) -> int:
 
 def index_range(job: Job, task: tuple[File, int]) -> None:
     """Write the index of one range of a file, unless it is there."""
-    job.check_version()
+    job.check_versions()
     file, number = task
     name = f"{file}-{number}.index"
     if job.path(name).is_file():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from dataclasses import replace
 
 from pytest_rageval.analysis.aggregate.columns import CasePart, CaseRows
 from pytest_rageval.analysis.aggregate.run import (
@@ -25,7 +26,8 @@ def aggregate_parts(job: Job, _: None) -> tuple[Aggregate, dict[str, GroupSummar
     """Write the table of all cases, by which `summarise_parts` works.
 
     Returns:
-        All numbers but the summaries of metrics, and the summaries of those that no registry knows.
+        All numbers but the ids of failed cases and the summaries of metrics, and the summaries of
+        metrics that no registry knows.
 
     Raises:
         StorageError: a file of the parts cannot be read or written.
@@ -52,7 +54,8 @@ def aggregate_parts(job: Job, _: None) -> tuple[Aggregate, dict[str, GroupSummar
         for key in table.metric_infos
         if key not in registry.cases
     }
-    return aggregate_rest(table, groups), found
+    # A list that grows with the cases would be sent to the driver; `Scored` has the first of them.
+    return replace(aggregate_rest(table, groups), failed_cases={}), found
 
 
 def summarise_parts(job: Job, key: str) -> tuple[str, GroupSummaries]:

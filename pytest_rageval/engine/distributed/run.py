@@ -43,7 +43,7 @@ class DistributedScores:
 
 @dataclass(slots=True)
 class Step:
-    """What a job is doing, for a line of progress."""
+    """State of a job, for a line of progress."""
 
     name: str = "index"
     done: int = 0

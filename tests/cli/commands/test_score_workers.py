@@ -128,7 +128,7 @@ def test_a_running_scheduler_scores(project: Path) -> None:
 
     whole = _numbers(_start(*FILES, "--json"))
     with LocalCluster(  # type: ignore[no-untyped-call]
-        n_workers=1, dashboard_address=None, local_directory=str(project / "dask")
+        n_workers=1, dashboard_address="127.0.0.1:0", local_directory=str(project / "dask")
     ) as cluster:
         options = ("--scheduler", cluster.scheduler_address, "--parts", "shared")
         assert _numbers(_start(*FILES, "--json", *options)) == whole
@@ -136,3 +136,22 @@ def test_a_running_scheduler_scores(project: Path) -> None:
     assert not text
     assert "--scheduler tcp://127.0.0.1:9: cannot be reached" in err
     assert "Traceback" not in err
+
+
+@pytest.mark.slow
+def test_the_processes_of_this_machine_take_no_orders_of_others() -> None:
+    from distributed import Client, Security
+
+    from pytest_rageval.engine.distributed.dask_pool import open_pool
+
+    with open_pool(1, None) as pool:
+        address = pool.address
+        assert address.startswith("tls://127.0.0.1:")
+        for other, identity in (
+            (address.replace("tls", "tcp"), None),
+            (address, Security.temporary()),  # type: ignore[no-untyped-call]
+        ):
+            with pytest.raises(OSError, match=r"closed|certificate"):
+                Client(  # type: ignore[no-untyped-call]
+                    other, timeout=2, set_as_default=False, security=identity
+                )
