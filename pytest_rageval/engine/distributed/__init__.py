@@ -1,5 +1,4 @@
-"""Scoring recorded responses in many processes, with the numbers of one.
+"""Scoring recorded responses in many processes, in parts on disk that outlive them.
 
-Both files are divided by the hash of the case id, each part is scored into columns on disk, from
-which the same command continues. No number is computed here: that is ``metrics`` and ``analysis``.
+How a case is scored and columns are averaged is not here: ``engine.recorded`` and ``analysis``.
 """
