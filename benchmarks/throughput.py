@@ -132,24 +132,40 @@ def measure_all(
     *,
     repeats: int,
     zero: bool,
+    failed: dict[str, str] | None = None,
 ) -> list[Result]:
     """Let contenders take turns; of each the run with the median of CPU time counts.
 
     Each runs once before, on a few cases: its modules are compiled then, its home is made, and
     one that does not work is an error before anything was measured.
+
+    Args:
+        contenders: who.
+        cases: numbers of cases.
+        concurrency: requests at once.
+        repeats: of each.
+        zero: whether target and judge answer at once.
+        failed: gets the contenders that fail, with their last words, and goes on without them;
+            None: the first failure is an error.
     """
     latencies = (0.0, 0.0) if zero else (ASK_MS, JUDGE_MS)
     found: dict[tuple[str, int], list[Result]] = {}
     with mock(*latencies) as served, tempfile.TemporaryDirectory() as name:
         home = Path(name)
-        for one in contenders:
-            measure(one, _WARM_UP, concurrency, served, home)
-        for _ in range(repeats):
-            for count in cases:
-                for one in contenders:
-                    result = measure(one, count, concurrency, served, home)
-                    found.setdefault((one.name, count), []).append(result)
-    return [middle(results) for results in found.values()]
+        turns = [(one, count) for count in cases for one in contenders] * repeats
+        for one, count in [*((one, _WARM_UP) for one in contenders), *turns]:
+            if failed is not None and one.name in failed:
+                continue
+            try:
+                result = measure(one, count, concurrency, served, home)
+            except RuntimeError as error:
+                if failed is None:
+                    raise
+                failed[one.name] = str(error)
+                continue
+            found.setdefault((one.name, count), []).append(result)
+    counted = {key: results for key, results in found.items() if key[1] in cases}
+    return [middle(results) for results in counted.values()]
 
 
 def slopes(results: Sequence[Result]) -> dict[str, float]:

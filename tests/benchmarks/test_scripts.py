@@ -17,6 +17,7 @@ from benchmarks import (
     embedding_map,
     gate_error_rates,
     offline_judge_speed,
+    peers,
     retrieval_kernels,
     run_page,
     score_stream,
@@ -40,6 +41,11 @@ SCRIPTS: dict[str, tuple[Main, str, tuple[str, ...]]] = {
     ),
     "gate_error_rates": (gate_error_rates.main, "--runs 2 --jobs 1", ("| `hit_at_k` | 50 ",)),
     "offline_judge_speed": (offline_judge_speed.main, "--answers 3", ("groundedness",)),
+    "peers": (
+        peers.main,
+        "--repeats 1 --cases 2 6 --contenders ours",
+        ("CPU ms of one more case", "| ours | "),
+    ),
     "retrieval_kernels": (
         retrieval_kernels.main,
         "--queries 5 --repeats 1",
