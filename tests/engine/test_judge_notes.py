@@ -16,7 +16,7 @@ from pytest_rageval.values.settings import JudgeSettings, Settings
 from tests.build.records import changed, record
 
 
-def judged(name: str, judge: str = "offline/5", level: str = "offline", **more: Any) -> CaseRecord:
+def judged(name: str, judge: str = "offline/6", level: str = "offline", **more: Any) -> CaseRecord:
     found = {"judge": judge, "rubric_version": "g-1", "level": level, "scores": {"groundedness": 4}}
     return record(name, judgements={"groundedness": {**found, **more}})
 
@@ -25,25 +25,34 @@ def settings(tmp_path: Path, judge: str = "offline") -> Settings:
     return Settings(rootdir=str(tmp_path), judge=judge)
 
 
-def test_a_run_without_verdicts_has_nothing_to_say_of_a_judge(tmp_path: Path) -> None:
-    failed = judged("b", scores=None, error={"kind": "unreachable"})
-    assert judge_notes([record("a"), failed], settings(tmp_path)) == []
+def test_a_run_without_a_judge_has_no_notes_on_it(tmp_path: Path) -> None:
+    assert judge_notes([record("a")], settings(tmp_path)) == []
+
+
+def test_the_most_frequent_cause_of_failed_verdicts_is_named(tmp_path: Path) -> None:
+    refused = {"kind": "unreachable", "message": "HTTP 401: no key"}
+    failed = [judged(name, "m @ h", "text", scores=None, error=refused) for name in "ab"]
+    notes = judge_notes([record("a"), *failed], settings(tmp_path, "m-2024-05-13"))
+    assert notes == ["m @ h: 2 verdicts failed: unreachable: HTTP 401: no key"]
+    other = judged("c", "m @ h", "text", scores=None, error={"kind": "truncated", "message": ""})
+    notes = judge_notes([*failed, other], settings(tmp_path, "m-2024-05-13"))
+    assert notes == ["m @ h: 3 verdicts failed, 2 of them: unreachable: HTTP 401: no key"]
 
 
 def test_a_judge_that_was_never_held_against_people_is_not_validated(tmp_path: Path) -> None:
     notes = judge_notes([judged("a"), judged("b")], settings(tmp_path))
-    assert notes == ["offline/5: judge not validated"]
+    assert notes == ["offline/6: judge not validated"]
 
 
 def test_a_calibration_of_the_same_rubric_validates_its_judge(tmp_path: Path) -> None:
     folder = calibration_folder(settings(tmp_path))
     report = {
-        "judge": "offline/5", "rubric": "groundedness", "rubric_version": "g-1", "n": 200,
+        "judge": "offline/6", "rubric": "groundedness", "rubric_version": "g-1", "n": 200,
         "auroc": 0.85, "kappa": 0.5, "kappa_low": 0.4, "kappa_high": 0.6,
     }  # fmt: skip
-    write_calibration(calibration_path(folder, "offline/5", "groundedness"), report)
+    write_calibration(calibration_path(folder, "offline/6", "groundedness"), report)
     (note,) = judge_notes([judged("a")], settings(tmp_path))
-    assert note.startswith("offline/5: judge validated: groundedness")
+    assert note.startswith("offline/6: judge validated: groundedness")
 
 
 def test_a_calibration_that_cannot_be_read_is_said_and_ends_nothing(tmp_path: Path) -> None:
@@ -52,7 +61,7 @@ def test_a_calibration_that_cannot_be_read_is_said_and_ends_nothing(tmp_path: Pa
     (folder / "x.json").write_text("{", encoding="utf-8")
     first, second = judge_notes([judged("a")], settings(tmp_path))
     assert "x.json: cannot be read" in first
-    assert second == "offline/5: judge not validated"
+    assert second == "offline/6: judge not validated"
 
 
 def test_a_model_without_a_version_in_its_name_is_warned_about(tmp_path: Path) -> None:
@@ -68,7 +77,7 @@ def test_the_judges_of_a_run_are_kept_each_once() -> None:
         (judged("a"), judged("b"), judged("c", judge="m at h", level="text", model="m-1"))
     )
     assert [(j["judge"], j["model"], j["rubrics"]) for j in facts.judges.values()] == [
-        ("offline/5", None, {"groundedness": "g-1"}),
+        ("offline/6", None, {"groundedness": "g-1"}),
         ("m at h", "m-1", {"groundedness": "g-1"}),
     ]
 
@@ -85,4 +94,4 @@ def test_the_second_judge_is_kept_apart_and_its_alias_warned_about(tmp_path: Pat
     facts = RunFacts.of(records)
     (kept,) = facts.second_judges.values()
     assert (kept["model"], kept["rubrics"]) == ("gpt-4o-2024-08-06", {"groundedness": "g-1"})
-    assert [judge["judge"] for judge in facts.judges.values()] == ["offline/5"]
+    assert [judge["judge"] for judge in facts.judges.values()] == ["offline/6"]

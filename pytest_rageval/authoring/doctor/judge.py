@@ -30,7 +30,7 @@ _REQUEST: Final = JudgeRequest(
 """An answer that any judge can rate under every rubric."""
 
 _FIXES: Final = {
-    "unreachable": "start the server, or name its address with --judge-base-url",
+    "unreachable": "start the server, name its address with --judge-base-url, or set its key",
     "rate_limited": "wait, or set requests_per_minute in [tool.rageval.judge]",
     "refused": "take a model that judges texts as data",
     "unparseable": "take a model that follows a JSON schema, or set structured_output",

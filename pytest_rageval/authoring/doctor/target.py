@@ -114,8 +114,8 @@ def check_golds(case: Case, lost: Iterable[LintFinding]) -> Iterator[Finding]:
     n = len(case.gold_supports)
     found = list(lost)
     for one in found:
-        fix = "name the document and its headings as the target does; `rageval check --rag-url` "
-        fix += "looks up all cases"
+        fix = "name document and headings, or quote snippets, as the target returns them; "
+        fix += "`rageval check --rag-url` looks up all cases"
         message = f"{one.case_id} {one.field}: {one.message}"
         add = _FOUND.fail if one.severity == "error" else _FOUND.warn
         yield add("golds", message, fix)

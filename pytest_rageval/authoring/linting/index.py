@@ -81,7 +81,10 @@ def lost_anchor(
         message = f"no chunk of {anchor.rel_path} lies at {anchor.heading_path!r}{near}"
         return finding(placed, "error", "unknown-section", message, field=f"{field}.heading_path")
     elif headings:
-        message = f"the target reports no headings of {anchor.rel_path}, so no chunk can match"
+        message = (
+            f"the target reports no headings of {anchor.rel_path}, so no chunk can match; quote "
+            "the evidence in snippets, or leave out heading_path to match the document"
+        )
     else:
         others = sorted({chunk.rel_path for chunk in chunks})
         hint = did_you_mean(anchor.rel_path, others, cutoff=NEAR)

@@ -6,6 +6,7 @@ left out.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final
@@ -39,6 +40,8 @@ from pytest_rageval.values.json_documents import items, part
 from pytest_rageval.values.record import Aspect, CaseRecord, FailureStage
 from pytest_rageval.values.reply import MatchRule, RetrievedChunk
 from pytest_rageval.values.settings import REQUEST_TABLE
+
+_ENDING: Final = re.compile(r"\.[a-z0-9]{1,5}$", re.IGNORECASE)
 
 STAGE_MEANING: Final[Mapping[FailureStage, str]] = MappingProxyType(
     {
@@ -250,8 +253,8 @@ def _find_evidence(record: CaseRecord, missing: Sequence[AnchorReason]) -> Itera
     if prefixed := [(gold, rank) for gold in unseen if (rank := _same_end(gold, record))]:
         shown = join([f"[{gold.index}] and of rank {rank}" for gold, rank in prefixed])
         yield (
-            f"One path ends with the other, that of gold {shown}: if they are one document, write "
-            "the path in the case as the target reports it."
+            f"The paths of gold {shown} differ only in the folders in front or the ending: if they "
+            "are one document, write the path in the case as the target reports it."
         )
     with_a_prefix = {gold.index for gold, _ in prefixed}
     nowhere = indices(gold.index for gold in unseen if gold.index not in with_a_prefix)
@@ -273,13 +276,20 @@ def _missed_by(gold: AnchorReason, record: CaseRecord) -> MatchRule:
 
 
 def _same_end(gold: AnchorReason, record: CaseRecord) -> int:
-    """Return the first rank of a path that is the gold's but for folders in front; 0: none."""
-    wanted = f"/{norm_path(gold.rel_path)}"
+    """Return the first rank of a path like the gold's; 0: none.
+
+    Folders in front and the ending of the name, as of a converted file, may differ.
+    """
+    wanted = f"/{_without_ending(gold.rel_path)}"
     for rank, chunk in enumerate(order_chunks(record.retrieved_chunks or ()), 1):
-        found = f"/{norm_path(chunk.rel_path)}"
+        found = f"/{_without_ending(chunk.rel_path)}"
         if found.endswith(wanted) or wanted.endswith(found):
             return rank
     return 0
+
+
+def _without_ending(rel_path: str) -> str:
+    return _ENDING.sub("", norm_path(rel_path))
 
 
 # --- verdicts of the judge -------------------------------------------------------------------

@@ -128,7 +128,7 @@ def test_runs_made_otherwise_are_refused_with_exit_3(
 
 
 def judged(version: str) -> dict[str, Any]:
-    verdict = {"judge": "offline/5", "model": None, "rubric_version": version}
+    verdict = {"judge": "offline/6", "model": None, "rubric_version": version}
     return {"judgements": {"groundedness": verdict}}
 
 

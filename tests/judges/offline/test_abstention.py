@@ -16,6 +16,7 @@ from pytest_rageval.judges.offline.abstention import read_abstention
         "I cannot answer this from the passages. Please contact support.",
         "Unfortunately, I am unable to assist you. Sorry.",
         "The answer is not mentioned in the context.",
+        "The notes do not say. [1]",
     ],
 )
 def test_declining_is_seen(answer: str) -> None:
@@ -32,6 +33,7 @@ def test_declining_is_seen(answer: str) -> None:
         "The API does not support XML. Use JSON. It is smaller.",
         "I do not have the price. Backups stay for 30 days. Keys rotate weekly. Logs stay a year.",
         "Users do not have access to the vault.",
+        "Notes do not expire.",
     ],
 )
 def test_answering_is_no_declining(answer: str) -> None:
