@@ -86,9 +86,11 @@ class JudgeWatch:
     """
 
     def __init__(self, limit: int) -> None:
+        from pytest_rageval.engine.judge_notes import JudgeFacts
+
         self._limit = limit
         self._lost = 0
-        self._examples: dict[tuple[object, ...], CaseRecord] = {}
+        self._facts = JudgeFacts()
 
     def see(self, record: CaseRecord) -> None:
         """Count a judged case.
@@ -99,10 +101,7 @@ class JudgeWatch:
         errors = [verdict.get("error") for verdict in record.judgements.values()]
         if not errors:
             return
-        for rubric, verdict in record.judgements.items():
-            who = (rubric, verdict.get("judge"), verdict.get("rubric_version"))
-            if verdict.get("scores"):
-                self._examples.setdefault(who, record)
+        self._facts.add(record)
         lost = all(error is not None and error["kind"] == "unreachable" for error in errors)
         self._lost = self._lost + 1 if lost else 0
         if self._lost >= self._limit:
@@ -111,9 +110,7 @@ class JudgeWatch:
 
     def notes(self, settings: Settings) -> list[str]:
         """Return remarks about the judge for readers of its scores."""
-        from pytest_rageval.engine.judge_notes import judge_notes
-
-        return judge_notes(self._examples.values(), settings)
+        return self._facts.notes(settings)
 
 
 def warn_of_cache(judge: object) -> None:

@@ -4,42 +4,80 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import field
 from typing import Final
 
 from pytest_rageval.analysis.trust.judge import validation_of
 from pytest_rageval.judges.calibrations import calibration_folder, read_calibrations
 from pytest_rageval.report.explain.verdict import judge_error
 from pytest_rageval.support.text import counted, cut
+from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.settings import Settings
 
 _MESSAGE_CHARS: Final = 300
+_CAUSES: Final = 100
+_OTHER: Final = "other causes"
 
 
-def judge_notes(records: Iterable[CaseRecord], settings: Settings) -> list[str]:
-    """Describe for every judge of a run why verdicts failed, and its agreement with people.
+@dataclass(slots=True, kw_only=True)
+class JudgeFacts:
+    """Facts of verdicts about their judges, in memory that does not grow with the records."""
 
-    Args:
-        records: of the run.
-        settings: with the folder of calibrations and the name by which the judge was asked for.
-    """
-    versions: dict[str, dict[str, str]] = {}
-    failures: dict[str, Counter[str]] = {}
-    asked = second = False
-    for record in records:
-        second = second or (record.spot_check or {}).get("level") not in {None, "offline"}
+    versions: dict[str, dict[str, str]] = field(default_factory=dict)
+    """By judge and rubric, where it gave scores."""
+    failures: dict[str, Counter[str]] = field(default_factory=dict)
+    """By judge: how often each cause."""
+    asked: bool = False
+    """Whether a model gave verdicts."""
+    second: bool = False
+    """Whether a model gave second opinions."""
+
+    def add(self, record: CaseRecord) -> None:
+        """Take the verdicts of a record."""
+        if (record.spot_check or {}).get("level") not in {None, "offline"}:
+            self.second = True
         for rubric, found in record.judgements.items():
             # The metrics of a user's rubric are calibrated one by one.
             for name in (rubric, *found["scores"]) if found.get("scores") else ():
-                versions.setdefault(found["judge"], {})[name] = found["rubric_version"]
-            asked = asked or found.get("level") not in {None, "offline"}
+                self.versions.setdefault(found["judge"], {})[name] = found["rubric_version"]
+            self.asked = self.asked or found.get("level") not in {None, "offline"}
             if error := judge_error(found):
-                failures.setdefault(found["judge"], Counter())[error] += 1
-    notes = [*_failures(failures), *_validations(versions, settings)]
-    notes += _alias(settings.judge) if asked else ()
-    named = settings.judging.spot_check_model
-    return [*notes, *(_alias(named) if second and named is not None else ())]
+                self._count(found["judge"], error, 1)
+
+    def extend(self, other: JudgeFacts) -> None:
+        """Take what other records say."""
+        for judge, versions in other.versions.items():
+            self.versions.setdefault(judge, {}).update(versions)
+        for judge, errors in other.failures.items():
+            for error, n in errors.items():
+                self._count(judge, error, n)
+        self.asked, self.second = self.asked or other.asked, self.second or other.second
+
+    def _count(self, judge: str, error: str, n: int) -> None:
+        counts = self.failures.setdefault(judge, Counter())
+        cause = cut(error, _MESSAGE_CHARS)
+        counts[cause if cause in counts or len(counts) < _CAUSES else _OTHER] += n
+
+    def notes(self, settings: Settings) -> list[str]:
+        """Describe for every judge why verdicts failed, and its agreement with people.
+
+        Args:
+            settings: with the folder of calibrations and the name by which the judge was asked for.
+        """
+        found = [*_failures(self.failures), *_validations(self.versions, settings)]
+        found += _alias(settings.judge) if self.asked else ()
+        named = settings.judging.spot_check_model
+        return [*found, *(_alias(named) if self.second and named is not None else ())]
+
+
+def judge_notes(records: Iterable[CaseRecord], settings: Settings) -> list[str]:
+    """Return ``JudgeFacts.notes`` of the records of a run."""
+    facts = JudgeFacts()
+    for record in records:
+        facts.add(record)
+    return facts.notes(settings)
 
 
 def _failures(failures: Mapping[str, Counter[str]]) -> Iterator[str]:
@@ -47,7 +85,7 @@ def _failures(failures: Mapping[str, Counter[str]]) -> Iterator[str]:
         ((error, n),) = errors.most_common(1)
         total = errors.total()
         most = "" if n == total else f", {n} of them"
-        yield f"{judge}: {counted(total, 'verdict')} failed{most}: {cut(error, _MESSAGE_CHARS)}"
+        yield f"{judge}: {counted(total, 'verdict')} failed{most}: {error}"
 
 
 def _validations(versions: dict[str, dict[str, str]], settings: Settings) -> Iterator[str]:

@@ -139,8 +139,8 @@ def written_beside(
     Raises:
         OSError: it cannot be written.
     """
-    # The process id keeps two writers of one path from sharing a file.
-    beside = path.with_name(f"{_prefix(path)}{os.getpid()}.tmp")
+    # No two writers of one path share a file, not even processes of two hosts with one number.
+    beside = path.with_name(f"{_prefix(path)}{os.getpid()}-{os.urandom(4).hex()}.tmp")
     try:
         mode = 0o666 if like is None else 0o600
         handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _BINARY, mode)

@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pytest_rageval.engine.judge_notes import judge_notes
+from pytest_rageval.engine.judge_notes import JudgeFacts, judge_notes
 from pytest_rageval.judges.calibrations import (
     calibration_folder,
     calibration_path,
@@ -39,7 +39,29 @@ def test_the_most_frequent_cause_of_failed_verdicts_is_named(tmp_path: Path) -> 
     assert notes == ["m @ h: 3 verdicts failed, 2 of them: unreachable: HTTP 401: no key"]
 
 
-def test_a_judge_that_was_never_held_against_people_is_not_validated(tmp_path: Path) -> None:
+def test_facts_of_two_halves_are_those_of_the_whole(tmp_path: Path) -> None:
+    error = {"kind": "unreachable", "message": "x"}
+    records = [
+        judged("a"), judged("b", "m @ h", "text", scores=None, error=error),
+        judged("c", "m @ h", "text"), judged("d", "m @ h", "text", scores=None, error=error),
+    ]  # fmt: skip
+    whole, half = JudgeFacts(), JudgeFacts()
+    for place, one in enumerate(records):
+        (half if place % 2 else whole).add(one)
+    whole.extend(half)
+    assert whole.notes(settings(tmp_path)) == judge_notes(records, settings(tmp_path))
+
+
+def test_causes_beyond_a_hundred_are_counted_together(tmp_path: Path) -> None:
+    facts = JudgeFacts()
+    for n in range(250):
+        error = {"kind": "unreachable", "message": str(n)}
+        facts.add(judged(f"c{n}", scores=None, error=error))
+    (note,) = facts.notes(settings(tmp_path))
+    assert note == "offline/6: 250 verdicts failed, 150 of them: other causes"
+
+
+def test_a_judge_that_was_never_compared_with_people_is_not_validated(tmp_path: Path) -> None:
     notes = judge_notes([judged("a"), judged("b")], settings(tmp_path))
     assert notes == ["offline/6: judge not validated"]
 

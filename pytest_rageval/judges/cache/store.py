@@ -71,6 +71,7 @@ class JudgeCache(Closing):
         self._database = sql.Database(url_or_path)
         self._clock = clock
         self._pending: dict[str, dict[str, Any]] = {}
+        self._lost = 0
         self._used: set[str] = set()
         self._written_s = -math.inf
         self._begin()
@@ -102,9 +103,9 @@ class JudgeCache(Closing):
                 self._timer.cancel()
             self.flush()
             self._note_uses()
-        if lost := len(self._pending):
+        if lost := self._lost + len(self._pending):
             self._database.warning = (
-                f"{self.shown}: not reachable at the end: {counted(lost, 'new verdict')} not kept"
+                f"{self.shown}: not reachable: {counted(lost, 'new verdict')} not kept"
             )
         self._database.close()
 
@@ -177,6 +178,7 @@ class JudgeCache(Closing):
             kept = not rows or self._database.keep(sql.PUT, *rows)
             # What a server that is away does not take now, it may take later.
             if kept or not self._database.is_away or len(rows) >= _MAX_WAITING:
+                self._lost += 0 if kept or not self._database.is_away else len(rows)
                 self._pending.clear()
             self._written_s = time.monotonic()
             return kept

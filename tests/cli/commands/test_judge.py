@@ -20,7 +20,7 @@ from tests.build.records import cut_to_begins
 from tests.judges.test_asking import FakeJudge
 
 Output = pytest.CaptureFixture[str]
-CASES = [
+CASES: list[dict[str, Any]] = [
     {"id": "yes", "question": "q?", "gold_supports": [{"rel_path": "a.md"}],
      "expected_key_facts": ["thirty days"]},
     {"id": "none", "question": "q?", "answerable": False},
@@ -28,7 +28,7 @@ CASES = [
 ]  # fmt: skip
 CHUNK = {"chunk_id": "c1", "rel_path": "a.md", "heading_path": "# A",
          "text": "A refund takes thirty days. " * 20}  # fmt: skip
-RESPONSES = [
+RESPONSES: list[dict[str, Any]] = [
     {"id": "yes", "response": {"answer": "A refund takes thirty days [1].", "abstained": False,
                                "debug": {"retrieved_chunks": [CHUNK]}}},
     {"id": "none", "response": {"answer": "I do not know.", "abstained": True}},

@@ -102,6 +102,17 @@ def test_a_failed_verdict_is_an_error_and_no_zero(
     assert found["aggregate_metrics"]["cost"]["judge_tokens"] == 110
 
 
+def test_failed_verdicts_are_counted_all_in_the_notes(
+    monkeypatch: pytest.MonkeyPatch, capsys: Output
+) -> None:
+    for file, line in (("c.jsonl", CASES[0]), ("r.jsonl", RESPONSES[0])):
+        write_lines(file, *({**line, "id": f"n{i}"} for i in range(7)))
+    judged_by(monkeypatch, {"groundedness": JudgeFailure(kind="refused", message="no")})
+    arguments = ("--judge", "m", "--rubric", "groundedness")
+    assert cli.run(["score", *FILES, *arguments]) == ExitCode.YES
+    assert "7 verdicts failed: refused: no" in capsys.readouterr().out
+
+
 def test_a_judge_that_cannot_be_reached_ends_the_command_and_saves_nothing(
     monkeypatch: pytest.MonkeyPatch, capsys: Output
 ) -> None:

@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from pytest_rageval.judges.cache import database
+from pytest_rageval.judges.cache import database, store
 from pytest_rageval.judges.cache.store import FLUSH_S, JudgeCache
 from pytest_rageval.values.errors import StorageError
 from tests.build.postgres import postgres_server, stopped
@@ -327,8 +327,10 @@ def test_a_server_that_restarts_costs_questions_and_no_verdict(
         with JudgeCache(url) as cache:
             assert [cache.get(nth(n)) for n in range(4)] == [{"n": n} for n in range(4)]
             with stopped(url):
-                cache.put(nth(4), {"n": 4}, identity=JUDGE)
-                cache.put(nth(5), {"n": 5}, identity=JUDGE)
+                monkeypatch.setattr(store, "_MAX_WAITING", 3)
+                for n in range(4, 9):
+                    cache.put(nth(n), {"n": n}, identity=JUDGE)
+                    cache.flush()
                 cache.close()
                 assert cache.warning is not None
-                assert "not reachable at the end: 2 new verdicts not kept" in cache.warning
+                assert "not reachable: 5 new verdicts not kept" in cache.warning
