@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks.measuring import positive
-from benchmarks.throughput import measure_all, slopes
+from benchmarks.throughput import Result, measure_all, slopes
 from benchmarks.throughput_contenders import (
     CONTENDERS,
     RIVALS,
@@ -36,6 +36,8 @@ PACKAGE: Final = Rival(name="pytest-rageval", requirements=(str(ROOT),), script=
 FEW_AT_ONCE: Final = 32
 MANY_AT_ONCE: Final = 128
 _MB: Final = 1024 * 1024
+_BLOCK: Final = 512
+"""Unit of ``st_blocks``, by POSIX."""
 _INSTALLER: Final = {"pip", "setuptools", "pkg_resources", "_distutils_hack"}
 
 
@@ -62,9 +64,9 @@ class Row:
 
 
 def installed(folder: Path) -> tuple[int, float]:
-    """Return the number of distributions of an environment, and their size in MB.
+    """Return the number of distributions of an environment, and what they take on disk in MB.
 
-    The installer itself does not count.
+    The installer itself and compiled modules, which not every installer makes, do not count.
     """
     (root,) = (*folder.glob("lib/python*/site-packages"), *folder.glob("node_modules"))
     tops = [path for path in root.iterdir() if path.name.partition("-")[0] not in _INSTALLER]
@@ -72,13 +74,18 @@ def installed(folder: Path) -> tuple[int, float]:
     distributions += folder.glob("**/node_modules/*/package.json")
     distributions += folder.glob("**/node_modules/@*/*/package.json")
     files = (file for top in tops for file in (top, *top.rglob("*")))
+    found = (file.lstat() for file in files if "__pycache__" not in file.parts)
     # A file that is linked twice, as some installers do, is one file.
-    sizes = {(stat.st_dev, stat.st_ino): stat.st_size for stat in map(Path.lstat, files)}
+    sizes = {(stat.st_dev, stat.st_ino): stat.st_blocks * _BLOCK for stat in found}
     return len(distributions), sum(sizes.values()) / _MB
 
 
 def measure(
-    contenders: Sequence[Contender], cases: Sequence[int], repeats: int, folder: Path
+    contenders: Sequence[Contender],
+    cases: Sequence[int],
+    repeats: int,
+    folder: Path,
+    failed: dict[str, str],
 ) -> Iterator[Row]:
     """Measure all contenders in turns.
 
@@ -87,14 +94,21 @@ def measure(
         cases: two numbers of cases; wall times and memory are those of the larger.
         repeats: runs, of which the median by CPU time counts.
         folder: of the environments.
+        failed: gets the contenders that fail, with their last words; they have no row.
     """
     few, many = cases
-    cpu = measure_all(contenders, [few, many], FEW_AT_ONCE, repeats=repeats, zero=True)
-    one = measure_all(contenders, [1], 1, repeats=max(3, repeats), zero=True)
-    narrow = measure_all(contenders, [many], FEW_AT_ONCE, repeats=repeats, zero=False)
-    wide = measure_all(contenders, [many], MANY_AT_ONCE, repeats=repeats, zero=False)
-    more = slopes(cpu)
-    for contender, start, at_few, at_many in zip(contenders, one, narrow, wide, strict=True):
+
+    def turns(numbers: Sequence[int], at_once: int, runs: int, zero: bool) -> list[Result]:
+        return measure_all(contenders, numbers, at_once, repeats=runs, zero=zero, failed=failed)
+
+    more = slopes(turns([few, many], FEW_AT_ONCE, repeats, True))
+    one = {result.contender: result for result in turns([1], 1, max(3, repeats), True)}
+    narrow = {result.contender: result for result in turns([many], FEW_AT_ONCE, repeats, False)}
+    wide = {result.contender: result for result in turns([many], MANY_AT_ONCE, repeats, False)}
+    for contender in contenders:
+        if contender.name in failed:
+            continue
+        start, at_few, at_many = (found[contender.name] for found in (one, narrow, wide))
         rival = PACKAGE if contender.name == OURS else RIVALS.get(contender.name)
         own = folder / rival.folder if rival is not None else None
         size = installed(own) if own is not None and own.is_dir() else (None, None)
@@ -137,7 +151,7 @@ def render(rows: Sequence[Row], left_out: Mapping[str, str]) -> str:
             f"| {row.contender} | {row.case_ms:.1f} | {row.start_s:.2f} | {row.ideal_few:.2f} "
             f"| {row.ideal_many:.2f} | {row.in_flight} | {row.rss_mb:.0f} {size}"
         )
-    lines += [f"{name}: left out; {command}" for name, command in left_out.items()]
+    lines += [f"{name}: left out; {why.splitlines()[0]}" for name, why in left_out.items()]
     return "\n".join(lines)
 
 
@@ -158,7 +172,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     known = {**CONTENDERS, **rivals}
     chosen = [known[name] for name in options.contenders if name in known]
     left_out = {name: left_out[name] for name in options.contenders if name in left_out}
-    rows = list(measure(chosen, sorted(options.cases), options.repeats, folder))
+    rows = list(measure(chosen, sorted(options.cases), options.repeats, folder, left_out))
     if options.json:
         print(json.dumps({"rows": [asdict(row) for row in rows], "left_out": left_out}))
     else:

@@ -140,7 +140,7 @@ def measure_all(
     one that does not work is an error before anything was measured.
 
     Args:
-        contenders: who.
+        contenders: those to measure.
         cases: numbers of cases.
         concurrency: requests at once.
         repeats: of each.

@@ -36,8 +36,14 @@ _QUIET: Final = {
     "PROMPTFOO_DISABLE_UPDATE": "1",
     "RAGAS_DO_NOT_TRACK": "true",
 }
-_NOWHERE: Final = {"HTTPS_PROXY": "http://127.0.0.1:9", "NO_PROXY": "127.0.0.1"}
-"""promptfoo reports that its telemetry is off. (In an httpx client a proxy would cost time.)"""
+_NOWHERE: Final = {
+    "HTTPS_PROXY": "http://127.0.0.1:9",
+    "NO_PROXY": "127.0.0.1",
+    "PROMPTFOO_DISABLE_DEBUG_LOG": "1",
+    "PROMPTFOO_DISABLE_ERROR_LOG": "1",
+}
+"""promptfoo reports that its telemetry is off. (In an httpx client a proxy would cost time.) It has
+no logs, since it fails now and then by writing to one that it has closed."""
 
 PLAIN_TEST: Final = """
 import json, os, pathlib

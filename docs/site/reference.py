@@ -6,13 +6,15 @@ import inspect
 import json
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import click
+from _pytest.fixtures import FixtureFunctionDefinition
 
 import pytest_rageval
 from pytest_rageval.cli.main import cli
-from pytest_rageval.cli.output import ExitCode
+from pytest_rageval.cli.output import EXIT_CODES
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.plugin import hooks
 from pytest_rageval.project.case_fields import case_json_schema
@@ -135,34 +137,19 @@ def _commands(
 
 
 def _exit_codes_page() -> str:
-    means = {
-        ExitCode.YES: "done, or the answer is yes",
-        ExitCode.NO: "the answer is no: a gate failed, a difference was found",
-        ExitCode.USAGE: "a usage, configuration or data error",
-        ExitCode.NOT_COMPARABLE: "the runs are not comparable",
-        ExitCode.UNREACHABLE: "the target or the judge does not answer as it should",
-        ExitCode.INTERRUPTED: "interrupted",
-    }
-    rows = [f"| {code.value} | {means[code]} |" for code in ExitCode]
+    tour = (Path(__file__).parent.parent / "tour.md").read_text(encoding="utf-8")
+    (of_pytest,) = re.findall(r"^\| exit code \| means \|\n(?:\|.*\n)+", tour, re.MULTILINE)
+    rows = [f"| {int(code)} | {means} |" for code, means in EXIT_CODES.items()]
     return f"""# Exit codes
 
 ## pytest
 
-| code | means |
-|---|---|
-| 0 | every check passed |
-| 1 | a check failed, a required case did not pass, or the run is incomplete |
-| 2 | interrupted, or a case file is wrong |
-| 3 | an internal error |
-| 4 | a bad option, setting or thresholds.toml |
-| 5 | nothing selected |
-
+{of_pytest}
 ## rageval
 
 | code | means |
 |---|---|
 {chr(10).join(rows)}
-| 141 | the reader of the output has gone, as with `rageval runs list \\| head` |
 
 What 1 means for a command is said in its page and in [its help](commands.md).
 """
@@ -248,7 +235,7 @@ def _fixtures_page() -> str:
     lines = ["# Fixtures and hooks", "", "## Fixtures", ""]
     lines += ["Override one in `conftest.py` to replace it: [Python](/python.md).", ""]
     for name, found in vars(hooks).items():
-        if type(found).__name__ == "FixtureFunctionDefinition" and not name.startswith("_"):
+        if isinstance(found, FixtureFunctionDefinition) and not name.startswith("_"):
             lines += [f"### `{name}`", "", _doc(found), ""]
     lines += ["## Hooks", ""]
     for name, found in vars(hooks._Hooks).items():

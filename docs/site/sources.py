@@ -27,7 +27,12 @@ def write_sources(root: Path, folder: Path) -> None:
     Args:
         root: root of the repository.
         folder: folder to write; an older one is replaced.
+
+    Raises:
+        ValueError: the folder holds something else.
     """
+    if folder.exists() and any(folder.iterdir()) and not (folder / "extra/llms.txt").is_file():
+        raise ValueError(f"{folder}: not empty, and no sources of the site")
     shutil.rmtree(folder, ignore_errors=True)
     names = [path.relative_to(root).as_posix() for path in sorted((root / "docs").rglob("*.md"))]
     texts = {name: (root / name).read_text(encoding="utf-8") for name in [*names, *_PROJECT]}

@@ -16,7 +16,7 @@ from typing import Final, NoReturn
 
 import click
 
-from pytest_rageval.cli.output import ExitCode, HintingGroup
+from pytest_rageval.cli.output import EXIT_CODES, ExitCode, HintingGroup
 from pytest_rageval.support.text import clean
 from pytest_rageval.values.errors import RagEvalError
 
@@ -73,9 +73,7 @@ class LazyGroup(HintingGroup):
 @click.group(
     cls=LazyGroup,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Exit codes: 0 yes, 1 the answer is no, 2 usage, configuration or data error, "
-    "3 runs not comparable, 4 target or judge unreachable, 130 interrupted, "
-    "141 the reader of the output has gone.",
+    epilog=f"Exit codes: {', '.join(f'{int(n)} {means}' for n, means in EXIT_CODES.items())}.",
 )
 @click.version_option(package_name="pytest-rageval", message="%(package)s %(version)s")
 def cli() -> None:

@@ -8,6 +8,7 @@ import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import IntEnum
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -33,6 +34,20 @@ class ExitCode(IntEnum):
     NOT_COMPARABLE = 3
     UNREACHABLE = 4
     INTERRUPTED = 130
+
+
+EXIT_CODES: Final[Mapping[int, str]] = MappingProxyType(
+    {
+        ExitCode.YES: "done, or the answer is yes",
+        ExitCode.NO: "the answer is no: a gate failed, a difference was found",
+        ExitCode.USAGE: "usage, configuration or data error",
+        ExitCode.NOT_COMPARABLE: "runs not comparable",
+        ExitCode.UNREACHABLE: "target or judge unreachable",
+        ExitCode.INTERRUPTED: "interrupted",
+        141: "the reader of the output has gone",
+    }
+)
+"""Meaning of every exit code of the command."""
 
 
 json_option: Final = click.option(

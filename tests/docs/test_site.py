@@ -14,7 +14,9 @@ import pytest
 from docs.site.links import Site
 from docs.site.metric_pages import split_metrics
 from docs.site.sources import write_sources
+from pytest_rageval import __all__
 from pytest_rageval.cli.main import COMMANDS
+from pytest_rageval.cli.output import ExitCode
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.project.options import SETTINGS
 from tests.docs.examples import DOCS
@@ -44,6 +46,23 @@ def test_every_setting_and_command_is_in_the_reference(sources: Path) -> None:
     assert [name for name in names if f"`{name}`" not in settings] == []
     commands = (sources / "reference/commands.md").read_text(encoding="utf-8")
     assert [name for name in COMMANDS if f"### rageval {name}\n" not in commands] == []
+
+
+def test_public_names_fixtures_hooks_and_exit_codes_are_in_the_reference(sources: Path) -> None:
+    pages = {path.stem: path.read_text("utf-8") for path in sources.glob("reference/*.md")}
+    names = [name for name in __all__ if not name.startswith("_")]
+    assert [name for name in names if f":: pytest_rageval.{name}\n" not in pages["api"]] == []
+    hooks = ("rag_client", "eval_record", "pytest_rageval_register")
+    assert [name for name in hooks if f"### `{name}`\n" not in pages["fixtures"]] == []
+    codes = [*(f"| {int(code)} |" for code in ExitCode), "| 5 | nothing selected |"]
+    assert [code for code in codes if code not in pages["exit-codes"]] == []
+
+
+def test_sources_replace_no_folder_of_others(tmp_path: Path) -> None:
+    (tmp_path / "notes.md").write_text("mine", encoding="utf-8")
+    with pytest.raises(ValueError, match="no sources of the site"):
+        write_sources(ROOT, tmp_path)
+    assert (tmp_path / "notes.md").is_file()
 
 
 def test_llms_txt_lists_pages_as_the_site_has_them(sources: Path) -> None:
