@@ -215,6 +215,11 @@ class Controller:
             if not self.state.settings.no_report:
                 import_whole("pytest_rageval.report.html.run.files")
 
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: object, error: object) -> None:
+        """Note that a worker died."""
+        self._crashed = self._crashed or bool(error)
+
     def _take_report(self, report: pytest.TestReport, details: ReportDetails) -> None:
         if details.records is not None:
             self._take_records(report, details, details.records)
@@ -360,6 +365,9 @@ class Controller:
     @pytest.hookimpl(wrapper=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None, None, None]:
         """Store the results in every case, and update the cases of ``--lf``."""
+        if self._crashed and session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:
+            # Every worker died before its first case, which is not the same as no cases.
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
         try:
             if self.finished is None and self.run.cases.records:
                 self.finished = self._finish(complete=False)

@@ -59,13 +59,12 @@ def listens(address: str, port: int) -> bool:
 
 
 def call_on(project: Project, hosts: Sequence[str], *arguments: str) -> pytest.RunResult:
-    """Run the project's cases on these hosts, of which a file has the list, and none here."""
-    pool = project.path / "hosts.txt"
-    pool.write_text("".join(f"--tx={host}\n" for host in hosts), encoding="utf-8")
+    """Run the project's cases on these hosts, listed as a shell reads their file, and none here."""
+    pool = "".join(f"--tx={host}\n" for host in hosts)
     return project.pytester.runpytest_subprocess(
         # Both absolute, or xdist does not find the one below the other.
         str(project.path / "evals"), f"--rsyncdir={project.path}", *RSYNC, "--dist", "load",
-        f"@{pool}", *arguments,
+        *pool.split(), *arguments,
     )  # fmt: skip
 
 
