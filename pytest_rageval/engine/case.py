@@ -126,7 +126,7 @@ class Clients:
 
 def try_case(
     trial: Trial, client: object, breaker: Breaker
-) -> tuple[CaseRecord, Exception | SystemExit | None]:
+) -> tuple[CaseRecord, BaseException | None]:
     """Ask, judge and score one case, unless the run gave up on its target.
 
     Returns:

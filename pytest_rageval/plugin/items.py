@@ -219,7 +219,7 @@ class CaseItem(pytest.Function):
 
     def _ask(
         self, clients: Clients, repeat: int, deliver: Deliver
-    ) -> tuple[CaseRecord, Exception | SystemExit | None]:
+    ) -> tuple[CaseRecord, BaseException | None]:
         state = self.state
         judges = clients.judges(twice=self.judged_twice)
         record, raised = try_case(self._trial(repeat, judges), clients.client, state.breaker)

@@ -101,7 +101,7 @@ class Evaluated:
     """One stored record per repeat asked."""
     took_s: float
     """Seconds from asking to the last record, including the wait for a free slot."""
-    raised: Exception | SystemExit | None = None
+    raised: BaseException | None = None
     """Exception of the user's client, for a debugger."""
 
 

@@ -88,7 +88,7 @@ def call_client(
 
 def _result(reply: object, client: object, total_ms: float, rootdir: Path) -> AskResult:
     ask = check_client(client)
-    if isinstance(reply, Exception | SystemExit):
+    if isinstance(reply, BaseException):
         info = raised_error(reply, rootdir, source_place(ask, rootdir))
         return AskResult(
             response=None, error=info, total_ms=total_ms, attempts=info.attempts, raised=reply
@@ -171,7 +171,9 @@ def _reply_or_error(
         if inspect.isawaitable(reply):
             return (loop or session_loop()).run(_settled(reply))
         return reply
-    except (Exception, SystemExit) as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # such as SystemExit, CancelledError or pytest.fail()
         return error
 
 

@@ -208,7 +208,7 @@ class AskResult:
     """Our span in it, the parent of the target's; empty: it is not ours, or not known."""
     asked_at: float | None = None
     """Time at which the final attempt was sent, in seconds since 1970; None: nothing was sent."""
-    raised: Exception | SystemExit | None = field(default=None, compare=False, repr=False)
+    raised: BaseException | None = field(default=None, compare=False, repr=False)
     """Exception of the user's client, for a debugger; never stored."""
 
 

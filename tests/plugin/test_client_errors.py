@@ -105,13 +105,30 @@ def test_a_client_of_other_arguments_is_named_with_its_place(project: Project) -
 
 
 @pytest.mark.parametrize("header", ["def answer(request):", "async def answer(request):"])
-def test_a_client_that_exits_is_an_error_at_its_line(project: Project, header: str) -> None:
-    client(project, "sys.exit(3)", header=header)
+@pytest.mark.parametrize(
+    ("line", "named"),
+    [
+        ("sys.exit(3)", "SystemExit: 3"),
+        ("pytest.fail('no')", "Failed: no"),
+        ("pytest.skip('later')", "Skipped: later"),
+        ("raise GeneratorExit('done')", "GeneratorExit: done"),
+    ],
+)
+def test_a_client_that_exits_is_an_error_at_its_line(
+    project: Project, header: str, line: str, named: str
+) -> None:
+    client(project, line, header=header)
     result = project.run("evals")
     found = section(result)
-    assert found[0] == "error    raised in 3 of 3 cases: SystemExit: 3"
+    assert found[0] == f"error    raised in 3 of 3 cases: {named}"
     assert found[1].strip() == "conftest.py:4: in answer"
     assert "pytest_rageval" not in result.stdout.str()
+
+
+def test_a_client_that_cancels_itself_is_an_error(project: Project) -> None:
+    client(project, "import asyncio; raise asyncio.CancelledError('by me')")
+    result = project.run("evals")
+    assert section(result)[0] == "error    raised in 3 of 3 cases: CancelledError: by me"
 
 
 def test_a_missing_file_of_the_client_is_not_a_connection_error(project: Project) -> None:
