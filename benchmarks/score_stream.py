@@ -20,7 +20,6 @@ import json
 import os
 import platform
 import random
-import resource
 import subprocess
 import sys
 import tempfile
@@ -301,6 +300,8 @@ def peak_kb() -> int:
     try:
         status = Path("/proc/self/status").read_text(encoding="ascii")
     except OSError:
+        import resource  # not on Windows, where the rest of this module can be used
+
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         return peak // 1024 if sys.platform == "darwin" else peak
     # ru_maxrss is not lower than what the parent held when it started this process.

@@ -46,6 +46,14 @@ settings.load_profile("any_machine")
 os.environ.pop("GITHUB_STEP_SUMMARY", None)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip tests of what the system does not have."""
+    if os.name != "posix":
+        for item in items:
+            if item.get_closest_marker("posix"):
+                item.add_marker(pytest.mark.skip(reason="needs a POSIX system"))
+
+
 @pytest.fixture(scope="session")
 def postgres_url() -> Iterator[str]:
     """URL of the database of a PostgreSQL server of our own, which starts when it is first used."""

@@ -33,6 +33,7 @@ def test_what_is_no_text_is_left_out_with_its_reason(
     assert vault.skipped == (("a.md", reason),)
 
 
+@pytest.mark.posix
 def test_a_link_out_of_the_folder_is_left_out(tmp_path: Path) -> None:
     (tmp_path / "secret.md").write_text("# S", encoding="utf-8")
     vault = tmp_path / "vault"

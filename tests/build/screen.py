@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import queue
 import re
 import struct
-import termios
 import threading
 import time
 from collections.abc import Callable, Iterator
-from typing import TextIO
+from typing import Any, TextIO
+
+import pytest
+
+fcntl: Any = pytest.importorskip("fcntl", reason="needs pseudo terminals")
+termios: Any = pytest.importorskip("termios", reason="needs pseudo terminals")
 
 WAIT_S = 30.0
 _TOKEN = re.compile(r"\x1b(?:\[([\d;]*)([A-Za-z])|([78D]))|\r|\n|[^\x00-\x1f\x7f]", re.DOTALL)

@@ -68,6 +68,7 @@ def test_a_shell_gets_its_script(
     assert line in capsys.readouterr().out
 
 
+@pytest.mark.posix
 @pytest.mark.skipif(shutil.which("bash") is None, reason="no bash")
 @pytest.mark.parametrize(
     ("words", "expected"),

@@ -178,6 +178,7 @@ def test_whether_headings_are_reported_is_known_before_the_first_case(tmp_path: 
     assert "hit_at_k" in alone.not_applicable
 
 
+@pytest.mark.posix
 def test_responses_may_come_through_a_pipe(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)

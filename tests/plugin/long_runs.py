@@ -12,6 +12,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.plugin.scratch import QUIET, Project, case
 
 WAIT_S = 240.0
@@ -54,6 +56,8 @@ def ask_server(project: Project, url: str, *, judge: str = "none", **settings: o
 
 def start(project: Project, *arguments: str) -> subprocess.Popen[str]:
     """Start a session and do not wait for it."""
+    if os.name != "posix":
+        pytest.skip("needs process groups")
     cases = () if "evals" in arguments else ("evals",)
     return subprocess.Popen(
         [sys.executable, "-m", "pytest", *cases, *arguments, *QUIET],

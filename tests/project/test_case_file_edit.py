@@ -79,6 +79,7 @@ def test_the_line_that_is_returned_can_be_changed_again(file: Path) -> None:
     assert file.read_bytes().endswith(b'\n{"id": "c", "k": 4}')
 
 
+@pytest.mark.posix
 @pytest.mark.parametrize("mode", [0o600, 0o644, 0o664])
 def test_the_mode_of_the_file_stays(file: Path, mode: int) -> None:
     file.chmod(mode)
@@ -310,6 +311,7 @@ def content(data: bytes) -> list[str]:
     return [document["id"] for document in documents]
 
 
+@pytest.mark.posix
 @pytest.mark.slow
 def test_a_kill_during_saves_never_leaves_a_broken_file(tmp_path: Path) -> None:
     path = tmp_path / "cases.jsonl"

@@ -87,6 +87,7 @@ def test_several_writers_lose_nothing(folder: Path) -> None:
     assert sorted(path.name for path in folder.glob(".*")) == []
 
 
+@pytest.mark.posix
 def test_a_killed_writer_leaves_every_note_that_it_had_finished(folder: Path) -> None:
     with subprocess.Popen(
         [sys.executable, "-c", KILLED, str(folder)], stdout=subprocess.PIPE, encoding="utf-8"

@@ -82,6 +82,7 @@ def test_nothing_is_overwritten(tmp_path: Path) -> None:
     assert (tmp_path / "b").read_text(encoding="utf-8") == "old"
 
 
+@pytest.mark.posix
 @pytest.mark.parametrize(
     ("before", "after"),
     [

@@ -68,6 +68,7 @@ def test_a_path_that_cannot_be_written_is_said_in_a_sentence(tmp_path: Path) -> 
     assert "null" in null
 
 
+@pytest.mark.posix
 def test_a_pipe_that_nobody_reads_does_not_hang(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     warning = append_step_summary("text\n", environ(tmp_path / "pipe"))

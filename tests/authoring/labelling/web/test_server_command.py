@@ -152,6 +152,7 @@ def test_a_used_address_makes_the_terminal_show_another(cases: Path, target: Ser
         assert httpx.get(found[0]).status_code == 200
 
 
+@pytest.mark.posix
 @pytest.mark.parametrize("options", [(), ("--open",)])
 def test_a_browser_is_opened_only_when_asked_for(
     cases: Path, target: ServerHandle, options: tuple[str, ...]
