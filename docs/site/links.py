@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Collection
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 _FENCE = re.compile(r"^(`{3,}).*?^\1$", re.DOTALL | re.MULTILINE)
@@ -18,8 +18,8 @@ class Site:
 
     pages: dict[str, str]
     """Path in the repository and path in the site, such as ``docs/ci.md`` and ``ci.md``."""
-    metrics: Collection[str]
-    """Headings of docs/metrics.md that have a page of their own, as fragments."""
+    metrics: Mapping[str, str]
+    """Headings of docs/metrics.md that have a page of their own, as fragments, and its name."""
 
     def moved(self, text: str, source: str) -> str:
         """Return the text of a page with its links changed; fenced blocks stay as they are.
@@ -51,7 +51,7 @@ class Site:
             posixpath.normpath(posixpath.join(posixpath.dirname(source), name)) if name else source
         )
         if path == METRICS and fragment in self.metrics:
-            return f"/metrics/{fragment}.md"
+            return f"/metrics/{self.metrics[fragment]}.md"
         if path.startswith("docs/images/"):
             return "/" + path.removeprefix("docs/")
         if path not in self.pages:

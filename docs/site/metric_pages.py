@@ -14,7 +14,9 @@ class Entry(NamedTuple):
 
     key: str
     slug: str
-    """Its fragment in docs/metrics.md and the name of its page."""
+    """Its fragment in docs/metrics.md."""
+    name: str
+    """Name of its page: the key without dots, which are not removed as in a fragment."""
     text: str
     """The page, which starts with the key as its heading."""
 
@@ -22,7 +24,7 @@ class Entry(NamedTuple):
 def split_metrics(document: str) -> tuple[str, list[Entry]]:
     """Return the page of metrics with links in place of entries, and the entries in order."""
     kept: list[str] = []
-    entries: list[tuple[str, str, list[str]]] = []
+    entries: list[tuple[str, str, str, list[str]]] = []
     inside: list[str] | None = None
     fenced = False
     for line in document.splitlines():
@@ -33,11 +35,15 @@ def split_metrics(document: str) -> tuple[str, list[Entry]]:
             slug = re.sub(r"[^\w-]", "", found["key"].lower())
             inside = [f"# `{found['key']}`"]
             kept.append(f"- [`{found['key']}`](#{slug})")
-            entries.append((found["key"], slug, inside))
+            name = re.sub(r"[^\w-]+", "-", found["key"].lower()).strip("-")
+            entries.append((found["key"], slug, name, inside))
         elif heading or inside is None:
             inside = None
             kept.append(line)
         else:
             inside.append(line)
-    pages = [Entry(key, slug, "\n".join(lines).strip() + "\n") for key, slug, lines in entries]
+    pages = [
+        Entry(key, slug, name, "\n".join(lines).strip() + "\n")
+        for key, slug, name, lines in entries
+    ]
     return "\n".join(kept) + "\n", pages

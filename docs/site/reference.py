@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,6 +13,7 @@ import click
 from _pytest.fixtures import FixtureFunctionDefinition
 
 import pytest_rageval
+from docs.site.field_docs import field_docs
 from pytest_rageval.cli.main import cli
 from pytest_rageval.cli.output import EXIT_CODES
 from pytest_rageval.metrics.built_in import BUILT_IN
@@ -20,6 +21,8 @@ from pytest_rageval.plugin import hooks
 from pytest_rageval.project.case_fields import case_json_schema
 from pytest_rageval.project.options import REPEATABLE, SETTINGS, Setting
 from pytest_rageval.project.threshold_keys import thresholds_json_schema
+from pytest_rageval.runs import index
+from pytest_rageval.runs.history import run_rows
 from pytest_rageval.runs.record_schema import record_json_schema
 from pytest_rageval.target.contract import reply_json_schema
 
@@ -39,6 +42,28 @@ _ROLES = {
 }
 
 
+PAGES = {
+    "settings": "Settings: of pyproject.toml, with their flags, variables and values",
+    "commands": "Commands: the help of each",
+    "exit-codes": "Exit codes: of pytest and of `rageval`",
+    "formats": "File formats: fields and JSON Schemas",
+    "api": "Public API: functions, types and errors",
+    "fixtures": "Fixtures and hooks: what a project can replace",
+}
+"""Pages of the reference: title and content."""
+_OTHER_FILES = """
+## Other files
+
+| file | described in |
+|---|---|
+| `config.json`, `metrics.json`, `groups.json`, `gate.json` | [runs](/runs.md) |
+| recorded responses | [score](/score.md) |
+| labels of answers, and of the cases of a run | [trust in a judge](/calibration.md) |
+| `sweep.toml` | [sweep](/sweep.md) |
+| rubrics | [rubrics](/rubrics.md) |
+"""
+
+
 class Generated(NamedTuple):
     """Pages and further files of the site that are written from the code."""
 
@@ -56,14 +81,9 @@ def reference_pages() -> Generated:
         "reply": reply_json_schema(),
         "record": record_json_schema(),
     }
-    pages = {
-        "reference/settings.md": _settings_page(),
-        "reference/commands.md": _commands_page(),
-        "reference/exit-codes.md": _exit_codes_page(),
-        "reference/formats.md": _formats_page(schemas),
-        "reference/api.md": _api_page(),
-        "reference/fixtures.md": _fixtures_page(),
-    }
+    texts = [_settings_page(), _commands_page(), _exit_codes_page(), _formats_page(schemas)]
+    texts += [_api_page(), _fixtures_page()]
+    pages = {f"reference/{name}.md": one for name, one in zip(PAGES, texts, strict=True)}
     files = {f"schemas/{name}.json": json.dumps(one, indent=2) for name, one in schemas.items()}
     return Generated(pages, files)
 
@@ -87,6 +107,11 @@ def _settings_page() -> str:
         lines += ["| setting | values | meaning | two runs |", "|---|---|---|---|"]
         lines += [_setting_row(one) for one in left if belongs(one)]
         left = [one for one in left if not belongs(one)]
+    lines += ["", "## Variables alone", "", "| variable | meaning |", "|---|---|"]
+    lines += [
+        f"| `{index.VARIABLE}` | database that runs are indexed in ([history](/history.md)) |",
+        f"| `{run_rows.VARIABLE}` | name of the project in a shared one; else that of the folder |",
+    ]
     return "\n".join(lines) + "\n"
 
 
@@ -176,16 +201,23 @@ def _formats_page(schemas: dict[str, dict[str, Any]]) -> str:
             for name, (what, page) in files.items()
         ),
     ]
+    known = field_docs()
     for name, schema in schemas.items():
-        lines += ["", f"## {name}", "", *_properties(schema)]
-    return "\n".join(lines) + "\n"
+        docs = known.get(schema.get("title", ""), {})
+        lines += ["", f"## {name}", "", *_properties(schema, docs)]
+        for title, one in schema.get("$defs", {}).items():
+            if one.get("properties"):
+                lines += ["", f"### {name}: {title}", ""]
+                lines += _properties(one, known.get(title, {}))
+    return "\n".join(lines) + "\n" + _OTHER_FILES
 
 
-def _properties(schema: dict[str, Any]) -> list[str]:
+def _properties(schema: dict[str, Any], docs: Mapping[str, str]) -> list[str]:
     required = set(schema.get("required", ()))
     rows = ["| field | type | |", "|---|---|---|"]
     for name, one in schema.get("properties", {}).items():
-        note = " ".join(str(one.get("description", "")).split()).replace("|", "\\|")
+        note = " ".join(str(one.get("description") or docs.get(name, "")).split())
+        note = note.replace("|", "\\|")
         rows.append(
             f"| `{name}`{' (required)' if name in required else ''} | {_type(one)} | {note} |"
         )

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 
 from docs.site.links import METRICS, Site
 from docs.site.metric_pages import split_metrics
-from docs.site.reference import reference_pages
+from docs.site.reference import PAGES, reference_pages
 
 _PROJECT = {
     "README.md": "project/readme.md",
@@ -18,6 +19,9 @@ _PROJECT = {
     "benchmarks/README.md": "project/benchmarks.md",
 }
 """Pages outside docs/, and their places in the site."""
+_INDEX = "docs/index.md"
+_BY_HAND = re.compile(r"^`make docs` builds these pages as a site.*?\n\n", re.DOTALL | re.MULTILINE)
+"""What the index says of the reference for those who read it as a file."""
 _ROW = re.compile(r"^- \[(?P<title>[^\]]+)\]\((?P<target>[^)#]+\.md)\)", re.MULTILINE)
 
 
@@ -37,27 +41,46 @@ def write_sources(root: Path, folder: Path) -> None:
     names = [path.relative_to(root).as_posix() for path in sorted((root / "docs").rglob("*.md"))]
     texts = {name: (root / name).read_text(encoding="utf-8") for name in [*names, *_PROJECT]}
     texts[METRICS], entries = split_metrics(texts[METRICS])
+    texts[_INDEX] = _BY_HAND.sub("", texts[_INDEX])
     site = Site(
         pages={**{name: name.removeprefix("docs/") for name in names}, **_PROJECT},
-        metrics=frozenset(entry.slug for entry in entries),
+        metrics={entry.slug: entry.name for entry in entries},
     )
     pages = {site.pages[name]: site.moved(text, name) for name, text in texts.items()}
-    pages |= {f"metrics/{one.slug}.md": site.moved(one.text, METRICS) for one in entries}
+    pages |= {f"metrics/{one.name}.md": site.moved(one.text, METRICS) for one in entries}
     generated = reference_pages()
     pages |= generated.pages
-    pages["metrics.md"] += _tree([f"/metrics/{entry.slug}" for entry in entries])
+    pages["metrics.md"] += _tree([f"/metrics/{entry.name}" for entry in entries])
     recipes = sorted(path for path in pages if path.startswith("recipes/"))
     pages["target.md"] += _tree([f"/{path.removesuffix('.md')}" for path in recipes])
-    pages["index.md"] = _index(pages["index.md"], sorted(generated.pages))
+    reference = "".join(
+        f"- [{title}](/reference/{name}.md):{content}.\n"
+        for name, (title, _, content) in ((n, one.partition(":")) for n, one in PAGES.items())
+    )
+    pages["index.md"] = _index(_with_reference(pages["index.md"], reference))
     for name, text in pages.items():
         _write(folder / name, text)
-    for name, text in {**generated.files, "llms.txt": llms_text(texts["docs/index.md"])}.items():
+    lists = {
+        "Recipes of systems": {path: _title(pages[path]) for path in recipes},
+        "Metrics, one by one": {f"metrics/{one.name}.md": f"`{one.key}`" for one in entries},
+    }
+    llms = llms_text(_with_reference(texts[_INDEX], reference.replace("(/", "(")), lists)
+    for name, text in {**generated.files, "llms.txt": llms}.items():
         _write(folder / "extra" / name, text)
     shutil.copytree(root / "docs" / "images", folder / "images")
     shutil.copy(root / "docs" / "site" / "conf.py", folder / "conf.py")
 
 
-def _index(text: str, generated: list[str]) -> str:
+def _with_reference(text: str, rows: str) -> str:
+    """Put rows below the heading of the reference."""
+    return text.replace("## Reference\n\n", f"## Reference\n\n{rows}", 1)
+
+
+def _title(page: str) -> str:
+    return page.partition("\n")[0].removeprefix("# ")
+
+
+def _index(text: str) -> str:
     """Add the pages of each section to the navigation of the site."""
     parts = re.split(r"^(?=## )", text, flags=re.MULTILINE)
     trees = []
@@ -66,7 +89,7 @@ def _index(text: str, generated: list[str]) -> str:
         listed = [
             f"/{row['target'].lstrip('/').removesuffix('.md')}" for row in _ROW.finditer(part)
         ]
-        own = {"Reference": generated, "The project": sorted(_PROJECT.values())}.get(title, [])
+        own = sorted(_PROJECT.values()) if title == "The project" else []
         pages = [*listed, *(f"/{name.removesuffix('.md')}" for name in own)]
         trees.append(_tree(list(dict.fromkeys(pages)), caption=title))
     return text + "".join(trees)
@@ -82,8 +105,16 @@ def _write(path: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8")
 
 
-def llms_text(index: str) -> str:
-    """Return the pages of the index as ``llms.txt``: a list of links with a line about each."""
+def llms_text(index: str, lists: Mapping[str, Mapping[str, str]]) -> str:
+    """Return the pages of the site as ``llms.txt``: links with a line about each.
+
+    Args:
+        index: the page that lists most of them.
+        lists: further pages and their titles, by heading.
+    """
+    for heading, pages in lists.items():
+        rows = "".join(f"- [{title}]({path})\n" for path, title in pages.items())
+        index += f"\n## {heading}\n\n{rows}"
     text = re.sub(r"\((?![a-z]+:|\.\.)([^)#]+)\.md(#[^)]*)?\)", r"(\1.html\2)", index)
     return re.sub(r"\(\.\./([\w/]+)\.md\)", lambda found: f"({_html(found[1])})", text)
 

@@ -69,17 +69,22 @@ def test_llms_txt_lists_pages_as_the_site_has_them(sources: Path) -> None:
     text = (sources / "extra/llms.txt").read_text(encoding="utf-8")
     assert text.startswith("# pytest-rageval\n\n> ")
     links = re.findall(r"\]\(([^)]+)\)", text)
-    assert len(links) > 40
+    assert len(links) > 100
+    assert {"reference/settings.html", "recipes/dify.html", "metrics/latency_ms-p95.html"} <= {
+        *links
+    }
     assert [link for link in links if ".md" in link or link.startswith("..")] == []
 
 
 def test_links_are_moved_and_fenced_blocks_are_not() -> None:
-    site = Site(pages={"docs/a.md": "a.md", "README.md": "project/readme.md"}, metrics={"map"})
-    text = "[r](../README.md#x) [m](metrics.md#map) [f](../tests/x.py) [w](https://e.org)\n"
+    site = Site(
+        pages={"docs/a.md": "a.md", "README.md": "project/readme.md"}, metrics={"ab": "a-b"}
+    )
+    text = "[r](../README.md#x) [m](metrics.md#ab) [f](../tests/x.py) [w](https://e.org)\n"
     fence = "```text\n[r](../README.md)\n```"
     assert (
         site.moved(text + fence, "docs/a.md")
-        == ("[r](/project/readme.md#x) [m](/metrics/map.md) f (`tests/x.py`) [w](https://e.org)\n")
+        == ("[r](/project/readme.md#x) [m](/metrics/a-b.md) f (`tests/x.py`) [w](https://e.org)\n")
         + fence
     )
 
@@ -88,7 +93,7 @@ def test_an_entry_ends_where_the_next_heading_begins() -> None:
     document = "# M\n\n## R\n\n### `a.b`\n\nText\n```\n### `no`\n```\n\n## S\n\nend\n"
     page, entries = split_metrics(document)
     assert page == "# M\n\n## R\n\n- [`a.b`](#ab)\n## S\n\nend\n"
-    assert [(one.key, one.slug) for one in entries] == [("a.b", "ab")]
+    assert [(one.key, one.slug, one.name) for one in entries] == [("a.b", "ab", "a-b")]
     assert entries[0].text == "# `a.b`\n\nText\n```\n### `no`\n```\n"
 
 
