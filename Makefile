@@ -129,4 +129,4 @@ $(STAMP): pyproject.toml uv.lock .ci/requirements.txt
 	@touch $@
 
 clean: ## Remove the environment and every cache.
-	rm -rf $(VENV) $(FRAMEWORKS) .venv-versions .coverage build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis evals/cache
+	rm -rf $(VENV) .venv-* .coverage build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis evals/cache
