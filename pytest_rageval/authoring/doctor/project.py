@@ -169,6 +169,29 @@ def check_results_folder(settings: Settings) -> Finding:
         return _FOUND.fail("results", message, fix)
 
 
+def check_databases(settings: Settings, environ: Mapping[str, str]) -> Iterator[Finding]:
+    """Check that the databases that are named can be used with what is installed; none is opened.
+
+    Args:
+        settings: may name a shared cache of verdicts.
+        environ: may name an index of runs.
+    """
+    from pytest_rageval.runs.index import index_url
+    from pytest_rageval.support.sql import need_sqlalchemy, parse_place
+
+    index = index_url(environ)
+    for what, url in (("cache of verdicts", settings.judging.cache_url), ("index of runs", index)):
+        if url is None:
+            continue
+        try:
+            if url is index:
+                need_sqlalchemy(what, "history")
+            place = parse_place(url, what=what, examples="a path or a URL of PostgreSQL")
+            yield _FOUND.ok("databases", f"{what}: {place.shown}")
+        except ConfigError as error:
+            yield _FOUND.fail("databases", str(error), "install the extra, or name a file")
+
+
 def _first_lines(error: Exception) -> str:
     lines = str(error).splitlines()
     more = f" (and {len(lines) - _SHOWN_FAULTS} more)" if len(lines) > _SHOWN_FAULTS else ""

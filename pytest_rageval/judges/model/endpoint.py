@@ -25,7 +25,7 @@ from pytest_rageval.support.http.address import Address, blot_out, blot_out_of_r
 from pytest_rageval.support.http.rate_limit import RateLimiter
 from pytest_rageval.support.http.retry import Pacing
 from pytest_rageval.support.slots import waiting
-from pytest_rageval.support.text import clean
+from pytest_rageval.support.text import clean, did_you_mean
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.settings import JudgeSettings
@@ -115,7 +115,8 @@ class ChatEndpoint:
         self.settings: Final = settings
         self.needs_key: Final = needs_key
         self._address = _address(settings.base_url or environ.get("OPENAI_BASE_URL") or OPENAI_URL)
-        self._key = _key(settings.api_key_env, environ, needed=needs_key and not self.loopback)
+        needed = needs_key and not self.loopback
+        self._key = _key(settings.api_key_env, environ, model=model if needed else None)
         self._headers = {**_HEADERS, **_account(environ)}
         # A private server does not require a key, but some require the header.
         self._headers["Authorization"] = f"Bearer {self._key or 'none'}"
@@ -353,17 +354,18 @@ def _account(environ: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in found.items() if value}
 
 
-def _key(variable: str, environ: Mapping[str, str], *, needed: bool) -> str | None:
-    """Return the key; None: it is not set and not needed."""
+def _key(variable: str, environ: Mapping[str, str], *, model: str | None) -> str | None:
+    """Return the key of a model that needs one; None: it is not set and not needed."""
     where = "[tool.rageval.judge] api_key_env"
     # If a key was given in place of its name, messages must not repeat it.
     shown = variable if _NAME.fullmatch(variable) else "that it names"
     key = environ.get(variable, "").strip()
     if not key:
-        if not needed:
+        if model is None:
             return None
         raise ConfigError(
-            f"{where}: the environment variable {shown} is not set; it holds the judge's key"
+            f"{where}: the environment variable {shown} is not set; it holds the key of judge "
+            f"{model!r}{did_you_mean(model, ('offline', 'none'), cutoff=0.8)}"
         )
     _check_sendable(key, f"{where}: {shown}")
     return key

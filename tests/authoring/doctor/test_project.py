@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from pytest_rageval.authoring.doctor.project import (
     check_case_files,
+    check_databases,
     check_results_folder,
     check_settings,
     check_thresholds,
@@ -101,6 +104,26 @@ def test_a_results_folder_that_cannot_be_written_fails(settings: Settings) -> No
     finally:
         folder.chmod(0o700)
     assert (found.level, "Permission denied" in found.message) == ("FAIL", True)
+
+
+def test_a_database_whose_extra_is_missing_is_named(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert list(check_databases(settings, {})) == []
+    judging = replace(settings.judging, cache_url="postgresql://ann:secret@h/db")
+    shared, index = replace(settings, judging=judging), {"RAGEVAL_DB": "runs.sqlite"}
+    found = list(check_databases(shared, index))
+    assert [one.level for one in found] == ["ok", "ok"]
+    assert "secret" not in " ".join(one.message for one in found)
+    monkeypatch.setitem(sys.modules, "sqlalchemy", None)
+    found = list(check_databases(shared, index))
+    assert [(one.level, one.message) for one in found] == [
+        ("FAIL", f"{what}: needs SQLAlchemy, which is not installed (pip install '{package}')")
+        for what, package in [
+            ("cache of verdicts", "pytest-rageval[postgres]"),
+            ("index of runs", "pytest-rageval[history]"),
+        ]
+    ]
 
 
 def test_a_file_in_the_place_of_the_results_fails(settings: Settings) -> None:

@@ -116,6 +116,16 @@ def opened(environ: Mapping[str, str], **settings: Any) -> OpenAIJudge:
     return model_judge("m", JudgeSettings(**settings), environ=environ)
 
 
+@pytest.mark.parametrize(
+    ("judge", "meant"), [("offlin", "offline"), ("nnone", "none"), ("gpt-4o-2024-08-06", None)]
+)
+def test_a_misspelt_judge_without_a_key_may_be_another(judge: str, meant: str | None) -> None:
+    with pytest.raises(ConfigError) as caught:
+        ChatEndpoint(judge, JudgeSettings(), environ={})
+    text = str(caught.value)
+    assert text.endswith(f"of judge {judge!r}" + (f", did you mean {meant!r}?" if meant else ""))
+
+
 @pytest.mark.parametrize("environ", [{}, {"OPENAI_API_KEY": ""}, {"OPENAI_API_KEY": " \n"}])
 def test_a_missing_key_names_its_variable(environ: dict[str, str]) -> None:
     with pytest.raises(ConfigError, match="environment variable OPENAI_API_KEY is not set"):
