@@ -38,7 +38,8 @@ def test_going_on_does_not_stop_at_the_failure_that_stopped_the_run(project: Pro
 
 def test_a_quiet_run_says_too_why_it_gave_up_and_how_to_go_on(project: Project) -> None:
     project.cases([REFUSED | {"id": f"dead-{n}"} for n in range(6)])
-    result = project.run("-q", "--rageval-max-errors", "2", "--rageval-run-id", "dead")
+    limits = ("--rageval-max-errors", "2", "--rageval-concurrency", "1")
+    result = project.run("-q", *limits, "--rageval-run-id", "dead")
     said = " ".join(line.strip() for line in result.outlines)
     assert "gave up after 2" in said
     assert "--rageval-resume dead" in said

@@ -74,7 +74,7 @@ def test_what_is_written_is_what_is_read(tmp_path: Path) -> None:
         ([HEAD, '{"rel_path": "evals/set/a.md", "text": "x", "ref": "y"}'], "expected one of text"),
         ([HEAD, '{"rel_path": "evals/set/a.md", "txt": "x"}'], "'txt': unknown field"),
         ([HEAD, *['{"rel_path": "evals/set/a.md", "text": "x"}'] * 2], "already that of line 2"),
-        (["[" * 5000], "nested too deeply"),
+        (["[" * 200_000], "nested too deeply"),
     ],
 )
 def test_faults_name_the_line(tmp_path: Path, lines: list[str], message: str) -> None:
