@@ -92,6 +92,7 @@ dist: ## Build sdist and wheel with an SBOM, and run both in bare environments (
 		rm -rf dist/project; \
 	done
 	uvx --quiet --from "cyclonedx-bom<8" cyclonedx-py environment --output-file dist/sbom.json dist/bare/bin/python
+	sed -i.bak 's#file://[^"]*/##' dist/sbom.json && rm dist/sbom.json.bak
 	rm -rf dist/bare
 
 audit: ## Look up known vulnerabilities of the locked dependencies (needs uv and a network).

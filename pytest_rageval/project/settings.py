@@ -162,7 +162,7 @@ def _take_pyproject(found: _Found, table: Mapping[str, Any]) -> None:
         if key in sections and not section and option is None:
             found.faults.append(f"{where}: got {shown(value)}, expected a table")
         elif option is None:
-            hint = _did_you_mean(section, key, set(by_key) | sections)
+            hint = _did_you_mean(section, key, {*by_key, *sections, *_KEY_ALIASES})
             found.faults.append(f"{where}: unknown key{hint}")
         else:
             try:
