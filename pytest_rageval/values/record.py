@@ -225,8 +225,48 @@ class _Reply(_Part[_T]):
         property.__init__(self, lambda record: record.response and read(record.response))
 
 
+class _Parts:
+    """Names of the parts of a record, apart from it: Python 3.14 makes no slots beside properties
+    that are not functions.
+    """
+
+    __slots__ = ()
+
+    case_id = _Part[str]("case.id")
+    question = _Part[str]("case.question")
+    category = _Part[str]("case.category")
+    difficulty = _Part[str | None]("case.difficulty")
+    tags = _Part[tuple[str, ...]]("case.tags")
+    vaults = _Part[tuple[str, ...]]("case.vaults")
+    answerable = _Part[bool]("case.answerable")
+    required = _Part[bool]("case.required")
+    answer = _Reply[str | None]("answer")
+    references = _Reply[tuple[Citation, ...] | None]("references")
+    abstained = _Reply[bool | None]("abstained")
+    abstain_reason = _Reply[str | None]("abstain_reason")
+    retrieved_chunks = _Reply[tuple[RetrievedChunk, ...] | None]("retrieved_chunks")
+    folder_selection = _Reply[FolderSelection | None]("folder_selection")
+    indexing_coverage = _Reply[Mapping[str, Any] | None]("indexing_coverage")
+    metrics = _Part[Mapping[str, float | None]]("scores.metrics")
+    not_applicable = _Part[Mapping[str, str]]("scores.not_applicable")
+    metrics_before_rerank = _Part[Mapping[str, float | None] | None]("scores.metrics_before_rerank")
+    metric_details = _Part[Mapping[str, MetricDetail]]("scores.metric_details")
+    outcome = _Part[Outcome]("scores.outcome")
+    failure_stage = _Part[FailureStage | None]("scores.failure_stage")
+    unchecked = _Part[bool]("scores.unchecked")
+    citations = _Part[tuple[Citation, ...] | None]("scores.citations")
+    groundedness = _Part[Mapping[str, Any] | None]("verdicts.groundedness")
+    correctness = _Part[Mapping[str, Any] | None]("verdicts.correctness")
+    abstention = _Part[Mapping[str, Any] | None]("verdicts.abstention")
+    judgements = _Part[Mapping[str, Any]]("verdicts.judgements")
+    spot_check = _Part[Mapping[str, Any] | None]("verdicts.spot_check")
+    judge_input = _Part[Mapping[str, Any] | None]("verdicts.judge_input")
+    evidence = _Part[Evidence | None]("verdicts.evidence")
+    cost = _Part[Mapping[str, float | bool | None]]("verdicts.cost")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CaseRecord:
+class CaseRecord(_Parts):
     """All data of one case of a run: one line of ``results.jsonl``."""
 
     case: Case
@@ -264,38 +304,6 @@ class CaseRecord:
     named another, or there is no trace."""
     asked_at: str | None = None
     """Time at which the final attempt was sent, ISO 8601 in UTC; None: not asked, or not known."""
-
-    case_id = _Part[str]("case.id")
-    question = _Part[str]("case.question")
-    category = _Part[str]("case.category")
-    difficulty = _Part[str | None]("case.difficulty")
-    tags = _Part[tuple[str, ...]]("case.tags")
-    vaults = _Part[tuple[str, ...]]("case.vaults")
-    answerable = _Part[bool]("case.answerable")
-    required = _Part[bool]("case.required")
-    answer = _Reply[str | None]("answer")
-    references = _Reply[tuple[Citation, ...] | None]("references")
-    abstained = _Reply[bool | None]("abstained")
-    abstain_reason = _Reply[str | None]("abstain_reason")
-    retrieved_chunks = _Reply[tuple[RetrievedChunk, ...] | None]("retrieved_chunks")
-    folder_selection = _Reply[FolderSelection | None]("folder_selection")
-    indexing_coverage = _Reply[Mapping[str, Any] | None]("indexing_coverage")
-    metrics = _Part[Mapping[str, float | None]]("scores.metrics")
-    not_applicable = _Part[Mapping[str, str]]("scores.not_applicable")
-    metrics_before_rerank = _Part[Mapping[str, float | None] | None]("scores.metrics_before_rerank")
-    metric_details = _Part[Mapping[str, MetricDetail]]("scores.metric_details")
-    outcome = _Part[Outcome]("scores.outcome")
-    failure_stage = _Part[FailureStage | None]("scores.failure_stage")
-    unchecked = _Part[bool]("scores.unchecked")
-    citations = _Part[tuple[Citation, ...] | None]("scores.citations")
-    groundedness = _Part[Mapping[str, Any] | None]("verdicts.groundedness")
-    correctness = _Part[Mapping[str, Any] | None]("verdicts.correctness")
-    abstention = _Part[Mapping[str, Any] | None]("verdicts.abstention")
-    judgements = _Part[Mapping[str, Any]]("verdicts.judgements")
-    spot_check = _Part[Mapping[str, Any] | None]("verdicts.spot_check")
-    judge_input = _Part[Mapping[str, Any] | None]("verdicts.judge_input")
-    evidence = _Part[Evidence | None]("verdicts.evidence")
-    cost = _Part[Mapping[str, float | bool | None]]("verdicts.cost")
 
     @property
     def models(self) -> Mapping[str, str]:
