@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from itertools import compress, count
-from math import fsum, inf, isfinite, nan
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from itertools import count
+from math import inf
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from pytest_rageval.analysis.aggregate.case_groups import (
@@ -25,7 +25,7 @@ from pytest_rageval.analysis.aggregate.operational import (
     attempt_status,
     judge_verdicts,
 )
-from pytest_rageval.analysis.stats.distributions import cluster_sums
+from pytest_rageval.analysis.aggregate.samples import ERROR, NOT_APPLICABLE, CasePart
 from pytest_rageval.analysis.stats.intervals import fmean
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.cross_lingual import Documents, NoDocuments, retrieved_documents
@@ -33,17 +33,13 @@ from pytest_rageval.metrics.deciding import count_rules
 from pytest_rageval.metrics.matching import DocumentKey, PathCase
 from pytest_rageval.metrics.registry import MetricInfo, Registry
 from pytest_rageval.values.case import Case
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.record import CaseRecord, FailureStage
-
-# A scored value is finite, so two other floats can encode the reason for a missing one.
-NOT_APPLICABLE: Final = nan
-ERROR: Final = inf
 
 PASSED: Final[frozenset[CaseOutcome]] = frozenset({"passed", "unchecked"})
 """Outcomes of a repeat that count as a pass."""
 
 _Item = TypeVar("_Item", bound=Hashable)
+_Value = TypeVar("_Value")
 
 
 class _Codes(Generic[_Item]):
@@ -338,11 +334,17 @@ class CaseRows:
     def __iter__(self) -> Iterator[Sequence[int]]:
         return map(self.__getitem__, range(len(self)))
 
-    def fold(self, column: Sequence[float]) -> list[float]:
+    def fold(self, column: Sequence[float]) -> array[float]:
         """Return one value per case, of several repeats their mean."""
-        folded = [column[row] for row in self.firsts]
+        return array("d", self.per_case(column, _fold_repeats))
+
+    def per_case(
+        self, column: Sequence[_Value], fold: Callable[[Sequence[_Value]], _Value]
+    ) -> list[_Value]:
+        """Return the value of each case, of several repeats the one that a function gives."""
+        folded = list(map(column.__getitem__, self.firsts))
         for case in self.repeated:
-            folded[case] = _fold_repeats([column[row] for row in self[case]])
+            folded[case] = fold([column[row] for row in self[case]])
         return folded
 
 
@@ -358,10 +360,8 @@ class CaseTable:
         # A case without gold document is a cluster of its own.
         alone = count(len(columns.clusters.items))
         codes = [columns.cluster_codes[row] for row in rows.firsts]
-        self.clusters = [next(alone) if code < 0 else code for code in codes]
-        self.outcomes: list[CaseOutcome] = [
-            outcome_of_repeats(columns.outcomes[row] for row in case) for case in rows
-        ]
+        self.clusters = array("q", [next(alone) if code < 0 else code for code in codes])
+        self.outcomes = rows.per_case(columns.outcomes, outcome_of_repeats)
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -370,18 +370,19 @@ class CaseTable:
     def stages(self) -> list[FailureStage | None]:
         """The failure stage of each case; None: no stage failed."""
         seen = list(zip(self.columns.outcomes, self.columns.stages, strict=True))
-        return [stage_of_repeats(seen[row] for row in rows) for rows in self.rows]
+        folded = self.rows.per_case(seen, lambda repeats: ("missed", stage_of_repeats(repeats)))
+        return [None if outcome == "error" else stage for outcome, stage in folded]
 
     @property
     def metric_infos(self) -> Mapping[str, MetricInfo | None]:
         """Every metric; unregistered keys of records come last."""
         return {**self.columns.registry.cases, **dict.fromkeys(sorted(self.columns.extra))}
 
-    def metric(self, key: str) -> list[float]:
+    def metric(self, key: str) -> array[float]:
         """One value per case: finite, `NOT_APPLICABLE` or `ERROR`."""
         return self.rows.fold(self.columns.metric(key))
 
-    def before_rerank(self, key: str) -> list[float]:
+    def before_rerank(self, key: str) -> array[float]:
         """One value per case of a retrieval metric before reranking; not finite: unknown."""
         return self.rows.fold(self.columns.before[key].dense(len(self.columns)))
 
@@ -395,8 +396,8 @@ class CaseTable:
     def part(self, cases: Sequence[int]) -> CasePart:
         """Return some cases, by their indices."""
         return CasePart(
-            cases=cases,
-            clusters=[self.clusters[case] for case in cases],
+            cases=array("q", cases),
+            clusters=array("q", [self.clusters[case] for case in cases]),
             once=not self.rows.repeated or all(self.rows.repeats[case] == 1 for case in cases),
         )
 
@@ -411,8 +412,8 @@ class CaseTable:
 
     def names(self) -> Iterator[tuple[str, str]]:
         """File and id of every case."""
-        for rows in self.rows:
-            yield self.columns.names[rows[0]][:2]
+        for row in self.rows.firsts:
+            yield self.columns.names[row][:2]
 
     def profiles(self) -> Iterator[tuple[Profile, list[int]]]:
         """Each distinct profile with the cases that have it."""
@@ -434,14 +435,14 @@ class CaseTable:
     def latencies(self, name: str) -> Iterator[LatencyObservation]:
         """Every call in order; its duration may be unknown."""
         known = self.columns.latency.get(name, _Sparse()).dense(len(self.columns))
+        attempts = self.columns.attempts
         for row in self.rows.order:
-            ms = known[row] if known[row] < inf else None
-            yield LatencyObservation(status=self.columns.attempts[row], ms=ms)
+            yield LatencyObservation(attempts[row], known[row] if known[row] < inf else None)
 
     def costs(self) -> Iterator[Mapping[str, float | None]]:
-        """The cost of every record, in order."""
-        for row in self.rows.order:
-            yield self.columns.costs.get(row, {})
+        """The cost of every record that has one, in order."""
+        known = self.columns.costs
+        return (known[row] for row in self.rows.order if row in known)
 
     def coverages(self) -> list[Mapping[str, Any]]:
         """The distinct indexing coverages in the order of the cases, the last case's last."""
@@ -452,10 +453,10 @@ class CaseTable:
     def translations(self) -> Iterator[tuple[tuple[str, str], tuple[str, str]]]:
         """Pairs of a case and the case of its file that it translates."""
         named = self.columns.translations
-        for rows in self.rows:
-            original = named.get(rows[0])
+        for row in self.rows.firsts if named else ():
+            original = named.get(row)
             if original is not None:
-                file, case_id, _ = self.columns.names[rows[0]]
+                file, case_id, _ = self.columns.names[row]
                 yield (file, case_id), (file, original)
 
     def documents(
@@ -476,51 +477,3 @@ def _fold_repeats(values: Sequence[float]) -> float:
     if mean is not None:
         return mean
     return ERROR if ERROR in values else NOT_APPLICABLE
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CasePart:
-    """Some cases of a table."""
-
-    cases: Sequence[int]
-    """Indices in the table."""
-    clusters: Sequence[int]
-    once: bool
-    """Whether each of them was asked once."""
-
-
-class ColumnSample:
-    """The scored values of a column with the codes of their clusters, as intervals need them."""
-
-    def __init__(self, column: Sequence[float], clusters: Sequence[int]) -> None:
-        self.values = list(filter(isfinite, column))
-        if len(self.values) < len(column):
-            clusters = list(compress(clusters, map(isfinite, column)))
-        self._clusters = clusters
-        self._squares: dict[float, float] = {}
-        self._distinct = set(clusters)
-        self.n = len(self.values)
-        self.n_clusters = len(self._distinct)
-        self.total = fsum(self.values)
-
-    @property
-    def is_binary(self) -> bool:
-        """Whether every value is 0 or 1."""
-        return {0.0, 1.0}.issuperset(self.values)
-
-    @property
-    def pieces(self) -> Sequence[tuple[float, int]]:
-        """Sum and size of each cluster, in order of first appearance."""
-        return cluster_sums(self.values, self._clusters).pieces
-
-    def squares_about(self, centre: float) -> float:
-        """Sum over clusters of (sum - size x ``centre``) squared."""
-        if centre not in self._squares:
-            totals: Iterable[float] = [value - centre for value in self.values]
-            if self.n_clusters < self.n:
-                sums = dict.fromkeys(self._distinct, 0.0)
-                for cluster, off in zip(self._clusters, totals, strict=True):
-                    sums[cluster] += off
-                totals = sums.values()
-            self._squares[centre] = fsum([total * total for total in totals])
-        return self._squares[centre]

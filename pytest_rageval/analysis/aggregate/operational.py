@@ -6,8 +6,10 @@ Percentiles, rates and sums over records or plain observations (docs/metrics.md#
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal
+from itertools import chain, repeat
+from typing import Literal, NamedTuple
 
 from pytest_rageval.analysis.stats.intervals import percentile_place
 from pytest_rageval.values.dataclass import dataclass
@@ -29,8 +31,7 @@ class OperationalRates:
     empty_response_rate: float | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LatencyObservation:
+class LatencyObservation(NamedTuple):
     """One timed call."""
 
     status: AttemptStatus
@@ -72,14 +73,17 @@ def operational_rates(cases: Iterable[Sequence[AttemptStatus]]) -> OperationalRa
         cases: per case the status of each of its repeats. A case weighs 1 regardless of their
             number; its share is the mean over its repeats.
     """
-    attempted = [asked for case in cases if (asked := [s for s in case if s != "not_attempted"])]
+    # Nearly all are alike, so that each distinct one is looked at once.
+    attempted = Counter(
+        asked for case in cases if (asked := tuple([s for s in case if s != "not_attempted"]))
+    )
 
     def rate(*kinds: AttemptStatus) -> float | None:
-        shares = [sum(s in kinds for s in case) / len(case) for case in attempted]
-        return math.fsum(shares) / len(shares) if shares else None
+        shares = [repeat(sum(s in kinds for s in c) / len(c), n) for c, n in attempted.items()]
+        return math.fsum(chain.from_iterable(shares)) / attempted.total() if shares else None
 
     return OperationalRates(
-        n=len(attempted),
+        n=attempted.total(),
         error_rate=rate("error", "timeout", "empty"),
         timeout_rate=rate("timeout"),
         empty_response_rate=rate("empty"),
@@ -126,20 +130,15 @@ def judge_verdicts(records: Iterable[CaseRecord]) -> tuple[int, int]:
 
 
 def _censored_percentile(
-    ordered: Sequence[tuple[float, bool]], p: float
+    ordered: Sequence[float], p: float, known: int
 ) -> tuple[float | None, bool]:
-    """Type 7 percentile of (ms, censored) pairs, and whether it is only a lower bound.
-
-    The true duration of a timeout is unknown but above its limit, so every rank from the first
-    censored one is a lower bound.
-    """
+    """Type 7 percentile, and whether it is only a lower bound: it is beyond the known ranks."""
     if not ordered:
         return None, False
     below, share = percentile_place(len(ordered), p)
     above = below + 1 if share > 0 else below
-    low, high = ordered[below][0], ordered[above][0]
-    first_censored = next((i for i, (_, cut) in enumerate(ordered) if cut), len(ordered))
-    return low + share * (high - low), above >= first_censored
+    low, high = ordered[below], ordered[above]
+    return low + share * (high - low), above >= known
 
 
 def summarise_latency(
@@ -154,7 +153,8 @@ def summarise_latency(
         observations: in any order.
         timeout_ms: the limit; None: a timeout enters at its own duration, if it has one.
     """
-    timed: list[tuple[float, bool]] = []
+    times: list[float] = []
+    limits: list[float] = []
     excluded = cached = 0
     for seen in observations:
         cut = seen.status == "timeout"
@@ -164,20 +164,24 @@ def summarise_latency(
         elif seen.status not in {"ok", "timeout"} or ms is None:
             excluded += 1
         else:
-            timed.append((float(ms), cut))
-    timed.sort()
-    p50, p50_censored = _censored_percentile(timed, 50)
-    p95, p95_censored = _censored_percentile(timed, 95)
+            (limits if cut else times).append(float(ms))
+    ordered = sorted(times + limits)
+    # The true duration of a timeout is unknown but above its limit, so every rank from the first
+    # one is a lower bound.
+    first = min(limits, default=math.inf)
+    known = sum(ms <= first for ms in times)
+    p50, p50_censored = _censored_percentile(ordered, 50, known)
+    p95, p95_censored = _censored_percentile(ordered, 95, known)
     return LatencySummary(
-        n=len(timed),
+        n=len(ordered),
         n_excluded=excluded,
         n_cached=cached,
-        n_censored=sum(cut for _, cut in timed),
+        n_censored=len(limits),
         p50_ms=p50,
         p95_ms=p95,
         p50_censored=p50_censored,
         p95_censored=p95_censored,
-        sum_ms=math.fsum(ms for ms, _ in timed),
+        sum_ms=math.fsum(ordered),
     )
 
 

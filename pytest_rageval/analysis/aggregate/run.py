@@ -6,6 +6,7 @@ that serial and parallel runs agree to the last digit.
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -13,12 +14,13 @@ from math import fsum, isnan
 from typing import Any
 
 from pytest_rageval.analysis.aggregate.case_groups import CaseOutcome, count_stages
-from pytest_rageval.analysis.aggregate.columns import CasePart, CaseTable, RecordColumns
+from pytest_rageval.analysis.aggregate.columns import CaseTable, RecordColumns
 from pytest_rageval.analysis.aggregate.operational import (
     operational_rates,
     sum_costs,
     summarise_latency,
 )
+from pytest_rageval.analysis.aggregate.samples import CasePart
 from pytest_rageval.analysis.aggregate.summaries import (
     count_abstentions,
     summarise_cases,
@@ -139,7 +141,7 @@ def _empty(groups: Iterable[str]) -> dict[str, dict[str, MetricSummary]]:
 
 
 def summarise_groups(
-    column: Sequence[float], groups: Groups, info: MetricInfo | None, confidence: float = 0.95
+    column: array[float], groups: Groups, info: MetricInfo | None, confidence: float = 0.95
 ) -> GroupSummaries:
     """Summarise a metric over all cases and over each group.
 
@@ -149,19 +151,17 @@ def summarise_groups(
         info: scale and direction of the metric; None: unknown.
         confidence: of the intervals, 0 to 1.
     """
-    whole = summarise_cases(column, groups[""][""], info, confidence)
-    applies = whole.n or whole.n_error
-    return {
-        name: {
-            group: whole
-            if not name
-            else summarise_cases(column, part, info, confidence)
-            if applies
-            else replace(whole, n_not_applicable=len(part.cases))
-            for group, part in members.items()
-        }
-        for name, members in groups.items()
-    }
+    places = [(name, group) for name, members in groups.items() for group in members]
+    parts = [groups[name][group] for name, group in places]
+    if all(map(isnan, column)):  # of no case, so of no group
+        whole = MetricSummary(n=0, n_not_applicable=len(column), n_error=0)
+        summaries = [replace(whole, n_not_applicable=len(part.cases)) for part in parts]
+    else:
+        summaries = summarise_cases(column, parts, info, confidence)
+    found: dict[str, dict[str, MetricSummary]] = {name: {} for name in groups}
+    for (name, group), summary in zip(places, summaries, strict=True):
+        found[name][group] = summary
+    return found
 
 
 def with_summaries(rest: Aggregate, found: Mapping[str, GroupSummaries]) -> Aggregate:
@@ -251,7 +251,7 @@ def _by_reference(table: CaseTable, confidence: float) -> dict[str, MetricSummar
         cases = [case for case, (has, value) in seen if has == known and not isnan(value)]
         if not cases:
             return {}
-        found[name] = summarise_cases(column, table.part(cases), info, confidence)
+        [found[name]] = summarise_cases(column, [table.part(cases)], info, confidence)
     return found
 
 

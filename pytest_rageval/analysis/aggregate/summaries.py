@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import math
+from array import array
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from math import isfinite
-from statistics import median
 
 from pytest_rageval.analysis.aggregate.case_groups import CaseValue
-from pytest_rageval.analysis.aggregate.columns import (
+from pytest_rageval.analysis.aggregate.columns import PASSED, CaseTable
+from pytest_rageval.analysis.aggregate.samples import (
     ERROR,
     NOT_APPLICABLE,
-    PASSED,
+    ArraySample,
     CasePart,
-    CaseTable,
     ColumnSample,
+    sample_of,
 )
 from pytest_rageval.analysis.stats.distributions import ClusterIds
 from pytest_rageval.analysis.stats.intervals import (
+    Interval,
     Scale,
+    bootstrap_means,
     clustered_se,
     mean_intervals,
 )
@@ -68,53 +71,64 @@ def summarise_metric(
         for i, v in enumerate(values)
     ]
     once = all(v.repeats == 1 for v in values)
-    return _summary(column, clusters, info, once=once, confidence=confidence)
+    sample = ColumnSample(column, clusters)
+    scale = _scale(info, once=once)
+    return _summary(sample, len(values), info, mean_intervals(sample, scale, confidence=confidence))
 
 
 def summarise_cases(
-    column: Sequence[float], part: CasePart, info: MetricInfo | None, confidence: float
-) -> MetricSummary:
-    """``summarise_metric`` of some cases of a table.
+    column: array[float], parts: Sequence[CasePart], info: MetricInfo | None, confidence: float
+) -> list[MetricSummary]:
+    """``summarise_metric`` of several choices of the cases of a table.
 
     Args:
         column: the metric's value of every case of the table.
-        part: the cases.
+        parts: the cases of each choice.
         info: scale and direction of the metric; None: unknown.
         confidence: of the intervals, 0 to 1.
     """
-    values = [column[case] for case in part.cases]
-    return _summary(values, part.clusters, info, once=part.once, confidence=confidence)
+    if _scale(info).span is None:  # the random numbers of all are drawn once
+        samples = [sample_of(column, part) for part in parts]
+        drawn = bootstrap_means(samples, confidence=confidence, sides=(2, 1))
+        return [
+            _summary(sample, len(part.cases), info, intervals)
+            for sample, part, intervals in zip(samples, parts, drawn, strict=True)
+        ]
+    found = []
+    for part in parts:
+        sample, scale = sample_of(column, part), _scale(info, once=part.once)
+        intervals = mean_intervals(sample, scale, confidence=confidence)
+        found.append(_summary(sample, len(part.cases), info, intervals))
+    return found
+
+
+def _scale(info: MetricInfo | None, *, once: bool = True) -> Scale:
+    return Scale(None, None) if info is None else Scale(*info.scale, binary=once and info.binary)
 
 
 def _summary(
-    column: Sequence[float],
-    clusters: Sequence[int],
+    sample: ColumnSample | ArraySample,
+    n_cases: int,
     info: MetricInfo | None,
-    *,
-    once: bool,
-    confidence: float,
+    intervals: Sequence[Interval],
 ) -> MetricSummary:
     worst = None if info is None else info.worst
-    sample = ColumnSample(column, clusters)
-    n, n_error = sample.n, column.count(ERROR)
+    n, n_error, (two, one) = sample.n, sample.n_error, intervals
     unscored = MetricSummary(
         n=n,
-        n_not_applicable=len(column) - n - n_error,
+        n_not_applicable=n_cases - n - n_error,
         n_error=n_error,
         mean_errors_as_worst=worst if n_error else None,
     )
     if not n:
         return unscored
-    total = sample.total
-    scale = Scale(None, None) if info is None else Scale(*info.scale, binary=once and info.binary)
-    two, one = mean_intervals(sample, scale, confidence=confidence)
     as_worst = None
     if n_error and worst is not None:
-        as_worst = math.fsum([total, n_error * worst]) / (n + n_error)
+        as_worst = math.fsum([sample.total, n_error * worst]) / (n + n_error)
     return replace(
         unscored,
-        mean=total / n,
-        median=median(sample.values),
+        mean=sample.total / n,
+        median=sample.median,
         mean_errors_as_worst=as_worst,
         low=two.low,
         high=two.high,

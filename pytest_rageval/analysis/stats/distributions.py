@@ -8,6 +8,7 @@ cluster, which determine the error of its mean; without clusters each value is o
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import lru_cache
 from statistics import NormalDist
@@ -194,12 +195,12 @@ def cluster_indices(n: int, clusters: ClusterIds | None) -> list[list[int]]:
     if len(clusters) != n:
         raise ValueError(f"{len(clusters)} cluster ids for {n} values")
     alone: list[list[int]] = []
-    groups: dict[Hashable, list[int]] = {}
+    groups = defaultdict[Hashable, list[int]](list)
     for i, cluster in enumerate(clusters):
         if cluster is None:
             alone.append([i])
         else:
-            groups.setdefault(cluster, []).append(i)
+            groups[cluster].append(i)
     return [*groups.values(), *alone]
 
 
@@ -214,5 +215,5 @@ def cluster_sums(values: Sequence[float], clusters: ClusterIds | None = None) ->
         n=len(values),
         total=math.fsum(values),
         is_binary=is_binary(values),
-        pieces=[(math.fsum(values[i] for i in group), len(group)) for group in groups],
+        pieces=[(math.fsum([values[i] for i in group]), len(group)) for group in groups],
     )

@@ -10,8 +10,8 @@ import math
 import random
 import statistics
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Literal, cast
 
 from pytest_rageval.analysis.stats.distributions import (
     ClusteredSample,
@@ -22,12 +22,20 @@ from pytest_rageval.analysis.stats.distributions import (
 )
 from pytest_rageval.values.dataclass import dataclass
 
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
 Sided = Literal[1, 2]
 BOOTSTRAP_SEED = 20251122
 BOOTSTRAP_RESAMPLES = 10_000
 _ROUNDING = 1e-12
-_DRAWN_AT_ONCE = 1 << 18
-"""Numbers, of 2 MB."""
+_DRAWN_AT_ONCE = 1 << 16
+"""Numbers, of 512 kB: with what is made of them they stay in the cache of a core."""
+_FLOAT_BITS, _INTEGER_BITS = 53, 63
+"""Of whole numbers that floats and arrays of integers keep exactly."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,25 +180,35 @@ def plus_two(
 
     Fewer than two clusters have no interval.
     """
+    return _plus_twos(sample, lo, hi, confidence=confidence, sides=(sided,))[0]
+
+
+def _plus_twos(
+    sample: ClusteredSample, lo: float, hi: float, *, confidence: float, sides: Sequence[Sided]
+) -> list[Interval]:
     g = sample.n_clusters
     n_clusters = g if g < sample.n else None
     if g < 2:
-        return Interval(low=None, high=None, method=None, clusters=n_clusters)
+        return [Interval(low=None, high=None, method=None, clusters=n_clusters)] * len(sides)
     centre, variance = plus_two_moments(sample, lo, hi)
     se = math.sqrt(variance)
-    level = tail_level(confidence, sided)
-    half = student_t_quantile(level, g - 1) * se
     # Includes the t quantile instead of the normal one, and the shrinkage by the two pseudo-cases.
     # Without both, detectable effects of few clusters would be too small.
     pull = 1 + 2 / math.sqrt(sample.n * g)
-    return Interval(
-        low=max(lo, centre - half),
-        high=min(hi, centre + half),
-        method="plus_two",
-        se=se,
-        detectable_se=half / normal_quantile(level) * pull,
-        clusters=n_clusters,
-    )
+    found = []
+    for sided in sides:
+        level = tail_level(confidence, sided)
+        half = student_t_quantile(level, g - 1) * se
+        interval = Interval(
+            low=max(lo, centre - half),
+            high=min(hi, centre + half),
+            method="plus_two",
+            se=se,
+            detectable_se=half / normal_quantile(level) * pull,
+            clusters=n_clusters,
+        )
+        found.append(interval)
+    return found
 
 
 def mean_interval(
@@ -227,8 +245,7 @@ def mean_intervals(
         return bootstrap_mean(sample, confidence=confidence, sides=sides)
     if scale.binary and sample.n_clusters == sample.n and sample.is_binary:
         return [wilson(sample.total, sample.n, confidence=confidence, sided=one) for one in sides]
-    lo, hi = scale.lo, scale.hi
-    return [plus_two(sample, lo, hi, confidence=confidence, sided=one) for one in sides]
+    return _plus_twos(sample, scale.lo, scale.hi, confidence=confidence, sides=sides)
 
 
 def percentile(values: Sequence[float], p: float) -> float | None:
@@ -299,47 +316,104 @@ def bootstrap_mean(
 
     Fewer than two clusters have no interval.
     """
-    pieces = sample.pieces
-    n_clusters = len(pieces) if len(pieces) < sample.n else None
-    if len(pieces) < 2:
-        return [Interval(low=None, high=None, method=None, clusters=n_clusters)] * len(sides)
-    means = sorted(_resampled_means(pieces, resamples))
-    se = statistics.pstdev(means)
+    return bootstrap_means([sample], confidence=confidence, sides=sides, resamples=resamples)[0]
+
+
+def bootstrap_means(
+    samples: Sequence[ClusteredSample],
+    *,
+    confidence: float = 0.95,
+    sides: Sequence[Sided] = (2,),
+    resamples: int = BOOTSTRAP_RESAMPLES,
+) -> list[list[Interval]]:
+    """``bootstrap_mean`` of each sample, by the same random numbers, which are drawn once."""
+    drawn = iter(_resampled_means([s.pieces for s in samples if s.n_clusters > 1], resamples))
     levels = [tail_level(confidence, sided) for sided in sides]
-    return [
-        Interval(
-            low=percentile(means, 100 * (1 - level)),
-            high=percentile(means, 100 * level),
-            method="bootstrap",
-            se=se,
-            detectable_se=se,
-            clusters=n_clusters,
+    found = []
+    for sample in samples:
+        n_clusters = sample.n_clusters if sample.n_clusters < sample.n else None
+        if sample.n_clusters < 2:
+            none = Interval(low=None, high=None, method=None, clusters=n_clusters)
+            found.append([none] * len(sides))
+            continue
+        means = sorted(next(drawn))
+        se = statistics.pstdev(means)
+        found.append(
+            [
+                Interval(
+                    low=percentile(means, 100 * (1 - level)),
+                    high=percentile(means, 100 * level),
+                    method="bootstrap",
+                    se=se,
+                    detectable_se=se,
+                    clusters=n_clusters,
+                )
+                for level in levels
+            ]
         )
-        for level in levels
-    ]
+    return found
 
 
-def _resampled_means(pieces: Sequence[tuple[float, int]], resamples: int) -> list[float]:
-    """Return the means of resamples of clusters, those that ``random.choices`` draws."""
+def _resampled_means(
+    every: Sequence[Sequence[tuple[float, int]]], resamples: int
+) -> list[list[float]]:
+    """Return for each set of clusters the means of its resamples.
+
+    They are those that ``random.choices`` draws, each set with a generator of its own: as all
+    begin with one seed, their numbers are the same, and drawing takes longer than adding.
+    """
+    if not every:
+        return []
     # Imported here, since commands that draw nothing read the settings of intervals.
     import numpy as np
 
-    n = len(pieces)
-    totals = np.array([total for total, _ in pieces], dtype=float)
-    sizes = np.array([size for _, size in pieces], dtype=float)
-    alike = sizes.min() == sizes.max()
     # The generator of ``random``, which draws many numbers at once.
     uniform = np.random.RandomState()
     state = random.Random(BOOTSTRAP_SEED).getstate()[1]
     uniform.set_state(("MT19937", np.array(state[:-1], dtype=np.uint32), state[-1], 0, 0.0))
-    rows = max(1, _DRAWN_AT_ONCE // n)
-    means: list[float] = []
-    while len(means) < resamples:
-        shape = (min(rows, resamples - len(means)), n)
+    means: list[list[float]] = [[] for _ in every]
+    mean_of = [_adder(pieces) for pieces in every]
+    most = max(map(len, every))
+    held, begin = uniform.random_sample(max(_DRAWN_AT_ONCE, most)), 0
+    while True:
+        for pieces, found, mean in zip(every, means, mean_of, strict=True):
+            n, start = len(pieces), len(found) * len(pieces) - begin
+            rows = min((len(held) - start) // n, resamples - len(found))
+            if rows > 0:
+                found += mean((held[start : start + rows * n] * n).reshape(rows, n))
+        if all(len(found) == resamples for found in means):
+            return means
+        begin += len(held) - most
+        held = np.concatenate([held[-most:], uniform.random_sample(_DRAWN_AT_ONCE)])
+
+
+def _adder(pieces: Sequence[tuple[float, int]]) -> Callable[[Floats], list[float]]:
+    """Return a function that gives the mean of each row of drawn places among clusters."""
+    import numpy as np
+
+    n = len(pieces)
+    totals = np.array([total for total, _ in pieces], dtype=float)
+    sizes = np.array([size for _, size in pieces], dtype=np.int64)
+    alike = sizes.min() == sizes.max()
+    whole = totals.min() >= 0 and np.array_equal(totals, np.floor(totals))
+    bits = int(totals.max() * n).bit_length() if whole else 0
+    size_bits = int(sizes.max() * n).bit_length()
+    if not whole or bits > _FLOAT_BITS or bits + size_bits > _INTEGER_BITS:
         # A resample is a column: rows are added in order, so the last digit is that of ``sum``.
-        draws = uniform.random_sample(shape)
-        draws *= n
-        drawn = draws.T.astype(np.intp, order="C")
-        counts = n * sizes[0] if alike else np.add.reduce(sizes.take(drawn), axis=0)
-        means += (np.add.reduce(totals.take(drawn), axis=0) / counts).tolist()
-    return means
+        def mean(places: Floats) -> list[float]:
+            drawn = places.T.astype(np.intp, order="C")
+            counts = n * sizes[0] if alike else np.add.reduce(sizes.take(drawn), axis=0)
+            means = np.add.reduce(totals.take(drawn), axis=0) / counts
+            return cast("list[float]", means.tolist())
+
+        return mean
+    # Sums of whole numbers have no order, so that of values and that of sizes are one.
+    both = totals.astype(np.int64) + (0 if alike else sizes << bits)
+
+    def mean_of_whole(places: Floats) -> list[float]:
+        sums = both.take(places.astype(np.intp)).sum(axis=1)
+        if alike:
+            return cast("list[float]", (sums / (n * sizes[0])).tolist())
+        return cast("list[float]", ((sums & ((1 << bits) - 1)) / (sums >> bits)).tolist())
+
+    return mean_of_whole

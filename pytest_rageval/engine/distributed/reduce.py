@@ -5,13 +5,14 @@ from __future__ import annotations
 from array import array
 from dataclasses import replace
 
-from pytest_rageval.analysis.aggregate.columns import CasePart, CaseRows
+from pytest_rageval.analysis.aggregate.columns import CaseRows
 from pytest_rageval.analysis.aggregate.run import (
     GroupSummaries,
     aggregate_rest,
     group_cases,
     summarise_groups,
 )
+from pytest_rageval.analysis.aggregate.samples import CasePart
 from pytest_rageval.engine.distributed.columns_file import StoredColumns, stored_metric
 from pytest_rageval.engine.distributed.job import Job
 from pytest_rageval.engine.registry import open_registry
@@ -39,11 +40,7 @@ def aggregate_parts(job: Job, _: None) -> tuple[Aggregate, dict[str, GroupSummar
     rows = (array("q", table.rows.order).tobytes(), array("q", table.rows.starts).tobytes())
     parts = {
         name: {
-            group: (
-                array("q", part.cases).tobytes(),
-                array("q", part.clusters).tobytes(),
-                part.once,
-            )
+            group: (part.cases.tobytes(), part.clusters.tobytes(), part.once)
             for group, part in members.items()
         }
         for name, members in groups.items()

@@ -17,6 +17,7 @@ from pytest_rageval.analysis.stats.intervals import (
     Scale,
     beta_credible,
     bootstrap_mean,
+    bootstrap_means,
     clopper_pearson,
     clustered_se,
     mean_interval,
@@ -210,8 +211,11 @@ def test_bootstrap_gives_the_same_interval_each_time() -> None:
     )
 
 
-def test_bootstrap_draws_and_adds_as_the_generator_of_python_does() -> None:
+@pytest.mark.parametrize("digits", [15, 0, -15])
+def test_bootstrap_draws_and_adds_as_the_generator_of_python_does(digits: int) -> None:
+    """Fractions, whole numbers, and whole numbers whose sums are beyond those of floats."""
     values = [random.Random(i).lognormvariate(5, 1) for i in range(301)]
+    values = [round(value, digits) if digits >= 0 else round(value) * 1e15 for value in values]
     clusters = [str(i // 2) for i in range(301)]
     sample = cluster_sums(values, clusters)
     draw, means = random.Random(BOOTSTRAP_SEED), []
@@ -223,6 +227,20 @@ def test_bootstrap_draws_and_adds_as_the_generator_of_python_does() -> None:
         means.append(total / sum(size for _, size in drawn))
     [interval] = bootstrap_mean(sample, resamples=3000)
     assert interval.se == pstdev(means)
+
+
+def test_samples_that_share_their_random_numbers_are_drawn_as_each_alone() -> None:
+    draw = random.Random(4)
+    samples = [
+        cluster_sums(
+            [float(draw.randint(-low, 900)) for _ in range(n)],
+            [draw.randrange(groups) for _ in range(n)] if groups else None,
+        )
+        for n, groups, low in [(2, 0, 0), (1, 0, 0), (700, 0, 5), (90, 20, 0), (80_000, 0, 0)]
+    ]
+    together = bootstrap_means(samples, sides=(2, 1), resamples=50)
+    assert together == [bootstrap_mean(one, sides=(2, 1), resamples=50) for one in samples]
+    assert [two.method is None for two, _ in together] == [False, True, False, False, False]
 
 
 def test_bootstrap_resamples_whole_clusters() -> None:
