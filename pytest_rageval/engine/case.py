@@ -34,7 +34,7 @@ from pytest_rageval.target.calling import call_client
 from pytest_rageval.target.variables import new_uuid
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.dataclass import dataclass
-from pytest_rageval.values.record import CaseRecord, MetricDetail, Reported
+from pytest_rageval.values.record import CaseRecord, MetricDetail, ScoreSettings
 from pytest_rageval.values.reply import AskRequest, AskResult, ErrorInfo
 from pytest_rageval.values.settings import Settings
 from pytest_rageval.values.trace import trace_id
@@ -86,6 +86,8 @@ class Trial:
     from a cassette, since the next one may not be sent."""
     registry: Registry = BUILT_IN
     """The metrics of the session."""
+    stored: bool = True
+    """Whether its record may be stored or handed on; else it has no hash of the case."""
 
     @property
     def trace_id(self) -> str:
@@ -171,35 +173,40 @@ def lost_judges(settings: Settings) -> Judges | None:
     return None if settings.judge == "none" else Judges(_LostJudge())
 
 
-def not_attempted(trial: Trial, reason: str, *, reported: Reported | None = None) -> CaseRecord:
+def not_attempted(trial: Trial, reason: str, *, scoring: ScoreSettings | None = None) -> CaseRecord:
     """Record a case that was given up before it was asked; a judge's metrics are errors, too."""
     error = ErrorInfo(kind="not_attempted", message=reason, attempts=0)
-    return not_asked(trial, error, reported=reported)
+    return not_asked(trial, error, scoring=scoring)
 
 
-def not_asked(trial: Trial, error: ErrorInfo, *, reported: Reported | None = None) -> CaseRecord:
+def not_asked(
+    trial: Trial, error: ErrorInfo, *, scoring: ScoreSettings | None = None
+) -> CaseRecord:
     """Record a case that was not asked, for the reason of an error."""
     result = AskResult(response=None, error=error, total_ms=None, attempts=0)
-    return record_of(trial, result, reported=reported)
+    return record_of(trial, result, scoring=scoring)
 
 
-def record_of(trial: Trial, result: AskResult, *, reported: Reported | None = None) -> CaseRecord:
+def record_of(
+    trial: Trial, result: AskResult, *, scoring: ScoreSettings | None = None
+) -> CaseRecord:
     """Judge and score an answer, and build its record (full text; storage cuts it).
 
     Args:
         trial: the case, its judges and the settings of the run.
         result: of asking.
-        reported: parts of replies that the target of the run reports; None: unknown so far.
+        scoring: the settings with the parts of replies that the target of the run reports; None:
+            they are unknown so far.
 
     Raises:
         ConfigError: the judge cannot work with its settings.
     """
     located, settings, response = trial.located, trial.settings, result.response
     case = located.case
-    if reported is None:
+    if scoring is None:
         chunks = response.retrieved_chunks if response is not None else None
         reported = seems_reported(case, chunks, None, settings.matching_mode)
-    scoring = score_settings(settings, reported)
+        scoring = score_settings(settings, reported)
     view = view_case(case, response, scoring, error=result.error)
     judged = None
     if trial.judges is not None and not settings.retrieval_only:
@@ -226,7 +233,7 @@ def record_of(trial: Trial, result: AskResult, *, reported: Reported | None = No
         case=case,
         file=trial.file,
         lineno=located.lineno,
-        case_hash=located.case_hash,
+        case_hash=located.case_hash if trial.stored else "",
         cluster=case_cluster(case),
         k=view.k,
         repeat=trial.repeat,

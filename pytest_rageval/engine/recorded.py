@@ -9,7 +9,7 @@ import json
 import shutil
 import tempfile
 from array import array
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import field, replace
 from itertools import islice
@@ -72,6 +72,7 @@ _OTHER_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
 _UNRECORDED: Final = "(the answer was not recorded)"
 NO_RESPONSE: Final = "no response is recorded for this case"
 _SHOWN_UNKNOWN: Final = 20
+_IDS_AT_ONCE: Final = 100
 
 _Key = str | tuple[str, int]
 """Case id, with its repeat where that is not the first."""
@@ -132,7 +133,7 @@ class RecordedResponses:
         """
         parts = ReportedParts()
         for line in self._lines([]):
-            response = _response_of(line.text, case_ids)
+            response = _response_of(line.raw, case_ids)
             if response is not None:
                 chunks = response.retrieved_chunks
                 response = read_markers(response, chunks, scoring)
@@ -197,7 +198,7 @@ class RecordedResponses:
 
     def _read(self, line: Line) -> tuple[_Key, object] | None:
         try:
-            case_id, repeat, payload = _parse_line(line.text)
+            case_id, repeat, payload = _parse_line(line.raw)
         except json.JSONDecodeError as error:
             self._complain(line, f"{error.msg}, {_EXPECTED}", col=error.colno)
             return None
@@ -224,7 +225,7 @@ class RecordedResponses:
     def _payload_at(self, place: int) -> object:
         position = self._file.tell()
         self._file.seek(self._offsets[place])
-        payload = _parse_line(self._file.readline().decode("utf-8"))[2]
+        payload = _parse_line(self._file.readline())[2]
         self._file.seek(position)
         return payload
 
@@ -254,22 +255,25 @@ _LINE: Final = msgspec.json.Decoder(_RecordedLine)
 _NAMED: Final = msgspec.json.Decoder(_NamedLine)
 
 
-def read_sound_line(text: str) -> tuple[str, int, AskResponse] | None:
+def read_sound_line(raw: bytes | str) -> tuple[str, int, AskResponse] | None:
     """Return case id, repeat and response of a line, decoded and checked at once.
+
+    Args:
+        raw: the line, of bytes in UTF-8.
 
     Returns:
         None where the line must be read again slowly, to find its fault.
     """
     try:
-        line = _LINE.decode(text)
+        line = _LINE.decode(raw)
         response = ask_response(usual_fields(line["response"]))
     except (TypeError, ValueError, OverflowError, RecursionError):  # it may not even be JSON
         return None
     return line["id"], line.get("repeat", 0), response
 
 
-def _parse_line(text: str) -> tuple[str, int, object]:
-    return read_sound_line(text) or _parse_with_care(text)
+def _parse_line(raw: bytes) -> tuple[str, int, object]:
+    return read_sound_line(raw) or _parse_with_care(raw.decode("utf-8").removesuffix("\n"))
 
 
 def _parse_with_care(text: str) -> tuple[str, int, object]:
@@ -318,9 +322,9 @@ def _recorded_error(error: Any) -> ErrorInfo:
     return ErrorInfo(kind=kinds[kind], message=message or "recorded as failed", attempts=1)
 
 
-def _response_of(text: str, case_ids: Container[str]) -> AskResponse | None:
+def _response_of(raw: bytes, case_ids: Container[str]) -> AskResponse | None:
     try:
-        case_id, _, payload = _parse_line(text)
+        case_id, _, payload = _parse_line(raw)
         if case_id not in case_ids or isinstance(payload, ErrorInfo):
             return None
         if isinstance(payload, AskResponse):
@@ -403,6 +407,8 @@ class RecordedRun:
         settings: of the run.
         judge: of answers; None: they are not judged.
         registry: the metrics.
+        stored: whether the records may be stored or handed on, so that they need the hash of their
+            case.
         part: the lines to read; None: every line of both files.
         shown: both paths as shown in messages and records; None: as they are given.
     """
@@ -415,10 +421,12 @@ class RecordedRun:
         *,
         judge: Judge | None = None,
         registry: Registry = BUILT_IN,
+        stored: bool = False,
         part: FilesPart | None = None,
         shown: tuple[str, str] | None = None,
     ) -> None:
         self._registry = registry
+        self._stored = stored or registry.reads_records
         self._judge = judge
         self._cases = cases
         self._responses = responses
@@ -461,23 +469,24 @@ class RecordedRun:
     def _reported(self, responses: RecordedResponses) -> Reported:
         if self._part is not None:
             return self._part.reported
-        known, paged = _case_ids(self._cases)
+        paged = _any_names_pages(self._cases)
         scoring, in_text = score_settings(self._settings), self._judge is not None
-        return responses.reported(known, scoring, in_text=in_text, paged=paged).found()
+        with closing(_CaseIds(self._cases)) as known:
+            return responses.reported(known, scoring, in_text=in_text, paged=paged).found()
 
     def _score(self, responses: RecordedResponses) -> Iterator[CaseRecord]:
-        reported = self._reported(responses)
+        scoring = score_settings(self._settings, self._reported(responses))
         reader, found, known = self._reader(), self.findings, set[str]()
         for located in reader:
             found.n += 1
             known.add(located.case.id)
             recorded, payload = responses.first(located.case.id)
             if recorded:
-                yield self._record(self._trial(located, reader.display), payload, reported)
+                yield self._record(self._trial(located, reader.display), payload, scoring)
             elif not responses.has_repeats(located.case.id):
                 found.unanswered += 1
                 trial = self._trial(located, reader.display)
-                yield not_attempted(trial, NO_RESPONSE, reported=reported)
+                yield not_attempted(trial, NO_RESPONSE, scoring=scoring)
         responses.read_rest()
         found.case_faults, found.response_faults = reader.faults, responses.faults
         if self._part is None:
@@ -490,31 +499,57 @@ class RecordedRun:
             for located in self._reader():
                 for repeat, payload in responses.repeats(located.case.id):
                     trial = self._trial(located, reader.display, repeat)
-                    yield self._record(trial, payload, reported)
+                    yield self._record(trial, payload, scoring)
 
     def _trial(self, located: LocatedCase, file: str, repeat: int = 0) -> Trial:
         judges = None if self._judge is None else Judges(self._judge)
-        return Trial(located, file, self._settings, repeat, judges, registry=self._registry)
+        return Trial(
+            located,
+            file,
+            self._settings,
+            repeat,
+            judges,
+            registry=self._registry,
+            stored=self._stored,
+        )
 
-    def _record(self, trial: Trial, payload: object, reported: Reported) -> CaseRecord:
+    def _record(self, trial: Trial, payload: object, scoring: ScoreSettings) -> CaseRecord:
         result = _result(payload, retrieval_only=self._settings.retrieval_only)
-        return record_of(trial, result, reported=reported)
+        return record_of(trial, result, scoring=scoring)
 
 
-def _case_ids(path: Path) -> tuple[set[str], bool]:
-    """Collect the ids of a case file, and whether any case may name pages.
+class _CaseIds:
+    """The ids of a case file, of which no more is read than what was asked about.
 
     Faults of the file are reported when its cases are read.
     """
-    found: set[str] = set()
-    paged = False
+
+    def __init__(self, path: Path) -> None:
+        self._ahead = _every_id(path)
+        self._found: set[str | None] = set()
+
+    def __contains__(self, case_id: object) -> bool:
+        while case_id not in self._found:
+            read = list(islice(self._ahead, _IDS_AT_ONCE))
+            if not read:
+                return False
+            self._found.update(read)
+        return True
+
+    def close(self) -> None:
+        """Close the file."""
+        self._ahead.close()
+
+
+def _every_id(path: Path) -> Generator[str | None, None, None]:
     with open_lines(path, path.as_posix()) as file:
         for line in iterate_lines(file, path.as_posix(), []):
-            case_id = line_id(line.text)
-            if case_id is not None:
-                found.add(case_id)
-                paged = paged or may_name_pages(line.text)
-    return found, paged
+            yield line_id(line.text)
+
+
+def _any_names_pages(path: Path) -> bool:
+    with open_lines(path, path.as_posix()) as file:
+        return any(map(may_name_pages, file))
 
 
 def line_id(text: str) -> str | None:
@@ -530,9 +565,9 @@ def line_id(text: str) -> str | None:
     return found if isinstance(found, str) else None
 
 
-def may_name_pages(text: str) -> bool:
+def may_name_pages(raw: bytes) -> bool:
     """Return whether the case of a line may have golds with pages."""
-    return '"pages"' in text
+    return b'"pages"' in raw
 
 
 def _unanswered_warnings(unanswered: int, n: int) -> Iterator[str]:

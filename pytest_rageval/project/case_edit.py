@@ -99,7 +99,7 @@ def _values(line: FileLine) -> dict[str, Any]:
     except UnicodeDecodeError as error:
         message = f"byte 0x{line.raw[error.start]:02x}, expected UTF-8 text"
         raise faults_error([Fault(message=message)]) from None
-    values, faults = _ANY_LINE.read(Line(0, 0, text))
+    values, faults = _ANY_LINE.read(Line(0, 0, text, b""))
     if values is None:
         raise faults_error(faults)
     return values

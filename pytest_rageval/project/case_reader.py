@@ -161,7 +161,7 @@ def parse_case(data: Mapping[str, Any]) -> Case:
     except (TypeError, ValueError, RecursionError) as error:
         message = f"{error}, expected values that JSON can hold"
         raise faults_error([Fault(message=message)]) from error
-    case, faults = _read(Line(0, 0, text), _rule_faults)
+    case, faults = _read(Line(0, 0, text, b""), _rule_faults)
     if case is None:
         # The columns refer to a text that the caller never saw.
         raise faults_error([dataclasses.replace(fault, col=0) for fault in faults])
@@ -190,11 +190,11 @@ def _read(line: Line, rules: Rules) -> tuple[Case | None, list[Fault]]:
 
 
 def _known_fields(value: Mapping[str, Any]) -> bool:
-    return _CASE_FIELDS.issuperset(value) and all(
-        fields.issuperset(part)
-        for name, fields in _PART_FIELDS.items()
-        for part in value.get(name, ())
-    )
+    for name, fields in _PART_FIELDS.items():  # for every line, so not with all()
+        for part in value.get(name, ()):
+            if not fields.issuperset(part):
+                return False
+    return _CASE_FIELDS.issuperset(value)
 
 
 def _rule_faults(

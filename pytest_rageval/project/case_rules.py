@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import permutations
+from functools import lru_cache
+from itertools import permutations, starmap
 from typing import TYPE_CHECKING, Any, Final, get_args
 
 from pytest_rageval.metrics.matching import norm_heading, norm_path, norm_text
@@ -35,7 +36,7 @@ def is_sound(case: Case) -> bool:
 
     Python takes a few more characters for blanks than ``case_fields``, which decides the others.
     """
-    labels = (case.id, case.category, *case.tags)
+    groups_of_cases = (case.category, *case.tags)
     texts = [case.question]
     counts = [1 if case.k is None else case.k]
     for anchor in case.gold_supports + case.irrelevant_supports:
@@ -45,13 +46,19 @@ def is_sound(case: Case) -> bool:
         texts.append(rule.text)
     groups = case.required_support_groups
     return (
-        None not in map(_LABEL.fullmatch, labels)
+        _LABEL.fullmatch(case.id) is not None
+        and all(map(_is_label, groups_of_cases))
         and "" not in map(str.strip, texts)
         and min(counts) >= 1
         and max(counts) <= MAX_INTEGER
         and case.difficulty in _DIFFICULTIES
         and (groups is None or (groups != () and all(groups) and min(map(min, groups)) >= 0))
     )
+
+
+@lru_cache(maxsize=256)
+def _is_label(text: str) -> bool:
+    return _LABEL.fullmatch(text) is not None
 
 
 CASE_WARNINGS: Final = {
@@ -77,9 +84,12 @@ def find_faults(line: _Line) -> Iterator[tuple[Loc, str]]:
         message = f"{len(golds)} of them though answerable is false, expected none"
         yield ("gold_supports",), message
     yield from _path_faults("gold_supports", golds)
-    yield from _path_faults("irrelevant_supports", irrelevant)
-    yield from _answer_rule_faults(line.get("answer_rules", []))
-    yield from _group_faults(line.get("required_support_groups") or [], len(golds))
+    if irrelevant:
+        yield from _path_faults("irrelevant_supports", irrelevant)
+    if rules := line.get("answer_rules"):
+        yield from _answer_rule_faults(rules)
+    if groups := line.get("required_support_groups"):
+        yield from _group_faults(groups, len(golds))
     if len(golds) + len(irrelevant) > 1:
         yield from _equal_anchors(golds, irrelevant)
 
@@ -148,7 +158,7 @@ def find_warnings(case: Case) -> Iterator[str]:
         yield "no_golds"
     if case.recency_conflict_rule and len(golds) < 2:
         yield "recency_rule"
-    if any(_holds(outer, inner) for outer, inner in permutations(golds, 2)):
+    if len(golds) > 1 and any(starmap(_holds, permutations(golds, 2))):
         yield "nested_golds"
 
 

@@ -52,6 +52,8 @@ class Line(NamedTuple):
     offset: int
     """Offset of its first byte in the file."""
     text: str
+    raw: bytes
+    """The text in UTF-8, with its line end."""
 
 
 def cannot_be_read(display: str, error: OSError) -> DatasetError:
@@ -96,7 +98,7 @@ def iterate_lines(
             faults.append(Fault(file=display, line=number, col=col, message=message))
             continue
         if text and not text.isspace():
-            yield Line(number, start, text)
+            yield Line(number, start, text, raw)
 
 
 def _every_line(file: Iterable[bytes]) -> Iterator[tuple[int, int, bytes]]:

@@ -193,7 +193,7 @@ def usual_fields(reply: Any) -> ReplyBody:
     for chunk in debug.get("retrieved_chunks") or ():
         if "text_truncated" in chunk:
             chunk["text_truncated"] = chunk["text_truncated"] is True
-        if not _PAGE_FIELDS.keys().isdisjoint(chunk):
+        if _has_pages(chunk):
             chunk.update({k: read(chunk[k]) for k, read in _PAGE_FIELDS.items() if k in chunk})
     found: ReplyBody = reply
     return found
@@ -334,7 +334,9 @@ def ask_response(reply: ReplyBody) -> AskResponse:
         abstain_reason=reply.get("abstain_reason"),
         retrieved_chunks=None
         if chunks is None
-        else order_chunks([_chunk(chunk) for chunk in chunks]),
+        else order_chunks(
+            [_paged_chunk(one) if _has_pages(one) else RetrievedChunk.of(one) for one in chunks]
+        ),
         query_embedding=debug.get("query_embedding"),
         folder_selection=None if folders is None else FolderSelection(**folders),
         latency=debug.get("latency", {}),
@@ -346,9 +348,11 @@ def ask_response(reply: ReplyBody) -> AskResponse:
     )
 
 
-def _chunk(chunk: ReplyChunk) -> RetrievedChunk:
-    if not ("page" in chunk or "pages" in chunk or "page_index" in chunk):  # nearly always
-        return RetrievedChunk.of(chunk)
+def _has_pages(chunk: Mapping[str, object]) -> bool:
+    return "page" in chunk or "pages" in chunk or "page_index" in chunk  # nearly never
+
+
+def _paged_chunk(chunk: ReplyChunk) -> RetrievedChunk:
     fields = {name: value for name, value in chunk.items() if name not in _PAGE_FIELDS}
     known = (chunk.get("page"), chunk.get("pages"), chunk.get("page_index"))
     pages = sorted({number for numbers in known for number in numbers or ()})

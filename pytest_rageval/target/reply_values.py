@@ -29,11 +29,11 @@ def string_or_none(value: object) -> str | None:
 
 def number_or_none(value: object) -> float | None:
     """Read a number, or a decimal number in a string; None unless it is finite."""
+    if isinstance(value, float):
+        return value if isfinite(value) else None
     if isinstance(value, str) and len(value) < 64 and _DECIMAL.fullmatch(value):
         return finite_float(value)
-    if is_integer(value):
-        return finite_float(value)
-    return value if isinstance(value, float) and isfinite(value) else None
+    return finite_float(value) if is_integer(value) else None
 
 
 def integer_or_none(value: object) -> int | None:

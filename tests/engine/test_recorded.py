@@ -245,3 +245,22 @@ def test_cases_without_a_response_are_counted(tmp_path: Path) -> None:
     )
     list(run.records())
     assert run.warnings == ("29 of 30 cases have no recorded response",)
+
+
+def test_a_record_has_the_hash_of_its_case_only_where_it_may_be_stored(tmp_path: Path) -> None:
+    cases = write_lines(tmp_path / "c.jsonl", case_line("a"))
+    responses = write_lines(tmp_path / "r.jsonl", response_line("a", "a.md"))
+    for stored in (True, False):
+        [record] = RecordedRun(cases, responses, SETTINGS, stored=stored).records()
+        assert bool(record.case_hash) is stored
+
+
+@pytest.mark.parametrize("place", [0, 150, 299])
+def test_responses_are_known_by_ids_anywhere_in_the_case_file(tmp_path: Path, place: int) -> None:
+    """Whether replies have headings is asked before scoring, of responses of cases alone."""
+    names = [f"c{i:03}" for i in range(300)]
+    cases = [case_line(name) for name in names]
+    bare = {"id": "unknown", "response": {"answer": "a"}}
+    record = scored(tmp_path, cases, [bare, response_line(names[place], "x.md")])[place]
+    assert record.metrics["hit_at_k"] == 0.0
+    assert record.metrics["doc_hit_at_k"] == 0.0

@@ -137,7 +137,10 @@ def _score(
     from pytest_rageval.engine.scored import ScoredRun
 
     registry = open_registry(settings)
-    recorded = RecordedRun(cases, responses, settings, judge=judge, registry=registry)
+    stored = run_id is not None
+    recorded = RecordedRun(
+        cases, responses, settings, judge=judge, registry=registry, stored=stored
+    )
     watch = JudgeWatch(settings.max_errors)
     with (
         ScoredRun(settings, run_id=run_id, cases=cases, registry=registry) as scored,

@@ -65,7 +65,7 @@ def index_range(job: Job, task: tuple[File, int]) -> None:
                 case_id = line_id(text)
                 key = 0 if case_id is None else _hash(case_id)
                 parts[key % job.n_parts].extend((n, offset, key))
-                paged = paged or (file == "cases" and may_name_pages(text))
+                paged = paged or (file == "cases" and may_name_pages(raw))
             offset += len(raw)
     head = array("q", [n, paged, 0])
     for part in parts:
