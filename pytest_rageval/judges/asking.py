@@ -287,6 +287,9 @@ def _own_scores(
 # --- fields of a record ------------------------------------------------------------------------
 
 
+_NO_VERDICTS: Final = CaseVerdicts()
+
+
 def case_verdicts(
     view: CaseView, judged: Judged | None, verdicts: Verdicts | None = None
 ) -> CaseVerdicts:
@@ -299,7 +302,7 @@ def case_verdicts(
     """
     evidence = None if verdicts is None else verdicts.evidence
     if judged is None or view.response is None:
-        return CaseVerdicts(evidence=evidence)
+        return _NO_VERDICTS if evidence is None else CaseVerdicts(evidence=evidence)
     by_rubric = {judgement.rubric: judgement for judgement in judged.judgements}
     abstained = judged.verdicts.abstained
     hallucinated = None if abstained is None else not view.case.answerable and not abstained

@@ -28,13 +28,15 @@ def with_evidence(view: CaseView, judged: Judged | None) -> Verdicts | None:
 
 def _find(view: CaseView, judged: Judged | None) -> Evidence | None:
     case, response = view.case, view.response
-    if response is None or view.chunks is None or not case.answerable or not view.texts_whole:
+    if response is None or view.chunks is None or not case.answerable:
+        return None
+    wanted = case.stated_facts
+    if (judged is None and not wanted) or not view.texts_whole:
         return None
     # Imported here, since a run that measures neither needs no word list.
     from pytest_rageval.judges.offline.evidence import check_claims, find_facts
 
     facts = key_facts = claims = None
-    wanted = case.stated_facts
     if wanted:
         facts = find_facts(case.question, wanted, view.cut)
         key_facts = _facts_stated(judged, len(wanted))

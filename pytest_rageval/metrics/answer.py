@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from typing import Final
 
 from pytest_rageval.metrics.deciding import cited_golds
-from pytest_rageval.metrics.matching import citation_in_chunk
+from pytest_rageval.metrics.matching import citation_in_chunks
 from pytest_rageval.metrics.view import (
     FAILED,
     CaseView,
@@ -16,7 +16,6 @@ from pytest_rageval.metrics.view import (
     gold_population,
 )
 from pytest_rageval.values.record import CheckedClaim
-from pytest_rageval.values.reply import Citation
 
 _NOTHING: Final[frozenset[int]] = frozenset()
 _ATTRIBUTION: Final = ("attribution_hit_rate", "attribution_recall", "attribution_precision")
@@ -64,11 +63,6 @@ def _attribution(
     return dict(zip(_ATTRIBUTION, (1.0 if found else 0.0, recall, precision), strict=True))
 
 
-def _points_at_chunk(view: CaseView, citation: Citation) -> bool:
-    case = view.settings.path_case
-    return any(citation_in_chunk(citation, chunk, case) for chunk in view.chunks or ())
-
-
 def _in_context(view: CaseView) -> Score:
     """Score invented sources: below 1, a citation points at nothing that was retrieved."""
     blocked = _blocked(view)
@@ -78,7 +72,8 @@ def _in_context(view: CaseView) -> Score:
         return _NO_CITATION
     if view.chunks is None:
         return NotApplicable("The target reports no retrieved_chunks.")
-    held = [_points_at_chunk(view, citation) for citation in view.citations]
+    case = view.settings.path_case
+    held = [citation_in_chunks(citation, view.chunks, case) for citation in view.citations]
     return sum(held) / len(held)
 
 

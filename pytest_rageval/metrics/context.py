@@ -50,7 +50,7 @@ def score_tokens(view: CaseView) -> Scores:
 
 def tokens_reported(chunks: Sequence[RetrievedChunk]) -> bool:
     """Whether the target reports the number of tokens of every chunk."""
-    return all(chunk.token_count is not None for chunk in chunks)
+    return None not in [chunk.token_count for chunk in chunks]
 
 
 def cut_tokens(view: CaseView) -> tuple[int, ...] | Score:

@@ -7,7 +7,7 @@ allow: heading, snippet, pages, document (docs/metrics.md#matching). Pure.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
 from typing import Final
 
@@ -16,6 +16,7 @@ from pytest_rageval.metrics.matching import (
     citation_points_into,
     document_key,
     matches_anchor,
+    matches_section,
     norm_heading,
     norm_path,
     order_chunks,
@@ -29,6 +30,7 @@ from pytest_rageval.values.reply import MATCH_RULES, Citation, MatchRule, Retrie
 UNDECIDED: Final = "undecided"
 """Name, beside the rules, of chunks that no rule can compare with an anchor of the case."""
 _BY_HEADING: Final[tuple[MatchRule, ...]] = ("heading",)
+_NO_GOLDS: Final[frozenset[int]] = frozenset()
 
 
 def anchors_of(case: Case) -> tuple[Anchor, ...]:
@@ -152,15 +154,14 @@ class _Decider:
     """Comparison of chunks with the anchors of one case, which are normalised once."""
 
     def __init__(self, case: Case, settings: ScoreSettings) -> None:
-        self._case = case
         self._settings = settings
         self._path_case = settings.path_case
         self._golds = case.gold_supports
-        self._irrelevant = case.irrelevant_supports
-        anchors = anchors_of(case)
+        self._anchors = anchors = anchors_of(case)
         # Most chunks are from documents without an anchor.
-        self._paths = {norm_path(a.rel_path, settings.path_case) for a in anchors}
+        self._paths = [norm_path(a.rel_path, settings.path_case) for a in anchors]
         self._reads_snippets = reads_snippets(case, settings)
+        self._by_page = _some_only_page(case)
         self._texts_needed: list[tuple[int, ...]] = []
         if settings.matching_mode != "heading" and not settings.headings_reported:
             # As with headings, a missing text is missing whatever the document of its chunk.
@@ -170,13 +171,23 @@ class _Decider:
                 if anchor.snippets and (anchor_segments(anchor) or anchor.pages)
             ]
 
-    def decide(self, chunk: RetrievedChunk) -> RetrievedChunk:
-        if (chunk.text is None or chunk.text_truncated) and self._lacks_text(chunk):
-            return chunk
-        if norm_path(chunk.rel_path, self._path_case) not in self._paths:
-            return chunk.decided((), irrelevant=False)
-        if headings_decide(self._case, chunk, self._settings):
-            return self._by_headings(chunk)
+    def decide_all(self, chunks: Iterable[RetrievedChunk]) -> tuple[RetrievedChunk, ...]:
+        decided = []
+        for chunk in chunks:
+            path = norm_path(chunk.rel_path, self._path_case)
+            if (chunk.text is None or chunk.text_truncated) and self._lacks_text(chunk):
+                decided.append(chunk)
+            elif path not in self._paths:
+                decided.append(chunk.decided((), irrelevant=False))
+            else:
+                decided.append(self._decide(chunk, path))
+        return tuple(decided)
+
+    def _decide(self, chunk: RetrievedChunk, path: str) -> RetrievedChunk:
+        if self._settings.matching_mode == "heading" or (
+            not self._by_page and has_heading(chunk, self._settings)
+        ):
+            return self._by_headings(chunk, path)
         return self._by_rules(chunk)
 
     def _lacks_text(self, chunk: RetrievedChunk) -> bool:
@@ -186,26 +197,30 @@ class _Decider:
         unread = self._texts_needed and not has_heading(chunk, self._settings)
         return bool(unread) and any(not (chunk.pages and pages) for pages in self._texts_needed)
 
-    def _by_headings(self, chunk: RetrievedChunk) -> RetrievedChunk:
-        golds = tuple([i for i, gold in enumerate(self._golds) if self._at(gold, chunk)])
-        bad = [anchor for anchor in self._irrelevant if self._at(anchor, chunk)]
-        irrelevant = False
-        if bad:
+    def _by_headings(self, chunk: RetrievedChunk, path: str) -> RetrievedChunk:
+        anchors = self._anchors
+        at = [
+            index
+            for index, (own, anchor) in enumerate(zip(self._paths, anchors, strict=True))
+            if own == path
+            and (anchor.vault is None or chunk.vault is None or anchor.vault == chunk.vault)
+            and matches_section(anchor, chunk, self._settings)
+        ]
+        golds, irrelevant = tuple(at), False
+        if at and at[-1] >= len(self._golds):
+            golds = tuple([index for index in at if index < len(self._golds)])
             # The more specific anchor wins; on a tie the irrelevant one.
-            deepest_bad = max(len(anchor_segments(anchor)) for anchor in bad)
-            deepest_gold = max((len(anchor_segments(self._golds[i])) for i in golds), default=-1)
+            deepest_bad = max(len(anchor_segments(anchors[i])) for i in at[len(golds) :])
+            deepest_gold = max((len(anchor_segments(anchors[i])) for i in golds), default=-1)
             irrelevant = deepest_bad >= deepest_gold
         return chunk.decided(() if irrelevant else golds, irrelevant=irrelevant, rules=_BY_HEADING)
-
-    def _at(self, anchor: Anchor, chunk: RetrievedChunk) -> bool:
-        return matches_anchor(anchor, chunk, self._settings)
 
     def _by_rules(self, chunk: RetrievedChunk) -> RetrievedChunk:
         used: set[MatchRule] = set()
         golds, best_gold, best_bad = [], (-1, False), (-1, False)
         key = document_key(chunk, self._path_case)
         n_golds = len(self._golds)
-        for index, anchor in enumerate((*self._golds, *self._irrelevant)):
+        for index, anchor in enumerate(self._anchors):
             if not same_document(document_key(anchor, self._path_case), key):
                 continue
             rule = rule_for(anchor, chunk, self._settings)
@@ -229,7 +244,15 @@ def headings_decide(case: Case, chunk: RetrievedChunk, settings: ScoreSettings) 
     """Return whether headings compare a chunk with every anchor of a case."""
     if settings.matching_mode == "heading" or not has_heading(chunk, settings):
         return settings.matching_mode == "heading"
-    return not any(anchor.pages and not anchor_segments(anchor) for anchor in anchors_of(case))
+    return not _some_only_page(case)
+
+
+def _some_only_page(case: Case) -> bool:
+    """Return whether an anchor is pages of a document, whatever their heading."""
+    for anchor in anchors_of(case):  # for every case of a run, so not with any()
+        if anchor.pages and not anchor_segments(anchor):
+            return True
+    return False
 
 
 def cited_golds(
@@ -251,9 +274,17 @@ def cited_golds(
         found = chunks[rank - 1].matched_golds
         unknown = found is None or unreadable_anchor(case, settings) is not None
         return None if unknown else frozenset(found or ())
-    golds = enumerate(case.gold_supports)
-    case_of = settings.path_case
-    return frozenset([i for i, gold in golds if citation_points_into(citation, gold, case_of)])
+    if citation.rel_path is None:
+        return _NO_GOLDS
+    path, case_of = norm_path(citation.rel_path, settings.path_case), settings.path_case
+    return frozenset(
+        [
+            index
+            for index, gold in enumerate(case.gold_supports)
+            if norm_path(gold.rel_path, case_of) == path
+            and citation_points_into(citation, gold, case_of)
+        ]
+    )
 
 
 def decide_chunks(
@@ -264,8 +295,7 @@ def decide_chunks(
     If a text is needed and a chunk has none, or only the beginning, an earlier decision, made with
     the text, is kept; without one the fields stay None: it cannot be decided.
     """
-    decider = _Decider(case, settings)
-    return tuple([decider.decide(chunk) for chunk in order_chunks(chunks)])
+    return _Decider(case, settings).decide_all(order_chunks(chunks))
 
 
 def unreadable_anchor(case: Case, settings: ScoreSettings) -> str | None:
@@ -341,12 +371,14 @@ def count_rules(record: CaseRecord, counts: Counter[str] | None = None) -> Count
     return counts
 
 
-def rules_of_cut(record: CaseRecord) -> Iterator[tuple[str, ...]]:
-    """Yield the rules that compared each chunk in the cut of a record, as of `count_rules`."""
+def rules_of_cut(record: CaseRecord) -> list[tuple[str, ...]]:
+    """Return the rules that compared each chunk in the cut of a record, as of `count_rules`."""
+    found: list[tuple[str, ...]] = []
     for chunk in (record.retrieved_chunks or ())[: record.k]:
         if chunk.matched_by:
-            yield chunk.matched_by
+            found.append(chunk.matched_by)
         elif chunk.matched_golds is None:
-            yield (UNDECIDED,)
+            found.append((UNDECIDED,))
         elif chunk.matched_golds or chunk.irrelevant:
-            yield ("heading",)
+            found.append(_BY_HEADING)
+    return found

@@ -23,7 +23,6 @@ from pytest_rageval.metrics.matching import (
     duplicate_flags,
     in_scope,
     norm_path,
-    same_document,
 )
 from pytest_rageval.metrics.view import (
     FAILED,
@@ -42,7 +41,7 @@ Groups = Sequence[Sequence[int]]
 _NOTHING: Final[frozenset[int]] = frozenset()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Ranking:
     """A ranked list cut at k, reduced to which golds each rank matches."""
 
@@ -73,9 +72,9 @@ class Ranking:
                 if new := golds - seen:
                     gains[index] = max([self.grades[i] for i in new])
             seen |= golds
-        object.__setattr__(self, "found", frozenset(seen))
-        object.__setattr__(self, "n_relevant", n_relevant)
-        object.__setattr__(self, "gains", tuple(gains))
+        self.found = frozenset(seen)
+        self.n_relevant = n_relevant
+        self.gains = tuple(gains)
 
 
 def hit_at_k(ranking: Ranking) -> float:
@@ -174,7 +173,9 @@ def anchor_ranking(
     cut = chunks[:k]
     known = frozenset(range(len(case.gold_supports)))  # another tool may have stored others
     return Ranking(
-        matched=tuple([known.intersection(c.matched_golds or ()) for c in cut]),
+        matched=tuple(
+            [known.intersection(c.matched_golds) if c.matched_golds else _NOTHING for c in cut]
+        ),
         duplicate=duplicate_flags(cut, settings.path_case),
         grades=tuple([gold.grade for gold in case.gold_supports]),
         k=k,
@@ -193,17 +194,17 @@ def document_ranking(
     for gold in case.gold_supports:
         key = document_key(gold, settings.path_case)
         golds[key] = max(gold.grade, golds.get(key, 0))
+    by_path: dict[str, list[tuple[int, str | None]]] = {}
+    for index, (vault, path) in enumerate(golds):
+        by_path.setdefault(path, []).append((index, vault))
     documents = dict.fromkeys(document_keys(chunks[:k], settings.path_case))
-    paths = {path for _, path in golds}
+    matched = []
+    for vault, path in documents:
+        same = by_path.get(path, ())  # vaults count only if both are known
+        found = [i for i, own in same if own is None or vault is None or own == vault]
+        matched.append(frozenset(found) if found else _NOTHING)
     return Ranking(
-        matched=tuple(
-            [
-                frozenset([i for i, gold in enumerate(golds) if same_document(gold, document)])
-                if document[1] in paths
-                else _NOTHING
-                for document in documents
-            ]
-        ),
+        matched=tuple(matched),
         duplicate=(False,) * len(documents),
         grades=tuple(golds.values()),
         k=k,

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from operator import itemgetter
 from typing import Final
 
 from pytest_rageval.metrics.answer import (
@@ -75,6 +76,8 @@ _FAMILIES: Final[tuple[Callable[[CaseView], Scores], ...]] = (
     score_abstention,
     score_judged,
 )
+_KEYS: Final = tuple(BUILT_IN.cases)
+_in_order: Final = itemgetter(*_KEYS)
 _ANSWER_SIDE: Final = tuple(key for key, info in BUILT_IN.cases.items() if info.answer_side)
 _RETRIEVAL_ONLY: Final = NotApplicable("The run measures retrieval only.")
 
@@ -107,14 +110,11 @@ def score_case(
         scores |= dict.fromkeys(_ANSWER_SIDE, _RETRIEVAL_ONLY)
     scores |= known or {}
     # In the order of the registry, so that all outputs list metrics in the same order.
-    metrics: dict[str, float | None] = dict.fromkeys(BUILT_IN.cases)
-    reasons: list[tuple[str, str]] = []
-    for key in BUILT_IN.cases:
-        score = scores[key]
-        if isinstance(score, float):
-            metrics[key] = score
-        elif score is not FAILED:
-            reasons.append((key, score.reason))
+    found = _in_order(scores)
+    metrics = {
+        key: score if isinstance(score, float) else None
+        for key, score in zip(_KEYS, found, strict=True)
+    }
     before = scores_before_rerank(view)
     stage = find_failure_stage(view, metrics, before)
     met = _expectations_met(view.case, metrics)
@@ -124,7 +124,9 @@ def score_case(
     unchecked = outcome == "passed" and not _is_checked(view.case, metrics, judged_on)
     return CaseScores(
         metrics=metrics,
-        not_applicable=_shared(tuple(reasons)),
+        not_applicable=_reasons(
+            tuple([score.reason if type(score) is NotApplicable else None for score in found])
+        ),
         outcome=outcome,
         failure_stage=stage,
         citations=view.citations,
@@ -134,9 +136,9 @@ def score_case(
 
 
 @lru_cache(maxsize=256)
-def _shared(reasons: tuple[tuple[str, str], ...]) -> Mapping[str, str]:
-    """Return reasons as a mapping, the same one for all cases with these."""
-    return dict(reasons)
+def _reasons(found: tuple[str | None, ...]) -> Mapping[str, str]:
+    """Return the reasons of metrics by key, the same mapping for all cases with these."""
+    return {key: reason for key, reason in zip(_KEYS, found, strict=True) if reason is not None}
 
 
 def with_own_scores(
@@ -229,8 +231,8 @@ def evidence_key(case: Case, metrics: Metrics) -> str:
 
 def _expectations_met(case: Case, metrics: Metrics) -> list[bool]:
     """Return for each scored expectation of retrieval and abstention whether it is met."""
-    expected = {evidence_key(case, metrics): 1.0, **EXPECTED}
-    return [metrics[key] == want for key, want in expected.items() if metrics[key] is not None]
+    expected = (*EXPECTED.items(), (evidence_key(case, metrics), 1.0))
+    return [found == want for key, want in expected if (found := metrics[key]) is not None]
 
 
 def _outcome_by_stage(
@@ -256,10 +258,12 @@ def _is_checked(case: Case, metrics: Metrics, judged_on: Sequence[Aspect]) -> bo
     Not to have abstained does not show that a case with golds was answered from them, as where the
     target reports no chunks.
     """
-    keys = {evidence_key(case, metrics), *EXPECTED}
-    if case.gold_supports:
-        keys.discard("over_abstention_rate")
-    return any(metrics.get(key) is not None for key in keys) or _judges_answer(metrics, judged_on)
+    for key in (evidence_key(case, metrics), *EXPECTED):  # for every case, so not with any()
+        if metrics.get(key) is not None and not (
+            key == "over_abstention_rate" and case.gold_supports
+        ):
+            return True
+    return _judges_answer(metrics, judged_on)
 
 
 def _judges_answer(metrics: Metrics, judged_on: Sequence[Aspect]) -> bool:

@@ -112,7 +112,10 @@ class CaseView:
     @property
     def texts_whole(self) -> bool:
         """Whether every chunk in the cut came with its whole text."""
-        return all(chunk.text is not None and not chunk.text_truncated for chunk in self.cut)
+        for chunk in self.cut:  # for every case of a run, so not with all()
+            if chunk.text is None or chunk.text_truncated:
+                return False
+        return True
 
     @property
     def evidence(self) -> Evidence | None:
@@ -308,8 +311,8 @@ def located_citations(
     The rank, from 1, is the number of a citation that counts the chunks, even one that is out of
     range; None: the citation names a document.
     """
-    if "[" not in answer and "(" not in answer and "section" not in answer.casefold():
-        return
+    if "[" not in answer and "(" not in answer and answer.count(":") < 2:
+        return  # without brackets it is "File: ..., Section: ..."
     prose = _CODE.sub(lambda match: " " * len(match.group()), answer)
     for match in _WRITTEN.finditer(answer):
         numbers = match.group("numbers")

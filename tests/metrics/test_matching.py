@@ -287,3 +287,10 @@ def test_a_folder_holds_what_lies_below_it(folder: str, inside: bool) -> None:
 
 def test_no_folder_holds_nothing() -> None:
     assert not in_scope("notes/x.md", [])
+
+
+def test_paths_are_normalised_however_many_there_are() -> None:
+    for i in range(20_000):
+        assert norm_path(f"./a//{i % 10_000}%20b.md") == f"a/{i % 10_000} b.md"
+    assert norm_path("A//b.md", "insensitive") == "a/b.md"
+    assert norm_path("A//b.md") == "A/b.md"

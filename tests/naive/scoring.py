@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pytest_rageval.metrics.matching import norm_path, norm_text
+from pytest_rageval.metrics.matching import PathCase, norm_path, norm_text
 from pytest_rageval.metrics.retrieval import (
     Ranking,
     average_precision,
@@ -83,9 +83,10 @@ class Row:
         self.failed = self.dead or self.empty
 
     @property
-    def path_case(self) -> str:
+    def path_case(self) -> PathCase:
         """The path setting."""
-        return str(self.settings.get("path_case", "sensitive"))
+        found: PathCase = self.settings.get("path_case", "sensitive")
+        return found
 
 
 def rank_order(chunks: list[Values], key: str = "rank") -> list[Values]:
@@ -307,7 +308,7 @@ def scope(of: Row) -> dict[str, Cell]:
     return cells
 
 
-def in_scope(gold: Values, folders: list[str], path_case: str) -> bool:
+def in_scope(gold: Values, folders: list[str], path_case: PathCase) -> bool:
     """Say whether a folder holds a gold's document."""
     path = norm_path(gold["rel_path"], path_case).split("/")
     for folder in folders:

@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import count
 from math import inf
-from typing import Any, Final, Generic, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from pytest_rageval.analysis.aggregate.case_groups import (
     CaseOutcome,
@@ -23,7 +23,7 @@ from pytest_rageval.analysis.aggregate.operational import (
     AttemptStatus,
     LatencyObservation,
     attempt_status,
-    judge_verdicts,
+    verdict_failures,
 )
 from pytest_rageval.analysis.aggregate.samples import ERROR, NOT_APPLICABLE, CasePart
 from pytest_rageval.analysis.stats.intervals import fmean
@@ -42,22 +42,20 @@ _Item = TypeVar("_Item", bound=Hashable)
 _Value = TypeVar("_Value")
 
 
-class _Codes(Generic[_Item]):
-    """Numbers distinct values 0, 1, … in the order of first appearance."""
+class _Codes(dict[_Item, int]):
+    """Numbers distinct values 0, 1, … in the order of first appearance: ``codes[value]``."""
 
     def __init__(self) -> None:
-        self.items: list[_Item] = []
-        self._codes: dict[_Item, int] = {}
+        self.distinct: list[_Item] = []
 
-    def code(self, item: _Item) -> int:
-        found = self._codes.setdefault(item, len(self.items))
-        if found == len(self.items):
-            self.items.append(item)
-        return found
+    def __missing__(self, item: _Item) -> int:
+        code = self[item] = len(self.distinct)
+        self.distinct.append(item)
+        return code
 
-    def codes(self, items: Iterable[_Item]) -> list[int]:
+    def of(self, items: Iterable[_Item]) -> list[int]:
         """Return the codes of several values, by which those of other columns are translated."""
-        return [self.code(item) for item in items]
+        return list(map(self.__getitem__, items))
 
 
 class _Sparse:
@@ -151,12 +149,11 @@ class RecordColumns:
         file = self._files.setdefault(record.file, record.file)
         self.names.append((file, record.name, record.repeat))
         self._add_metrics(row, record)
-        profile = Profile(
-            record.category, record.difficulty, record.tags, record.vaults, record.answerable
-        )
-        self.profile_codes.append(self.profiles.code(profile))
+        case, response = record.case, record.response
+        profile = Profile(case.category, case.difficulty, case.tags, case.vaults, case.answerable)
+        self.profile_codes.append(self.profiles[profile])
         cluster = record.cluster
-        self.cluster_codes.append(-1 if cluster is None else self.clusters.code(cluster))
+        self.cluster_codes.append(-1 if cluster is None else self.clusters[cluster])
         self.cutoffs.append(record.k)
         self.references.append(_has_reference(record.stored_case))
         self.outcomes.append(record_outcome(record))
@@ -164,22 +161,24 @@ class RecordColumns:
         self.attempts.append(attempt_status(record))
         for name, ms in record.latency.items():
             self.latency[name].add(row, ms)
-        for name, amount in record.usage.items():
-            self.usage[name].append(amount)
+        if response is not None:
+            for name, amount in response.usage.items():
+                self.usage[name].append(amount)
+            if response.indexing_coverage is not None:
+                self.coverage_codes[row] = self._coverage_code(response.indexing_coverage)
         if record.cost:
             self.costs[row] = record.cost
-        failed, needed = judge_verdicts((record,))
-        self.verdicts_failed += failed
-        self.verdicts_needed += needed
-        if record.indexing_coverage is not None:
-            self.coverage_codes[row] = self._coverage_code(record.indexing_coverage)
+        failures = verdict_failures(record)
+        self.verdicts_failed += sum(failures)
+        self.verdicts_needed += len(failures)
         self.documents.add(retrieved_documents(record, self._path_case))
         count_rules(record, self.rules)
-        if record.case.translation_of is not None:
-            self.translations[row] = record.case.translation_of
+        if case.translation_of is not None:
+            self.translations[row] = case.translation_of
 
     def _add_metrics(self, row: int, record: CaseRecord) -> None:
-        metrics, reasons = record.metrics, record.not_applicable
+        scores = record.scores
+        metrics, reasons = scores.metrics, scores.not_applicable
         if tuple(metrics) == self._keys:
             self.metrics.extend(
                 [
@@ -191,10 +190,11 @@ class RecordColumns:
             self.metrics.extend([_value(metrics, reasons, key) for key in self._keys])
             for key in metrics.keys() - self.registry.cases.keys():
                 self.extra[key].add(row, _value(metrics, reasons, key))
+        if scores.metrics_before_rerank is None:
+            return
         # An empty list has all of its ranks, but is not evidence of a reranker.
-        known_before = record.metrics_before_rerank is not None
-        self.reranked = self.reranked or (known_before and record.retrieved_chunks != ())
-        for key, before in (record.metrics_before_rerank or {}).items():
+        self.reranked = self.reranked or record.retrieved_chunks != ()
+        for key, before in scores.metrics_before_rerank.items():
             if before is not None:
                 self.before[key].add(row, before)
 
@@ -210,9 +210,9 @@ class RecordColumns:
             for name, sparse in theirs.items():
                 mine[name].extend(sparse, first)
         self.names += other.names
-        profiles = self.profiles.codes(other.profiles.items)
+        profiles = self.profiles.of(other.profiles.distinct)
         self.profile_codes.extend([profiles[code] for code in other.profile_codes])
-        clusters = self.clusters.codes(other.clusters.items)
+        clusters = self.clusters.of(other.clusters.distinct)
         self.cluster_codes.extend([-1 if c < 0 else clusters[c] for c in other.cluster_codes])
         self.cutoffs.extend(other.cutoffs)
         self.references.extend(other.references)
@@ -286,12 +286,12 @@ class _DocumentSets:
         if isinstance(documents, NoDocuments):
             self.absent[len(self.ends)] = documents
         else:
-            self.flat.extend([self.keys.code(document) for document in documents])
+            self.flat.extend(self.keys.of(documents))
         self.ends.append(len(self.flat))
 
     def extend(self, other: _DocumentSets) -> None:
         row, first = len(self.ends), len(self.flat)
-        codes = self.keys.codes(other.keys.items)
+        codes = self.keys.of(other.keys.distinct)
         self.flat.extend([codes[code] for code in other.flat])
         self.ends.extend([first + end for end in other.ends])
         self.absent |= {row + at: reason for at, reason in other.absent.items()}
@@ -301,7 +301,7 @@ class _DocumentSets:
         if absent is not None:
             return absent
         start = self.ends[row - 1] if row else 0
-        return frozenset(self.keys.items[code] for code in self.flat[start : self.ends[row]])
+        return frozenset(self.keys.distinct[code] for code in self.flat[start : self.ends[row]])
 
 
 class CaseRows:
@@ -358,7 +358,7 @@ class CaseTable:
         self.columns = columns
         self.rows = rows
         # A case without gold document is a cluster of its own.
-        alone = count(len(columns.clusters.items))
+        alone = count(len(columns.clusters.distinct))
         codes = [columns.cluster_codes[row] for row in rows.firsts]
         self.clusters = array("q", [next(alone) if code < 0 else code for code in codes])
         self.outcomes = rows.per_case(columns.outcomes, outcome_of_repeats)
@@ -417,10 +417,10 @@ class CaseTable:
 
     def profiles(self) -> Iterator[tuple[Profile, list[int]]]:
         """Each distinct profile with the cases that have it."""
-        cases: list[list[int]] = [[] for _ in self.columns.profiles.items]
+        cases: list[list[int]] = [[] for _ in self.columns.profiles.distinct]
         for case, row in enumerate(self.rows.firsts):
             cases[self.columns.profile_codes[row]].append(case)
-        yield from zip(self.columns.profiles.items, cases, strict=True)
+        yield from zip(self.columns.profiles.distinct, cases, strict=True)
 
     @property
     def cutoffs(self) -> list[int]:

@@ -96,33 +96,36 @@ _VERDICT_KEYS = ("groundedness", "correctness", "quality.overall", "five.faithfu
 _ABSTENTION_KEYS = ("abstention_accuracy", "over_abstention_rate")
 
 
-def _verdict_failures(record: CaseRecord) -> list[bool]:
-    """For each verdict that this answered case needed, whether it failed."""
+def verdict_failures(record: CaseRecord) -> list[bool]:
+    """For each verdict that a case needed, whether it failed.
+
+    A case that the target failed needs none.
+    """
+    if record.status != "ok":
+        return []
     asked = [verdict for verdict in record.judgements.values() if isinstance(verdict, Mapping)]
     if asked:
         return [verdict.get("error") is not None for verdict in asked]
+    metrics, reasons, abstained = record.metrics, record.not_applicable, record.abstained
     failures = []
     for key in _VERDICT_KEYS:
         # An abstention on an answerable case is incorrect without asking a judge.
-        unasked = key == "correctness" and record.abstained is True
-        if key in record.metrics and key not in record.not_applicable and not unasked:
-            failures.append(record.metrics[key] is None)
-    if record.abstained is None:
+        unasked = key == "correctness" and abstained is True
+        if key in metrics and key not in reasons and not unasked:
+            failures.append(metrics[key] is None)
+    if abstained is None:
         abstention = [
-            record.metrics[key] is None
+            metrics[key] is None
             for key in _ABSTENTION_KEYS
-            if key in record.metrics and key not in record.not_applicable
+            if key in metrics and key not in reasons
         ]
         failures.extend(abstention[:1])
     return failures
 
 
 def judge_verdicts(records: Iterable[CaseRecord]) -> tuple[int, int]:
-    """Verdicts that failed and verdicts needed, cached ones included.
-
-    A case that the target failed needs none.
-    """
-    failures = [f for r in records if r.status == "ok" for f in _verdict_failures(r)]
+    """Verdicts that failed and verdicts needed, cached ones included."""
+    failures = [failed for record in records for failed in verdict_failures(record)]
     return sum(failures), len(failures)
 
 

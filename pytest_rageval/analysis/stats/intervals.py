@@ -10,7 +10,7 @@ import math
 import random
 import statistics
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Literal, cast
 
 from pytest_rageval.analysis.stats.distributions import (
@@ -327,7 +327,7 @@ def bootstrap_means(
     resamples: int = BOOTSTRAP_RESAMPLES,
 ) -> list[list[Interval]]:
     """``bootstrap_mean`` of each sample, by the same random numbers, which are drawn once."""
-    drawn = iter(_resampled_means([s.pieces for s in samples if s.n_clusters > 1], resamples))
+    drawn = iter(_resampled_means((s.pieces for s in samples if s.n_clusters > 1), resamples))
     levels = [tail_level(confidence, sided) for sided in sides]
     found = []
     for sample in samples:
@@ -355,14 +355,15 @@ def bootstrap_means(
 
 
 def _resampled_means(
-    every: Sequence[Sequence[tuple[float, int]]], resamples: int
+    every: Iterable[Sequence[tuple[float, int]]], resamples: int
 ) -> list[list[float]]:
     """Return for each set of clusters the means of its resamples.
 
     They are those that ``random.choices`` draws, each set with a generator of its own: as all
     begin with one seed, their numbers are the same, and drawing takes longer than adding.
     """
-    if not every:
+    adders = [(len(pieces), _adder(pieces)) for pieces in every]
+    if not adders:
         return []
     # Imported here, since commands that draw nothing read the settings of intervals.
     import numpy as np
@@ -371,13 +372,12 @@ def _resampled_means(
     uniform = np.random.RandomState()
     state = random.Random(BOOTSTRAP_SEED).getstate()[1]
     uniform.set_state(("MT19937", np.array(state[:-1], dtype=np.uint32), state[-1], 0, 0.0))
-    means: list[list[float]] = [[] for _ in every]
-    mean_of = [_adder(pieces) for pieces in every]
-    most = max(map(len, every))
+    means: list[list[float]] = [[] for _ in adders]
+    most = max(n for n, _ in adders)
     held, begin = uniform.random_sample(max(_DRAWN_AT_ONCE, most)), 0
     while True:
-        for pieces, found, mean in zip(every, means, mean_of, strict=True):
-            n, start = len(pieces), len(found) * len(pieces) - begin
+        for (n, mean), found in zip(adders, means, strict=True):
+            start = len(found) * n - begin
             rows = min((len(held) - start) // n, resamples - len(found))
             if rows > 0:
                 found += mean((held[start : start + rows * n] * n).reshape(rows, n))

@@ -76,9 +76,9 @@ def write_columns(job: Job, part: int, columns: RecordColumns) -> None:
             extra=_sparse_bytes(columns.extra),
             before=_sparse_bytes(columns.before),
             latency=_sparse_bytes(columns.latency),
-            profiles=columns.profiles.items,
+            profiles=columns.profiles.distinct,
             profile_codes=columns.profile_codes.tobytes(),
-            clusters=columns.clusters.items,
+            clusters=columns.clusters.distinct,
             cluster_codes=columns.cluster_codes.tobytes(),
             cutoffs=columns.cutoffs.tobytes(),
             references=columns.references.tobytes(),
@@ -89,7 +89,7 @@ def write_columns(job: Job, part: int, columns: RecordColumns) -> None:
             costs={row: dict(cost) for row, cost in columns.costs.items()},
             coverages=[dict(coverage) for coverage in columns.coverages],
             coverage_codes=columns.coverage_codes,
-            documents=documents.keys.items,
+            documents=documents.keys.distinct,
             document_codes=documents.flat.tobytes(),
             document_ends=documents.ends.tobytes(),
             no_documents=documents.absent,
@@ -126,8 +126,8 @@ def _read_columns(job: Job, part: int, registry: Registry) -> RecordColumns:
         for name, (rows, values) in theirs.items():
             _fill(mine[name].rows, rows)
             _fill(mine[name].values, values)
-    columns.profiles.codes(rest.profiles)
-    columns.clusters.codes(rest.clusters)
+    columns.profiles.of(rest.profiles)
+    columns.clusters.of(rest.clusters)
     for target, content in (
         (columns.profile_codes, rest.profile_codes),
         (columns.cluster_codes, rest.cluster_codes),
@@ -142,7 +142,7 @@ def _read_columns(job: Job, part: int, registry: Registry) -> RecordColumns:
     columns.costs.update(rest.costs)
     columns.coverages += rest.coverages
     columns.coverage_codes = rest.coverage_codes
-    columns.documents.keys.codes(rest.documents)
+    columns.documents.keys.of(rest.documents)
     columns.documents.absent = rest.no_documents
     columns.translations = rest.translations
     columns.reranked = rest.reranked
