@@ -322,6 +322,7 @@ class CaseRows:
         """For every case, the number of its rows."""
         self.repeated = [case for case, repeats in enumerate(self.repeats) if repeats > 1]
         """Cases with several rows."""
+        self._one_each = self.firsts == list(range(len(order)))
 
     def __len__(self) -> int:
         return len(self.starts)
@@ -336,7 +337,7 @@ class CaseRows:
 
     def fold(self, column: Sequence[float]) -> array[float]:
         """Return one value per case, of several repeats their mean."""
-        return array("d", self.per_case(column, _fold_repeats))
+        return array("d", column if self._one_each else self.per_case(column, _fold_repeats))
 
     def per_case(
         self, column: Sequence[_Value], fold: Callable[[Sequence[_Value]], _Value]
@@ -437,7 +438,8 @@ class CaseTable:
         known = self.columns.latency.get(name, _Sparse()).dense(len(self.columns))
         attempts = self.columns.attempts
         for row in self.rows.order:
-            yield LatencyObservation(attempts[row], known[row] if known[row] < inf else None)
+            ms = known[row]
+            yield LatencyObservation(attempts[row], ms if ms < inf else None)
 
     def costs(self) -> Iterator[Mapping[str, float | None]]:
         """The cost of every record that has one, in order."""
