@@ -14,6 +14,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from pytest_rageval.authoring.interchange.marks import is_header
 from pytest_rageval.authoring.interchange.values import (
     Ledger,
     SourceFile,
@@ -22,7 +23,7 @@ from pytest_rageval.authoring.interchange.values import (
     tidy_counted,
 )
 from pytest_rageval.support.json_text import survey
-from pytest_rageval.support.text import shown, whole_text
+from pytest_rageval.support.text import counted, shown, whole_text
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import DatasetError, Fault, faults_error
 
@@ -33,6 +34,7 @@ MAX_FIELD_CHARS: Final = 16_000_000
 _MAX_SURVEYED_CHARS: Final = 8_000_000
 _MAX_SHOWN_FAULTS: Final = 20
 _DELIMITERS: Final = ",;\t|"
+_SNIFFED_CHARS: Final = 2_000
 _LISTS: Final = ("samples", "goldens", "cases", "test_cases", "tests", "questions", "items", "data")
 
 
@@ -228,7 +230,8 @@ def parse_table(file: SourceFile, *, delimiter: str | None = None) -> Table:
     """Read a table with a header; cells are separated by commas, semicolons, tabs or bars.
 
     Raises:
-        DatasetError: a missing or duplicate header, or a row with more cells than headers.
+        DatasetError: a missing or duplicate header, a header again, or a row with more cells than
+            headers or none of its delimiters.
     """
     previous = csv.field_size_limit(MAX_FIELD_CHARS)  # process-wide, and 131,072 by default
     try:
@@ -242,7 +245,8 @@ def parse_table(file: SourceFile, *, delimiter: str | None = None) -> Table:
 def _found_delimiter(text: str) -> str:
     header = next((line for line in text.splitlines() if line.strip()), "")
     try:
-        return csv.Sniffer().sniff(header, delimiters=_DELIMITERS).delimiter
+        # Its patterns take time by the square of the length.
+        return csv.Sniffer().sniff(header[:_SNIFFED_CHARS], delimiters=_DELIMITERS).delimiter
     except csv.Error:
         # It also fails for headers of different length, such as "id;question".
         best = max(_DELIMITERS, key=header.count)
@@ -260,9 +264,14 @@ def _table(file: SourceFile, delimiter: str) -> Table:
         if headers is None:
             headers = _headers(file.name, reader.line_num, cells)
             continue
-        if len(cells) > len(headers):
-            message = f"{len(cells)} cells under {len(headers)} headers; quote cells that hold "
-            message += f"{delimiter!r}"
+        if is_header(cells) or cells[0].lstrip().startswith('{"'):
+            what = "JSON" if "{" in cells[0] else "a header again"
+            message = f"{what}, expected a row; were two files joined? Pass each one itself"
+            faults.append(Fault(file=file.name, line=reader.line_num, message=message))
+            continue
+        if len(cells) > len(headers) or len(cells) == 1 < len(headers):
+            message = f"{counted(len(cells), 'cell')} under {len(headers)} headers; quote cells "
+            message += f"that hold {delimiter!r}" if cells[1:] else f"separated by {delimiter!r}"
             faults.append(Fault(file=file.name, line=reader.line_num, message=message))
             continue
         pairs = zip(headers, cells, strict=False)

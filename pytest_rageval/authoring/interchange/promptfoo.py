@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from pytest_rageval.authoring.interchange.fields import BadFieldError, read_fields
 from pytest_rageval.authoring.interchange.ids import UniqueIds
+from pytest_rageval.authoring.interchange.marks import refuse_others
 from pytest_rageval.authoring.interchange.parsing import (
     is_table,
     parse_document,
@@ -291,7 +292,10 @@ class _Reader:
 
 def _value(file: SourceFile, ledger: Ledger) -> Any:
     if is_table(file):
-        return [_row_test(row.cells) for row in parse_table(file).rows]
+        table = parse_table(file)
+        if not any(header.startswith("__") for header in table.headers):
+            refuse_others(file, table.headers, ("ragas", "deepeval", "csv"))
+        return [_row_test(row.cells) for row in table.rows]
     return parse_document(file, ledger)
 
 

@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from pytest_rageval.authoring.interchange.fields import BadFieldError, read_fields
 from pytest_rageval.authoring.interchange.ids import UniqueIds
+from pytest_rageval.authoring.interchange.marks import refuse_others
 from pytest_rageval.authoring.interchange.parsing import parse_document, parse_records, parse_table
 from pytest_rageval.authoring.interchange.values import (
     Imported,
@@ -33,6 +34,8 @@ from pytest_rageval.values.errors import Fault, faults_error
 _LISTS: Final = ("cases", "test_cases", "tests", "questions", "items")
 _DEFAULTS: Final = ("vaults", "folders", "k", "category", "tags", "language")
 """Fields of a suite that are defaults for its cases."""
+_OTHERS: Final = ("promptfoo", "beir")
+"""Importers whose rows have questions that are none, or expectations that no field of ours is."""
 
 
 _Rows = Iterator[tuple[int, str, Any]]
@@ -90,6 +93,8 @@ def _read(
 def _suite_rows(file: SourceFile, source: Source, ledger: Ledger) -> _Rows:
     cases, defaults = _cases(file, ledger)
     for number, case in enumerate(cases, 1):
+        if isinstance(case, Mapping):
+            refuse_others(file, case, _OTHERS, place=f"case {number}: ")
         yield 0, f"case {number}: ", {**defaults, **case} if isinstance(case, dict) else case
 
 
@@ -117,6 +122,7 @@ def _table_rows(file: SourceFile, source: Source, ledger: Ledger) -> _Rows:
 
 
 def _check_headers(file: SourceFile, headers: Sequence[str], source: Source) -> None:
+    refuse_others(file, headers, _OTHERS)
     for field, header in source.options.columns.items():
         if header not in headers:
             message = f"--column {field}={header}: no such header; there are {', '.join(headers)}"
@@ -173,13 +179,16 @@ Convert = Callable[[dict[str, Any], UniqueIds, Ledger], Converted | None]
 """Converts a row; None: it is not a case."""
 
 
-def read_rows(source: Source, row_word: str, convert: Convert) -> Imported:
+def read_rows(
+    source: Source, row_word: str, convert: Convert, *, others: Sequence[str] = ()
+) -> Imported:
     """Read the rows of all files.
 
     Args:
         source: the files and options.
         row_word: name of a row in messages.
         convert: converts a row to a case; raises ``BadFieldError`` if it cannot.
+        others: importers whose rows are refused.
 
     Raises:
         DatasetError: a file has no rows, or a row cannot be converted.
@@ -190,6 +199,7 @@ def read_rows(source: Source, row_word: str, convert: Convert) -> Imported:
     for file in source.files:
         rows = parse_records(file, ledger, delimiter=source.options.delimiter)
         for number, row in enumerate(rows, 1):
+            refuse_others(file, row, others, place=f"{row_word} {number}: ")
             try:
                 found = convert(row, ids, ledger)
             except BadFieldError as error:

@@ -38,6 +38,7 @@ _TOP: Final = re.compile(
     r"<top(?:ic)?\b(?P<head>[^>]*)>(?P<body>.*?)</top(?:ic)?\s*>", re.DOTALL | re.IGNORECASE
 )
 _PART: Final = re.compile(r"<(?P<name>\w+)[^>]*>(?P<text>[^<]*)")
+_TAG: Final = re.compile(r"<[^<>\n]*>")
 _NUMBER: Final = re.compile(r"\bnumber\s*=\s*[\"']?([^\"'\s>]+)", re.IGNORECASE)
 _LABEL: Final = re.compile(r"^\s*(?:Number|Topic|Description|Narrative)\s*:\s*", re.IGNORECASE)
 _COMMENT: Final = re.compile(r"#(?!\S*\t)")
@@ -186,8 +187,13 @@ def _is_number(text: str) -> bool:
 
 def _topics(file: SourceFile, ledger: Ledger) -> Iterator[_Topic]:
     found = list(_TOP.finditer(file.text))
+    at = 0
     for match in found:
+        _refuse_text(file, at, match.start())
         yield _marked_topic(file, match)
+        at = match.end()
+    if found:
+        _refuse_text(file, at, len(file.text))
     for number, line in enumerate([] if found else file.text.split("\n"), 1):
         line = line.removesuffix("\r")
         if not line.strip():
@@ -197,11 +203,21 @@ def _topics(file: SourceFile, ledger: Ledger) -> Iterator[_Topic]:
             continue
         if _is_like_run(line.split()) and not _TOPIC.fullmatch(line):
             raise _odd_run(file, number, line)
-        name, tab, question = line.partition("\t")
-        if not tab or not name.strip() or not question.strip():
+        name, _, question = line.partition("\t")
+        # A third column makes it another table, such as the qrels of BEIR.
+        if not name.strip() or not question.strip() or "\t" in question.strip():
             message = f"{shown(line)}, expected an id, a tab and a question"
             raise fault(file.name, message, line=number)
         yield _Topic(id=name, question=question, more={}, file=file.name, line=number)
+
+
+def _refuse_text(file: SourceFile, start: int, end: int) -> None:
+    """Refuse text between marked topics, which are those of another file."""
+    between = _TAG.sub(lambda tag: " " * len(tag[0]), file.text[start:end])
+    if text := between.strip():
+        line = file.text.count("\n", 0, start + between.index(text)) + 1
+        message = f"{shown(text)} between the topics; were two files joined? Pass each one itself"
+        raise fault(file.name, message, line=line)
 
 
 def _marked_topic(file: SourceFile, match: re.Match[str]) -> _Topic:

@@ -153,6 +153,12 @@ def test_a_table_leaves_the_limit_of_the_process_alone() -> None:
     assert csv.field_size_limit() == before
 
 
+def test_the_delimiter_of_a_very_long_header_is_found_at_once() -> None:
+    header = "question;" + "(" * 250_000
+    table = parse_table(SourceFile(name="t.csv", text=f"{header}\nWhen?;a\n"))
+    assert table.headers[0] == "question"
+
+
 def test_rows_of_uneven_columns_are_refused() -> None:
     with pytest.raises(DatasetError, match="expected a list of objects"):
         parse_records(file('{"a": [1, 2], "b": [1]}', "f.json"))

@@ -1,0 +1,67 @@
+"""Names of fields by which a file of one tool is told from that of another. Pure.
+
+Readers take many names for a question, so a file of another tool would become cases that hold
+its questions and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Final
+
+from pytest_rageval.authoring.interchange.values import SourceFile, fault
+from pytest_rageval.project.field_names import ALIASES, MEANT
+from pytest_rageval.values.errors import DatasetError
+
+_MARKS: Final[Mapping[str, frozenset[str]]] = {
+    "promptfoo": frozenset({"__expected", "__description"}),
+    "ragas": frozenset(
+        {"user_input", "retrieved_contexts", "reference_contexts", "ground_truth", "ground_truths",
+         "evolution_type", "synthesizer_name", "contexts"}
+    ),
+    "deepeval": frozenset(
+        {"actual_output", "expected_output", "retrieval_context", "expected_tools"}
+    ),
+    "beir": frozenset({"_id", "title", "text"}),
+    "csv": frozenset(
+        {"answerable", "expected_key_facts", "gold", "golds", "gold_supports", "heading_path",
+         "irrelevant_supports", "key_facts", "rel_path", "required_support_groups"}
+    ),
+}  # fmt: skip
+"""By importer: fields of its files. One of them is enough, of a corpus of BEIR all are needed."""
+_HEADERS: Final = frozenset(MEANT).union(*_MARKS.values())
+
+
+def refuse_others(
+    file: SourceFile, fields: Collection[str], others: Iterable[str], *, place: str = ""
+) -> None:
+    """Refuse a row or header of another tool.
+
+    Args:
+        file: for the message.
+        fields: names in the row.
+        others: importers whose files are refused.
+        place: of the row, with a colon; empty for a header.
+
+    Raises:
+        DatasetError: it has fields of one of them.
+    """
+    for name in others:
+        found = sorted(_MARKS[name].intersection(fields))
+        if len(found) >= (len(_MARKS[name]) if name == "beir" else 1):
+            raise _of_another(file, name, found, place)
+
+
+def is_header(cells: Iterable[str]) -> bool:
+    """Whether a row of a table holds nothing but names of fields, a question's among them."""
+    words = (cell.strip().lower().replace(" ", "_") for cell in cells if cell.strip())
+    names = {word.rstrip("0123456789") for word in words}
+    return names <= _HEADERS and not names.isdisjoint(ALIASES["question"])
+
+
+def _of_another(file: SourceFile, name: str, found: list[str], place: str) -> DatasetError:
+    what = "a document of a BEIR corpus" if name == "beir" else "not a row of this format"
+    ours = name == "csv" and not file.name.lower().endswith((".csv", ".tsv"))
+    command = "yaml or json" if ours else name
+    message = f"{what}: it has {', '.join(found)}; `rageval import {command}` reads such files"
+    return fault(file.name, f"{place}{message}")
