@@ -13,6 +13,7 @@ from pytest_rageval.report.explain.verdict import judge_error
 from pytest_rageval.support.text import counted, cut
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import StorageError
+from pytest_rageval.values.json_documents import part, text, word
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.settings import Settings
 
@@ -36,15 +37,16 @@ class JudgeFacts:
 
     def add(self, record: CaseRecord) -> None:
         """Take the verdicts of a record."""
-        if (record.spot_check or {}).get("level") not in {None, "offline"}:
+        if word(record.spot_check, "level") not in {None, "offline"}:
             self.second = True
         for rubric, found in record.judgements.items():
+            judge = text(found, "judge")
             # The metrics of a user's rubric are calibrated one by one.
-            for name in (rubric, *found["scores"]) if found.get("scores") else ():
-                self.versions.setdefault(found["judge"], {})[name] = found["rubric_version"]
-            self.asked = self.asked or found.get("level") not in {None, "offline"}
-            if error := judge_error(found):
-                self._count(found["judge"], error, 1)
+            for name in (rubric, *scores) if (scores := part(found, "scores")) else ():
+                self.versions.setdefault(judge, {})[name] = text(found, "rubric_version")
+            self.asked = self.asked or word(found, "level") not in {None, "offline"}
+            if error := judge_error(part(found)):
+                self._count(judge, error, 1)
 
     def extend(self, other: JudgeFacts) -> None:
         """Take what other records say."""

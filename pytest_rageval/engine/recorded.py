@@ -315,7 +315,7 @@ def _recorded_error(error: Any) -> ErrorInfo:
         raise ValueError(f"error: {error!r:.60}, {_EXPECTED_ERROR}")
     kinds: dict[Any, TargetErrorKind] = {kind: kind for kind in TARGET_ERROR_KINDS}
     kind, message = error.get("kind"), error.get("message", "")
-    if kind not in kinds:
+    if not isinstance(kind, str) or kind not in kinds:
         raise ValueError(f"error.kind: {kind!r:.60}, expected one of {', '.join(kinds)}")
     if not isinstance(message, str):
         raise ValueError(f"error.message: {message!r:.60}, expected a string")
@@ -556,7 +556,7 @@ def line_id(text: str) -> str | None:
     """Return the ``id`` of a line; None: it has none, which is a fault of the line."""
     try:
         return _NAMED.decode(text)["id"]
-    except msgspec.MsgspecError:  # JSON as Python reads it, such as half a surrogate pair
+    except (ValueError, RecursionError):  # JSON as Python reads it, such as half a surrogate pair
         pass
     try:
         found = json.loads(text)["id"]

@@ -129,7 +129,7 @@ def _raw_testpaths(rootdir: Path) -> tuple[str, ...]:
 
     try:
         found: Any = tomllib.loads(text)["tool"]["rageval"]["testpaths"]
-    except (tomllib.TOMLDecodeError, KeyError, TypeError):
+    except (ValueError, RecursionError, LookupError, TypeError):
         return DEFAULT_TESTPATHS
     if isinstance(found, list) and all(isinstance(f, str) for f in found):
         return tuple(found)

@@ -142,7 +142,7 @@ def _read_pyproject(path: Path) -> Mapping[str, Any]:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return {}
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ConfigError(f"{_PYPROJECT}: cannot be read: {error}") from error
     tool = document.get("tool", {})
     table = tool.get("rageval", {}) if isinstance(tool, dict) else {}

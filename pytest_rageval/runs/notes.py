@@ -53,8 +53,8 @@ def _note(path: Path, given: object) -> CaseNote:
         file=text(given, "file"),
         case_id=text(given, "id"),
         repeat=whole(given, "repeat") or 0,
-        text=text(given, "text"),
-        author=text(given, "author"),
+        text=text(given, "text")[:MAX_TEXT],
+        author=text(given, "author")[:MAX_AUTHOR],
         time=text(given, "time"),
     )
     if not (found.case_id and found.text):

@@ -247,7 +247,7 @@ def record_from_json(document: Mapping[str, Any]) -> CaseRecord:
     nested = nested_fields(document)
     try:
         return checked_record(nested)
-    except msgspec.ValidationError:  # pydantic reads more, and says what it does not
+    except ValueError:  # pydantic reads more, and says what it does not
         return _with_checked_scores(_read_with_care(nested, document))
 
 
@@ -256,7 +256,7 @@ def checked_record(nested: Mapping[str, Any]) -> CaseRecord:
 
     Raises:
         StorageError: a score is outside its scale.
-        msgspec.ValidationError: a field is missing or of a wrong type.
+        ValueError: a field is missing, of a wrong type, or has half of a surrogate pair for a name.
     """
     return _with_checked_scores(msgspec.convert(nested, CaseRecord))
 

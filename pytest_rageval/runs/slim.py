@@ -113,7 +113,7 @@ class Slimmer:
         """
         try:
             return self._read(line)
-        except (LookupError, TypeError, msgspec.MsgspecError, StorageError):
+        except (LookupError, TypeError, ValueError, RecursionError, StorageError):
             return record_of_line(line)  # with its texts, or it says what is wrong
 
     def _read(self, line: bytes) -> CaseRecord:

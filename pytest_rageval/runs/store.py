@@ -14,6 +14,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from math import isfinite
 from pathlib import Path
 from typing import IO, Any, Final
 
@@ -317,7 +318,7 @@ def read_line(text: bytes) -> dict[str, Any]:
     """
     try:
         return msgspec.json.decode(text, type=dict)
-    except (msgspec.MsgspecError, RecursionError):
+    except (ValueError, RecursionError):
         # json accepts half a surrogate pair and NaN, and its messages name the place.
         return _object(text)
 
@@ -334,9 +335,18 @@ def read_record(path: Path, place: int) -> CaseRecord:
             return record_from_json(read_line(lines.readline()))
 
 
-def _object(text: bytes) -> dict[str, Any]:
+def _finite(text: str) -> float:
+    if isfinite(number := float(text)):
+        return number
+    raise ValueError(f"{text:.40} is not a finite number")
+
+
+_FINITE: Final[Mapping[str, Any]] = {"parse_float": _finite, "parse_constant": _finite}
+
+
+def _object(text: bytes, **read: Any) -> dict[str, Any]:
     try:
-        document = json.loads(text)
+        document = json.loads(text, **read)
     except (ValueError, RecursionError) as error:
         raise StorageError(f"not JSON: {error}") from None
     if not isinstance(document, dict):
@@ -348,10 +358,11 @@ def read_json(path: Path) -> dict[str, Any]:
     """Read one JSON document of a run.
 
     Raises:
-        StorageError: it is missing, is not JSON or is not an object.
+        StorageError: it is missing, is not JSON or is not an object, or a number in it is NaN or
+            infinite, which no document of a run holds.
     """
     try:
-        return _object(path.read_bytes())
+        return _object(path.read_bytes(), **_FINITE)
     except OSError as error:
         raise StorageError(f"{path}: cannot be read: {error.strerror}") from error
     except StorageError as error:

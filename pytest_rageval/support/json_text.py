@@ -339,7 +339,13 @@ def _float(text: str) -> float:
 _STRICT: Final = json.JSONDecoder(
     object_pairs_hook=_pairs, parse_constant=_constant, parse_float=_float
 )
-_LENIENT: Final = json.JSONDecoder()
+
+
+def _readable(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    return {key: value for key, value in pairs if not _SURROGATE.search(key)}
+
+
+_LENIENT: Final = json.JSONDecoder(object_pairs_hook=_readable)
 
 
 def parse(text: str) -> Any:
@@ -379,7 +385,8 @@ class Survey:
     """Positions in a JSON text; offsets are in characters from 0."""
 
     value: Any = None
-    """The text read leniently (the last of two equal keys wins)."""
+    """The text read leniently: the last of two equal keys wins, and a key with half of a surrogate
+    pair, which no schema could name, is left out."""
     values: dict[Loc, int] = field(default_factory=dict)
     keys: dict[Loc, int] = field(default_factory=dict)
     unfit: list[tuple[Loc, int, str]] = field(default_factory=list)

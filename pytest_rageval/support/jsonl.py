@@ -30,7 +30,7 @@ from typing import (
 )
 
 from pytest_rageval.support.json_text import Loc, Survey, parse, survey
-from pytest_rageval.support.text import did_you_mean, shown_json
+from pytest_rageval.support.text import cut, did_you_mean, shown_json
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import DatasetError, Fault, faults_error
 
@@ -289,7 +289,7 @@ def field_text(loc: Loc) -> str:
         if isinstance(part, int):
             text += f"[{part}]"
         else:
-            name = part if part.isidentifier() else shown_json(part)
+            name = cut(part) if part.isidentifier() else shown_json(part)
             text += f".{name}" if text else name
     return text
 

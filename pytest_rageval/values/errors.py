@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Final, Literal, get_args
 
 from pytest_rageval.values.dataclass import dataclass
@@ -29,8 +30,23 @@ exception in the user's client, ``fixture`` one in a fixture of the case."""
 TARGET_ERROR_KINDS: Final[tuple[TargetErrorKind, ...]] = get_args(TargetErrorKind)
 
 
+_LINE_CHARS: Final = 1000
+_LINES: Final = 300
+
+
 class RagEvalError(Exception):
-    """Base class: its text is one line (or one line per fault) meant for a user."""
+    """Base class: its text is one line (or one line per fault) meant for a user.
+
+    It has at most 300 lines of 1000 characters, because it may quote a value of any length.
+    """
+
+    def __init__(self, message: str = "") -> None:
+        if len(message) > _LINE_CHARS:
+            lines = message.split("\n")
+            kept = (x if len(x) <= _LINE_CHARS else f"{x[: _LINE_CHARS - 3]}..." for x in lines)
+            more = [f"and {len(lines) - _LINES:,} more lines"] if lines[_LINES:] else []
+            message = "\n".join([*islice(kept, _LINES), *more])
+        super().__init__(message)
 
 
 class ConfigError(RagEvalError):
@@ -83,7 +99,7 @@ class EndpointError(RagEvalError):
     def __init__(self, kind: TargetErrorKind, message: str, *, attempts: int = 1) -> None:
         super().__init__(message)
         self.kind: TargetErrorKind = kind
-        self.message = message
+        self.message = str(self)
         self.attempts = attempts
 
 

@@ -4,6 +4,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from pytest_rageval.engine.judge_notes import JudgeFacts, judge_notes
 from pytest_rageval.judges.calibrations import (
     calibration_folder,
@@ -84,6 +86,13 @@ def test_a_calibration_that_cannot_be_read_is_said_and_ends_nothing(tmp_path: Pa
     first, second = judge_notes([judged("a")], settings(tmp_path))
     assert "x.json: cannot be read" in first
     assert second == "offline/6: judge not validated"
+
+
+@pytest.mark.parametrize("odd", [None, [], {}, 3, "x", {"scores": [], "level": {}, "error": 1}])
+def test_verdicts_of_another_tool_end_nothing(tmp_path: Path, odd: object) -> None:
+    found = record("a", judgements={"groundedness": odd}, spot_check={"level": [1]})
+    notes = judge_notes([found], settings(tmp_path))
+    assert all("judge" in note or "failed" in note for note in notes)
 
 
 def test_a_model_without_a_version_in_its_name_is_warned_about(tmp_path: Path) -> None:

@@ -368,6 +368,13 @@ def test_an_id_may_hold_what_a_node_id_can(case_id: str) -> None:
         ),
         ({"question": "\ud800"}, "question", "half of a surrogate pair"),
         ({"metadata": {"x": ["\udfff"]}}, "metadata.x[0]", "half of a surrogate pair"),
+        ({"ke\ud800y": 1}, '"ke\\ud800y"', "half of a surrogate pair"),
+        ({"metadata": {"\ud800": 1}}, 'metadata."\\ud800"', "half of a surrogate pair"),
+        (
+            {"gold_supports": [{"rel_path": "a", "\udc00": 1}]},
+            'gold_supports[0]."\\udc00"',
+            "half of a surrogate pair",
+        ),
     ],
 )
 def test_a_faulty_field_is_refused(fields: Any, field: str, message: str) -> None:
@@ -379,6 +386,17 @@ def test_a_faulty_field_is_refused(fields: Any, field: str, message: str) -> Non
 def test_all_faults_of_a_case_are_named_together() -> None:
     fields = [field for field, _ in faults_in(k=0, tags=[1], id="..", answerables=True)]
     assert sorted(fields) == ["answerables", "id", "k", "tags[0]"]
+
+
+def test_a_key_that_is_no_text_hides_no_other_fault(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"expected_key_fact\\ud800s": ["a"], "k": 0}\n', encoding="utf-8")
+    with pytest.raises(DatasetError) as caught:
+        load_cases(path, display="a")
+    lines = str(caught.value).splitlines()
+    assert [line.split(": ")[1] for line in lines] == [
+        "id", "question", '"expected_key_fact\\ud800s"', "k",
+    ]  # fmt: skip
 
 
 def test_a_value_that_json_cannot_hold_is_refused() -> None:

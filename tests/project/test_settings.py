@@ -359,6 +359,17 @@ def test_a_pyproject_that_is_no_toml_says_where(tmp_path: Path) -> None:
     assert "line 1" in fault
 
 
+@pytest.mark.parametrize(
+    "content",
+    [b"x = '\xff'", b"x = " + b"[" * 100_000, b"x = " + b"9" * 5000, b"\xff\xfex"],
+    ids=["not UTF-8", "nested", "too many digits", "UTF-16"],
+)
+def test_a_pyproject_that_no_reader_reads_is_one_line(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "pyproject.toml").write_bytes(content)
+    (fault,) = faults(tmp_path)
+    assert fault.startswith("pyproject.toml: cannot be read: ")
+
+
 def test_a_pyproject_of_other_tools_is_fine(tmp_path: Path) -> None:
     write(tmp_path, "[tool.other]\nk = 'x'\n")
     assert load(tmp_path).k == 5

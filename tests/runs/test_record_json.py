@@ -198,6 +198,12 @@ def test_a_wrong_field_is_named(change: dict[str, Any], message: str) -> None:
     assert str(caught.value).startswith(message)
 
 
+def test_a_name_with_half_of_a_surrogate_pair_is_read_and_written() -> None:
+    line = record_to_json(RECORD)
+    line["latency"] = {**line["latency"], "\ud800": 1.0}
+    assert json.loads(record_line(record_from_json(line)))["latency"] == line["latency"]
+
+
 def test_a_missing_field_is_named() -> None:
     document = record_to_json(RECORD)
     del document["case_id"]

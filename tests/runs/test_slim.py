@@ -14,6 +14,7 @@ from pytest_rageval.metrics.scoring import reported_by
 from pytest_rageval.report.target_faults import chunk_sentences
 from pytest_rageval.runs.record_json import record_line
 from pytest_rageval.runs.slim import Slimmer
+from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.record import CaseRecord, CheckedClaim, CitationCheck, Evidence
 from pytest_rageval.values.settings import Settings
 from tests.build.records import changed, failed
@@ -48,6 +49,16 @@ def test_figures_are_those_of_the_whole_records() -> None:
     assert reported_by(slim) == reported_by(whole)
     settings = Settings(rootdir=".")
     assert [*chunk_sentences(slim, settings)] == [*chunk_sentences(whole, settings)]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [b'{"case":' * 5000, b'{"a": "\xae"}', b'{"schema_version": 1, "file": "\\ud800"}'],
+    ids=["nested", "not UTF-8", "half of a surrogate pair"],
+)
+def test_a_line_that_no_reader_reads_is_named(line: bytes) -> None:
+    with pytest.raises(StorageError):
+        Slimmer()(line)
 
 
 def test_a_comparison_is_that_of_the_whole_records() -> None:

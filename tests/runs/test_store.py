@@ -315,8 +315,15 @@ def test_a_run_without_records_says_so(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [("{", "not JSON"), ("[]", "expected an object"), ("[" * 100_000, "not JSON")],
-    ids=["cut off", "a list", "nested"],
+    [
+        ("{", "not JSON"),
+        ("[]", "expected an object"),
+        ("[" * 100_000, "not JSON"),
+        ('{"a": -1e400}', "-1e400 is not a finite number"),
+        ('{"a": [NaN]}', "NaN is not a finite number"),
+        ('{"a": 1' + "0" * 5000 + "}", "not JSON"),
+    ],
+    ids=["cut off", "a list", "nested", "infinite", "not a number", "too many digits"],
 )
 def test_a_broken_document_is_named(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "metrics.json").write_text(text, encoding="utf-8")

@@ -35,6 +35,12 @@ def test_what_readers_disagree_about_is_refused_and_located(text: str) -> None:
     assert len(survey(text).unfit) == 1
 
 
+def test_a_survey_leaves_out_keys_that_no_schema_could_name() -> None:
+    found = survey(r'{"a": {"\ud800": 1, "b": 2}, "\udc00": 3}')
+    assert found.value == {"a": {"b": 2}}
+    assert [loc for loc, _, _ in found.unfit] == [("a", "\ud800"), ("\udc00",)]
+
+
 def test_a_whole_surrogate_pair_is_a_character() -> None:
     assert parse(r'["\ud83d\ude00"]') == ["\U0001f600"]
 

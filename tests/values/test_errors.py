@@ -23,6 +23,13 @@ def test_a_fault_begins_with_its_place(fault: Fault, text: str) -> None:
     assert str(fault) == text
 
 
+def test_a_message_is_never_much_longer_than_a_screen() -> None:
+    assert str(RagEvalError("x" * 1000)) == "x" * 1000
+    assert str(RagEvalError(f"a\n{'x' * 1001}\nb")) == f"a\n{'x' * 997}...\nb"
+    assert str(RagEvalError("a\n" * 2000)).splitlines()[-2:] == ["a", "and 1,701 more lines"]
+    assert EndpointError("http", "x" * 5000).message == "x" * 997 + "..."
+
+
 def test_an_error_lists_every_fault_and_keeps_it() -> None:
     faults = [Fault(file="a", line=line, message="m") for line in (1, 2)]
     error = faults_error(iter(faults))

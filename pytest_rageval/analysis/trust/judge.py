@@ -17,6 +17,7 @@ from pytest_rageval.judges.spot_check import Key
 from pytest_rageval.metrics.judged import compute_disagreement, scores_disagree, valid_score
 from pytest_rageval.support.text import counted
 from pytest_rageval.values.dataclass import dataclass
+from pytest_rageval.values.json_documents import count, number, text
 
 SCALE: Final = (0.0, 5.0)
 MIN_LABELS: Final = 50
@@ -247,10 +248,10 @@ def validation_of(
     for report in reports:
         if report.get("judge") != judge_identity:
             continue
-        rubric, version = report.get("rubric"), report.get("rubric_version")
+        rubric, version = text(report, "rubric"), report.get("rubric_version")
         if rubric_versions is not None and rubric not in rubric_versions:
             continue
-        if rubric_versions is not None and rubric_versions.get(str(rubric)) != version:
+        if rubric_versions is not None and rubric_versions.get(rubric) != version:
             doubts.append(f"{rubric} was calibrated as {version}")
             continue
         doubt, figures = _doubt(report), _figures(report)
@@ -264,16 +265,16 @@ def validation_of(
 
 
 def _doubt(report: Mapping[str, Any]) -> str:
-    if (report.get("n") or 0) < MIN_LABELS:
+    if count(report, "n") < MIN_LABELS:
         return f"fewer than {MIN_LABELS} labels"
-    low = report.get("kappa_low")
+    low = number(report, "kappa_low")
     return "no agreement beyond chance" if low is None or low <= 0 else ""
 
 
 def _figures(report: Mapping[str, Any]) -> str:
     def shown(name: str) -> str:
-        value = report.get(name)
+        value = number(report, name)
         return "-" if value is None else f"{value:.2f}"
 
-    n = int(report.get("n") or 0)
-    return f"AUROC {shown('auroc')}, kappa {shown('kappa')} on {counted(n, 'label')}"
+    labels = counted(count(report, "n"), "label")
+    return f"AUROC {shown('auroc')}, kappa {shown('kappa')} on {labels}"

@@ -186,7 +186,7 @@ def _pyproject_addition(
         return (), ()
     try:
         document = tomllib.loads(existing[PYPROJECT].decode("utf-8-sig"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         return (), (f"{PYPROJECT}: not TOML, mend it first: {error}",)
     lines: list[str] = []
     if not _configures_pytest(document, existing):

@@ -20,6 +20,7 @@ from pytest_rageval.cli.output import (
 )
 from pytest_rageval.support.text import clean
 from pytest_rageval.values.dataclass import dataclass
+from pytest_rageval.values.json_documents import number, part
 
 if TYPE_CHECKING:
     from pytest_rageval.analysis.trust.calibration import LabelledAnswer, Reading
@@ -286,9 +287,10 @@ def _with_history(
     path = calibration_path(calibration_folder(settings), document["judge"], wanted.rubric)
     scores = {answer_hash(row): readings[row.id].score for row in rows}
     stored = read_calibration(path)
-    before = stored.get("scores") if stored else None
+    found = {key: number(score) for key, score in part(stored, "scores").items()}
+    before = {key: score for key, score in found.items() if score is not None}
     document["drift"] = None
-    if stored and isinstance(before, dict) and before:
+    if stored and before:
         drift = measure_drift(before, scores, scale=scale_of(wanted.rubric, wanted.own))
         document["drift"] = {
             "n": drift.n,

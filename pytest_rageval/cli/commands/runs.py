@@ -27,7 +27,7 @@ from pytest_rageval.cli.output import (
     print_result,
 )
 from pytest_rageval.support.text import clean, counted
-from pytest_rageval.values.json_documents import part
+from pytest_rageval.values.json_documents import count, number, part
 
 if TYPE_CHECKING:
     from pytest_rageval.report.text.lines import Line
@@ -153,10 +153,9 @@ def _figure_lines(statistics: Mapping[str, Any]) -> Iterator[str]:
     from pytest_rageval.support.text import format_value
 
     for key, found in statistics.items():
-        if isinstance(found, Mapping) and found.get("n"):
-            interval = interval_text(found.get("low"), found.get("high"))
-            mean = format_value(found.get("mean"))
-            yield f"{key} {mean} ({interval}, n {found['n']})"
+        if n := count(found, "n"):
+            interval = interval_text(number(found, "low"), number(found, "high"))
+            yield f"{key} {format_value(number(found, 'mean'))} ({interval}, n {n})"
 
 
 # --- tag -------------------------------------------------------------------------------------

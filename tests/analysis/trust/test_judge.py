@@ -207,6 +207,15 @@ def test_too_little_validates_nothing_and_says_why(fields: dict[str, Any], doubt
     assert text.startswith(f"judge not validated: groundedness: {doubt}")
 
 
+@pytest.mark.parametrize("name", ["rubric", "rubric_version", "n", "kappa_low", "kappa", "auroc"])
+@pytest.mark.parametrize("odd", [None, [], {"a": 1}, "x", 10**400])
+def test_a_calibration_with_a_wrong_type_validates_nothing(name: str, odd: object) -> None:
+    versions = {"groundedness": "g-1"}
+    text = validation_of("j/1", [report(**{name: odd})], rubric_versions=versions)
+    assert "inf" not in text
+    assert text.startswith("judge ")
+
+
 def test_what_validates_one_rubric_does_not_silence_the_doubt_about_another() -> None:
     text = validation_of("j/1", [report(), report(rubric="correctness", n=3)])
     assert text.startswith("judge validated: groundedness AUROC 0.87")
