@@ -27,7 +27,7 @@ from pytest_rageval.project.settings import config_warnings
 from pytest_rageval.report.text.progress import Progress
 from pytest_rageval.runs.documents import RunFacts, config_document, git_state, set_document
 from pytest_rageval.runs.record_json import record_line, record_to_json
-from pytest_rageval.runs.store import RunWriter, new_run_id, read_record, write_document
+from pytest_rageval.runs.store import RESULTS, RunWriter, new_run_id, read_record, write_document
 from pytest_rageval.support.process import leave_out_what_is_loaded
 from pytest_rageval.support.text import counted
 from pytest_rageval.target.opening import configured_target, target_notes
@@ -79,6 +79,8 @@ class Run:
         self._appended = 0
         self._ended = False
         self._writer: RunWriter | None = None
+        self.broken = False
+        """Whether a record could not be stored, so that the run cannot end well."""
         self._git: dict[str, Any] = {}
         self._wall_s: float | None = None
         self._started = self._asking_since = self._last_added = time.monotonic()
@@ -174,7 +176,11 @@ class Run:
             if self._ended:
                 return
             line = record_line(record) if line is None else line
-            place = self._open_writer().append(record, line)
+            try:
+                place = self._open_writer().append(record, line)
+            except StorageError as error:
+                self.broken = True
+                raise StorageError(f"{error}{self.how_to_go_on}") from error
             self._appended += 1
             if self._most_whole is not None and self._appended > self._most_whole:
                 self._places[nodeid, record.repeat] = place
@@ -233,6 +239,13 @@ class Run:
                 registry=self.state.registry,
             )
             self.add(nodeid, not_attempted(trial, reason))
+
+    @property
+    def how_to_go_on(self) -> str:
+        """Advice after the folder of the run could not be written; empty: nothing is left of it."""
+        stored = self._writer is not None and (self._writer.path / RESULTS).is_file()
+        hint = f"; the records so far are kept: once it can be, --rageval-resume {self.run_id} "
+        return f"{hint}asks the other cases and decides the gate" if stored else ""
 
     def close(self) -> None:
         """Release the run however the session ended; later records are ignored."""

@@ -51,7 +51,7 @@ from pytest_rageval.report.markdown.summary import append_step_summary
 from pytest_rageval.runs.index import put_into_index
 from pytest_rageval.runs.list import prune_hint
 from pytest_rageval.runs.store import record_of_line
-from pytest_rageval.support.process import import_whole
+from pytest_rageval.support.process import import_whole, interrupted_by_termination
 from pytest_rageval.support.text import counted
 from pytest_rageval.values.errors import ConfigError, StorageError
 from pytest_rageval.values.gate import NOTHING_CHECKED
@@ -172,11 +172,12 @@ class Controller:
         if asks_nothing(self.config):
             return (yield)
         self._session = session
-        with progress_shown(self.config, self._progress):
-            result = yield
-        if self.run.cases.expected:
-            self.finished = self._finish(complete=True)
-            self._log_checks()
+        with interrupted_by_termination():
+            with progress_shown(self.config, self._progress):
+                result = yield
+            if self.run.cases.expected:
+                self.finished = self._finish(complete=True)
+                self._log_checks()
         return result
 
     def _progress(self) -> Progress | None:
@@ -295,7 +296,7 @@ class Controller:
         try:
             finished = self.run.finish(gate=complete)
         except StorageError as error:
-            raise pytest.UsageError(str(error)) from error
+            raise pytest.UsageError(f"{error}{self.run.how_to_go_on}") from error
         decided = {nodeid: self.run.cases.records_of(nodeid) for nodeid in self._shown}
         self._changed = {
             nodeid: deciding_record(records)
@@ -369,7 +370,7 @@ class Controller:
             # Every worker died before its first case, which is not the same as no cases.
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
         try:
-            if self.finished is None and self.run.cases.records:
+            if self.finished is None and self.run.cases.records and not self.run.broken:
                 self.finished = self._finish(complete=False)
             yield
         finally:

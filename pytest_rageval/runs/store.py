@@ -12,7 +12,7 @@ import re
 import shutil
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from math import isfinite
 from pathlib import Path
@@ -35,6 +35,10 @@ REPORT: Final = "report.html"
 
 _LAST: Final = re.compile(r"last(?:~([0-9]+))?")
 
+_GONE: Final = (
+    "cannot be written: the folder of the run was removed or moved away; move it back, and "
+    "--rageval-resume goes on, or run the cases again"
+)
 _LEAVE_OUT: Final = "take the line out, and --rageval-resume asks its case again"
 
 _BUFFER: Final = 1 << 18
@@ -136,6 +140,7 @@ class RunWriter(Closing):
 
         Raises:
             ValueError: a number is NaN or infinite.
+            StorageError: it cannot be written, or the file was removed meanwhile.
         """
         line = record_line(record) if line is None else line
         with self._lock, self._named_errors():
@@ -144,6 +149,8 @@ class RunWriter(Closing):
             # a later line never begins inside a torn one.
             self._lines.write(line + b"\n")
             self._lines.flush()
+            if os.fstat(self._lines.fileno()).st_nlink == 0:
+                raise StorageError(f"{self.path / RESULTS}: {_GONE}")
         return place
 
     def rewrite(self, records: Iterable[CaseRecord]) -> list[int]:
@@ -229,7 +236,10 @@ def write_text_document(folder: Path, name: str, text: str | Iterable[str]) -> P
 
 def _write(target: Path, content: Iterable[bytes]) -> None:
     with named_errors(target, StorageError):
-        write_file(target, content)
+        try:
+            write_file(target, content)
+        except FileNotFoundError:
+            raise StorageError(f"{target}: {_GONE}") from None
 
 
 def _cut_torn_line(path: Path) -> None:
@@ -447,7 +457,8 @@ def resolve_run(
         shown = ", ".join(path.name for path in matches[-5:])
         raise StorageError(f"run {name!r}: {len(matches)} runs begin so, among them {shown}")
     path = (relative_to or Path()) / name
-    path = path.parent if path.is_file() else path
+    with suppress(OSError):  # the name may be longer than a path can be
+        path = path.parent if path.is_file() else path
     if name and is_run(path):
         return path
     raise StorageError(f"run {name!r}: not found{_known(results_dir, runs, name, list(tags))}")

@@ -1,7 +1,8 @@
 """Signals, imports and garbage collection of the process.
 
-SIGTERM, sent by timeouts, stopped containers and cancelled jobs, ends a process at once by default:
-documents sent to a target would stay there.
+SIGTERM, sent by timeouts, stopped containers and cancelled jobs, and SIGHUP, sent when a terminal
+closes, end a process at once by default: nobody would be told how to go on, and documents sent to a
+target would stay there.
 """
 
 from __future__ import annotations
@@ -15,27 +16,28 @@ from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 from types import FrameType
+from typing import Final
 
 
 class Termination:
-    """Treats the first SIGTERM like Ctrl-C and ignores further ones, which senders often repeat."""
+    """Treats the first signal like Ctrl-C and ignores further ones, which senders often repeat."""
 
     def __init__(self) -> None:
         self._came = False
         self._held = False
 
     def hold(self) -> None:
-        """Defer SIGTERM: one that arrives from now on takes effect on ``release``."""
+        """Defer the signals: one that arrives from now on takes effect on ``release``."""
         self._held = True
 
     def release(self) -> None:
-        """Apply a SIGTERM that arrived while it was deferred.
+        """Apply a signal that arrived while it was deferred.
 
         Raises:
             KeyboardInterrupt: one arrived.
         """
         if self._held and self._came:
-            raise KeyboardInterrupt("SIGTERM")
+            raise KeyboardInterrupt("terminated")
 
     def __call__(self, signum: int, frame: FrameType | None) -> None:
         """Handle the signal as SIGINT is handled at that moment."""
@@ -47,30 +49,37 @@ class Termination:
         # Not always the default one: imports that must not be interrupted replace it temporarily.
         handler = signal.getsignal(signal.SIGINT)
         if not callable(handler):  # background jobs may ignore Ctrl-C
-            raise KeyboardInterrupt("SIGTERM")
+            raise KeyboardInterrupt("terminated")
         handler(signum, frame)
 
 
+_ENDING: Final = tuple(
+    getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)
+)
+
+
 @contextmanager
-def interrupted_by_sigterm() -> Iterator[Termination]:
-    """Handle SIGTERM like Ctrl-C within the block; an existing handler is kept.
+def interrupted_by_termination() -> Iterator[Termination]:
+    """Handle SIGTERM and SIGHUP like Ctrl-C within the block; existing handlers are kept.
 
     Nothing is handled outside the main thread, where Python allows no handlers.
 
     Raises:
-        KeyboardInterrupt: a SIGTERM arrived.
+        KeyboardInterrupt: one of them arrived.
     """
     termination = Termination()
     in_main_thread = threading.current_thread() is threading.main_thread()
-    if not in_main_thread or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
-        yield termination
-        return
-    signal.signal(signal.SIGTERM, termination)
+    # One that is ignored, as by nohup, has a handler, too.
+    default = [one for one in _ENDING if signal.getsignal(one) is signal.SIG_DFL]
+    handled = default if in_main_thread else []
+    for one in handled:
+        signal.signal(one, termination)
     try:
         yield termination
         termination.release()
     finally:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        for one in handled:
+            signal.signal(one, signal.SIG_DFL)
 
 
 def import_whole(*names: str) -> None:

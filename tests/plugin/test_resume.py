@@ -110,15 +110,18 @@ def test_a_run_under_workers_is_resumed_under_workers(project: Project) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("signal_name", ["SIGINT", "SIGTERM", "SIGHUP"])
 @SERIAL_AND_PARALLEL
-def test_an_interrupted_run_says_how_to_go_on(project: Project, workers: tuple[str, ...]) -> None:
+def test_an_interrupted_run_says_how_to_go_on(
+    project: Project, workers: tuple[str, ...], signal_name: str
+) -> None:
     project.cases(numbered_cases(40))
     with rag_server(delay_s=0.1) as server:
         ask_server(project, server.url, concurrency=2)
         folder = project.folder()
         session = start(project, "evals", "--rag-k", "3", "--rageval-run-id", "one", *workers)
         wait_until(lambda: n_lines(folder) >= 6, "6 records")
-        os.kill(session.pid, signal.SIGINT)
+        os.kill(session.pid, getattr(signal, signal_name))
         output, _ = session.communicate(timeout=WAIT_S)
         assert session.returncode == 2
         words = " ".join(("evals", "--rag-k", "3", *workers))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,9 +12,16 @@ import pytest
 
 from pytest_rageval.runs.read import read_run
 from pytest_rageval.values.errors import StorageError
-from tests.plugin.long_runs import ask_server, numbered_cases
+from tests.plugin.long_runs import (
+    WAIT_S,
+    ask_server,
+    n_lines,
+    numbered_cases,
+    start,
+    wait_until,
+)
 from tests.plugin.rag_server import rag_server
-from tests.plugin.scratch import REFUSED, SERIAL_AND_PARALLEL, Project
+from tests.plugin.scratch import REFUSED, SERIAL_AND_PARALLEL, Project, outcomes
 
 
 def test_two_records_of_one_case_and_repeat_are_not_guessed_between(project: Project) -> None:
@@ -73,5 +81,48 @@ def test_a_full_disk_is_one_line_and_no_failed_check(
         result = project.run(*workers)
     assert result.ret == 4
     said = result.stdout.str() + result.stderr.str()
-    assert "No space left on device" in said
+    assert "No space left on device; the records so far are kept: once it can be," in said
     assert "Traceback" not in said
+    assert n_lines(one := project.run_folders()[0]) > 0
+    assert f"--rageval-resume {one.name} asks the other cases" in said
+
+
+# --- a folder that goes --------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name == "nt", reason="no file in use can be removed or moved there")
+@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["serial", "n2"])
+def test_a_run_whose_folder_was_removed_asks_no_further_case(
+    project: Project, workers: tuple[str, ...]
+) -> None:
+    project.cases(numbered_cases(60))
+    with rag_server(delay_s=0.1) as server:
+        ask_server(project, server.url, concurrency=2)
+        session = start(project, "--rageval-run-id", "one", *workers)
+        wait_until(lambda: n_lines(project.folder()) >= 4, "4 records")
+        shutil.rmtree(project.folder())
+        output, _ = session.communicate(timeout=WAIT_S)
+        calls = server.calls
+    assert (session.returncode, "Traceback" in output) == (4, False)
+    assert "the folder of the run was removed or moved away; move it back" in output
+    assert calls < 30
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name == "nt", reason="no file in use can be removed or moved there")
+def test_a_run_whose_folder_was_moved_loses_nothing(project: Project) -> None:
+    project.cases(numbered_cases(12))
+    with rag_server(delay_s=0.1) as server:
+        ask_server(project, server.url, concurrency=2)
+        session = start(project, "--rageval-run-id", "one")
+        wait_until(lambda: n_lines(project.folder()) >= 2, "2 records")
+        moved = project.folder().rename(project.path / "moved")
+        output, _ = session.communicate(timeout=WAIT_S)
+        assert (session.returncode, "Traceback" in output) == (4, False)
+        assert "the folder of the run was removed or moved away; move it back" in output
+        assert n_lines(moved) == 12
+        moved.rename(project.folder())
+        result = project.run("--rageval-resume", "one")
+        assert server.calls == 12
+    assert outcomes(result)["passed"] == 10

@@ -128,6 +128,17 @@ def test_a_full_disk_is_named_when_appending_and_when_closing(tmp_path: Path) ->
     assert writer._lines.closed
 
 
+@pytest.mark.skipif(os.name == "nt", reason="no file in use can be removed there")
+def test_records_whose_file_was_removed_are_not_written_to_nowhere(tmp_path: Path) -> None:
+    with RunWriter(tmp_path, "run") as writer:
+        writer.append(RECORD)
+        shutil.rmtree(tmp_path / "run")
+        with pytest.raises(StorageError, match="was removed or moved away; move it back"):
+            writer.append(RECORD)
+        with pytest.raises(StorageError, match=r"metrics\.json: .* was removed or moved away"):
+            write_document(writer.path, "metrics.json", {})
+
+
 def test_lines_of_several_threads_do_not_mix(tmp_path: Path) -> None:
     record = changed(RECORD, answer="x" * 20_000)
     with RunWriter(tmp_path, "r") as writer:
@@ -431,6 +442,8 @@ def test_the_run_under_way_is_never_the_last_one(results: Path) -> None:
         ("nothing", "run 'nothing': not found; the latest in .* are zz-oldest, 20260102"),
         ("", "run '': not found"),
         ("no-run", "run 'no-run': not found"),
+        ("x" * 5000, "run 'xxx"),
+        ("x\0", "run 'x.x00': not found"),
     ],
 )
 def test_a_name_that_means_no_run_or_several_is_refused(

@@ -6,31 +6,35 @@ import time
 
 import pytest
 
-from pytest_rageval.support.process import core_seconds, interrupted_by_sigterm
+from pytest_rageval.support.process import core_seconds, interrupted_by_termination
 
 
-def test_sigterm_interrupts_once_and_the_default_comes_back() -> None:
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
+def test_it_interrupts_once_and_the_default_comes_back(name: str) -> None:
+    if not hasattr(signal, name):
+        pytest.skip("no such signal here")
+    signum = getattr(signal, name)
     ends: list[str] = []
 
     def clean_up_while_it_comes_again() -> None:
-        with interrupted_by_sigterm():
+        with interrupted_by_termination():
             try:
-                signal.raise_signal(signal.SIGTERM)
+                signal.raise_signal(signum)
             finally:
-                signal.raise_signal(signal.SIGTERM)
+                signal.raise_signal(signum)
                 ends.append("cleaned up")
 
     with pytest.raises(KeyboardInterrupt):
         clean_up_while_it_comes_again()
     assert ends == ["cleaned up"]
-    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    assert signal.getsignal(signum) is signal.SIG_DFL
 
 
 def test_what_holds_it_ends_first() -> None:
     ends: list[str] = []
 
     def clean_up_while_it_comes() -> None:
-        with interrupted_by_sigterm() as termination:
+        with interrupted_by_termination() as termination:
             termination.hold()
             signal.raise_signal(signal.SIGTERM)
             ends.append("cleaned up")
@@ -43,7 +47,7 @@ def test_what_holds_it_ends_first() -> None:
 def test_it_interrupts_where_ctrl_c_is_ignored() -> None:
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        with pytest.raises(KeyboardInterrupt), interrupted_by_sigterm():
+        with pytest.raises(KeyboardInterrupt), interrupted_by_termination():
             signal.raise_signal(signal.SIGTERM)
     finally:
         signal.signal(signal.SIGINT, before)
@@ -53,7 +57,7 @@ def test_a_handler_of_somebody_else_stays() -> None:
     seen: list[int] = []
     before = signal.signal(signal.SIGTERM, lambda signum, frame: seen.append(signum))
     try:
-        with interrupted_by_sigterm():
+        with interrupted_by_termination():
             signal.raise_signal(signal.SIGTERM)
     finally:
         signal.signal(signal.SIGTERM, before)
@@ -64,7 +68,7 @@ def test_another_thread_sets_no_handler() -> None:
     seen: list[object] = []
 
     def enter() -> None:
-        with interrupted_by_sigterm():
+        with interrupted_by_termination():
             seen.append(signal.getsignal(signal.SIGTERM))
 
     thread = threading.Thread(target=enter)
