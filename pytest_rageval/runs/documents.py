@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import shutil
@@ -9,6 +10,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import asdict, field
 from datetime import datetime
 from importlib import metadata
@@ -22,6 +24,7 @@ from pytest_rageval.project.case_reader import LoadedSet, dataset_hash
 from pytest_rageval.project.settings import config_hash, settings_document
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.gate import GateResult
+from pytest_rageval.values.json_documents import items, part, word
 from pytest_rageval.values.record import SCHEMA_VERSION, CaseRecord
 from pytest_rageval.values.settings import Settings
 
@@ -51,18 +54,22 @@ class RunFacts:
         """Take the facts of one record; of several models in one role the last is kept."""
         self.models.update(record.models)
         if self.index_version is None and record.indexing_coverage:
-            self.index_version = record.indexing_coverage.get("index_version")
+            self.index_version = word(record.indexing_coverage, "index_version")
         for rubric, found in record.judgements.items():
-            who = {name: found.get(name) for name in _JUDGE_FACTS}
-            judge = self.judges.setdefault(tuple(who.values()), {**who, "rubrics": {}})
-            judge["rubrics"][rubric] = found.get("rubric_version")
-            judge["parameters"] = found.get("parameters") or {}
-            judge["dropped_parameters"] = found.get("dropped_parameters") or []
+            judge = _judge_in(self.judges, found)
+            judge["rubrics"][rubric] = word(found, "rubric_version")
+            judge["parameters"] = part(found, "parameters")
+            judge["dropped_parameters"] = items(found, "dropped_parameters")
         second = record.spot_check
-        if second is not None and second.get("judge") is not None:
-            who = {name: second.get(name) for name in _JUDGE_FACTS}
-            judge = self.second_judges.setdefault(tuple(who.values()), {**who, "rubrics": {}})
-            judge["rubrics"].update(second.get("rubric_version") or {})
+        if word(second, "judge") is not None:
+            judge = _judge_in(self.second_judges, second)
+            judge["rubrics"].update(part(second, "rubric_version"))
+
+
+def _judge_in(known: dict[tuple[Any, ...], dict[str, Any]], found: object) -> dict[str, Any]:
+    """Return the facts of the judge of a verdict, which are kept once."""
+    who = {name: word(found, name) for name in _JUDGE_FACTS}
+    return known.setdefault(tuple(who.values()), {**who, "rubrics": {}})
 
 
 def config_document(
@@ -118,10 +125,20 @@ def recorded_fields(
         "dataset_hash": dataset_hash,
         "dataset_version": settings.get("dataset_version") or dataset_hash,
         "settings": settings,
-        "judges": list(facts.judges.values()),
-        "second_judges": list(facts.second_judges.values()),
+        "judges": list(map(_storable, facts.judges.values())),
+        "second_judges": list(map(_storable, facts.second_judges.values())),
         "target_models": dict(facts.models),
     }
+
+
+def _storable(judge: Mapping[str, Any]) -> dict[str, Any]:
+    """Leave out what no document can hold, such as an infinite number of another tool."""
+    found = {}
+    for name, value in judge.items():
+        with suppress(ValueError):
+            json.dumps(value, allow_nan=False)
+            found[name] = value
+    return found
 
 
 def set_document(whole: Iterable[LoadedSet], asked: Iterable[LoadedSet]) -> dict[str, Any]:

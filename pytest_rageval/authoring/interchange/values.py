@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from pytest_rageval.project.documents import Document
 from pytest_rageval.support.text import shown, whole_text
-from pytest_rageval.values.case import Anchor, Case
+from pytest_rageval.values.case import Anchor, AnswerRule, Case
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import DatasetError, Fault, faults_error
 
@@ -254,8 +254,8 @@ def fault(file: str, message: str, *, line: int = 0, col: int = 0, field: str = 
     return faults_error([Fault(file=file, line=line, col=col, field=field, message=message)])
 
 
-def case_line(given: Case | Anchor) -> dict[str, Any]:
-    """Return the fields of a case or anchor that differ from the defaults, as JSON values."""
+def case_line(given: Case | Anchor | AnswerRule) -> dict[str, Any]:
+    """Return the fields of a case, or of a part of it, that are no defaults, as JSON values."""
     found: dict[str, Any] = {}
     for one in fields(given):
         value = getattr(given, one.name)
@@ -266,7 +266,7 @@ def case_line(given: Case | Anchor) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, Anchor):
+    if isinstance(value, Anchor | AnswerRule):
         return case_line(value)
     if isinstance(value, tuple):
         return [_plain(item) for item in value]

@@ -74,6 +74,7 @@ CASES: st.SearchStrategy[Case] = st.fixed_dictionaries(
         "folders": st.lists(TEXTS, max_size=2),
         "k": st.integers(1, 20),
         "required": st.booleans(),
+        "answer_rules": st.just([{"contains": "a", "ignore_case": True}, {"not_contains": "b"}]),
         "notes": st.text(st.characters(codec="utf-8"), max_size=10),
         "metadata": st.dictionaries(LABELS, st.one_of(st.integers(-9, 9), TEXTS), max_size=2),
     },
