@@ -15,6 +15,7 @@ OTHER_FOLDERS = {
     "data": "files that tests read",
     "docs": "of the pages and docstrings",
     "golden": "files that tests compare with",
+    "hostile": "of every reader and command over damaged files and replies",
     "llama": "of a language model that is installed on few machines",
     "naive": "of the definitions, written a second time",
     "oracles": "examples and files of other tools",

@@ -311,6 +311,8 @@ def _check_template(template: str, shown: str) -> None:
         raise ConfigError(f"{shown}:{error.lineno}: {error.message}") from error
     except RecursionError:
         raise ConfigError(f"{shown}: nested too deeply") from None
+    except ValueError as error:  # a number of too many digits
+        raise ConfigError(f"{shown}: cannot be read: {one_line(str(error), 200)}") from None
     if unknown:
         raise ConfigError(
             f"{shown}: {sorted(unknown)[0]!r} came, expected only {', '.join(sorted(_VARIABLES))};"

@@ -275,6 +275,7 @@ def test_a_file_name_that_makes_no_metric_key_is_refused(write: Write, name: str
         ("{# data: #}", "tone.jinja:1: data '' came"),
         ("{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}", "tone.jinja: cannot be rendered: "),
         ("{{ " + "(" * 5000 + "1" + ")" * 5000 + " }}", "tone.jinja: nested too deeply"),
+        ("{{ " + "9" * 5000 + " }}", "tone.jinja: cannot be read: Exceeds the limit"),
         ("{{ 3 | wordwrap }}", "tone.jinja: cannot be rendered: "),
         ("{{ [1, 2] | random }}", "tone.jinja:1: No filter named 'random'."),
         ("{{ lipsum() }}", "tone.jinja: 'lipsum' came"),

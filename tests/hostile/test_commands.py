@@ -1,0 +1,185 @@
+"""Every command over damaged files of a project: an exit code and lines of ours, never more."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_rageval.authoring.viewing.project import ProjectRuns
+from pytest_rageval.values.run import CaseNote
+from tests.build.mutations import mutated, type_swaps
+from tests.build.projects import work_in
+from tests.hostile import attack
+from tests.hostile.project import MODEL, contents, make_project
+
+MANY = 250
+RUN = "evals/results/one/"
+RUN_FILES = ("config.json", "metrics.json", "gate.json", "groups.json", "results.jsonl")
+
+Command = Sequence[str] | Callable[[], object]
+
+
+def view(*pages: str) -> Callable[[], object]:
+    """Return a call that makes pages of ``rageval view``."""
+
+    def make() -> object:
+        shown = ProjectRuns(Path("evals/results"), title="p")
+        for page in pages:
+            match page.split():
+                case [run]:
+                    attack.read_quietly(partial(_joined, shown.run_page, run))
+                case runs:
+                    attack.read_quietly(partial(_joined, shown.compare_page, runs))
+        note = CaseNote(file="evals/set.jsonl", case_id="a", text="t", author="b")
+        return "".join(shown.list_page()), shown.note("one", note)
+
+    return make
+
+
+def _joined(page: Callable[[Any, None], Iterable[str]], of: object) -> str:
+    return "".join(page(of, None))
+
+
+OF_RUNS: tuple[Command, ...] = (
+    ("compare", "one", "two"), ("compare", "two", "one", "--json"),
+    ("compare", "one", "two", "-v", "--md", "x.md"), ("gate", "one", "--baseline", "two"),
+    ("gate", "two"), ("report", "one", "-o", "o.html", "--baseline", "two"), ("explain", "one"),
+    ("explain", "one", "a", "-v"), ("explain", "one", "a", "--json"), ("runs", "list"),
+    ("runs", "list", "--json"), ("runs", "show", "one"), ("runs", "show", "one", "--json"),
+    ("runs", "trend", "mrr"), ("runs", "sync"), ("runs", "site", "-o", "site"),
+    ("runs", "prune", "--keep", "3", "--dry-run"), ("runs", "tag", "one", "new"),
+    ("merge", "one", "more", "--run-id", "m"), ("judge", "one"),
+    ("judge", "one", "--rubric", "abstention"), ("export", "otlp", "one", "-o", "o.json"),
+    ("export", "trec", "--run", "one", "-o", "trec"), ("rerank", "one"),
+    ("label", "--plain", "evals/set.jsonl", "--failed-from", "one"), view("one", "one two"),
+)  # fmt: skip
+OF_PARTS: tuple[Command, ...] = (
+    ("merge", "two", "more", "--run-id", "m"), ("merge", "more", "two", "--run-id", "m", "--json"),
+)  # fmt: skip
+OF_CASES: tuple[Command, ...] = (
+    ("check",), ("check", "--json", "evals/set.jsonl"), ("score", "evals/set.jsonl", "set.jsonl"),
+    ("case", "add", "-f", "evals/set.jsonl", "--question", "what is it?"),
+    ("case", "edit", "a", "-f", "evals/set.jsonl", "--notes", "n"),
+    ("case", "remove", "a", "-f", "evals/set.jsonl"), ("export", "beir", "-o", "beir"),
+    ("export", "trec", "-o", "trec"), ("label", "evals/set.jsonl", "--agreement"),
+    ("import", "json", "evals/set.jsonl", "-o", "new.jsonl"), ("explain", "one", "a"),
+)  # fmt: skip
+OF_SETTINGS: tuple[Command, ...] = (
+    ("gate", "one"), ("check",), ("runs", "list"), ("compare", "one", "two"), ("judge", "one"),
+    ("score", "evals/set.jsonl", "set.jsonl"), ("doctor", "--config"), ("label", "--agreement"),
+    ("merge", "two", "more", "--run-id", "m"), ("report", "one", "-o", "o.html"),
+)  # fmt: skip
+OF_LIMITS: tuple[Command, ...] = (
+    ("gate", "one"), ("compare", "one", "two"), ("runs", "prune", "--keep", "9"),
+    ("merge", "two", "more", "--run-id", "m"), ("report", "one", "-o", "o.html"),
+)  # fmt: skip
+OF_CALIBRATIONS: tuple[Command, ...] = (
+    ("report", "one", "-o", "o.html"), ("judge", "one"), ("merge", "two", "more", "--run-id", "m"),
+    ("calibrate", "labels.jsonl", "--rubric", "groundedness", "--save"),
+)  # fmt: skip
+OF_LABELS: tuple[Command, ...] = (
+    ("label", "evals/set.jsonl", "--agreement"),
+    ("label", "evals/set.jsonl", "--agreement", "--json"),
+    ("label", "evals/set.jsonl", "--plain", "--adjudicate"),
+)  # fmt: skip
+OF_INDEX: tuple[Command, ...] = (
+    ("runs", "sync"), ("runs", "trend", "mrr"), ("runs", "sync", "--rebuild"),
+    ("runs", "tag", "one", "new"), ("judge", "one"),
+)  # fmt: skip
+OF_CACHE: tuple[Command, ...] = (
+    ("judge", "one", *MODEL, "URL"), ("judge", "--show-cache"), ("judge", "--prune-cache", "1"),
+)  # fmt: skip
+
+ATTACKED: Mapping[str, tuple[Command, ...]] = {
+    **{RUN + name: OF_RUNS for name in (*RUN_FILES, "notes.json")},
+    "evals/results/tags/main": OF_RUNS,
+    **{f"evals/results/two/{name}": OF_PARTS for name in RUN_FILES[:1] + RUN_FILES[-1:]},
+    "evals/set.jsonl": OF_CASES,
+    "set.jsonl": (("score", "evals/set.jsonl", "set.jsonl"),),
+    "pyproject.toml": OF_SETTINGS,
+    "thresholds.toml": OF_LIMITS,
+    "evals/judge_calibration/offline%2F6-groundedness.json": OF_CALIBRATIONS,
+    "evals/labels/me.jsonl": OF_LABELS,
+    "labels.jsonl": (("calibrate", "labels.jsonl", "--rubric", "groundedness"),),
+    "evals/history.sqlite": OF_INDEX,
+    "evals/cache/judge.sqlite": OF_CACHE,
+}
+"""By file: the commands that read it."""
+
+
+@dataclass(frozen=True)
+class Attacked:
+    """A project whose files are damaged one at a time."""
+
+    folder: Path
+    files: Mapping[str, bytes]
+    model: str
+
+    def fault(self, name: str, content: bytes | None, command: Command) -> str | None:
+        """Return the fault of a command over one damaged file; None: a folder in its place."""
+        for one in self.folder.iterdir():
+            shutil.rmtree(one) if one.is_dir() else one.unlink()
+        for path, data in self.files.items():
+            (self.folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (self.folder / path).write_bytes(data)
+        if content is None:
+            (self.folder / name).unlink()
+            (self.folder / name).mkdir()
+        else:
+            (self.folder / name).write_bytes(content)
+        if callable(command):
+            return attack.read(command)
+        return attack.run([self.model if word == "URL" else word for word in command])
+
+
+@pytest.fixture(scope="module")
+def attacked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Attacked]:
+    folder = tmp_path_factory.mktemp("hostile") / "project"
+    with pytest.MonkeyPatch.context() as patch:
+        work_in(folder, patch)
+        patch.setenv("RAGEVAL_DB", str(folder / "evals" / "history.sqlite"))
+        patch.setenv("OPENAI_API_KEY", "k")
+        model = make_project(folder)
+        yield Attacked(folder, contents(folder), model)
+
+
+def faults(attacked: Attacked, name: str, damaged: Iterable[tuple[int, bytes | None]]) -> list[str]:
+    """Attack a file, with each damage by the next command, and return the faults."""
+    commands = ATTACKED[name]
+    found = []
+    for number, content in damaged:
+        command = commands[number % len(commands)]
+        if fault := attacked.fault(name, content, command):
+            found.append(f"{number}, {command}: {fault}")
+    return found
+
+
+@pytest.mark.parametrize("name", ATTACKED)
+def test_no_command_ends_in_a_traceback_over_a_damaged_file(attacked: Attacked, name: str) -> None:
+    data = attacked.files[name]
+    damaged = [(n, mutated(data, n)) for n in range(len(ATTACKED[name]))]
+    assert faults(attacked, name, [*damaged, (0, None), (0, b"")]) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ATTACKED)
+def test_no_command_ends_in_a_traceback_over_a_file_damaged_at_random(
+    attacked: Attacked, name: str
+) -> None:
+    data = attacked.files[name]
+    assert faults(attacked, name, ((n, mutated(data, n)) for n in range(1000, 1000 + MANY))) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [RUN + one for one in RUN_FILES[:3]])
+def test_no_command_ends_in_a_traceback_over_a_value_of_another_type(
+    attacked: Attacked, name: str
+) -> None:
+    swapped = list(enumerate(type_swaps(attacked.files[name])))
+    assert faults(attacked, name, swapped[:: max(1, len(swapped) // MANY)]) == []
