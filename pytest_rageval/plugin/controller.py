@@ -42,6 +42,7 @@ from pytest_rageval.plugin.terminal import (
     outcome_lines,
     recount,
     terminal_width,
+    usage_error,
     write_lines,
     write_target_faults,
 )
@@ -145,7 +146,7 @@ class Controller:
                     self.state.target_url = self._target.__enter__()
                 except ConfigError as error:
                     self._target = None
-                    raise pytest.UsageError(str(error)) from error
+                    raise usage_error(error) from error
             node.workerinput["rageval_target_url"] = self.state.target_url
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
@@ -190,14 +191,14 @@ class Controller:
         """Store the record as soon as its case is reported."""
         details = ReportDetails.of(report)
         if details.usage_error is not None:
-            raise pytest.UsageError(details.usage_error)
+            raise usage_error(details.usage_error)
         self.run.notes.update(dict.fromkeys(details.notes))
         if details.gave_up is not None:
             self.state.breaker.opened_elsewhere(details.gave_up)
         try:
             self._take_report(report, details)
         except StorageError as error:
-            raise pytest.UsageError(str(error)) from error
+            raise usage_error(error) from error
         if details.outcome is not None:
             self._shown[report.nodeid] = details.outcome
             self._stop_after_errors(report, details)
@@ -296,7 +297,7 @@ class Controller:
         try:
             finished = self.run.finish(gate=complete)
         except StorageError as error:
-            raise pytest.UsageError(f"{error}{self.run.how_to_go_on}") from error
+            raise usage_error(f"{error}{self.run.how_to_go_on}") from error
         decided = {nodeid: self.run.cases.records_of(nodeid) for nodeid in self._shown}
         self._changed = {
             nodeid: deciding_record(records)

@@ -18,7 +18,7 @@ import pytest
 from pytest_rageval.plugin.client_fixtures import asks_configured_target
 from pytest_rageval.plugin.items import CaseItem
 from pytest_rageval.plugin.state import State, is_xdist_controller
-from pytest_rageval.plugin.terminal import exit_with_faults
+from pytest_rageval.plugin.terminal import exit_with_faults, usage_error
 from pytest_rageval.project.documents import (
     DocumentSet,
     LoadedDocument,
@@ -206,7 +206,7 @@ class DocumentSession:
             for one, documents in texts:
                 self._put_one(client, one, documents)
         except RagEvalError as error:
-            raise pytest.UsageError(str(error)) from error
+            raise usage_error(error) from error
 
     def _put_one(
         self, client: DocumentsClient, one: DocumentSet, documents: Sequence[LoadedDocument]
@@ -219,7 +219,7 @@ class DocumentSession:
             if error.kind == "connection" and not client.has_put:
                 self._sent.clear()  # the target was not reached, so it has none
             message = f"the documents of {one.display} could not be put in: {error}"
-            raise pytest.UsageError(message) from error
+            raise usage_error(message) from error
         self._say(f"{n} documents of {one.display} are below {one.scope_prefix} now")
 
     def _path(self, settings: Settings) -> str:
@@ -261,7 +261,7 @@ def _as_usage_error(opened: Any) -> Iterator[Any]:
         with opened as value:
             yield value
     except ConfigError as error:
-        raise pytest.UsageError(str(error)) from error
+        raise usage_error(error) from error
 
 
 def _no_way(item: CaseItem) -> str:

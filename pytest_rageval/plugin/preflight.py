@@ -60,7 +60,9 @@ def prepare(config: pytest.Config) -> State | None:
         with without_gc():
             return _prepare(config, rootdir)
     except (ConfigError, StorageError) as error:
-        raise pytest.UsageError(str(error)) from error
+        from pytest_rageval.plugin.terminal import usage_error
+
+        raise usage_error(error) from error
 
 
 def left_out(config: pytest.Config) -> list[str]:

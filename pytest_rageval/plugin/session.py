@@ -17,6 +17,7 @@ from pytest_rageval.plugin.reports import (
     case_metadata,
 )
 from pytest_rageval.plugin.state import State, asks_nothing, is_xdist_controller
+from pytest_rageval.plugin.terminal import usage_error
 from pytest_rageval.support.process import without_gc
 from pytest_rageval.values.errors import ConfigError, StorageError
 
@@ -35,7 +36,7 @@ def register(config: pytest.Config, state: State) -> None:
         try:
             controller = Controller(config, state)
         except (ConfigError, StorageError) as error:
-            raise pytest.UsageError(str(error)) from error
+            raise usage_error(error) from error
         config.pluginmanager.register(controller, "rageval-controller")
         config.pluginmanager.register(FirstOfSummary(controller), "rageval-target-faults")
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, NoReturn, cast
 import pytest
 
 from pytest_rageval.report.text.lines import Line, Style, wrapped
-from pytest_rageval.support.text import clean
+from pytest_rageval.support.text import clean, clean_lines
 
 if TYPE_CHECKING:
     from pytest_rageval.report.text.summary import SummaryView
@@ -119,6 +119,11 @@ def terminal_width(config: pytest.Config) -> int:
     if config.pluginmanager.hasplugin("terminalreporter"):
         return config.get_terminal_writer().fullwidth
     return shutil.get_terminal_size().columns
+
+
+def usage_error(message: object) -> pytest.UsageError:
+    """Return the error of pytest (exit 4) for one of ours, which may quote anything."""
+    return pytest.UsageError(clean_lines(str(message)))
 
 
 def exit_with_faults(config: pytest.Config, files: str, faults: str) -> NoReturn:

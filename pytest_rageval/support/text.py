@@ -58,6 +58,17 @@ def clean(text: str, limit: int | None = None) -> str:
     return (visible[: max(limit - len(_ELLIPSIS), 0)] + _ELLIPSIS)[:limit]
 
 
+def clean_lines(text: str) -> str:
+    r"""Return text as ``clean`` does, but with its line breaks and the blanks within its lines.
+
+    >>> clean_lines("one:\n  | \x1b[31mred\x1b[0m")
+    'one:\n  | red'
+    """
+    plain = _ESCAPE_SEQUENCE.sub("", text)
+    shown = "".join(c for c in plain if c == "\n" or unicodedata.category(c) not in _HIDDEN)
+    return _WORKFLOW_COMMAND.sub(_broken_up, shown)
+
+
 def whole_text(text: str) -> str:
     r"""Replace lone surrogates, which JSON can spell (``\ud800``) and UTF-8 cannot hold."""
     if text.isascii():

@@ -21,6 +21,25 @@ def test_a_misspelt_metric_is_a_usage_error_at_its_place(
     )
 
 
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("thresholds.toml", 'version = 1\n"\\u202e\\u001b[2Jx\\u0007" = 1\n'),
+        ("pyproject.toml", '[tool.rageval]\n"\\u202e\\u001b[2Jx\\u0007" = 1\n'),
+    ],
+)
+def test_what_a_refusal_quotes_cannot_steer_a_terminal(
+    project: Project, file: str, text: str
+) -> None:
+    project.write(file, text)
+    result = project.run()
+    assert result.ret == 4
+    said = "\n".join(result.errlines)
+    assert f"{file}" in said
+    assert "x" in said
+    assert not {"\u202e", "\x1b", "\x07"} & set(said)
+
+
 @SERIAL_AND_PARALLEL
 def test_every_fault_of_a_case_file_is_told_at_once(
     project: Project, workers: tuple[str, ...]
