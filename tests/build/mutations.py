@@ -22,7 +22,7 @@ ODD_BYTES: Final = (
     b"{", b"}", b"[", b"]", b",", b":", b"=", b"#", b"&a", b"*a", b"<", b"\\ud800", b"1e400",
     b"9" * 5000, b"[" * 100_000, b'{"a":' * 50_000, b"(" * 5000, b"x" * 300_000,
 )  # fmt: skip
-"""What is put between the bytes of a file."""
+"""Bytes that are put between those of a file."""
 
 _TOKEN: Final = re.compile(rb'"(?:[^"\\\n]|\\.)*"|[\w.+-]+')
 _ENCODINGS: Final = ("utf-16", "utf-16-be", "utf-32", "utf-8-sig", "latin-1", "cp037")

@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -67,6 +70,37 @@ def test_a_run_that_is_killed_five_times_ends_with_each_case_once(project: Proje
     assert Counter(r["case_id"] for r in lines_of(folder)) == {f"c{n:03}": 1 for n in range(cases)}
     assert (document(folder)["total_tests"], document(folder)["missed"]) == (cases, 86)
     assert document(folder, "gate.json")["verdict"] == "pass"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3))
+def test_a_run_under_workers_loses_no_record_whatever_ends_it_whenever(
+    project: Project, seed: int
+) -> None:
+    dice, cases = Random(seed), 60
+    project.cases(numbered_cases(cases))
+    before: set[str] = set()
+    with rag_server(delay_s=0.02) as server:
+        ask_server(project, server.url, judge="offline", concurrency=4)
+        folder = project.folder()
+        for _ in range(4):
+            chosen = "--rageval-resume" if folder.exists() else "--rageval-run-id"
+            session = start(project, "-q", "-n", "2", chosen, "one")
+            wait_until(folder.exists, "the folder of the run")
+            with suppress(subprocess.TimeoutExpired):
+                session.wait(dice.uniform(0.0, 1.5))
+            ends = os.killpg if dice.random() < 0.5 else os.kill
+            with suppress(ProcessLookupError):
+                ends(session.pid, dice.choice((signal.SIGKILL, signal.SIGTERM, signal.SIGHUP)))
+            output, _ = session.communicate(timeout=WAIT_S)
+            assert "Traceback" not in output
+            text = (folder / "results.jsonl").read_bytes() if n_lines(folder) else b""
+            stored = {json.loads(line)["case_id"] for line in text.split(b"\n")[:-1]}
+            assert before <= stored
+            before = stored
+        result = project.run_apart("-n", "2", "--rageval-resume", "one")
+    assert outcomes(result)["checks passed"] > 0
+    assert Counter(r["case_id"] for r in lines_of(folder)) == {f"c{n:03}": 1 for n in range(cases)}
 
 
 def cut_short(project: Project, server: RagServer, at: int, *arguments: str) -> Path:
