@@ -171,6 +171,15 @@ def runs_to_prune(results_dir: Path, *, keep: int, spared: Collection[str] = ())
     ]
 
 
+PARTS: Final = ".parts-"
+"""Beginning of the names of folders that hold the finished parts of scoring in many processes."""
+
+
+def parts_to_prune(results_dir: Path) -> list[Path]:
+    """Return the folders of finished parts, which only a job that did not end leaves behind."""
+    return sorted(results_dir.glob(f"{PARTS}*"))
+
+
 _MANY_RUNS: Final = 20
 _MANY_BYTES: Final = 100_000_000
 _KEPT: Final = 10

@@ -218,14 +218,15 @@ def prune_command(keep: int, dry_run: bool, as_json: bool) -> ExitCode:
     """Remove all but the newest N runs.
 
     Tagged runs, runs with notes on their cases, the baseline of thresholds.toml and runs being
-    written are always kept.
+    written are always kept. Parts that an interrupted `rageval score --workers` left are removed.
     """
-    from pytest_rageval.runs.list import remove_run, runs_to_prune
+    from pytest_rageval.runs.list import parts_to_prune, remove_run, runs_to_prune
     from pytest_rageval.values.errors import StorageError
 
     gone, kept = [], []
     results = project_folders()[1]
-    for folder in runs_to_prune(results, keep=keep, spared=_baseline(results)):
+    runs = runs_to_prune(results, keep=keep, spared=_baseline(results))
+    for folder in (*runs, *parts_to_prune(results)):
         try:
             if not dry_run:
                 remove_run(folder)
@@ -234,7 +235,7 @@ def prune_command(keep: int, dry_run: bool, as_json: bool) -> ExitCode:
         else:
             gone.append(folder.name)
     if gone and not dry_run:
-        put_and_warn(*gone)
+        put_and_warn(*(folder.name for folder in runs if folder.name in gone))
     done = "would remove" if dry_run else "removed"
     lines = [f"{done} {clean(name)}" for name in gone] or ["nothing to remove"]
     document = {"removed": gone, "not_removed": kept, "dry_run": dry_run}

@@ -278,6 +278,23 @@ def test_a_lock_file_that_a_killed_session_left_is_no_part_of_a_run(capsys: Outp
     assert resolve_run(RESULTS, "last").name == "r5"
 
 
+def test_parts_that_interrupted_scoring_left_are_removed_unless_in_use(capsys: Output) -> None:
+    for name in ("left", "used"):
+        (RESULTS / f".parts-{name}").mkdir()
+        (RESULTS / f".parts-{name}" / "part-0").touch()
+    lock = Lock(RESULTS / ".parts-used", wait=False, what="job")
+    assert run(capsys, "prune", "--keep", "9", "--dry-run", code=ExitCode.YES)["removed"] == [
+        ".parts-left",
+        ".parts-used",
+    ]
+    found = run(capsys, "prune", "--keep", "9", code=ExitCode.NO)
+    lock.close()
+    assert found["removed"] == [".parts-left"]
+    assert not (RESULTS / ".parts-left").exists()
+    assert (RESULTS / ".parts-used" / "part-0").exists()
+    assert len(names()) == 5
+
+
 def test_a_run_is_removed_with_what_a_killed_session_and_a_user_left_in_it() -> None:
     kept = Path("kept")
     kept.mkdir()
