@@ -48,8 +48,8 @@ TESTED_BY = {
     "cli/commands/test_runs": "runs.index runs.list runs.tags",
     "cli/commands/test_score_judge": "report.text.scores",
     "cli/commands/test_score_workers": (
-        "engine.distributed.columns_file engine.distributed.dask_pool engine.distributed.part "
-        "engine.distributed.places engine.distributed.reduce"
+        "engine.distributed.dask_pool engine.distributed.part engine.distributed.places "
+        "engine.distributed.reduce"
     ),
     "cli/commands/test_suite": "report.text.suite",
     "cli/commands/test_view": "cli.loopback",

@@ -125,7 +125,8 @@ class RecordedResponses:
         Nearly always the first lines decide. Faults of lines are left to ``first``.
 
         Args:
-            case_ids: cases of the set; responses of others do not count.
+            case_ids: cases of the set; responses of others do not count. They are asked for last,
+                nearly always six times at most, since a look-up may read a file.
             scoring: with the forms of citations.
             in_text: whether it matters that any answer cites in its text.
             paged: whether any case may name pages; else only headings, or texts and pages in
@@ -133,16 +134,19 @@ class RecordedResponses:
         """
         parts = ReportedParts()
         for line in self._lines([]):
-            response = _response_of(line.raw, case_ids)
+            case_id, response = _response_of(line.raw)
             if response is not None:
+                seen = replace(parts)
                 chunks = response.retrieved_chunks
                 response = read_markers(response, chunks, scoring)
-                parts.add(chunks or ())
-                if not parts.citations or (in_text and not parts.citations_in_text):
+                seen.add(chunks or ())
+                if not seen.citations or (in_text and not seen.citations_in_text):
                     written = any(text_citations(response.answer, chunks))
                     cited = written or response.references is not None
-                    parts.citations = parts.citations or cited
-                    parts.citations_in_text = in_text and (parts.citations_in_text or written)
+                    seen.citations = seen.citations or cited
+                    seen.citations_in_text = in_text and (seen.citations_in_text or written)
+                if seen != parts and case_id in case_ids:
+                    parts = seen
             found = parts.headings and (not paged or (parts.texts and parts.pages))
             if found and parts.citations and (parts.citations_in_text or not in_text):
                 break
@@ -322,18 +326,18 @@ def _recorded_error(error: Any) -> ErrorInfo:
     return ErrorInfo(kind=kinds[kind], message=message or "recorded as failed", attempts=1)
 
 
-def _response_of(raw: bytes, case_ids: Container[str]) -> AskResponse | None:
+def _response_of(raw: bytes) -> tuple[str, AskResponse | None]:
     try:
         case_id, _, payload = _parse_line(raw)
-        if case_id not in case_ids or isinstance(payload, ErrorInfo):
-            return None
+        if isinstance(payload, ErrorInfo):
+            return case_id, None
         if isinstance(payload, AskResponse):
-            return payload
+            return case_id, payload
         # The answer may not have been recorded.
         payload = {"answer": "", **payload} if isinstance(payload, dict) else payload
-        return parse_ask_response(payload)
+        return case_id, parse_ask_response(payload)
     except (ValueError, RecursionError, EndpointError):
-        return None
+        return "", None
 
 
 # --- scoring -------------------------------------------------------------------------------
@@ -354,7 +358,7 @@ class Findings:
     concerned: dict[str, Concerned] = field(default_factory=dict)
     """The cases that warnings are about, by kind of warning."""
     unknown: list[tuple[int, str]] = field(default_factory=list)
-    """The first ids of responses that belong to no case, with their lines."""
+    """The first ids of responses that belong to no case, quoted, with their lines."""
     n_unknown: int = 0
 
     def extend(self, other: Findings) -> None:
@@ -394,6 +398,8 @@ class FilesPart:
     responses: Sequence[Place]
     reported: Reported
     """Parts of replies that all responses, not those of the part alone, report."""
+    shown: tuple[str, str]
+    """Paths of cases and responses as shown in messages and records."""
 
 
 class RecordedRun:
@@ -410,7 +416,6 @@ class RecordedRun:
         stored: whether the records may be stored or handed on, so that they need the hash of their
             case.
         part: the lines to read; None: every line of both files.
-        shown: both paths as shown in messages and records; None: as they are given.
     """
 
     def __init__(
@@ -423,7 +428,6 @@ class RecordedRun:
         registry: Registry = BUILT_IN,
         stored: bool = False,
         part: FilesPart | None = None,
-        shown: tuple[str, str] | None = None,
     ) -> None:
         self._registry = registry
         self._stored = stored or registry.reads_records
@@ -432,7 +436,7 @@ class RecordedRun:
         self._responses = responses
         self._settings = settings
         self._part = part
-        self._shown = shown or (cases.as_posix(), responses.as_posix())
+        self._shown = part.shown if part else (cases.as_posix(), responses.as_posix())
         self.findings = Findings(cases=self._shown[0])
         """Complete after ``records``."""
 
@@ -494,7 +498,7 @@ class RecordedRun:
         found.concerned = reader.concerned
         unknown = responses.unknown(known)
         found.n_unknown = len(unknown)
-        found.unknown = [(line, one) for one, line in islice(unknown.items(), _SHOWN_UNKNOWN)]
+        found.unknown = [(line, repr(one)) for one, line in islice(unknown.items(), _SHOWN_UNKNOWN)]
         if responses.has_repeats():
             for located in self._reader():
                 for repeat, payload in responses.repeats(located.case.id):
@@ -579,7 +583,7 @@ def _unanswered_warnings(unanswered: int, n: int) -> Iterator[str]:
 
 def _unknown_warnings(shown: Sequence[tuple[int, str]], n: int) -> Iterator[str]:
     for _, case_id in shown:
-        yield f"no case has the id {case_id!r} of a response"
+        yield f"no case has the id {case_id} of a response"
     if n > len(shown):
         yield f"nor do {n - len(shown)} more ids of responses belong to a case"
 

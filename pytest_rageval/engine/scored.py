@@ -6,7 +6,7 @@ import time
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final, Self
+from typing import Self
 
 from pytest_rageval.analysis.aggregate.columns import RecordColumns
 from pytest_rageval.analysis.aggregate.run import aggregate_columns
@@ -19,6 +19,7 @@ from pytest_rageval.project.case_reader import dataset_hash
 from pytest_rageval.project.discovery import THRESHOLDS
 from pytest_rageval.project.threshold_keys import KnownNames
 from pytest_rageval.project.thresholds import load_thresholds
+from pytest_rageval.report.text.scores import Failures
 from pytest_rageval.runs.documents import RunFacts, config_document, git_state
 from pytest_rageval.runs.record_json import redact
 from pytest_rageval.runs.store import RunWriter
@@ -27,8 +28,6 @@ from pytest_rageval.values.numbers import Aggregate
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.run import StoredRun
 from pytest_rageval.values.settings import Settings, TargetSettings
-
-_SHOWN: Final = 20
 
 
 def scored_settings(project: Settings, *, retrieval_only: bool) -> Settings:
@@ -82,12 +81,9 @@ class ScoredRun:
         self._case_hashes: dict[tuple[str, str], str] = {}
         self._started_at = datetime.now(UTC)
         self._started = time.monotonic()
-        self.shown: list[CaseRecord] = []
-        """The first cases that did not pass."""
+        self.failures = Failures()
         self._kept: list[CaseRecord] | None = [] if registry.reads_records else None
         self.n_records = 0
-        self.n_failed = 0
-        """Number of records that did not pass."""
         self.folder: str | None = None
         """Folder of the saved run, as shown to the user."""
         self._finished = False
@@ -111,10 +107,7 @@ class ScoredRun:
         self._columns.add(record)
         self._facts.add(record)
         self.n_records += 1
-        if record.outcome != "passed":
-            self.n_failed += 1
-            if len(self.shown) < _SHOWN:
-                self.shown.append(record)
+        self.failures.add(record)
 
     def __enter__(self) -> Self:
         return self
@@ -149,7 +142,7 @@ class ScoredRun:
         )
         config["git"] = git_state(Path(self._settings.rootdir), (self._cases.absolute(),))
         run = StoredRun(
-            folder=writer.path, records=self.shown, config=config, settings=self._settings
+            folder=writer.path, records=self.failures.shown, config=config, settings=self._settings
         )
         ended = EndedRun(run=run, project=self._settings, registry=self._registry, every=self._kept)
         # The gate of a project is for its target; recorded responses may be of any other.

@@ -6,12 +6,15 @@ import json
 import os
 import random
 import threading
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pytest_rageval.engine.recorded import RecordedRun
+from pytest_rageval.engine.recorded import RecordedResponses, RecordedRun
+from pytest_rageval.metrics.deciding import ReportedParts
+from pytest_rageval.metrics.scoring import score_settings
 from pytest_rageval.values.errors import DatasetError
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.settings import Settings
@@ -196,6 +199,31 @@ def test_a_response_of_no_case_says_nothing_of_the_target(tmp_path: Path) -> Non
     responses = [{"id": "a", "response": bare}, response_line("ghost", "g.md")]
     (alone,) = scored(tmp_path, [case_line("a")], responses)
     assert "hit_at_k" in alone.not_applicable
+
+
+class _CountedIds(set[str]):
+    """Ids of cases, of which every look-up may read a file."""
+
+    looked_up = 0
+
+    def __contains__(self, case_id: object) -> bool:
+        self.looked_up += 1
+        return super().__contains__(case_id)
+
+
+@pytest.mark.parametrize("in_text", [False, True])
+def test_only_responses_that_report_something_new_are_looked_up(
+    tmp_path: Path, in_text: bool
+) -> None:
+    # Neither citations nor headings, so that every line is read.
+    bare = {"answer": "a", "debug": {"retrieved_chunks": [{"rel_path": "a.md", "text": "x"}]}}
+    lines = [{"id": f"c{i}", "response": bare} for i in range(50)]
+    lines[30:30] = [{"id": "ghost", "response": {**bare, "references": []}}]
+    ids = _CountedIds(f"c{i}" for i in range(50))
+    with closing(RecordedResponses(write_lines(tmp_path / "r.jsonl", *lines))) as responses:
+        found = responses.reported(ids, score_settings(SETTINGS), in_text=in_text, paged=True)
+    assert found == ReportedParts(chunks=True, texts=True)
+    assert ids.looked_up == 2
 
 
 def test_a_recorded_failure_is_the_target_s_failure(tmp_path: Path) -> None:

@@ -210,9 +210,9 @@ class RecordColumns:
             for name, sparse in theirs.items():
                 mine[name].extend(sparse, first)
         self.names += other.names
-        profiles = self.profiles.of(other.profiles.distinct)
+        profiles = self.profiles.of(other.profiles)
         self.profile_codes.extend([profiles[code] for code in other.profile_codes])
-        clusters = self.clusters.of(other.clusters.distinct)
+        clusters = self.clusters.of(other.clusters)
         self.cluster_codes.extend([-1 if c < 0 else clusters[c] for c in other.cluster_codes])
         self.cutoffs.extend(other.cutoffs)
         self.references.extend(other.references)
@@ -291,7 +291,7 @@ class _DocumentSets:
 
     def extend(self, other: _DocumentSets) -> None:
         row, first = len(self.ends), len(self.flat)
-        codes = self.keys.of(other.keys.distinct)
+        codes = self.keys.of(other.keys)
         self.flat.extend([codes[code] for code in other.flat])
         self.ends.extend([first + end for end in other.ends])
         self.absent |= {row + at: reason for at, reason in other.absent.items()}

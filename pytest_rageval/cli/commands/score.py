@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from contextlib import closing, nullcontext
 from dataclasses import replace
 from functools import partial
@@ -19,7 +20,7 @@ from pytest_rageval.cli.judge_options import (
     project_settings,
     warn_of_cache,
 )
-from pytest_rageval.cli.output import JsonList, json_option, no_report_option, print_json
+from pytest_rageval.cli.output import JsonList, json_option, no_report_option, print_result
 from pytest_rageval.support.text import clean
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ _PAGE_RECORDS = 20_000
     "--parts",
     type=_FILE,
     help="With these two: folder of the finished parts, seen by every worker, from which the same "
-    "command continues.  [default: among the results]",
+    "command continues.  [default: with --workers, among the results]",
 )
 @json_option
 def command(
@@ -160,70 +161,60 @@ def _score(
         if items is not None:
             items.print_in("cases", _numbers(totals, None if judge is None else judge.identity))
             return scored, []
-    from pytest_rageval.report.text.scores import Failures, score_lines
+    from pytest_rageval.report.text.scores import score_lines
 
-    failures = Failures(scored.shown, more=scored.n_failed - len(scored.shown))
-    lines = [*score_lines(totals, failures, watch.notes(settings))]
+    lines = [*score_lines(totals, scored.failures, watch.notes(settings))]
     if scored.folder is not None:
         lines.append(f"saved   {clean(scored.folder)}")
     return scored, lines
 
 
-_Pool = tuple[int | None, str | None, Path | None]
-"""Processes of this machine, or address of a scheduler, and the folder of finished parts."""
-
-
-def _pool(flags: dict[str, Any], run_id: str | None) -> _Pool | None:
-    workers, scheduler, parts = (flags.pop(name) for name in ("workers", "scheduler", "parts"))
-    if workers is None and scheduler is None:
-        if parts is not None:
+def _pool(flags: dict[str, Any], run_id: str | None) -> dict[str, Any] | None:
+    """Return the processes of this machine or the scheduler, and the folder of parts, if any."""
+    pool = {name: flags.pop(name) for name in ("workers", "scheduler", "parts")}
+    if pool["workers"] is None and pool["scheduler"] is None:
+        if pool["parts"] is not None:
             raise click.UsageError("--parts: expected --workers or --scheduler beside it")
         return None
-    if workers is not None and scheduler is not None:
+    if pool["workers"] is not None and pool["scheduler"] is not None:
         raise click.UsageError("--workers, --scheduler: expected one of them")
+    if pool["scheduler"] is not None and pool["parts"] is None:
+        raise click.UsageError("--scheduler: expected --parts beside it, which all workers share")
     if run_id is not None:
         raise click.UsageError("--save: records are stored by one process alone, without --workers")
-    return workers, scheduler, parts
+    return pool
 
 
 def _score_in_parts(
-    cases: Path, responses: Path, settings: Settings, pool: _Pool, *, as_json: bool
+    cases: Path, responses: Path, settings: Settings, pool: dict[str, Any], *, as_json: bool
 ) -> None:
-    """Score in many processes and print the numbers."""
+    """Score in many processes, print the numbers, and only then remove the finished parts."""
     from pytest_rageval.cli.progress import progress_on_stderr
     from pytest_rageval.engine.distributed.dask_pool import open_pool
     from pytest_rageval.engine.distributed.job import open_job
     from pytest_rageval.engine.distributed.run import Step, score_parts
     from pytest_rageval.engine.registry import open_registry
     from pytest_rageval.judges.opening import open_judge
-    from pytest_rageval.report.text.scores import Failures, score_lines
-    from pytest_rageval.support.files import Lock
+    from pytest_rageval.report.text.scores import score_lines
 
     if settings.judge not in {"none", "offline"}:
         raise click.UsageError(
             f"--judge {settings.judge}: expected offline in many processes, whose requests no one "
             "would count; leave out --workers and --scheduler"
         )
-    workers, scheduler, folder = pool
     registry, step = open_registry(settings), Step()
-    job = open_job(cases, responses, settings, registry, folder)
-    with (
-        closing(Lock(job.folder, wait=False, what="job")),
-        open_pool(workers, scheduler) as processes,
-        progress_on_stderr(lambda _: ((str(step), ""),)),
-    ):
-        found = score_parts(job, processes, registry, step)
-    job.remove()
-    for warning in found.scored.findings.warnings:
-        click.echo(clean(f"warning: {warning}"), err=True)
-    if as_json:
+    job = open_job(cases, responses, settings, registry, pool["parts"])
+    with open_pool(pool["workers"], pool["scheduler"]) as processes, job.claimed():
+        with progress_on_stderr(lambda _: ((str(step), ""),)):
+            found = score_parts(job, processes, registry, step)
+        for warning in found.scored.findings.warnings:
+            click.echo(clean(f"warning: {warning}"), err=True)
         with open_judge(settings, environ=os.environ) as judge:
-            print_json(_numbers(found.totals, None if judge is None else judge.identity))
-        return
-    shown = found.scored.shown
-    failures = Failures(shown, more=found.scored.n_failed - len(shown))
-    for line in score_lines(found.totals, failures, ()):
-        click.echo(line)
+            identity = None if judge is None else judge.identity
+        lines = score_lines(found.totals, found.scored.failures, ())
+        print_result(_numbers(found.totals, identity), lines, as_json=as_json)
+        sys.stdout.flush()
+        job.remove()
 
 
 def _page(scored: ScoredRun, folder: Path) -> tuple[str, str]:

@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import os
+from contextlib import closing
 from dataclasses import field
 
 from pytest_rageval.analysis.aggregate.columns import RecordColumns
 from pytest_rageval.engine.distributed.columns_file import write_columns
 from pytest_rageval.engine.distributed.job import Job
-from pytest_rageval.engine.distributed.places import places_of
-from pytest_rageval.engine.recorded import FilesPart, Findings, RecordedRun
+from pytest_rageval.engine.distributed.places import (
+    CaseIds,
+    Index,
+    places_of_part,
+    places_of_range,
+)
+from pytest_rageval.engine.recorded import FilesPart, Findings, RecordedResponses, RecordedRun
 from pytest_rageval.engine.registry import open_registry
 from pytest_rageval.judges.opening import open_judge
+from pytest_rageval.metrics.deciding import ReportedParts
+from pytest_rageval.metrics.scoring import score_settings
+from pytest_rageval.report.text.scores import SHOWN_FAILURES, Failures
 from pytest_rageval.runs.record_json import record_line
 from pytest_rageval.runs.store import record_of_line
 from pytest_rageval.values.dataclass import dataclass
-from pytest_rageval.values.record import CaseRecord, Reported
-
-_SHOWN = 20
+from pytest_rageval.values.record import Reported
 
 
 @dataclass(slots=True, kw_only=True)
@@ -25,71 +32,74 @@ class Scored:
     """Findings and failed records of scored cases, shown besides their numbers."""
 
     findings: Findings
-    n_failed: int = 0
     failed: list[tuple[bool, int, int, bytes]] = field(default_factory=list)
     """The first records that did not pass, by repeated, line and repeat, as lines of a run."""
-
-    def add(self, record: CaseRecord) -> None:
-        """Take a record."""
-        if record.outcome != "passed":
-            self.n_failed += 1
-            if len(self.failed) < _SHOWN:
-                place = (record.repeat > 0, record.lineno, record.repeat)
-                self.failed.append((*place, record_line(record)))
+    more_failed: int = 0
 
     def extend(self, other: Scored) -> None:
         """Take another part."""
         self.findings.extend(other.findings)
-        self.n_failed += other.n_failed
-        self.failed = sorted([*self.failed, *other.failed])[:_SHOWN]
+        failed = sorted([*self.failed, *other.failed])
+        self.failed = failed[:SHOWN_FAILURES]
+        self.more_failed += other.more_failed + len(failed) - len(self.failed)
 
     @property
-    def shown(self) -> list[CaseRecord]:
-        """The first records that did not pass."""
-        return [record_of_line(line) for *_, line in self.failed]
+    def failures(self) -> Failures:
+        """The records that did not pass."""
+        return Failures([record_of_line(line) for *_, line in self.failed], self.more_failed)
 
 
-def read_scored(job: Job, part: int) -> Scored | None:
-    """Return what is known of a part; None: it is not finished."""
-    found: Scored | None = job.read_value(f"part-{part}", Scored)
-    return found
+def reported_in(job: Job, task: tuple[int, Index]) -> ReportedParts:
+    """Return the parts of replies that the responses of one range report."""
+    number, index = task
+    places = places_of_range(job, index, "responses", number)
+    file = job.responses
+    with closing(RecordedResponses(file.path, display=file.shown, places=places)) as responses:
+        return responses.reported(
+            CaseIds(job),
+            score_settings(job.settings),
+            in_text=job.settings.judge != "none",
+            paged=index.paged,
+        )
 
 
-def score_part(job: Job, task: tuple[int, Reported]) -> None:
-    """Score a part, unless it is finished.
+def score_part(job: Job, task: tuple[int, Index, Reported]) -> Scored:
+    """Score a part and write its columns.
 
     Args:
         job: with the index of both files.
-        task: number of the part, and the parts of replies that all responses report.
+        task: number of the part, the index, and the parts of replies that all responses report.
 
     Raises:
-        ConfigError: the settings or the version of this process are wrong.
+        ConfigError: the settings are wrong.
         StorageError: the folder cannot be written.
     """
-    job.check_versions()
-    number, reported = task
-    if job.path(f"part-{number}").is_file():
-        return
+    number, index, reported = task
     part = FilesPart(
-        cases=places_of(job, "cases", number),
-        responses=places_of(job, "responses", number),
+        cases=places_of_part(job, index, "cases", number),
+        responses=places_of_part(job, index, "responses", number),
         reported=reported,
+        shown=(job.cases.shown, job.responses.shown),
     )
     registry = open_registry(job.settings)
-    columns = RecordColumns(registry, path_case=job.settings.path_case)
+    columns, failures = RecordColumns(registry, path_case=job.settings.path_case), Failures()
     with open_judge(job.settings, environ=os.environ) as judge:
         run = RecordedRun(
-            job.cases,
-            job.responses,
+            job.cases.path,
+            job.responses.path,
             job.settings,
             judge=judge,
             registry=registry,
             part=part,
-            shown=job.shown,
         )
-        scored = Scored(findings=run.findings)
         for record in run.records():
             columns.add(record)
-            scored.add(record)
+            failures.add(record)
     write_columns(job, number, columns)
-    job.write_value(f"part-{number}", scored)
+    return Scored(
+        findings=run.findings,
+        failed=[
+            (one.repeat > 0, one.lineno, one.repeat, record_line(one)) for one in failures.shown
+        ],
+        more_failed=failures.more,
+    )

@@ -5,6 +5,8 @@ from __future__ import annotations
 from array import array
 from dataclasses import replace
 
+import msgspec
+
 from pytest_rageval.analysis.aggregate.columns import CaseRows
 from pytest_rageval.analysis.aggregate.run import (
     GroupSummaries,
@@ -14,13 +16,20 @@ from pytest_rageval.analysis.aggregate.run import (
 )
 from pytest_rageval.analysis.aggregate.samples import CasePart
 from pytest_rageval.engine.distributed.columns_file import StoredColumns, stored_metric
-from pytest_rageval.engine.distributed.job import Job
+from pytest_rageval.engine.distributed.job import Ints, Job
 from pytest_rageval.engine.registry import open_registry
-from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.numbers import Aggregate
 
-_ROWS = "table"
-_Group = tuple[bytes, bytes, bool]
+_TABLE = "table"
+
+
+class _Table(msgspec.Struct):
+    """What the summaries of each metric are made of."""
+
+    sizes: list[int]
+    order: Ints
+    starts: Ints
+    groups: dict[str, dict[str, tuple[Ints, Ints, bool]]]
 
 
 def aggregate_parts(job: Job, _: None) -> tuple[Aggregate, dict[str, GroupSummaries]]:
@@ -37,49 +46,42 @@ def aggregate_parts(job: Job, _: None) -> tuple[Aggregate, dict[str, GroupSummar
     columns = StoredColumns(job, registry)
     table = columns.table()
     groups = group_cases(table)
-    rows = (array("q", table.rows.order).tobytes(), array("q", table.rows.starts).tobytes())
-    parts = {
-        name: {
-            group: (part.cases.tobytes(), part.clusters.tobytes(), part.once)
-            for group, part in members.items()
-        }
-        for name, members in groups.items()
-    }
-    job.write_value(_ROWS, (rows, parts))
-    found = {
+    stored = _Table(
+        sizes=columns.sizes,
+        order=array("q", table.rows.order),
+        starts=array("q", table.rows.starts),
+        groups={
+            name: {
+                group: (array("q", part.cases), array("q", part.clusters), part.once)
+                for group, part in members.items()
+            }
+            for name, members in groups.items()
+        },
+    )
+    job.write_value(_TABLE, stored)
+    others = {
         key: summarise_groups(table.metric(key), groups, None)
         for key in table.metric_infos
         if key not in registry.cases
     }
     # A list that grows with the cases would be sent to the driver; `Scored` has the first of them.
-    return replace(aggregate_rest(table, groups), failed_cases={}), found
+    return replace(aggregate_rest(table, groups), failed_cases={}), others
 
 
-def summarise_parts(job: Job, key: str) -> tuple[str, GroupSummaries]:
-    """Return the summaries of one metric over the table of ``aggregate_parts``.
+def summarise_parts(job: Job, place: int) -> tuple[int, GroupSummaries]:
+    """Return the summaries of a metric, by its place in the registry, over the table.
 
     Raises:
         StorageError: a file of the parts cannot be read.
     """
-    kind = tuple[tuple[bytes, bytes], dict[str, dict[str, _Group]]]
-    stored = job.read_value(_ROWS, kind)
-    if stored is None:
-        raise StorageError(f"{job.folder}: the table is missing; score again")
-    (order, starts), parts = stored
+    table: _Table = job.read_value(_TABLE, _Table)
     groups = {
         name: {
-            group: CasePart(cases=_ints(cases), clusters=_ints(clusters), once=once)
+            group: CasePart(cases=cases, clusters=clusters, once=once)
             for group, (cases, clusters, once) in members.items()
         }
-        for name, members in parts.items()
+        for name, members in table.groups.items()
     }
-    registry = open_registry(job.settings)
-    values = stored_metric(job, list(registry.cases).index(key))
-    column = CaseRows(_ints(order), _ints(starts)).fold(values)
-    return key, summarise_groups(column, groups, registry.cases[key])
-
-
-def _ints(content: bytes) -> array[int]:
-    found = array("q")
-    found.frombytes(content)
-    return found
+    info = [*open_registry(job.settings).cases.values()][place]
+    column = CaseRows(table.order, table.starts).fold(stored_metric(job, table.sizes, place))
+    return place, summarise_groups(column, groups, info)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Protocol, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Protocol, TypeVar
 
 from pytest_rageval.analysis.aggregate.run import with_summaries
-from pytest_rageval.engine.distributed.job import Job
-from pytest_rageval.engine.distributed.part import Scored, read_scored, score_part
-from pytest_rageval.engine.distributed.places import FILES, count_ranges, index_range, reported_in
+from pytest_rageval.engine.distributed.job import FILES, Job
+from pytest_rageval.engine.distributed.part import Scored, reported_in, score_part
+from pytest_rageval.engine.distributed.places import Ranged, index_range, whole_index
 from pytest_rageval.engine.distributed.reduce import aggregate_parts, summarise_parts
 from pytest_rageval.engine.recorded import Findings
 from pytest_rageval.metrics.deciding import ReportedParts
@@ -53,11 +53,34 @@ class Step:
         return f"{self.name}  {self.done:,} of {self.of:,}"
 
 
+def perform(job: Job, task: tuple[Callable[[Job, _T], _R], _T, str, Any]) -> _R:
+    """Perform a task on a worker, or return the result that a file of the folder keeps.
+
+    Args:
+        job: of the task.
+        task: its function and argument, and the file and type of its result; without a name of a
+            file, the result is not kept.
+
+    Raises:
+        ConfigError: the worker has another version than the command.
+        StorageError: it does not share the folder, or a file cannot be read or written.
+    """
+    function, argument, name, kind = task
+    job.check()
+    if name and job.has(name):
+        kept: _R = job.read_value(name, kind)
+        return kept
+    found = function(job, argument)
+    if name:
+        job.write_value(name, found)
+    return found
+
+
 def score_parts(job: Job, pool: Pool, registry: Registry, step: Step) -> DistributedScores:
     """Score both files of a job in parts.
 
     Args:
-        job: whose folder may hold finished parts.
+        job: which has claimed its folder, in which parts may be finished.
         pool: where the work is done.
         registry: the metrics of the job.
         step: is kept at the state of the work.
@@ -68,28 +91,29 @@ def score_parts(job: Job, pool: Pool, registry: Registry, step: Step) -> Distrib
         StorageError: a file cannot be read or written.
     """
 
-    def each(name: str, function: Callable[[Job, _T], _R], tasks: Sequence[_T]) -> Iterator[_R]:
+    def each(
+        name: str, function: Callable[[Job, _T], _R], tasks: Mapping[str, _T], kind: Any
+    ) -> Iterator[_R]:
         step.name, step.done, step.of = name, 0, len(tasks)
-        for result in pool.each(function, job, tasks):
+        every = [(function, one, file if kind else "", kind) for file, one in tasks.items()]
+        for result in pool.each(perform, job, every):
             step.done += 1
             yield result
 
-    indexed = [(file, number) for file in FILES for number in range(count_ranges(job, file))]
-    for _ in each("index", index_range, indexed):
-        pass
-    parts = ReportedParts()
-    for seen in each("read", reported_in, range(count_ranges(job, "responses"))):
-        parts.extend(seen)
-    reported = parts.found()
-    for _ in each("score", score_part, [(part, reported) for part in range(job.n_parts)]):
-        pass
-    scored = Scored(findings=Findings(cases=job.shown[0]))
-    for part in range(job.n_parts):
-        found = read_scored(job, part)
-        if found is not None:
-            scored.extend(found)
+    ranges = {f"{one}-{n}": (one, n) for one in FILES for n in range(len(job.file(one).ranges))}
+    index = whole_index(each("index", index_range, ranges, Ranged))
+    reports = {f"reported-{n}": (n, index) for n in range(len(job.responses.ranges))}
+    reported = ReportedParts()
+    for seen in each("read", reported_in, reports, ReportedParts):
+        reported.extend(seen)
+    facts = reported.found()
+    parts = {f"part-{n}": (n, index, facts) for n in range(job.n_parts)}
+    scored = Scored(findings=Findings(cases=job.cases.shown))
+    for one in each("score", score_part, parts, Scored):
+        scored.extend(one)
     scored.findings.raise_faults()
-    ((rest, others),) = each("aggregate", aggregate_parts, [None])
-    summaries = dict(each("intervals", summarise_parts, list(registry.cases)))
-    ordered = {key: summaries[key] for key in registry.cases}
+    ((rest, others),) = each("aggregate", aggregate_parts, {"": None}, None)
+    places = {key: place for place, key in enumerate(registry.cases)}
+    found = dict(each("intervals", summarise_parts, places, None))
+    ordered = {key: found[place] for key, place in places.items()}
     return DistributedScores(totals=with_summaries(rest, {**ordered, **others}), scored=scored)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from dataclasses import field
+from typing import Any, Final
 
 from pytest_rageval.analysis.aggregate.case_groups import CASE_OUTCOMES
 from pytest_rageval.report.text.summary import PARTS, interval_text, parts_of, stage_counts
@@ -12,14 +13,24 @@ from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.numbers import Aggregate, MetricSummary
 from pytest_rageval.values.record import CaseRecord
 
+SHOWN_FAILURES: Final = 20
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(slots=True)
 class Failures:
-    """Records that did not pass."""
+    """Records that did not pass: the first of them, and the number of the others."""
 
-    shown: Sequence[CaseRecord]
-    more: int
+    shown: list[CaseRecord] = field(default_factory=list)
+    more: int = 0
     """Number of those that are not shown."""
+
+    def add(self, record: CaseRecord) -> None:
+        """Take a record, if it did not pass."""
+        if record.outcome != "passed":
+            if len(self.shown) < SHOWN_FAILURES:
+                self.shown.append(record)
+            else:
+                self.more += 1
 
 
 def score_lines(totals: Aggregate, failures: Failures, notes: Sequence[str]) -> Iterator[str]:

@@ -20,6 +20,7 @@ from pytest_rageval.values.case import Case
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import RetrievedChunk
 from pytest_rageval.values.settings import Settings
+from tests.build.columns import assert_full, columns_of, full_records, plain
 from tests.build.records import failed, record
 
 
@@ -223,12 +224,12 @@ def test_figures_without_a_bootstrap_load_no_numpy() -> None:
 @pytest.mark.parametrize("seed", range(5))
 def test_columns_that_are_put_together_are_those_of_all_records(seed: int) -> None:
     draw = random.Random(seed)
-    records = draw.sample(RECORDS, len(RECORDS))
+    every = [*RECORDS, *full_records()]
+    records = draw.sample(every, len(every))
     cuts = sorted(draw.choices(range(len(records) + 1), k=4))
     whole = RecordColumns()
     for start, end in pairwise([0, *cuts, len(records)]):
-        part = RecordColumns()
-        for one in records[start:end]:
-            part.add(one)
-        whole.extend(part)
-    assert aggregate_columns(whole) == aggregate(RECORDS)
+        whole.extend(columns_of(records[start:end]))
+    assert_full(whole)
+    assert plain(whole) == plain(columns_of(records))
+    assert aggregate_columns(whole) == aggregate(every)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +14,6 @@ import pytest
 
 from pytest_rageval.engine.distributed import job as jobs
 from pytest_rageval.engine.distributed.job import Job, open_job
-from pytest_rageval.engine.distributed.part import score_part
 from pytest_rageval.engine.distributed.run import DistributedScores, Step, score_parts
 from pytest_rageval.engine.recorded import RecordedRun
 from pytest_rageval.engine.scored import ScoredRun
@@ -21,25 +21,7 @@ from pytest_rageval.judges.opening import open_judge
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.values.errors import ConfigError, DatasetError, StorageError
 from pytest_rageval.values.settings import Settings
-
-
-class Here:
-    """A pool that is this process, which takes tasks in any order and may be killed."""
-
-    def __init__(self, killed_after: int | None = None) -> None:
-        self._left = killed_after
-        self.ran: list[str] = []
-
-    def each(
-        self, function: Callable[[Job, Any], Any], job: Job, tasks: Sequence[Any]
-    ) -> Iterator[Any]:
-        for task in random.Random(3).sample(list(tasks), len(tasks)):
-            if function is score_part and self._left is not None:
-                self._left -= 1
-                if self._left < 0:
-                    raise KeyboardInterrupt
-            self.ran.append(function.__name__)
-            yield function(job, task)
+from tests.build.jobs import Here
 
 
 @pytest.fixture(autouse=True)
@@ -109,7 +91,8 @@ def in_parts(
     cases: Path, responses: Path, settings: Settings, pool: Here | None = None
 ) -> DistributedScores:
     job = open_job(cases, responses, settings, BUILT_IN, None)
-    return score_parts(job, pool or Here(), BUILT_IN, Step())
+    with job.claimed():
+        return score_parts(job, pool or Here(), BUILT_IN, Step())
 
 
 @pytest.mark.parametrize("judge", ["none", "offline"])
@@ -123,9 +106,9 @@ def test_parts_have_the_numbers_and_warnings_of_the_whole(tmp_path: Path, judge:
     assert found.totals == totals
     assert list(found.totals.metrics) == list(totals.metrics)
     assert found.scored.findings.warnings == warnings
-    assert found.scored.n_failed == scored.n_failed
-    names = [(record.name, record.repeat) for record in scored.shown]
-    assert [(record.name, record.repeat) for record in found.scored.shown] == names
+    assert found.scored.failures.more == scored.failures.more
+    names = [(record.name, record.repeat) for record in scored.failures.shown]
+    assert [(record.name, record.repeat) for record in found.scored.failures.shown] == names
 
 
 def test_files_without_cases_or_responses_have_no_numbers(tmp_path: Path) -> None:
@@ -138,7 +121,7 @@ def test_files_without_cases_or_responses_have_no_numbers(tmp_path: Path) -> Non
     assert (found.totals, found.scored.findings.warnings) == (totals, warnings)
 
 
-def test_every_fault_is_told_with_its_line(tmp_path: Path) -> None:
+def test_every_fault_is_reported_with_its_line(tmp_path: Path) -> None:
     more = ["{", '{"id": "ä-1"}', '{"id": "ä-2", "repeat": -1, "response": {}}', '{"id": 3}']
     files = write_both(tmp_path, more=more)
     with files[0].open("ab") as file:
@@ -158,28 +141,21 @@ def test_a_killed_job_goes_on_from_its_finished_parts(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         in_parts(*files, settings, Here(killed_after=4))
     folder = open_job(*files, settings, BUILT_IN, None).folder
-    finished = {path: path.stat().st_mtime_ns for path in folder.glob("part-*.columns")}
-    assert len(finished) == 4
+    finished = {
+        path: path.stat().st_mtime_ns for path in folder.glob("*") if path.suffix != ".json"
+    }
+    assert len([path for path in finished if re.fullmatch(r"part-\d+", path.name)]) == 4
     assert in_parts(*files, settings).totals == at_once(*files, settings)[0]
     assert {path: path.stat().st_mtime_ns for path in finished} == finished
 
 
-def test_a_folder_holds_the_parts_of_one_job(tmp_path: Path) -> None:
-    files = write_both(tmp_path)
-    settings = Settings(rootdir=str(tmp_path))
-    folder = tmp_path / "parts"
-    open_job(*files, settings, BUILT_IN, folder)
-    open_job(*files, settings, BUILT_IN, folder)
-    with pytest.raises(StorageError, match="other files, settings or versions"):
-        open_job(*files, Settings(rootdir=str(tmp_path), k=7), BUILT_IN, folder)
-    with pytest.raises(StorageError, match="holds other files"):
-        open_job(*files, settings, BUILT_IN, tmp_path)
-    with pytest.raises(StorageError, match="expected a file"):
-        open_job(tmp_path, files[1], settings, BUILT_IN, None)
-
-
-@pytest.mark.parametrize("pattern", ["*.index", "part-?", "part-*.columns", "sizes", "table"])
-def test_a_torn_file_of_the_folder_is_named_or_written_again(tmp_path: Path, pattern: str) -> None:
+@pytest.mark.parametrize("cut", [3, 800, None])
+@pytest.mark.parametrize(
+    "pattern", ["*.index", "cases-?", "part-?", "part-*.columns", "part-*.metrics", "table"]
+)
+def test_a_torn_file_of_the_folder_is_named_or_written_again(
+    tmp_path: Path, pattern: str, cut: int | None
+) -> None:
     settings = Settings(rootdir=str(tmp_path))
     files = write_both(tmp_path)
     in_parts(*files, settings)
@@ -187,8 +163,8 @@ def test_a_torn_file_of_the_folder_is_named_or_written_again(tmp_path: Path, pat
     torn = list(folder.glob(pattern))
     assert torn
     for path in torn:
-        path.write_bytes(path.read_bytes()[:-3])
-    if pattern in {"sizes", "table"}:
+        path.write_bytes(b"" if cut is None else path.read_bytes()[:-cut])
+    if pattern == "table":
         assert in_parts(*files, settings).totals == at_once(*files, settings)[0]
         return
     if pattern == "*.index":  # not read once every part is finished
@@ -198,7 +174,59 @@ def test_a_torn_file_of_the_folder_is_named_or_written_again(tmp_path: Path, pat
         in_parts(*files, settings)
 
 
-def test_a_worker_of_another_version_is_refused(tmp_path: Path) -> None:
-    job = open_job(*write_both(tmp_path), Settings(rootdir=str(tmp_path)), BUILT_IN, None)
-    with pytest.raises(ConfigError, match=r"a worker has python 3\..* expected 0 everywhere"):
-        replace(job, versions={"python": "0", "pytest-rageval": "0.0.1"}).check_versions()
+@pytest.mark.parametrize("step", [0, 1, 2, 3, 4])
+def test_every_step_checks_the_worker_that_takes_it(tmp_path: Path, step: int) -> None:
+    settings = Settings(rootdir=str(tmp_path))
+    job = open_job(*write_both(tmp_path), settings, BUILT_IN, None)
+
+    class OtherWorker(Here):
+        """A pool whose worker is exchanged for an older one before a step."""
+
+        steps = -1
+
+        def each(
+            self, function: Callable[[Job, Any], Any], job: Job, tasks: Sequence[Any]
+        ) -> Iterator[Any]:
+            self.steps += 1
+            old = {"python": "0"} if self.steps == step else job.versions
+            return super().each(function, replace(job, versions=old), tasks)
+
+    with job.claimed(), pytest.raises(ConfigError, match=r"a worker has python 3\..* expected 0"):
+        score_parts(job, OtherWorker(), BUILT_IN, Step())
+
+
+def test_a_worker_that_does_not_share_the_folder_is_named(tmp_path: Path) -> None:
+    settings = Settings(rootdir=str(tmp_path))
+    job = open_job(*write_both(tmp_path), settings, BUILT_IN, None)
+
+    class Elsewhere(Here):
+        """A pool of a host that has an empty folder of the same name."""
+
+        def each(
+            self, function: Callable[[Job, Any], Any], job: Job, tasks: Sequence[Any]
+        ) -> Iterator[Any]:
+            elsewhere = tmp_path / "elsewhere"
+            elsewhere.mkdir(exist_ok=True)
+            return super().each(function, replace(job, folder=elsewhere), tasks)
+
+    with job.claimed(), pytest.raises(StorageError, match=r"elsewhere.*not seen by this process"):
+        score_parts(job, Elsewhere(), BUILT_IN, Step())
+
+
+def test_half_a_surrogate_pair_in_an_id_is_named_as_by_one_process(tmp_path: Path) -> None:
+    odd = {"answer": "\ud800", "debug": {"retrieved_chunks": [], "latency": {"\ud800_ms": 1}}}
+    more = [json.dumps({"id": name, "response": odd}) for name in ("\ud800", "ä-4")]
+    files = write_both(tmp_path, more=more)
+    settings = Settings(rootdir=str(tmp_path))
+    totals, scored, warnings = at_once(*files, settings)
+    found = in_parts(*files, settings)
+    assert (found.totals, found.scored.findings.warnings) == (totals, warnings)
+    assert found.scored.failures == scored.failures
+    with files[1].open("a") as file:
+        file.write("\n" + "\n".join(more * 2))
+    with pytest.raises(DatasetError) as whole:
+        at_once(*files, settings)
+    with pytest.raises(DatasetError) as parts:
+        in_parts(*files, settings)
+    assert str(parts.value) == str(whole.value)
+    assert r"'\ud800' already has its response" in str(whole.value)
