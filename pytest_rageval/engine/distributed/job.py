@@ -7,7 +7,7 @@ import json
 import platform
 import re
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from importlib import metadata
 from pathlib import Path
@@ -57,6 +57,7 @@ class InputFile:
     shown: str
     """The path as it is shown to the user."""
     size: int
+    changed_ns: int
 
     @property
     def ranges(self) -> list[tuple[int, int]]:
@@ -69,8 +70,7 @@ class InputFile:
 class Job:
     """Two files to score, the same for every process."""
 
-    cases: InputFile
-    responses: InputFile
+    files: Mapping[File, InputFile]
     settings: Settings
     folder: Path
     """Place of the finished parts, which every worker can write."""
@@ -79,10 +79,6 @@ class Job:
     n_parts: int
     versions: dict[str, str]
     """Versions of Python and of packages that decide numbers."""
-
-    def file(self, file: File) -> InputFile:
-        """Return one of the two files."""
-        return self.cases if file == "cases" else self.responses
 
     def check(self) -> None:
         """Check that a worker has the versions and the folder of the command.
@@ -234,19 +230,10 @@ def open_job(
             "a metric or a section of the project needs all records in one process; "
             "leave out --workers and --scheduler"
         )
-    files, changed = [], []
-    for path in (cases, responses):
-        with named_errors(path, StorageError, "read"):
-            found = path.stat()
-        if not path.is_file():
-            raise StorageError(f"{path}: expected a file; a pipe is scored without --workers")
-        one = InputFile(path=path.absolute(), shown=path.as_posix(), size=found.st_size)
-        files.append(one)
-        changed.append(found.st_mtime_ns)
+    files = dict(zip(FILES, map(_input_file, (cases, responses)), strict=True))
     deciding = [
         _versions(),
         repr(files),
-        changed,
         repr(settings),
         definitions_document(registry),
         # Nothing shows whether code is what it was when a part was scored.
@@ -259,13 +246,25 @@ def open_job(
             prepare_results_dir(results)
         folder = results / f"{PARTS}{name}"
     return Job(
-        cases=files[0],
-        responses=files[1],
+        files=files,
         settings=settings,
         folder=folder.absolute(),
         name=name,
         versions=_versions(),
-        n_parts=max(1, -(-sum(one.size for one in files) // _PART_BYTES)),
+        n_parts=max(1, -(-sum(one.size for one in files.values()) // _PART_BYTES)),
+    )
+
+
+def _input_file(path: Path) -> InputFile:
+    with named_errors(path, StorageError, "read"):
+        found = path.stat()
+    if not path.is_file():
+        raise StorageError(f"{path}: expected a file; a pipe is scored without --workers")
+    return InputFile(
+        path=path.absolute(),
+        shown=path.as_posix(),
+        size=found.st_size,
+        changed_ns=found.st_mtime_ns,
     )
 
 

@@ -9,12 +9,7 @@ from dataclasses import field
 from pytest_rageval.analysis.aggregate.columns import RecordColumns
 from pytest_rageval.engine.distributed.columns_file import write_columns
 from pytest_rageval.engine.distributed.job import Job
-from pytest_rageval.engine.distributed.places import (
-    CaseIds,
-    Index,
-    places_of_part,
-    places_of_range,
-)
+from pytest_rageval.engine.distributed.places import CaseIds, Index, places_of
 from pytest_rageval.engine.recorded import FilesPart, Findings, RecordedResponses, RecordedRun
 from pytest_rageval.engine.registry import open_registry
 from pytest_rageval.judges.opening import open_judge
@@ -52,8 +47,8 @@ class Scored:
 def reported_in(job: Job, task: tuple[int, Index]) -> ReportedParts:
     """Return the parts of replies that the responses of one range report."""
     number, index = task
-    places = places_of_range(job, index, "responses", number)
-    file = job.responses
+    places = [*places_of(job, index, "responses", of_range=number)]
+    file = job.files["responses"]
     with closing(RecordedResponses(file.path, display=file.shown, places=places)) as responses:
         return responses.reported(
             CaseIds(job),
@@ -75,18 +70,19 @@ def score_part(job: Job, task: tuple[int, Index, Reported]) -> Scored:
         StorageError: the folder cannot be written.
     """
     number, index, reported = task
+    cases, responses = job.files["cases"], job.files["responses"]
     part = FilesPart(
-        cases=places_of_part(job, index, "cases", number),
-        responses=places_of_part(job, index, "responses", number),
+        cases=[*places_of(job, index, "cases", part=number)],
+        responses=[*places_of(job, index, "responses", part=number)],
         reported=reported,
-        shown=(job.cases.shown, job.responses.shown),
+        shown=(cases.shown, responses.shown),
     )
     registry = open_registry(job.settings)
     columns, failures = RecordColumns(registry, path_case=job.settings.path_case), Failures()
     with open_judge(job.settings, environ=os.environ) as judge:
         run = RecordedRun(
-            job.cases.path,
-            job.responses.path,
+            cases.path,
+            responses.path,
             job.settings,
             judge=judge,
             registry=registry,

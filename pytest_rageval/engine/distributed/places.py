@@ -7,7 +7,7 @@ end, then the entries by part: number of the line within the range, offset, hash
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from itertools import accumulate
 from typing import Final
@@ -37,7 +37,7 @@ class Index:
 def index_range(job: Job, task: tuple[File, int]) -> Ranged:
     """Write the index of one range of a file."""
     file, number = task
-    path, (start, end) = job.file(file).path, job.file(file).ranges[number]
+    path, (start, end) = job.files[file].path, job.files[file].ranges[number]
     parts: list[array[int]] = [array("q") for _ in range(job.n_parts)]
     n, paged = 0, False
     with named_errors(path, StorageError, "read"), path.open("rb") as lines:
@@ -84,23 +84,16 @@ def _entries(job: Job, file: File, number: int, first: int, last: int) -> array[
     return job.read_array(name, "q", job.n_parts + 1 + starts[0] * _ENTRY, n * _ENTRY)
 
 
-def _places(entries: array[int], before: int) -> list[Place]:
-    numbers, offsets = entries[::_ENTRY], entries[1::_ENTRY]
-    return sorted((before + number, at) for number, at in zip(numbers, offsets, strict=True))
-
-
-def places_of_range(job: Job, index: Index, file: File, number: int) -> list[Place]:
-    """Return the places of the lines of a range, in the order of the file."""
-    return _places(_entries(job, file, number, 0, job.n_parts), index.before[file][number])
-
-
-def places_of_part(job: Job, index: Index, file: File, part: int) -> list[Place]:
-    """Return the places of the lines of a part, in the order of the file."""
-    return [
-        place
-        for number, before in enumerate(index.before[file])
-        for place in _places(_entries(job, file, number, part, part + 1), before)
-    ]
+def places_of(
+    job: Job, index: Index, file: File, *, part: int | None = None, of_range: int | None = None
+) -> Iterator[Place]:
+    """Yield the places of the lines of a part, of a range or of all, in the order of the file."""
+    parts = (0, job.n_parts) if part is None else (part, part + 1)
+    for number, before in enumerate(index.before[file]):
+        if of_range in (None, number):
+            found = _entries(job, file, number, *parts)
+            numbers = [before + line for line in found[::_ENTRY]]
+            yield from sorted(zip(numbers, found[1::_ENTRY], strict=True))
 
 
 class CaseIds:
@@ -114,5 +107,5 @@ class CaseIds:
         part = key % job.n_parts
         return any(
             key in _entries(job, "cases", number, part, part + 1)[2::_ENTRY]
-            for number in range(len(job.cases.ranges))
+            for number in range(len(job.files["cases"].ranges))
         )

@@ -100,15 +100,15 @@ def score_parts(job: Job, pool: Pool, registry: Registry, step: Step) -> Distrib
             step.done += 1
             yield result
 
-    ranges = {f"{one}-{n}": (one, n) for one in FILES for n in range(len(job.file(one).ranges))}
+    ranges = {f"{one}-{n}": (one, n) for one in FILES for n in range(len(job.files[one].ranges))}
     index = whole_index(each("index", index_range, ranges, Ranged))
-    reports = {f"reported-{n}": (n, index) for n in range(len(job.responses.ranges))}
+    reports = {f"reported-{n}": (n, index) for n in range(len(job.files["responses"].ranges))}
     reported = ReportedParts()
     for seen in each("read", reported_in, reports, ReportedParts):
         reported.extend(seen)
     facts = reported.found()
     parts = {f"part-{n}": (n, index, facts) for n in range(job.n_parts)}
-    scored = Scored(findings=Findings(cases=job.cases.shown))
+    scored = Scored(findings=Findings(cases=job.files["cases"].shown))
     for one in each("score", score_part, parts, Scored):
         scored.extend(one)
     scored.findings.raise_faults()

@@ -112,7 +112,7 @@ def test_paths_that_records_show_otherwise_are_another_job() -> None:
     before = job_in(None)
     settings = Settings(rootdir=str(Path.cwd()))
     found = open_job(Path("c.jsonl").absolute(), Path("r.jsonl"), settings, BUILT_IN, None)
-    assert found.cases.path == before.cases.path
+    assert found.files["cases"].path == before.files["cases"].path
     assert found.name != before.name
 
 
@@ -152,6 +152,6 @@ def test_a_folder_is_no_file_to_score() -> None:
 @pytest.mark.parametrize("size", [0, 1, 99, 100, 101, 100_000])
 def test_the_ranges_of_a_file_cover_it_once(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jobs, "_RANGE_BYTES", 100)
-    one = replace(job_in().cases, size=size)
+    one = replace(job_in().files["cases"], size=size)
     assert [byte for start, end in one.ranges for byte in range(start, end)] == [*range(size)]
     assert len(one.ranges) <= 256
