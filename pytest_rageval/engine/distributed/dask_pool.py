@@ -20,9 +20,6 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 _R = TypeVar("_R")
-_MISSING: Final = (
-    "--workers and --scheduler need the extra dask: pip install 'pytest-rageval[dask]' ({})"
-)
 _PACKAGE: Final = "pytest-rageval"
 _CONNECT_S: Final = 20
 _OPTIONS: Final[dict[str, Any]] = {
@@ -91,7 +88,10 @@ def open_pool(workers: int | None, scheduler: str | None) -> Iterator[DaskPool]:
             opened.enter_context(dask.config.set(_OPTIONS))
             client = _connect(scheduler) if scheduler else _start(workers, opened)
         except ImportError as error:
-            raise ConfigError(_MISSING.format(error)) from None
+            raise ConfigError(
+                "--workers and --scheduler need the extra dask: pip install "
+                f"'pytest-rageval[dask]' ({error})"
+            ) from None
         yield DaskPool(opened.enter_context(client))
 
 

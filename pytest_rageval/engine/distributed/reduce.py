@@ -24,7 +24,7 @@ _TABLE = "table"
 
 
 class _Table(msgspec.Struct):
-    """What the summaries of each metric are made of."""
+    """Basis of the summaries of each metric."""
 
     sizes: list[int]
     order: Ints
