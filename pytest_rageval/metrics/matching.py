@@ -30,6 +30,8 @@ INVISIBLE: Final = str.maketrans("", "", "\u200b\ufeff\u00ad")
 _SEPARATOR: Final = re.compile(r"(?<!\S)>(?!\S)|>(?=#{1,6} )")
 _ATX: Final = re.compile(r"#{1,6} (.*)")
 _ATX_CLOSER: Final = re.compile(r" #+$")
+_SPACES: Final = re.compile(r"\s{2,}|[^\S ]")
+_LONG_CHARS: Final = 100_000
 _EVERYTHING: Final = frozenset({"", "*"})
 _PATHS_KEPT: Final = 8192
 
@@ -100,7 +102,10 @@ def norm_text(text: str) -> str:
 
     Quotes, dashes and compatibility characters stay as they are: a snippet is a quotation.
     """
-    return " ".join(fold(text.translate(INVISIBLE)).split())
+    folded = fold(text.translate(INVISIBLE))
+    if len(folded) > _LONG_CHARS:  # a list of its words would take twenty times its memory
+        return _SPACES.sub(" ", folded).strip()
+    return " ".join(folded.split())
 
 
 @lru_cache(maxsize=8192)

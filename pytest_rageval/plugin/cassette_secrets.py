@@ -24,6 +24,10 @@ from pytest_rageval.support.http.address import (
     sent_secrets,
     without_query_secrets,
 )
+from pytest_rageval.support.http.connection import TransportError
+from pytest_rageval.support.http.exchange import MAX_BODY_BYTES
+from pytest_rageval.support.http.reading import KNOWN_CODINGS, unpacked
+from pytest_rageval.support.text import clean
 from pytest_rageval.target.variables import without_uuids
 from pytest_rageval.values.errors import EndpointError
 from pytest_rageval.values.settings import Settings, TargetSettings
@@ -177,18 +181,26 @@ def _escaped_character(char: str, start: str = "") -> str:
 
 
 def _unpacked(response: dict[str, Any]) -> dict[str, Any]:
-    from vcr.filters import decode_response  # type: ignore[import-untyped]
-
-    found: dict[str, Any] = decode_response(copy.deepcopy(response))
-    for name, values in found["headers"].items():
-        if name.lower() == "content-encoding":
-            packed = [v for v in map(_header_text, _listed(values)) if v.lower() != "identity"]
-            if packed:
-                raise EndpointError(
-                    "protocol",
-                    f"the reply is compressed as {packed[0]!r}, which cannot be searched for "
-                    "secrets, so it is not recorded; let the server reply with gzip",
-                )
+    found = copy.deepcopy(response)
+    codings = [
+        coding.strip()
+        for name in [name for name in found["headers"] if name.lower() == "content-encoding"]
+        for coding in ",".join(map(_header_text, _listed(found["headers"].pop(name)))).split(",")
+    ]
+    packed = [one for one in codings if one.lower() not in {"", "identity", *KNOWN_CODINGS}]
+    if packed:
+        raise EndpointError(
+            "protocol",
+            f"the reply is compressed as {packed[0]!r}, which cannot be searched for "
+            "secrets, so it is not recorded; let the server reply with gzip",
+        )
+    body = found.get("body", {}).get("string")
+    if codings and isinstance(body, bytes) and body:
+        try:
+            found["body"]["string"] = unpacked(",".join(codings), body, MAX_BODY_BYTES)
+        except TransportError as error:
+            text = f"the reply cannot be decoded: {clean(str(error), 80)}"
+            raise EndpointError("protocol", text) from error
     return found
 
 

@@ -25,6 +25,7 @@ from msgspec import Meta
 
 from pytest_rageval.metrics.matching import order_chunks
 from pytest_rageval.support.http.reason import document_reason
+from pytest_rageval.support.json_cost import MOST_BYTES, json_cost
 from pytest_rageval.support.text import clean
 from pytest_rageval.target.reply_values import (
     finite_float,
@@ -52,6 +53,9 @@ _PLAIN_NAME: Final = re.compile(r"[A-Za-z_$@][\w$@-]{0,39}(\.[A-Za-z_$@][\w$@-]{
 _WRAPPERS: Final = frozenset({"data", "debug", "output", "response", "result", "results"})
 _NAMES_KEPT: Final = 20
 _ERROR_CHARS: Final = 400
+TOO_MUCH: Final = "the reply holds more values or text than fit into memory safely"
+_MOST_LISTED: Final = 10_000
+"""Chunks, and references; a search returns a thousand at most."""
 _UNNAMED: Final = "the reply reports an error without a message"
 _MOST_LEVELS: Final = 100
 
@@ -208,8 +212,11 @@ def parse_reply_bytes(body: bytes) -> object:
     The tokens NaN and Infinity, which Python servers write though JSON has none, become null.
 
     Raises:
-        EndpointError: kind ``protocol``; the body is empty, not UTF-8 or not JSON.
+        EndpointError: kind ``protocol``; the body is empty, not UTF-8 or not JSON, or holds too
+            many values.
     """
+    if json_cost(body) > MOST_BYTES:
+        raise _protocol(TOO_MUCH)
     try:
         text = body.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -325,6 +332,9 @@ def ask_response(reply: ReplyBody) -> AskResponse:
     debug: Any = reply.get("debug") or {}
     references = reply.get("references")
     chunks = debug.get("retrieved_chunks")
+    for name, listed in (("references", references), ("debug.retrieved_chunks", chunks)):
+        if listed is not None and len(listed) > _MOST_LISTED:
+            raise _protocol(f"{name}: got {len(listed)}, expected {_MOST_LISTED} at most")
     searches = debug.get("searches")
     folders = debug.get("folder_selection")
     return AskResponse(

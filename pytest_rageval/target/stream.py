@@ -13,8 +13,10 @@ from dataclasses import replace
 from typing import Any, Final
 
 from pytest_rageval.support.http.exchange import Attempt
+from pytest_rageval.support.json_cost import MOST_BYTES, json_cost
 from pytest_rageval.support.text import clean, counted
 from pytest_rageval.target.contract import (
+    TOO_MUCH,
     error_message,
     last_data,
     parse_json_text,
@@ -165,7 +167,7 @@ class StreamReader:
         self._now = now
         self._parser = SseParser() if rules.kind == "sse" else LinesParser()
         self._events: list[Event] = []
-        self._n_read = 0
+        self._n_read = self._cost = 0
         self._ended = False
         self._fault: EndpointError | None = None
         self.ttft_ms: float | None = None
@@ -181,7 +183,7 @@ class StreamReader:
         if typed and self._rules.kind == "sse":
             return False
         self._n_read += len(piece)
-        self._take(self._parser.feed(piece))
+        self._read(piece)
         return (self._ended or self._fault is not None) and not (typed and len(self._events) < 2)
 
     def document(
@@ -206,7 +208,7 @@ class StreamReader:
         ):
             self.ttft_ms = None
             return parse_reply_bytes(body), ""
-        self._take(self._parser.feed(body[self._n_read :]))
+        self._read(body[self._n_read :])
         self._take(self._parser.end())
         if not self._n_read:  # as from a cassette
             self.ttft_ms = None
@@ -229,6 +231,12 @@ class StreamReader:
             text = f"{error.message}; {ENDED_EARLY}, after {n}"
             error = EndpointError("protocol", text)
         return replace(done, error=error, reader=self)
+
+    def _read(self, piece: bytes) -> None:
+        self._cost += json_cost(piece)
+        if self._cost > MOST_BYTES:
+            self._fault = self._fault or EndpointError("protocol", TOO_MUCH)
+        self._take(self._parser.feed(piece))
 
     def _take(self, events: Iterator[Event]) -> None:
         if self._ended or self._fault is not None:

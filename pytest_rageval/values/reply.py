@@ -214,4 +214,5 @@ class AskResult:
 
 def is_empty_answer(response: AskResponse) -> bool:
     """Say whether an answer holds nothing but whitespace without being an abstention."""
-    return not response.answer.strip() and response.abstained is not True
+    empty = not response.answer or response.answer.isspace()
+    return empty and response.abstained is not True

@@ -139,6 +139,12 @@ def test_a_reply_that_cannot_be_unpacked_is_not_recorded() -> None:
         scrubber().response(response(b"(packed)", content_encoding="zstd"))
 
 
+@pytest.mark.parametrize("body", [gzip.compress(b" " * 2**26), b"{}"], ids=["bomb", "not packed"])
+def test_a_reply_that_is_not_packed_as_it_says_or_too_far_is_not_recorded(body: bytes) -> None:
+    with pytest.raises(EndpointError, match="cannot be decoded"):
+        scrubber().response(response(body, content_encoding="gzip"))
+
+
 def test_the_ends_of_a_refused_key_are_blotted() -> None:
     said = f"Incorrect API key provided: {KEY[:8]}******6f3a."
     assert scrubber().response(response(said.encode(), 401))["body"]["string"] == (

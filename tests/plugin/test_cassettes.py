@@ -13,6 +13,7 @@ import pytest
 import vcr.stubs.httpx_stubs  # type: ignore[import-untyped]  # noqa: F401
 
 from tests.build.hostile_judge import Asked, Canned, HostileJudge, error, rating
+from tests.build.hostile_server import hostile_server
 from tests.build.streams import SlowStream, sse
 from tests.build.targets import FakeTarget, Reply, fake_target, json_reply
 from tests.plugin.scratch import QUIET, Project, case, checks, comparable, outcomes
@@ -228,6 +229,24 @@ def test_workers_are_refused(scratch: Project, arguments: tuple[str, ...]) -> No
 @pytest.mark.slow
 def test_a_project_that_only_blocks_the_network_may_have_workers(project: Project) -> None:
     assert project.run_apart("-n", "1", "--block-network").parseoutcomes()["passed"] == 3
+
+
+def test_a_reply_without_an_end_is_read_no_further_than_a_limit_when_it_is_recorded(
+    scratch: Project,
+) -> None:
+    names = (
+        "endless-body",
+        "endless-chunks",
+        "gzip-bomb",
+        "declares-a-gigabyte",
+        "endless-headers",
+    )
+    scratch.cases([case(name, f"hostile {name}") for name in names])
+    with hostile_server() as server:
+        result = run(scratch, "one", *RECORD, "--rag-url", server.url)
+    assert outcomes(result)["errored"] == len(names)
+    kinds = {record["error"]["kind"] for record in scratch.records().values()}
+    assert kinds == {"protocol"}
 
 
 def test_recording_can_be_switched_off(scratch: Project) -> None:

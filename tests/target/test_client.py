@@ -516,24 +516,24 @@ def test_a_body_of_12_mb_is_read() -> None:
 
 
 @pytest.mark.parametrize("announced", [True, False])
-def test_a_body_of_65_mb_is_a_protocol_error(announced: bool) -> None:
+def test_a_body_of_17_mb_is_a_protocol_error(announced: bool) -> None:
     piece = b" " * 2**20
     pieces = 0
 
     def reply(connection: Any) -> None:
         nonlocal pieces
-        length = f"Content-Length: {65 * 2**20}\r\n" if announced else ""
+        length = f"Content-Length: {17 * 2**20}\r\n" if announced else ""
         connection.sendall(f"HTTP/1.1 200 OK\r\n{length}Connection: close\r\n\r\n".encode())
-        for _ in range(65):
+        for _ in range(17):
             connection.sendall(piece)
             pieces += 1
 
     kind, message, attempts = failure(reply)
     assert (kind, attempts) == ("protocol", 1)
-    assert ": the reply is larger than 64 MB" in message
+    assert ": the reply is larger than 16 MB" in message
     assert "127.0.0.1" in message
     if announced:
-        assert pieces < 65, "an announced length must be refused before it is read"
+        assert pieces < 17, "an announced length must be refused before it is read"
 
 
 def test_the_limit_holds_for_what_a_compressed_body_becomes(
@@ -543,7 +543,7 @@ def test_the_limit_holds_for_what_a_compressed_body_becomes(
     bomb = gzip.compress(b" " * (2**20 + 1))
     assert len(bomb) < 2000
     assert failure(http_reply(bomb, content_encoding="gzip"))[0] == "protocol"
-    assert MAX_BODY_BYTES == 64 * 2**20
+    assert MAX_BODY_BYTES == 16 * 2**20
 
 
 def test_a_compressed_body_is_read() -> None:

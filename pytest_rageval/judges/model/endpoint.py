@@ -24,6 +24,7 @@ from pytest_rageval.judges.model.wire import error_text
 from pytest_rageval.support.http.address import Address, blot_out, blot_out_of_reply, join_url
 from pytest_rageval.support.http.rate_limit import RateLimiter
 from pytest_rageval.support.http.retry import Pacing
+from pytest_rageval.support.json_cost import MOST_BYTES, json_cost
 from pytest_rageval.support.slots import waiting
 from pytest_rageval.support.text import clean, did_you_mean
 from pytest_rageval.values.dataclass import dataclass
@@ -36,6 +37,9 @@ if TYPE_CHECKING:
     from pytest_rageval.support.http.exchange import Reply
 
 MAX_BODY_BYTES: Final = 8 * 1024 * 1024
+TOO_LARGE: Final = (
+    f"a reply of over {MAX_BODY_BYTES:,} bytes, or of more values than fit into memory"
+)
 CONNECT_TIMEOUT_S: Final = 10.0
 TIMEOUT_RETRIES: Final = 1
 """A slow endpoint has already taken the whole limit, and may bill replies that were not read."""
@@ -253,7 +257,7 @@ class ChatEndpoint:
             return self._broken("no connection", reply.fault)
         body: Any = None  # a page that breaks off is still that error
         if reply.too_large:
-            body = f"a reply of over {MAX_BODY_BYTES:,} bytes"
+            body = TOO_LARGE
         elif reply.fault is None:
             body = self._value(reply.body)
         if reply.is_success:
@@ -270,6 +274,8 @@ class ChatEndpoint:
 
     def _value(self, body: bytes) -> Any:
         """Return a body's JSON value, or its text, without secrets."""
+        if json_cost(body) > MOST_BYTES:
+            return TOO_LARGE
         text = body.decode("utf-8", "replace")
         try:
             return blot_out_of_reply(json.loads(text), self.secrets, text)

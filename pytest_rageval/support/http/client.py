@@ -7,6 +7,7 @@ are then sent through those.
 from __future__ import annotations
 
 import re
+import socket
 import ssl
 import sys
 from collections.abc import Mapping
@@ -19,7 +20,7 @@ from pytest_rageval.support.closing import Closing
 from pytest_rageval.support.http.address import HEADER_NAME
 from pytest_rageval.support.http.connection import Socket, TransportError, faults
 from pytest_rageval.support.http.pool import Pool
-from pytest_rageval.support.http.reading import Incoming, Reader, named
+from pytest_rageval.support.http.reading import MAX_HEAD_BYTES, Incoming, Reader, named, parts
 from pytest_rageval.support.http.route import Route
 
 _HEADERS: Final = {
@@ -64,9 +65,16 @@ class Client(Closing):
         self._pool.close()
 
     def exchange(
-        self, method: str, url: str, headers: Mapping[str, str], content: bytes
+        self, method: str, url: str, headers: Mapping[str, str], content: bytes, max_bytes: int
     ) -> Incoming:
         """Send a request, and return its reply as far as its head.
+
+        Args:
+            method: of the request.
+            url: with path and query.
+            headers: in addition to those of the client.
+            content: its body.
+            max_bytes: maximum of a reply that is read here, since it is recorded as a whole.
 
         Raises:
             TransportError: there is no such reply.
@@ -77,7 +85,7 @@ class Client(Closing):
         headers = dict({**self._headers, **_by_name(headers, own)}.values())
         library = sys.modules.get("http.client")
         if library is not None and library.HTTPConnection.__module__ != "http.client":
-            return self._recorded(method, url, headers, content)
+            return self._recorded(method, url, headers, content, max_bytes)
         message = _message(method, _target(url, absolute=self._route.forwards), headers, content)
         generation = self._pool.generation
         sock, reader = self._sent(method, message)
@@ -103,7 +111,7 @@ class Client(Closing):
         return sock, _reply(sock, method, message)
 
     def _recorded(
-        self, method: str, url: str, headers: Mapping[str, str], content: bytes
+        self, method: str, url: str, headers: Mapping[str, str], content: bytes, max_bytes: int
     ) -> Incoming:
         """Send a request by the class that vcrpy put in place of the library's, or replay it."""
         route = self._route
@@ -115,17 +123,23 @@ class Client(Closing):
         place = route.first_place if route.forwards else (route.host, route.port)
         connection = kind(*place, **options)
 
+        sock: Socket | None = None
+
         def connect() -> None:
-            connection.sock = route.connect()
+            nonlocal sock
+            connection.sock = sock = route.connect()
+            sock.room = max_bytes + MAX_HEAD_BYTES
 
         connection.connect = connect
         try:
             with faults("Read"):
                 connection.request(method, target, body=content, headers=headers)
                 reply = connection.getresponse()
-                return Incoming(reply.status, named(reply.headers.items()), iter([reply.read()]))
+                return Incoming(reply.status, named(reply.headers.items()), parts(reply.read()))
         finally:
             connection.close()
+            if sock is not None and sock.fileno() != -1:  # held by a reply that broke off
+                socket.close(sock.detach())
 
 
 def _reply(sock: Socket, method: str, message: bytes) -> Reader:

@@ -87,6 +87,8 @@ class Socket(socket.socket):
     """Whether anything was received since this was set to false."""
     delivered = False
     """Whether all of the last message was handed to the system."""
+    room: int | None = None
+    """Bytes that may still be received, for a reader without a limit; None: any number."""
 
     def note_arrivals(self) -> None:
         """Ask the system to note when data arrive, if it can."""
@@ -133,6 +135,10 @@ class Socket(socket.socket):
             except _NOT_READY as error:
                 ready_at = self._wait(error)
         self.heard = self.heard or bool(data)
+        if self.room is not None:
+            self.room -= len(data)
+            if self.room < 0:
+                raise TransportError("ReplyTooLarge", "more than is recorded")
         if (deadline := current()) is not None:
             # Without the time in which this thread waited for its turn.
             now, since = (time.time(), arrived) if arrived else (time.monotonic(), ready_at)

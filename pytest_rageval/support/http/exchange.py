@@ -21,7 +21,8 @@ from pytest_rageval.support.text import clean
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import EndpointError, TargetErrorKind
 
-MAX_BODY_BYTES: Final = 64 * 1024 * 1024
+MAX_BODY_BYTES: Final = 16 * 1024 * 1024
+"""A hundred times what an answer with its documents takes; some copies are made of a body."""
 KEEPALIVE_S: Final = 5.0
 """Time after which an idle connection is closed."""
 _HEAD_BYTES: Final = 4096
@@ -35,6 +36,7 @@ _CONNECTION_TEXTS: Final[tuple[tuple[type[BaseException], str], ...]] = (
 _UNREADABLE: Final = {
     "DecodingError": "the reply cannot be decoded",
     "HeadTooLarge": "the head of the reply is too large",
+    "ReplyTooLarge": "the reply is too large",
 }
 """Text for a fault that another attempt would meet as well."""
 
@@ -151,15 +153,16 @@ def send(http: Client, request: Request) -> Reply:
         EndpointError: it was not sent, such as when a cassette lacks it.
     """
     body, limit, too_large = bytearray(), request.max_error_bytes, False
+    most = MAX_BODY_BYTES if request.max_bytes is None else request.max_bytes
     head: Incoming | None = None
     fault: TransportError | None = None
     try:
         head = http.exchange(
-            request.method, request.address.url, request.headers or {}, request.content
+            request.method, request.address.url, request.headers or {}, request.content, most
         )
         is_success = 200 <= head.status < 300
         if is_success:
-            limit = MAX_BODY_BYTES if request.max_bytes is None else request.max_bytes
+            limit = most
             announced = head.headers.get("content-length", "")
             too_large = announced.isdecimal() and int(announced) > limit
         on_piece = request.on_piece if is_success and head.close is not None else None
@@ -182,7 +185,7 @@ def send(http: Client, request: Request) -> Reply:
     location = head.headers.get("location") if head.status in _REDIRECTS else None
     return Reply(
         status=head.status,
-        body=bytes(body[:limit]),
+        body=bytes(memoryview(body)[:limit]),
         too_large=too_large,
         content_type=head.content_type,
         delimited=head.is_delimited,

@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 from pytest_rageval.support.http.address import join_url
+from pytest_rageval.support.http.connection import TransportError
 from pytest_rageval.support.http.exchange import Reply, Request, open_client, send
-from pytest_rageval.support.http.reading import named
+from pytest_rageval.support.http.reading import named, unpacked
 from tests.build.targets import fake_target, http_reply, read_request
 
 Served = Callable[[socket.socket], None]
@@ -51,6 +52,7 @@ def chunked(*pieces: bytes, end: bytes = b"0\r\n\r\n") -> bytes:
         (http_reply(zlib.compress(BODY, wbits=-15), content_encoding="Deflate"), True),
         (http_reply(gzip.compress(zlib.compress(BODY)), content_encoding="deflate, gzip"), True),
         (http_reply(BODY, content_encoding="identity"), True),
+        (head(*[f"Content-Length: {len(BODY)}"] * 2) + BODY, True),
     ],
 )
 def test_a_whole_body_is_read_in_every_form(reply: bytes, delimited: bool) -> None:
@@ -73,6 +75,11 @@ def test_a_whole_body_is_read_in_every_form(reply: bytes, delimited: bool) -> No
         chunked(BODY, end=b"0"),
         head("Transfer-Encoding: gzip") + BODY,
         head("Content-Length: " + "9" * 5000) + BODY,
+        head("Content-Length: -5") + BODY,
+        head("Content-Length: 0x10") + BODY,
+        head(f"Content-Length: {len(BODY)}", "Content-Length: 2") + BODY,
+        head(f"Content-Length: {len(BODY)}, 2") + BODY,
+        b"HTTP/1.1 103 Early Hints\r\n\r\n" * 100 + http_reply(BODY),
     ],
 )
 def test_a_reply_that_is_not_complete_http_is_a_fault(reply: bytes) -> None:
@@ -93,6 +100,29 @@ def test_a_compressed_body_is_unpacked_no_further_than_its_limit() -> None:
     found = got(http_reply(bomb, content_encoding="gzip, gzip"), max_bytes=1000)
     assert found.too_large
     assert found.body == b" " * 1000
+
+
+@pytest.mark.parametrize(
+    ("codings", "body"),
+    [
+        (", ".join(["gzip"] * 4), BODY),
+        (", ".join(["gzip"] * 10_000), BODY),
+        ("gzip", gzip.compress(BODY) + b"more"),
+        ("gzip", gzip.compress(BODY) + b"x" * 10_000_000),
+    ],
+    ids=["four times", "ten thousand times", "and more", "and much more"],
+)
+def test_a_body_that_is_packed_to_take_time_or_memory_is_a_fault(codings: str, body: bytes) -> None:
+    fault = got(http_reply(body, content_encoding=codings)).fault
+    assert fault is not None
+    assert fault.name == "DecodingError"
+
+
+def test_a_whole_body_is_unpacked_in_any_coding_up_to_its_limit() -> None:
+    packed = gzip.compress(zlib.compress(b" " * 2**20))
+    assert unpacked("deflate, gzip, br", packed, 2**20) == b" " * 2**20
+    with pytest.raises(TransportError, match="over 1,000 bytes"):
+        unpacked("deflate, gzip", packed, 1000)
 
 
 def test_pieces_are_handed_on_as_they_are_received() -> None:

@@ -1,0 +1,412 @@
+"""A server on loopback that breaks HTTP in eighty ways; the request says which.
+
+A behaviour gets the connection after one request was read from it, which ends with it. None lasts
+longer than the server, so that loops are bounded.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import json
+import re
+import socket
+import struct
+import threading
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from tests.build.targets import Received, read_request
+
+GOOD: Final = json.dumps({"answer": "Monthly.", "choices": []}).encode()
+OK: Final = b"HTTP/1.1 200 OK\r\n"
+JSON_TYPE: Final = b"Content-Type: application/json\r\n"
+CHUNKED: Final = OK + b"Transfer-Encoding: chunked\r\n\r\n"
+LENGTH: Final = b"Content-Length: %d\r\n" % len(GOOD)
+WHOLE: Final = OK + LENGTH + b"\r\n" + GOOD
+GIGABYTE: Final = 2**30
+BLOCK: Final = b" " * 2**16
+EMPTY_BLOCK: Final = b"\0\0\0\xff\xff"
+"""Of deflate: five bytes that stand for none."""
+BOMB: Final = gzip.compress(b" " * 2**26)
+"""64 MB in 65 kB."""
+
+
+@dataclass
+class Connection:
+    """One connection of a client, and the end of the server."""
+
+    socket: socket.socket
+    over: threading.Event
+    port: int
+
+    def send(self, *parts: bytes) -> None:
+        for part in parts:
+            self.socket.sendall(part)
+
+    def endless(self, part: bytes, every_s: float = 0.0) -> None:
+        """Send the same again and again, until the client has gone or the server ends."""
+        while not self.over.wait(every_s) if every_s else not self.over.is_set():
+            self.socket.sendall(part)
+
+    def wait(self) -> None:
+        """Keep the connection open without a word."""
+        self.over.wait(30)
+
+    def reset(self) -> None:
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+
+Act = Callable[[Connection], None]
+
+
+@dataclass(frozen=True)
+class Behaviour:
+    """What is done to a request, and the kinds of error that are true of it."""
+
+    act: Act
+    kinds: frozenset[str]
+    """Empty: the reply is good in spite of it."""
+
+
+BEHAVIOURS: Final[dict[str, Behaviour]] = {}
+
+
+def behaves(*kinds: str) -> Callable[[Act], Act]:
+    def noted(act: Act) -> Act:
+        BEHAVIOURS[act.__name__.replace("_", "-").strip("-")] = Behaviour(act, frozenset(kinds))
+        return act
+
+    return noted
+
+
+def says(name: str, *parts: bytes, kinds: str) -> None:
+    """Note a behaviour that sends some bytes and hangs up."""
+    BEHAVIOURS[name] = Behaviour(lambda to: to.send(*parts), frozenset(kinds.split()))
+
+
+# --- slow ----------------------------------------------------------------------------------
+
+
+@behaves("timeout")
+def silence(to: Connection) -> None:
+    to.wait()
+
+
+@behaves("timeout")
+def drips_body(to: Connection) -> None:
+    to.send(OK + b"Content-Length: 1000\r\n\r\n")
+    to.endless(b" ", 0.05)
+
+
+@behaves("timeout")
+def drips_head(to: Connection) -> None:
+    to.send(OK + b"X-Slow: ")
+    to.endless(b"x", 0.05)
+
+
+@behaves("timeout")
+def drips_chunks(to: Connection) -> None:
+    to.send(CHUNKED)
+    to.endless(b"1\r\n \r\n", 0.05)
+
+
+@behaves("timeout")
+def drips_chunk_size(to: Connection) -> None:
+    to.send(CHUNKED + b"1;")
+    to.endless(b"x", 0.05)
+
+
+@behaves("timeout", "connection")
+def drips_interim_replies(to: Connection) -> None:
+    to.endless(b"HTTP/1.1 102 Processing\r\n\r\n", 0.05)
+
+
+@behaves("timeout")
+def drips_packed(to: Connection) -> None:
+    to.send(OK + b"Content-Encoding: deflate\r\n\r\n\x78\x9c")
+    to.endless(EMPTY_BLOCK, 0.05)
+
+
+@behaves("timeout")
+def stalls_in_body(to: Connection) -> None:
+    to.send(WHOLE[:-5])
+    to.wait()
+
+
+@behaves("timeout")
+def stalls_in_chunk(to: Connection) -> None:
+    to.send(CHUNKED + b"ff\r\n" + GOOD)
+    to.wait()
+
+
+@behaves("timeout")
+def stalls_after_continue(to: Connection) -> None:
+    to.send(b"HTTP/1.1 100 Continue\r\n\r\n")
+    to.wait()
+
+
+# --- large ---------------------------------------------------------------------------------
+
+
+@behaves("protocol")
+def endless_body(to: Connection) -> None:
+    to.send(OK + b"\r\n")
+    to.endless(BLOCK)
+
+
+@behaves("protocol")
+def endless_chunks(to: Connection) -> None:
+    to.send(CHUNKED)
+    to.endless(b"%x\r\n%s\r\n" % (len(BLOCK), BLOCK))
+
+
+@behaves("timeout", "protocol")
+def endless_small_chunks(to: Connection) -> None:
+    to.send(CHUNKED)
+    to.endless(b"1\r\n \r\n" * 5000)
+
+
+@behaves("protocol")
+def declares_a_gigabyte(to: Connection) -> None:
+    to.send(OK + b"Content-Length: %d\r\n\r\n" % GIGABYTE)
+    to.endless(BLOCK)
+
+
+@behaves("connection")
+def declares_an_exabyte(to: Connection) -> None:
+    to.send(OK + b"Content-Length: 1000000000000000000\r\n\r\n")
+    to.endless(BLOCK)
+
+
+@behaves("timeout", "connection", "protocol")
+def endless_trailers(to: Connection) -> None:
+    to.send(CHUNKED + b"0\r\n")
+    to.endless(b"X-Trailer: 1\r\n" * 5000)
+
+
+@behaves("timeout", "connection", "protocol")
+def endless_chunk_extensions(to: Connection) -> None:
+    to.send(CHUNKED)
+    to.endless(b"1;" + b"x" * 60_000 + b"\r\n \r\n")
+
+
+@behaves("connection")
+def endless_chunk_extension(to: Connection) -> None:
+    to.send(CHUNKED + b"1;")
+    to.endless(b"x" * 1000)
+
+
+@behaves("protocol")
+def endless_headers(to: Connection) -> None:
+    to.send(OK)
+    to.endless(b"X-Header: 1\r\n" * 10)
+
+
+@behaves("protocol")
+def endless_header(to: Connection) -> None:
+    to.send(OK + b"X-Header: ")
+    to.endless(b"x" * 1000)
+
+
+@behaves("protocol")
+def endless_folded_header(to: Connection) -> None:
+    to.send(OK + b"X-Header: 1\r\n")
+    to.endless(b"\tx\r\n" * 100)
+
+
+@behaves("connection")
+def endless_interim_replies(to: Connection) -> None:
+    to.endless(b"HTTP/1.1 100 Continue\r\n\r\n" * 100)
+
+
+@behaves("http")
+def endless_error_page(to: Connection) -> None:
+    to.send(b"HTTP/1.1 404 Not Found\r\n\r\n")
+    to.endless(BLOCK)
+
+
+says("ten-thousand-headers", OK, b"X-Header: 1\r\n" * 10_000, b"\r\n", GOOD, kinds="protocol")
+
+
+# --- packed --------------------------------------------------------------------------------
+
+
+def packed(coding: str, body: bytes) -> bytes:
+    head = f"Content-Encoding: {coding}\r\nContent-Length: {len(body)}\r\n\r\n"
+    return OK + head.encode() + body
+
+
+says("gzip-bomb", packed("gzip", BOMB * 1 + b""), kinds="protocol")
+says("deflate-bomb", packed("deflate", zlib.compress(b" " * 2**26)), kinds="protocol")
+says(
+    "raw-deflate-bomb", packed("deflate", zlib.compress(b" " * 2**26, wbits=-15)), kinds="protocol"
+)
+says("nested-bomb", packed("gzip, gzip", gzip.compress(BOMB)), kinds="protocol")
+says("nested-three-times", packed("gzip, deflate, gzip", gzip.compress(zlib.compress(BOMB))),
+     kinds="protocol")  # fmt: skip
+says("nested-without-end", packed(",".join(["gzip"] * 12_000), BOMB), kinds="protocol")
+says("not-gzip", packed("gzip", GOOD), kinds="protocol")
+says("not-deflate", packed("deflate", GOOD), kinds="protocol")
+says("packed-as-nobody-knows", packed("br", b"\x0b\x02\x80abc\x03"), kinds="protocol")
+says("packed-and-cut", packed("gzip", gzip.compress(GOOD * 50)[:-20]), kinds="protocol")
+
+
+@behaves("protocol")
+def endless_after_gzip(to: Connection) -> None:
+    to.send(OK + b"Content-Encoding: gzip\r\n\r\n", gzip.compress(GOOD))
+    to.endless(BLOCK)
+
+
+@behaves("protocol", "timeout")
+def endless_empty_members(to: Connection) -> None:
+    to.send(OK + b"Content-Encoding: gzip\r\n\r\n")
+    to.endless(gzip.compress(b"") * 1000)
+
+
+@behaves("protocol", "timeout")
+def endless_empty_blocks(to: Connection) -> None:
+    to.send(OK + b"Content-Encoding: deflate\r\n\r\n\x78\x9c")
+    to.endless(EMPTY_BLOCK * 1000)
+
+
+# --- wrong ---------------------------------------------------------------------------------
+
+says("length-too-long", OK + b"Content-Length: 500\r\n\r\n" + GOOD, kinds="connection")
+says("length-too-short", OK + b"Content-Length: 5\r\n\r\n" + GOOD, kinds="protocol")
+says("length-negative", OK + b"Content-Length: -5\r\n\r\n" + GOOD, kinds="connection")
+says("length-garbage", OK + b"Content-Length: 0x10\r\n\r\n" + GOOD, kinds="connection")
+says("two-lengths", OK + LENGTH + b"Content-Length: 5\r\n\r\n" + GOOD, kinds="connection")
+says("chunk-huge", CHUNKED + b"fffffffffffffff\r\n" + GOOD, kinds="connection")
+says("chunk-larger-than-any", CHUNKED + b"f" * 200 + b"\r\n" + GOOD, kinds="connection")
+says("chunk-negative", CHUNKED + b"-1\r\n" + GOOD, kinds="connection")
+says("chunk-garbage", CHUNKED + b"zz\r\n" + GOOD, kinds="connection")
+says("chunk-longer", CHUNKED + b"2\r\n" + GOOD + b"\r\n0\r\n\r\n", kinds="connection")
+says("coding-unknown", OK + b"Transfer-Encoding: gzip, chunked\r\n\r\n" + GOOD, kinds="connection")
+says("http-0-9", GOOD, kinds="connection")
+says("http-2", b"\0\0\x12\x04\0\0\0\0\0" + b"\0" * 18, kinds="connection")
+says("tls", b"\x15\x03\x01\0\x02\x02\x28", kinds="connection")
+says("ssh", b"SSH-2.0-OpenSSH_9.6\r\n", kinds="connection")
+says("nothing", kinds="connection")
+says("status-garbage", b"HTTP/1.1 abc OK\r\n\r\n", kinds="connection")
+says("status-huge", b"HTTP/1.1 20000 OK\r\n\r\n", kinds="connection")
+says("status-999", b"HTTP/1.1 999 Odd\r\nContent-Length: 0\r\n\r\n", kinds="http")
+says("switches", b"HTTP/1.1 101 Switching\r\nUpgrade: h2c\r\n\r\n", kinds="http")
+says("no-content-with-body", b"HTTP/1.1 204 No\r\n" + LENGTH + b"\r\n" + GOOD, kinds="protocol")
+says("nul-in-head", OK + b"X-\0: \0\r\n" + LENGTH + b"\r\n" + GOOD, kinds="")
+says("escapes-in-reason", b"HTTP/1.1 500 \x1b[2J\x9b2J\r\n\r\n\x1b]0;x\x07", kinds="http")
+says("splits", OK + b"X-A: 1\r\rContent-Length: 0\r\n" + LENGTH + b"\r\n" + GOOD, kinds="")
+says("two-replies", WHOLE + WHOLE, kinds="")
+says("early-hints", b"HTTP/1.1 103 Early Hints\r\nLink: <a>\r\n\r\n" + WHOLE, kinds="")
+says("deeply-nested", OK + b"\r\n" + b"[" * 1_000_000, kinds="protocol")
+says("huge-number", OK + b'\r\n{"answer": ' + b"9" * 1_000_000 + b"}", kinds="protocol")
+says("many-values", OK + b"\r\n[" + b"[]," * 4_000_000 + b"[]]", kinds="protocol")
+says("many-objects", OK + b"\r\n[" + b"{}," * 4_000_000 + b"{}]", kinds="protocol")
+says("many-keys", OK + b"\r\n{" + b",".join(b'"%x":0' % n for n in range(10**6)) + b"}",
+     kinds="protocol")  # fmt: skip
+says("not-utf-8", OK + b'\r\n{"answer": "\xff\xfe"}', kinds="protocol")
+
+
+@behaves("connection")
+def resets(to: Connection) -> None:
+    to.reset()
+
+
+@behaves("connection")
+def resets_in_body(to: Connection) -> None:
+    to.send(WHOLE[:-5])
+    to.reset()
+
+
+@behaves("connection")
+def half_closes(to: Connection) -> None:
+    to.socket.shutdown(socket.SHUT_WR)
+    to.wait()
+
+
+@behaves()
+def half_closes_after_reply(to: Connection) -> None:
+    to.send(OK + b"\r\n" + GOOD)
+    to.socket.shutdown(socket.SHUT_WR)
+    to.wait()
+
+
+# --- redirects -----------------------------------------------------------------------------
+
+
+def redirects(name: str, location: str, status: int = 307) -> None:
+    def act(to: Connection) -> None:
+        where = location.format(port=to.port).encode("latin-1")
+        to.send(b"HTTP/1.1 %d Moved\r\nLocation: %s\r\nContent-Length: 0\r\n\r\n" % (status, where))
+
+    BEHAVIOURS[name] = Behaviour(act, frozenset({"http"}))
+
+
+redirects("redirect-loop", "/redirect-loop")
+redirects("redirect-elsewhere", "http://localhost:{port}/stolen")
+redirects("redirect-to-get", "http://127.0.0.2:{port}/stolen", 303)
+redirects("redirect-to-file", "file:///etc/passwd", 302)
+redirects("redirect-to-tls", "https://127.0.0.1:{port}/stolen", 308)
+redirects("redirect-to-nowhere", "http://[", 301)
+redirects("redirect-with-escapes", "/\x1b[2J\x9b?token=stolen")
+
+
+# --- the server ----------------------------------------------------------------------------
+
+_NAMED: Final = re.compile(r"hostile[ /]([a-z0-9-]+)")
+
+
+@dataclass
+class HostileServer:
+    """The server: the requests so far, by the behaviour that they asked for."""
+
+    otherwise: Callable[[Received], bytes] = lambda _: WHOLE
+    """The reply to a request that names no behaviour."""
+    of_body: Callable[[Received], str] = lambda got: got.body.decode("latin-1")
+    port: int = 0
+    received: list[Received] = field(default_factory=list)
+    over: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def serve(self, listener: socket.socket) -> None:
+        while True:
+            connection, _ = listener.accept()
+            if self.over.is_set():
+                connection.close()
+                return
+            threading.Thread(target=self._answer, args=(connection,), daemon=True).start()
+
+    def _answer(self, connection: socket.socket) -> None:
+        with connection, contextlib.suppress(OSError):
+            connection.settimeout(30)
+            while (got := read_request(connection)).line:
+                self.received.append(got)
+                named = _NAMED.findall(f"{got.line} {self.of_body(got)}")
+                if not named:
+                    connection.sendall(self.otherwise(got))
+                    continue
+                BEHAVIOURS[named[-1]].act(Connection(connection, self.over, self.port))
+                return
+
+
+@contextlib.contextmanager
+def hostile_server(
+    otherwise: Callable[[Received], bytes] = lambda _: WHOLE,
+) -> Iterator[HostileServer]:
+    """Serve until the block ends, and end every behaviour then."""
+    server = HostileServer(otherwise)
+    with socket.create_server(("127.0.0.1", 0), backlog=128) as listener:
+        server.port = listener.getsockname()[1]
+        thread = threading.Thread(target=server.serve, args=(listener,), daemon=True)
+        thread.start()
+        try:
+            yield server
+        finally:
+            server.over.set()
+            socket.create_connection(listener.getsockname()).close()
+            thread.join(5)
