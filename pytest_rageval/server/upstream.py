@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
+import json
 import os
 import re
 import time
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,9 +21,14 @@ from pytest_rageval.server.answer import Answer, abstain
 from pytest_rageval.server.chunking import Chunk
 
 TIMEOUT_S = 60.0
+MAX_BODY_BYTES = 8 * 1024 * 1024
+"""Of a reply; 64 vectors of 4096 numbers take five."""
 ATTEMPTS = 3
 BACKOFF_S = 0.5
 BATCH = 64
+_CONTAINERS = 10_000
+_READ, _SHOWN = 1000, 300
+_USERINFO = re.compile(r"(?<=://)[^/?#]*@")
 
 
 class UpstreamError(RuntimeError):
@@ -40,34 +48,50 @@ class Endpoint:
     model: str
     api_key_env: str | None = None
 
+    @property
+    def shown(self) -> str:
+        """The URL without user name and password, for messages."""
+        return _USERINFO.sub("", self.url)
+
     def post(self, path: str, body: Mapping[str, Any]) -> Any:
         """Send one request, again after 429, 5xx and lost connections, and return the JSON.
 
         Raises:
             UpstreamError: No usable reply after `ATTEMPTS`.
         """
-        url = self._address(path)
-        problem = UpstreamError(f"{url}: not tried")
+        url, headers = self._address(path), self._headers()
+        problem = self._problem(f"{url}: not tried", headers)
         for attempt in range(ATTEMPTS):
             if attempt:
                 time.sleep(BACKOFF_S * 2**attempt)
             try:
-                reply = httpx.post(
-                    url,
-                    json={"model": self.model, **body},
-                    headers=self._headers(),
-                    timeout=TIMEOUT_S,
-                )
-            except httpx.HTTPError as error:
-                problem = UpstreamError(f"{url}: {type(error).__name__}: {error}")
+                # On a thread of its own: in this one a loop may run, such as that of a notebook.
+                with ThreadPoolExecutor(1) as alone:
+                    sent = _exchange(url, {"model": self.model, **body}, headers)
+                    status, content = alone.submit(asyncio.run, sent).result()
+            except (httpx.HTTPError, httpx.InvalidURL, TimeoutError) as error:
+                problem = self._problem(f"{url}: {type(error).__name__}: {error}", headers)
                 continue
-            if reply.status_code == 200:
-                return _json(reply, url)
-            shown = reply.text[:200]
-            problem = UpstreamError(f"{url}: HTTP {reply.status_code}: {shown}", reply.status_code)
-            if reply.status_code != 429 and reply.status_code < 500:
+            if status == 200:
+                try:
+                    return _json(content)
+                except (ValueError, RecursionError) as error:
+                    what = f"{url}: the reply is not JSON: {error}"
+                    raise self._problem(what, headers) from None
+            text = content[:_READ].decode("utf-8", "replace")
+            problem = self._problem(f"{url}: HTTP {status}: {text}", headers, status)
+            if status != 429 and status < 500:
                 break
         raise problem
+
+    def _problem(
+        self, what: str, headers: Mapping[str, str], status: int | None = None
+    ) -> UpstreamError:
+        """Return an error without the key, which a server may repeat, and without credentials."""
+        for secret in headers.values():
+            what = what.replace(secret.removeprefix("Bearer "), "***")
+        shown = _USERINFO.sub("", what)[:_SHOWN]
+        return UpstreamError("".join(c if c.isprintable() else " " for c in shown), status)
 
     def _address(self, path: str) -> str:
         base = self.url.rstrip("/")
@@ -84,11 +108,39 @@ class Endpoint:
         return {"Authorization": f"Bearer {key}"}
 
 
-def _json(reply: httpx.Response, url: str) -> Any:
-    try:
-        return reply.json()
-    except ValueError as error:
-        raise UpstreamError(f"{url}: the reply is not JSON: {reply.text[:100]!r}") from error
+async def _exchange(
+    url: str, body: Mapping[str, Any], headers: Mapping[str, str]
+) -> tuple[int, bytes]:
+    """Return status and body, of which not much more than `MAX_BODY_BYTES` is read.
+
+    Raises:
+        TimeoutError: It takes longer than `TIMEOUT_S`, however little is received at a time.
+    """
+    content = bytearray()
+    # Not compressed: httpx unpacks each piece as far as it goes.
+    headers = {**headers, "Accept-Encoding": "identity"}
+    async with (
+        asyncio.timeout(TIMEOUT_S),
+        httpx.AsyncClient(timeout=None) as http,
+        http.stream("POST", url, json=body, headers=headers) as reply,
+    ):
+        async for piece in reply.aiter_raw():
+            content += piece
+            await asyncio.sleep(0)  # else the limit waits for all that was received at once
+            if len(content) > MAX_BODY_BYTES:
+                break
+        return reply.status_code, bytes(content)
+
+
+def _json(content: bytes) -> Any:
+    """Read a reply.
+
+    Raises:
+        ValueError: It is not JSON, or larger than any that was asked for.
+    """
+    if len(content) > MAX_BODY_BYTES or content.count(b"[") + content.count(b"{") > _CONTAINERS:
+        raise ValueError("it is too large")
+    return json.loads(content.decode("utf-8", "replace"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,11 +187,13 @@ class EndpointEmbedder:
             rows = sorted(reply["data"], key=lambda row: int(row["index"]))
             vectors = [np.asarray(row["embedding"], dtype=np.float32) for row in rows]
         except (KeyError, TypeError, ValueError) as error:
-            raise UpstreamError(f"{self.endpoint.url}: not an embeddings reply: {error}") from error
+            raise UpstreamError(
+                f"{self.endpoint.shown}: not an embeddings reply: {error}"
+            ) from error
         sound = all(vector.ndim == 1 and np.isfinite(vector).all() for vector in vectors)
         if len(vectors) != len(texts) or not sound:
             raise UpstreamError(
-                f"{self.endpoint.url}: {len(texts)} texts sent, "
+                f"{self.endpoint.shown}: {len(texts)} texts sent, "
                 f"{len(vectors)} vectors of finite numbers expected"
             )
         return vectors
@@ -174,9 +228,9 @@ def generate(endpoint: Endpoint, question: str, chunks: Sequence[Chunk]) -> Answ
     try:
         text = reply["choices"][0]["message"]["content"].strip()
     except (KeyError, IndexError, TypeError, AttributeError) as error:
-        raise UpstreamError(f"{endpoint.url}: not a chat completion: {error!r}") from error
+        raise UpstreamError(f"{endpoint.shown}: not a chat completion: {error!r}") from error
     if not text:
-        raise UpstreamError(f"{endpoint.url}: the model replied with nothing")
+        raise UpstreamError(f"{endpoint.shown}: the model replied with nothing")
     return checked(text, len(chunks))
 
 

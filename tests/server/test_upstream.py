@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 import threading
@@ -243,3 +244,29 @@ def test_an_unreachable_model_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     endpoint = Endpoint(url="http://127.0.0.1:9", model="m")
     with pytest.raises(UpstreamError, match=r"http://127.0.0.1:9/v1/embeddings: Connect"):
         EndpointEmbedder(endpoint).embed(["a"])
+
+
+@pytest.mark.parametrize("status", [200, 400])
+def test_an_error_holds_neither_the_key_nor_credentials_of_the_url(
+    models: ModelServer, monkeypatch: pytest.MonkeyPatch, status: int
+) -> None:
+    monkeypatch.setenv("MODEL_KEY", "k3y-of-the-model")
+    url = models.url.replace("//", "//ann:passw0rd@")
+
+    def echo(_: dict[str, Any]) -> tuple[int, Any]:
+        return status, f"Bearer k3y-of-the-model is wrong for {url}".encode()
+
+    models.replies["/v1/embeddings"] = echo
+    embedder = EndpointEmbedder(Endpoint(url=url, model="m", api_key_env="MODEL_KEY"))
+    with pytest.raises(UpstreamError) as error:
+        embedder.embed(["a"])
+    assert "k3y" not in str(error.value)
+    assert "passw0rd" not in str(error.value)
+    assert models.url in str(error.value)
+
+
+def test_a_model_is_asked_also_where_a_loop_runs(models: ModelServer) -> None:
+    async def within_a_loop() -> int:
+        return len(EndpointEmbedder(Endpoint(url=models.url, model="m")).embed(["a", "b"]))
+
+    assert asyncio.run(within_a_loop()) == 2

@@ -20,6 +20,7 @@ from pytest_rageval.project.case_reader import parse_case
 from pytest_rageval.support.files import write_new_file
 from pytest_rageval.support.http.address import Address, credentials_in, without_secrets
 from pytest_rageval.support.http.connection import TransportError
+from pytest_rageval.support.http.deadline import within
 from pytest_rageval.support.http.exchange import Request, open_client, send
 from pytest_rageval.support.text import clean, shown
 from pytest_rageval.values.errors import DatasetError
@@ -249,21 +250,25 @@ def without_clashes(
     return [{**line, "id": renamed.get(line["id"], line["id"])} for line in lines], renamed
 
 
-MAX_BYTES = 64 * 1024 * 1024
+MAX_BYTES = 32 * 1024 * 1024
 TIMEOUT_S = 30.0
+"""Limit of one wait."""
+WHOLE_S = 300.0
+"""Limit of it all: a server that sends a byte now and then keeps any other."""
 
 
 def fetch_text(url: str) -> str:
     """Return the text behind a URL. Redirects are not followed: they may lead anywhere.
 
     Raises:
-        DatasetError: it cannot be fetched, is larger than 64 MB or is not UTF-8 text.
+        DatasetError: it cannot be fetched, is larger than 32 MB or is not UTF-8 text.
     """
     name = without_secrets(url)
     address = Address(url=url, credentials=credentials_in(url), shown=name, loopback=False)
     request = Request(address=address, content=b"", method="GET", max_bytes=MAX_BYTES)
     try:
-        with open_client(address, headers={}, connect_s=TIMEOUT_S, read_s=TIMEOUT_S) as http:
+        limits = {"connect_s": TIMEOUT_S, "read_s": TIMEOUT_S}
+        with open_client(address, headers={}, **limits) as http, within(WHOLE_S):
             reply = send(http, request)
         if reply.status is not None and not reply.is_success:
             raise DatasetError(f"{name}: HTTP {reply.status}, expected the text")
