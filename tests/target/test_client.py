@@ -447,15 +447,15 @@ def test_the_time_begins_when_the_request_is_sent_and_not_at_the_connection(
 ) -> None:
     now = [0.0]
 
-    def later(*arguments: Any) -> None:
-        socket.socket.connect(*arguments)
+    def later(*arguments: Any) -> int:
         now[0] += 5.0  # such as the wait of the thread for its turn to compute
+        return socket.socket.connect_ex(*arguments)
 
     def reply(connection: socket.socket) -> None:
         now[0] += 0.25
         connection.sendall(GOOD)
 
-    monkeypatch.setattr(Socket, "connect", later)
+    monkeypatch.setattr(Socket, "connect_ex", later)
     with fake_target(reply) as target:
         client = HttpRagClient(TargetSettings(url=target.url), clock=lambda: now[0])
         result = client.ask_result(QUESTION)

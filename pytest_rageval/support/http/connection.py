@@ -102,7 +102,8 @@ class Socket(socket.socket):
     def is_ready(self, limit_s: float | None, *, to_send: bool = False) -> bool:
         """Return whether something can be received or sent, at once or within seconds."""
         if sys.platform == "win32":
-            return any(select.select([] if to_send else [self], [self] * to_send, [], limit_s))
+            sending = [self] * to_send
+            return any(select.select([] if to_send else [self], sending, sending, limit_s))
         poller = select.poll()
         poller.register(self, select.POLLOUT if to_send else select.POLLIN)
         return bool(poller.poll(None if limit_s is None else min(limit_s * 1000, _LONGEST_MS)))

@@ -9,10 +9,11 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from typing import Self
+from typing import Final, Self
 
 from pytest_rageval.support.slots import waiting
 
+_PART_S: Final = 0.1
 _current = threading.local()
 
 
@@ -113,3 +114,27 @@ class wait(waiting):
         super().__exit__(*error)
         if (deadline := current()) is not None:
             deadline.at_s += time.monotonic() - waited_until
+
+
+def waited(left_s: float | None, once: Callable[[float], object]) -> float | None:
+    """Wait in parts until something comes, and return what is left of a limit.
+
+    No part uses up more than its length: for the rest of its time, this thread waited for a core,
+    and what it waits for may have done so as well.
+
+    Args:
+        left_s: limit of the time waited; None: only the deadline limits it.
+        once: waits for a number of seconds at most, and returns whether it came.
+
+    Raises:
+        TimeoutError: the time is up.
+    """
+    while True:
+        with wait(_PART_S if left_s is None else min(left_s, _PART_S)) as part:
+            assert part is not None  # one was given
+            began = time.monotonic()
+            came = once(part)
+            if left_s is not None:
+                left_s -= min(time.monotonic() - began, part)
+        if came:
+            return left_s

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import base64
+import errno
 import ipaddress
 import os
 import socket
 import ssl
 import threading
-import time
+from contextlib import suppress
+from functools import partial
 from queue import Empty, SimpleQueue
-from typing import Any
+from typing import Any, Final
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from pytest_rageval.support.http.connection import (
@@ -19,9 +21,11 @@ from pytest_rageval.support.http.connection import (
     TransportError,
     faults,
 )
-from pytest_rageval.support.http.deadline import wait
+from pytest_rageval.support.http.deadline import waited
 from pytest_rageval.support.http.reading import Reader
 from pytest_rageval.values.dataclass import dataclass
+
+_UNDER_WAY: Final = (errno.EINPROGRESS, errno.EWOULDBLOCK)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,22 +92,19 @@ class Route:
         return sock
 
     def _connected(self, host: str, port: int) -> Socket:
-        # Only failed addresses use up the limit: this thread may wait long until it computes again.
         left = self.connect_s
         failure = OSError(f"no address for {host}")
         for family, address in _addresses(host, port, self.connect_s):
             sock = Socket(family, socket.SOCK_STREAM)
             try:
-                with wait(left) as limit:
-                    sock.settimeout(limit)
-                    began = time.monotonic()
-                    try:
-                        sock.connect(address)
-                        sock.settimeout(0)
-                        return sock
-                    except OSError as error:
-                        failure = error
-                        left = left and left - (time.monotonic() - began)
+                sock.settimeout(0)
+                code = sock.connect_ex(address)
+                if code in _UNDER_WAY:
+                    left = waited(left, partial(sock.is_ready, to_send=True))
+                    code = sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+                if not code:
+                    return sock
+                failure = OSError(code, os.strerror(code))
             except BaseException:
                 sock.close()
                 raise
@@ -113,11 +114,20 @@ class Route:
     def _secured(self, sock: Socket, tls: ssl.SSLContext) -> Socket:
         if self.proxy is not None:
             self._tunnel(sock)
-        with wait(self.connect_s) as limit:
-            sock.settimeout(limit)
-            secured = tls.wrap_socket(sock, server_hostname=self.host)
-            secured.settimeout(0)
+        secured = tls.wrap_socket(sock, server_hostname=self.host, do_handshake_on_connect=False)
         assert isinstance(secured, Socket)  # by the class that the context names
+        left, shaken = self.connect_s, False
+        try:
+            while not shaken:
+                try:
+                    secured.do_handshake()
+                    shaken = True
+                except (ssl.SSLWantReadError, ssl.SSLWantWriteError) as error:
+                    sends = isinstance(error, ssl.SSLWantWriteError)
+                    left = waited(left, partial(secured.is_ready, to_send=sends))
+        except BaseException:
+            secured.close()
+            raise
         return secured
 
     def _tunnel(self, sock: Socket) -> None:
@@ -146,24 +156,36 @@ def _addresses(host: str, port: int, limit_s: float | None) -> list[tuple[int, A
 
 
 def _look_up(host: str, port: int, limit_s: float | None) -> list[tuple[int, Any]]:
+    if host == "localhost":  # which no resolver asks another machine for (RFC 6761)
+        return _resolved(host, port)
+
     # On a separate thread, since the time of a resolver cannot be limited.
     def look_up() -> None:
         try:
-            found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-            answers.put(list(dict.fromkeys((entry[0], entry[4]) for entry in found)))
+            answers.put(_resolved(host, port))
         except (OSError, UnicodeError) as error:
             answers.put(error)
 
+    def answered(seconds: float) -> bool:
+        with suppress(Empty):
+            found.append(answers.get(timeout=seconds))
+        return bool(found)
+
     answers: SimpleQueue[list[tuple[int, Any]] | Exception] = SimpleQueue()
-    with wait(limit_s) as limit:
-        threading.Thread(target=look_up, name="rageval-resolve", daemon=True).start()
-        try:
-            answer = answers.get(timeout=limit)
-        except Empty:
-            raise TimeoutError(f"no address for {host} in time") from None
-    if isinstance(answer, Exception):
-        raise answer
-    return answer
+    found: list[list[tuple[int, Any]] | Exception] = []
+    threading.Thread(target=look_up, name="rageval-resolve", daemon=True).start()
+    try:
+        waited(limit_s, answered)
+    except TimeoutError:
+        raise TimeoutError(f"no address for {host} in time") from None
+    if isinstance(found[0], Exception):
+        raise found[0]
+    return found[0]
+
+
+def _resolved(host: str, port: int) -> list[tuple[int, Any]]:
+    entries = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys((entry[0], entry[4]) for entry in entries))
 
 
 def find_route(url: str, *, by_proxy: bool, connect_s: float | None, read_s: float | None) -> Route:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import nullcontext
 from typing import Any
@@ -13,7 +14,7 @@ import pytest
 from pytest_rageval.support.http import connection
 from pytest_rageval.support.http.address import Address
 from pytest_rageval.support.http.client import Client
-from pytest_rageval.support.http.deadline import Deadline, within
+from pytest_rageval.support.http.deadline import Deadline, waited, within
 from pytest_rageval.support.http.exchange import Reply, Request, open_client, send
 from pytest_rageval.support.slots import Turns
 from tests.build.targets import fake_target, http_reply, unused_port
@@ -152,13 +153,16 @@ def test_the_connect_limit_does_not_run_while_a_thread_waits_for_its_turn(
             computing.set()
             threading.Event().wait(held_s)
 
-    def busy(sock: socket.socket, address: Any) -> None:
-        computing = threading.Event()
-        threading.Thread(target=compute, args=(computing,)).start()
-        computing.wait(5)
-        socket.socket.connect(sock, address)
+    ready = connection.Socket.is_ready
 
-    monkeypatch.setattr(connection.Socket, "connect", busy)
+    def busy(sock: connection.Socket, limit_s: float | None, *, to_send: bool = False) -> bool:
+        if to_send:
+            computing = threading.Event()
+            threading.Thread(target=compute, args=(computing,)).start()
+            computing.wait(5)
+        return ready(sock, limit_s, to_send=to_send)
+
+    monkeypatch.setattr(connection.Socket, "is_ready", busy)
     refused = unused_port()
     with fake_target(GOOD) as target:
         places = [("127.0.0.1", refused), ("127.0.0.1", target.port)]
@@ -167,6 +171,33 @@ def test_the_connect_limit_does_not_run_while_a_thread_waits_for_its_turn(
         # Two waits for the turn, each longer than the limit, after an address that refuses.
         with turns.computing(), within(60):
             assert post("http://target.test/", connect_s=held_s / 2).body == b"{}"
+
+
+def test_time_in_which_a_thread_waits_for_a_core_uses_up_no_limit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now, waits = [0.0], 0
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+
+    def once(seconds: float) -> bool:
+        nonlocal waits
+        waits += 1
+        now[0] += 60  # asked for a tenth of a second
+        return waits == 5
+
+    assert waited(0.95, once) == pytest.approx(0.45)
+    waits = 5
+    with pytest.raises(TimeoutError):
+        waited(0.95, once)
+    assert waits == 15
+
+
+@pytest.mark.parametrize("limit_s", [None, 5.0])
+def test_parts_of_a_wait_end_with_the_deadline(limit_s: float | None) -> None:
+    began = time.monotonic()
+    with within(0.25), pytest.raises(TimeoutError):
+        waited(limit_s, threading.Event().wait)
+    assert 0.2 < time.monotonic() - began < 5
 
 
 def test_a_reply_is_no_older_than_its_request() -> None:
