@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import socket
 import threading
 from collections.abc import Awaitable, Callable
@@ -12,13 +11,16 @@ from dataclasses import dataclass, field
 import uvicorn
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import Headers
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from pytest_rageval.server.config import ReferenceConfig
 from pytest_rageval.server.engine import ReferenceEngine
+from pytest_rageval.server.loopback import HOST, LoopbackServer, listen
 from pytest_rageval.server.requests import (
     RequestError,
     embed_texts,
@@ -31,10 +33,8 @@ from pytest_rageval.server.requests import (
 )
 from pytest_rageval.server.upstream import UpstreamError
 
-HOST = "127.0.0.1"
 START_TIMEOUT_S = 30.0
 STOP_TIMEOUT_S = 30.0
-_GRACE_S = 5
 
 
 class ServerStartError(RuntimeError):
@@ -74,7 +74,7 @@ def start_in_thread(config: ReferenceConfig, *, port: int = 0) -> ServerHandle:
     engine = ReferenceEngine(config)
     listener = _listen(port)
     settled = threading.Event()
-    server = _Server(_uvicorn_config(engine), settled.set)
+    server = _started(engine, settled.set)
 
     def run() -> None:
         try:
@@ -112,56 +112,39 @@ def serve(
     engine = ReferenceEngine(config)
     listener = _listen(port)
     url = _url(listener)
-    server = _Server(_uvicorn_config(engine), lambda: on_ready(url) if on_ready else None)
+    server = _started(engine, lambda: on_ready(url) if on_ready else None)
     try:
         server.run([listener])
     finally:
         listener.close()
 
 
-class _Server(uvicorn.Server):
-    """A server that reports when it has started."""
-
-    def __init__(self, config: uvicorn.Config, on_started: Callable[[], None]) -> None:
-        super().__init__(config)
-        self._on_started = on_started
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        if self.started:
-            self._on_started()
-
-
-def _uvicorn_config(engine: ReferenceEngine) -> uvicorn.Config:
+def _started(engine: ReferenceEngine, on_started: Callable[[], None]) -> LoopbackServer:
     # A web page whose host name resolves to 127.0.0.1 must not read the vault (DNS rebinding).
-    app = TrustedHostMiddleware(create_app(engine), allowed_hosts=[HOST, "localhost"])
-    return uvicorn.Config(
-        app,
-        loop="asyncio",
-        http="h11",
-        ws="none",
-        lifespan="off",
-        log_config=None,
-        log_level="warning",
-        access_log=False,
-        timeout_graceful_shutdown=_GRACE_S,
-    )
+    app = TrustedHostMiddleware(_OwnPages(create_app(engine)), allowed_hosts=[HOST, "localhost"])
+    return LoopbackServer(app, on_started)
+
+
+class _OwnPages:
+    """Wraps an app, and refuses what a page of another origin sends without reading the reply."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, or refuse it."""
+        headers = Headers(scope=scope)
+        app = self._app
+        if headers.get("origin", "") not in {"", f"http://{headers.get('host')}"}:
+            app = JSONResponse({"error": "a page of another origin asks"}, status_code=403)
+        await app(scope, receive, send)
 
 
 def _listen(port: int) -> socket.socket:
-    # asyncio turns Nagle's algorithm off only where the protocol is named; with it on, each answer
-    # waits 40 ms for the client's delayed acknowledgement.
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
-        if os.name == "posix":
-            # Elsewhere the option would let two servers share the port.
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind((HOST, port))
-        listener.listen(128)
+        return listen(port)
     except (OSError, OverflowError) as error:
-        listener.close()
         raise ServerStartError(f"cannot listen on {HOST}:{port}: {error}") from error
-    return listener
 
 
 def _url(listener: socket.socket) -> str:

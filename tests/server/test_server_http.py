@@ -126,6 +126,16 @@ def test_a_foreign_host_name_is_refused(server: ServerHandle) -> None:
     assert reply.status_code == 400
 
 
+@pytest.mark.parametrize("origin", ["http://evil.test", "null", "https://127.0.0.1"])
+def test_a_page_of_another_origin_is_refused(client: httpx.Client, origin: str) -> None:
+    reply = client.post("/api/v1/ask", json={"question": "retry"}, headers={"Origin": origin})
+    assert reply.status_code == 403
+    own = str(client.base_url).rstrip("/")
+    assert client.post(
+        "/api/v1/ask", json={"question": "retry"}, headers={"Origin": own}
+    ).is_success
+
+
 def test_forty_questions_at_once_get_their_own_answers(client: httpx.Client) -> None:
     pairs = [
         ("What is the retry limit of the ingest queue?", "seven attempts"),

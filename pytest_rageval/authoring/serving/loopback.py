@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import socket
 from collections.abc import Callable
-from typing import Final
 
-import uvicorn
 from starlette.requests import Request
 from starlette.types import ASGIApp
 
 from pytest_rageval.authoring.serving.guard import Entrance, Guard
+from pytest_rageval.server import loopback as server
+from pytest_rageval.server.loopback import HOST, listen
 from pytest_rageval.values.errors import ConfigError
-
-HOST: Final = "127.0.0.1"
-_SHUTDOWN_S: Final = 5
 
 
 class LoopbackServer:
@@ -40,7 +36,8 @@ class LoopbackServer:
         self._entrance = Entrance(
             cookie_name=f"rageval-{name}-{self.port}", on_used=lambda _: announce(self.address)
         )
-        self._server = _Server(_config(Guard(app, self._entrance)), lambda: announce(self.address))
+        guarded = Guard(app, self._entrance)
+        self._server = server.LoopbackServer(guarded, lambda: announce(self.address))
 
     @property
     def address(self) -> str:
@@ -78,46 +75,8 @@ async def read_body(request: Request, most: int) -> bytes | None:
     return bytes(found)
 
 
-class _Server(uvicorn.Server):
-    """A server that says when it has started."""
-
-    def __init__(self, config: uvicorn.Config, on_started: Callable[[], None]) -> None:
-        super().__init__(config)
-        self._on_started = on_started
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        if self.started:
-            self._on_started()
-
-
-def _config(app: Guard) -> uvicorn.Config:
-    return uvicorn.Config(
-        app,
-        loop="asyncio",
-        http="h11",
-        ws="none",
-        lifespan="off",
-        log_config=None,
-        log_level="warning",
-        access_log=False,
-        server_header=False,
-        proxy_headers=False,
-        timeout_graceful_shutdown=_SHUTDOWN_S,
-    )
-
-
 def _listen(port: int) -> socket.socket:
-    # asyncio turns Nagle's algorithm off only where the protocol is named; with it on, each answer
-    # waits 40 ms for the client's delayed acknowledgement.
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
-        if os.name == "posix":
-            # Elsewhere the option would let two servers share the port.
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind((HOST, port))
-        listener.listen(128)
+        return listen(port)
     except OSError as error:
-        listener.close()
         raise ConfigError(f"--port: cannot listen on {HOST}:{port}: {error.strerror}") from error
-    return listener

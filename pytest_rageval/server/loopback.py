@@ -1,0 +1,93 @@
+"""HTTP on a loopback socket: the socket, the server on it, and the limits of its clients."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+from collections.abc import Callable
+
+import uvicorn
+from starlette.types import ASGIApp
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+HOST = "127.0.0.1"
+MOST_CONNECTIONS = 512
+"""Others are closed at once: each takes a file, of which a process has a thousand."""
+SLOW_S = 10.0
+"""Time between two looks at a connection, whose request must not be the same unfinished one."""
+_GRACE_S = 5
+
+
+class LoopbackServer(uvicorn.Server):
+    """A server that says when it has started, and keeps no slow or excess connection.
+
+    Args:
+        app: To serve.
+        on_started: Called once connections are accepted.
+    """
+
+    def __init__(self, app: ASGIApp, on_started: Callable[[], None]) -> None:
+        config = uvicorn.Config(
+            app,
+            loop="asyncio",
+            http=_Protocol,
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            log_level="warning",
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            timeout_graceful_shutdown=_GRACE_S,
+        )
+        super().__init__(config)
+        self._on_started = on_started
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Accept connections."""
+        await super().startup(sockets)
+        if self.started:
+            self._on_started()
+
+
+class _Protocol(H11Protocol):
+    """A connection that ends where its client keeps it waiting in a request."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        if len(self.connections) > MOST_CONNECTIONS:
+            transport.abort()
+            return
+        self.loop.call_later(SLOW_S, self._look, None)
+
+    def _look(self, seen: object) -> None:
+        if self.transport.is_closing():
+            return
+        state = self.conn.their_state.__name__
+        now = (id(self.cycle), state) if state in {"IDLE", "SEND_BODY"} else None
+        if now is not None and now == seen:
+            self.transport.abort()
+        else:
+            self.loop.call_later(SLOW_S, self._look, now)
+
+
+def listen(port: int) -> socket.socket:
+    """Open a socket on 127.0.0.1; port 0 takes a free one.
+
+    Raises:
+        OSError, OverflowError: The port is taken, or is none.
+    """
+    # asyncio turns Nagle's algorithm off only where the protocol is named; with it on, each answer
+    # waits 40 ms for the client's delayed acknowledgement.
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        if os.name == "posix":
+            # Elsewhere the option would let two servers share the port.
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((HOST, port))
+        listener.listen(128)
+    except BaseException:
+        listener.close()
+        raise
+    return listener

@@ -1,0 +1,89 @@
+"""Slow clients and floods of connections at the server of every local page."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import threading
+from collections.abc import Iterator
+
+import httpx
+import pytest
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+
+from pytest_rageval.server import loopback
+from pytest_rageval.server.loopback import LoopbackServer, listen
+
+HEAD = b"POST / HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+
+
+async def length(request: Request) -> Response:
+    await asyncio.sleep(float(request.query_params.get("takes", 0)))
+    return PlainTextResponse(str(len(await request.body())))
+
+
+@pytest.fixture
+def port(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
+    monkeypatch.setattr(loopback, "SLOW_S", 0.2)
+    monkeypatch.setattr(loopback, "MOST_CONNECTIONS", 20)
+    started = threading.Event()
+    app = Starlette(routes=[Route("/", length, methods=["GET", "POST"])])
+    server = LoopbackServer(app, started.set)
+    with listen(0) as listener:
+        thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
+        thread.start()
+        assert started.wait(10)
+        yield listener.getsockname()[1]
+        server.should_exit = True
+        thread.join(10)
+
+
+def is_closed(connection: socket.socket) -> bool:
+    """Wait until the server has ended a connection."""
+    connection.settimeout(10)
+    try:
+        return connection.recv(1) == b""
+    except ConnectionError:
+        return True
+
+
+@pytest.mark.parametrize(
+    "begun",
+    [b"", b"P", HEAD, HEAD + b"X-Slow: ", HEAD + b"Content-Length: 9\r\n\r\nabc"],
+    ids=["nothing", "a letter", "a line", "a header", "a part of a body"],
+)
+def test_a_request_that_does_not_go_on_is_ended(port: int, begun: bytes) -> None:
+    with socket.create_connection(("127.0.0.1", port)) as connection:
+        connection.sendall(begun)
+        assert is_closed(connection)
+
+
+def test_a_request_that_drips_is_ended(port: int) -> None:
+    with socket.create_connection(("127.0.0.1", port)) as connection:
+        connection.sendall(HEAD)
+        n_sent = 0
+        with contextlib.suppress(ConnectionError):
+            while n_sent < 200:
+                connection.sendall(b"x")
+                threading.Event().wait(0.05)
+                n_sent += 1
+        assert n_sent < 200
+
+
+def test_an_answer_may_take_its_time(port: int) -> None:
+    reply = httpx.post(f"http://127.0.0.1:{port}/?takes=1", content=b"abc", timeout=30)
+    assert reply.text == "3"
+
+
+def test_a_flood_of_connections_ends_and_the_next_request_is_answered(port: int) -> None:
+    flood = [socket.create_connection(("127.0.0.1", port)) for _ in range(100)]
+    try:
+        assert all(map(is_closed, flood))
+    finally:
+        for connection in flood:
+            connection.close()
+    assert httpx.get(f"http://127.0.0.1:{port}/", timeout=30).text == "0"
