@@ -10,7 +10,7 @@ import time
 from collections.abc import Mapping
 from typing import Any, Final
 
-from pytest_rageval.support.http.address import Address, blot_out, join_url
+from pytest_rageval.support.http.address import Address, blot_out, join_url, reply_secrets
 from pytest_rageval.support.http.client import Client
 from pytest_rageval.support.http.deadline import within
 from pytest_rageval.support.http.exchange import (
@@ -79,6 +79,7 @@ class EndpointClient:
         self.endpoint = endpoint
         self._address = _address(endpoint.url, resource, options[0])
         self._key = _key(endpoint.api_key_env, environ, options[1])
+        self._known = reply_secrets(environ)
         self._pacing = Pacing(sleep=sleep, rng=rng or random.Random())
 
     @property
@@ -127,7 +128,7 @@ class EndpointClient:
     @property
     def _secrets(self) -> tuple[str, ...]:
         key = () if self._key is None else (self._key,)
-        return (*self._address.secrets, *key)
+        return (*self._address.secrets, *self._known, *key)
 
     def _attempt(self, http: Client, content: bytes) -> Attempt:
         limit = self.endpoint.timeout_s

@@ -18,8 +18,8 @@ from pytest_rageval.support.http.address import (
     ENV_VALUE,
     SENSITIVE_HEADER,
     blot_out,
-    join_url,
     learned_secrets,
+    reply_secrets,
     request_environment,
     sent_secrets,
     without_query_secrets,
@@ -30,7 +30,7 @@ from pytest_rageval.support.http.reading import KNOWN_CODINGS, unpacked
 from pytest_rageval.support.text import clean
 from pytest_rageval.target.variables import without_uuids
 from pytest_rageval.values.errors import EndpointError
-from pytest_rageval.values.settings import Settings, TargetSettings
+from pytest_rageval.values.settings import Settings
 
 NOT_NEEDED: Final = "rageval-replay-needs-no-secret"
 """Value of a secret that is not set while nothing is sent."""
@@ -64,7 +64,8 @@ class Scrubber:
     """Cleans requests and responses of one run; cleaning twice changes nothing more."""
 
     def __init__(self, settings: Settings, environ: Mapping[str, str]) -> None:
-        values = {*_target_secrets(settings.target, environ), *_judge_secrets(settings, environ)}
+        values = {*sent_secrets(settings.target, environ), *_judge_secrets(settings, environ)}
+        values.update(reply_secrets(environ))
         values.discard(NOT_NEEDED)
         self._secrets = tuple(sorted({form for value in values for form in _forms(value)}))
         self._escaped = tuple(_escaped(form) for form in self._secrets if len(form) >= _SHORTEST)
@@ -107,6 +108,8 @@ class Scrubber:
             for name, values in response["headers"].items()
             if not SENSITIVE_HEADER.search(name) and name.lower() not in _RESPONSE_HEADERS_LEFT_OUT
         }
+        if said := response.get("status", {}).get("message"):
+            response["status"]["message"] = self._text(str(said))
         body = response.get("body", {}).get("string")
         if isinstance(body, str | bytes):
             raw = body.encode("utf-8", "surrogatepass") if isinstance(body, str) else body
@@ -136,12 +139,6 @@ class Scrubber:
             # A server that refuses a key shows its ends.
             text = re.sub(re.escape(self._key_head) + r"[\w*.+/=\-]*", "***", text)
         return text.encode("latin-1")
-
-
-def _target_secrets(target: TargetSettings, environ: Mapping[str, str]) -> Iterable[str]:
-    yield from sent_secrets(target.headers, target.request, environ)
-    if target.url is not None:
-        yield from join_url(target.url, target.path).secrets
 
 
 def _judge_secrets(settings: Settings, environ: Mapping[str, str]) -> Iterable[str]:

@@ -6,6 +6,7 @@ A plugin of its own, registered only when a session evaluates and ``--record-mod
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -131,6 +132,18 @@ class Cassettes:
                 item.add_marker(pytest.mark.default_cassette(cassette_name(item.name)))
             if item.get_closest_marker("vcr") is None:
                 item.add_marker(pytest.mark.vcr)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
+        """Keep out the log of vcrpy, which holds requests and replies as they are sent."""
+        logger = logging.getLogger("vcr")
+        before = logger.level
+        if isinstance(item, CaseItem):
+            logger.setLevel(max(before, logging.WARNING))
+        try:
+            return (yield)
+        finally:
+            logger.setLevel(before)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_fixture_setup(

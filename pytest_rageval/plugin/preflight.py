@@ -152,10 +152,12 @@ def _prepare(config: pytest.Config, rootdir: Path) -> State | None:
     from pytest_rageval.plugin.state import State, is_xdist_controller
     from pytest_rageval.project.case_variables import sent_fields
     from pytest_rageval.project.settings import load_settings
+    from pytest_rageval.support.http.address import learn_secrets, sent_secrets
     from pytest_rageval.support.slots import Slots
 
     flags = {o.dest: config.getoption(o.dest) for o in OPTIONS if o.flag is not None}
     settings = load_settings(rootdir, flags=flags, environ=os.environ)
+    learn_secrets(sent_secrets(settings.target, os.environ))  # also where a fixture is asked
     whole = project_files(settings)
     files = _selected(config, whole, settings.testpaths)
     if not files:

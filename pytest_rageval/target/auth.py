@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import re
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -14,6 +13,7 @@ from pytest_rageval.support.http.address import (
     HEADER_NAME,
     NAMING_HEADER,
     SENSITIVE_HEADER,
+    TOKEN,
     learn_secrets,
     token_values,
 )
@@ -27,8 +27,6 @@ NO_HEADERS: Final = f"{__name__}:no_headers"
 """Function for a replay, which sends nothing and still asks again after a recorded 401."""
 RUNNING: Final = threading.Event()
 """Set while a function for headers runs: requests that it sends are not recorded in cassettes."""
-_TOKEN: Final = re.compile(r"(?=.*\d)(?=.*[A-Za-z])\S{12,}")
-"""Value that is secret unless its header says who asks."""
 _WHERE: Final = "[tool.rageval.target] auth"
 
 
@@ -137,7 +135,7 @@ class HeaderSource:
             for name, value in headers.items()
             for text in token_values([value])
             if SENSITIVE_HEADER.search(name)
-            or (_TOKEN.fullmatch(text) and not NAMING_HEADER.search(name))
+            or (TOKEN.fullmatch(text) and not NAMING_HEADER.search(name))
         }
         self._secrets |= found
         learn_secrets(found)

@@ -7,6 +7,7 @@ fixture that is not a client, and settings that are wrong, stop the run.
 from __future__ import annotations
 
 import inspect
+import os
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import nullcontext
@@ -14,7 +15,11 @@ from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from pytest_rageval.support.http.address import blot_out_known
+from pytest_rageval.support.http.address import (
+    blot_out_known,
+    blot_out_of_reply,
+    reply_secrets,
+)
 from pytest_rageval.support.http.reason import reply_reason, reported_error
 from pytest_rageval.support.slots import Slots, waiting
 from pytest_rageval.support.text import clean
@@ -190,6 +195,7 @@ def _response(reply: object, client: object) -> AskResponse:
         # Built by user code, so it may contain NaN, a wrong type or ranks out of order.
         payload = _payload(reply)
     if isinstance(payload, Mapping):
+        payload = blot_out_of_reply(payload, reply_secrets(os.environ))
         try:
             response = parse_ask_response(payload, plain=False)
         except EndpointError as error:

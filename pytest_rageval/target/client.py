@@ -16,6 +16,7 @@ from pytest_rageval.support.http.address import (
     blot_out_of_reply,
     blot_out_written,
     join_url,
+    reply_secrets,
     resolve_headers,
     resolve_request,
     secret_values,
@@ -112,6 +113,7 @@ class HttpRagClient:
         self._stream = StreamRules(target) if target.stream != "off" else None
         self._auth = HeaderSource(target.auth, clock=clock) if target.auth is not None else None
         self._environ = environ
+        self._known = reply_secrets(environ)
         self._clock = clock
         self._pacing = Pacing(sleep=sleep, rng=rng or random.Random(), slots=slots)
         self.takes_slots = slots is not None
@@ -166,6 +168,7 @@ class HttpRagClient:
             *secret_values(target.headers, headers),
             *environment.values(),
             *self._address.secrets,
+            *self._known,
         )
         variables = request_document(request, environment)
         try:

@@ -81,7 +81,7 @@ def open_target(
     with ExitStack() as stack:
         target = settings.target
         # Code of the project may raise them, which other modules then report.
-        learn_secrets(sent_secrets(target.headers, target.request, environ))
+        learn_secrets(sent_secrets(target, environ))
         stack.enter_context(importable(settings.rootdir))
         if target_kind(settings) == "client":
             from pytest_rageval.target.named_client import open_named_client

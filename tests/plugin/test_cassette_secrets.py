@@ -145,6 +145,11 @@ def test_a_reply_that_is_not_packed_as_it_says_or_too_far_is_not_recorded(body: 
         scrubber().response(response(body, content_encoding="gzip"))
 
 
+def test_the_reason_of_a_status_is_searched_as_well() -> None:
+    said = {**response(), "status": {"code": 500, "message": f"no {KEY}"}}
+    assert scrubber().response(said)["status"] == {"code": 500, "message": "no ***"}
+
+
 def test_the_ends_of_a_refused_key_are_blotted() -> None:
     said = f"Incorrect API key provided: {KEY[:8]}******6f3a."
     assert scrubber().response(response(said.encode(), 401))["body"]["string"] == (

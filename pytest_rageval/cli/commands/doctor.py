@@ -97,7 +97,7 @@ def _findings(
         yield project.broken_settings(error)
         return
     target = settings.target
-    learn_secrets(sent_secrets(target.headers, target.request, os.environ))
+    learn_secrets(sent_secrets(target, os.environ))
     sets = project.read_case_files(settings)
     yield project.check_settings(settings)
     yield from project.check_preset(settings)

@@ -21,7 +21,13 @@ from urllib.parse import quote, urlsplit
 
 from pytest_rageval.judges.cost import OPENAI_URL
 from pytest_rageval.judges.model.wire import error_text
-from pytest_rageval.support.http.address import Address, blot_out, blot_out_of_reply, join_url
+from pytest_rageval.support.http.address import (
+    Address,
+    blot_out,
+    blot_out_of_reply,
+    join_url,
+    reply_secrets,
+)
 from pytest_rageval.support.http.rate_limit import RateLimiter
 from pytest_rageval.support.http.retry import Pacing
 from pytest_rageval.support.json_cost import MOST_BYTES, json_cost
@@ -121,6 +127,7 @@ class ChatEndpoint:
         self._address = _address(settings.base_url or environ.get("OPENAI_BASE_URL") or OPENAI_URL)
         needed = needs_key and not self.loopback
         self._key = _key(settings.api_key_env, environ, model=model if needed else None)
+        self._environ = environ
         self._headers = {**_HEADERS, **_account(environ)}
         # A private server does not require a key, but some require the header.
         self._headers["Authorization"] = f"Bearer {self._key or 'none'}"
@@ -155,11 +162,12 @@ class ChatEndpoint:
     @cached_property
     def secrets(self) -> tuple[str, ...]:
         """Texts that must not be shown: the key in all of its encodings."""
+        known = (*self._address.secrets, *reply_secrets(self._environ))
         key = self._key
         if not key:
-            return self._address.secrets
+            return known
         coded = base64.b64encode(key.encode()).decode("ascii")
-        return (*self._address.secrets, key, quote(key, safe=""), coded)
+        return (*known, key, quote(key, safe=""), coded)
 
     def blot(self, text: str) -> str:
         """Replace every secret in a text, and every text that looks like part of a key."""

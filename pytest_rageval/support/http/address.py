@@ -7,12 +7,14 @@ import ipaddress
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import cache, lru_cache
 from typing import Any, Final
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import ConfigError
+from pytest_rageval.values.settings import TargetSettings
 
 _PLACEHOLDER: Final = re.compile(r"\{[^{}]*\}")
 ENV_VALUE: Final = re.compile(
@@ -53,6 +55,9 @@ _WRITTEN_SECRET: Final = re.compile(
 )
 """A secret in source code or in a message, recognised by the text before it or by its beginning.
 One without quotes has a digit and a letter, unlike most names of variables and types."""
+TOKEN: Final = re.compile(r"(?=.*\d)(?=.*[A-Za-z])\S{12,}")
+"""Text that is no word, but one that a program made up."""
+_USERINFO: Final = re.compile(r"://[^/?#\s]*:[^/?#\s]*@")
 _WORD: Final = re.compile(r"""[^\s"']+""")
 _MIN_SECRET_CHARS: Final = 4
 _ESCAPED: Final = re.compile(r"\\(?:/|u00[2-7])")
@@ -82,8 +87,13 @@ class Address:
         query = _query_secrets(self.url)
         if self.credentials is None:
             return query
-        sent = base64.b64encode(":".join(self.credentials).encode()).decode("ascii")
-        return (*query, *self.credentials, sent)
+        return (*query, *_basic(self.credentials))
+
+
+def _basic(credentials: tuple[str, str]) -> tuple[str, ...]:
+    """Return credentials, and what a header holds of them."""
+    sent = base64.b64encode(":".join(credentials).encode()).decode("ascii")
+    return (*credentials, sent)
 
 
 @lru_cache(maxsize=64)
@@ -193,10 +203,15 @@ def _is_free(source: str, secrets: Sequence[str]) -> bool:
 
 def blot_out(message: str, secrets: Iterable[str]) -> str:
     """Replace every secret in a message, such as a header that a server echoes, by ``***``."""
-    for secret in sorted(set(secrets), key=len, reverse=True):
-        if len(secret) >= _MIN_SECRET_CHARS:
-            message = message.replace(secret, "***")
+    for secret in _longest_first(tuple(secrets)):
+        message = message.replace(secret, "***")
     return message
+
+
+@lru_cache(maxsize=64)
+def _longest_first(secrets: tuple[str, ...]) -> list[str]:
+    found = {secret for secret in secrets if len(secret) >= _MIN_SECRET_CHARS}
+    return sorted(found, key=len, reverse=True)
 
 
 def secret_values(spec: Mapping[str, str], resolved: Mapping[str, str]) -> tuple[str, ...]:
@@ -217,23 +232,22 @@ def secret_values(spec: Mapping[str, str], resolved: Mapping[str, str]) -> tuple
     return token_values(secret)
 
 
-def sent_secrets(
-    headers: Mapping[str, str],
-    request: str | Mapping[str, str] | None,
-    environ: Mapping[str, str],
-) -> tuple[str, ...]:
-    """List the values of configured headers and fields that must not be printed, as far as set."""
+def sent_secrets(target: TargetSettings, environ: Mapping[str, str]) -> tuple[str, ...]:
+    """List what is sent to a target and must not be printed, as far as it is set."""
     resolved = {}
-    found = [environ.get(name, "").strip() for name in request_environment(request)]
-    for name, value in headers.items():
+    found = [environ.get(name, "").strip() for name in request_environment(target.request)]
+    for name, value in target.headers.items():
         match = ENV_VALUE.fullmatch(value)
         if match is None:
             resolved[name] = value
         elif secret := environ.get(match["name"], "").strip():
             resolved[name] = match["prefix"] + secret
             found.append(secret)
+    url: tuple[str, ...] = ()
+    with suppress(ConfigError):  # which says what is wrong where the target is opened
+        url = join_url(target.url, target.path).secrets
     # A header without its value is not secret: "Bearer" must not be blotted out.
-    return (*filter(None, found), *secret_values(headers, resolved))
+    return (*filter(None, found), *secret_values(target.headers, resolved), *url)
 
 
 def token_values(secret: Iterable[str]) -> tuple[str, ...]:
@@ -245,15 +259,26 @@ def token_values(secret: Iterable[str]) -> tuple[str, ...]:
 def environment_secrets(environ: Mapping[str, str]) -> tuple[str, ...]:
     """List the values of environment variables whose names say that they are secret.
 
-    Paths and short values, such as ``1`` or ``true``, are not listed. Secrets that this process
-    learned are.
+    Paths and short values, such as ``1`` or ``true``, are not listed. User names and passwords of
+    URLs are, such as those of a proxy or a database, and secrets that this process learned.
     """
     found = (
         value
         for name, value in environ.items()
         if _ENVIRONMENT_SECRET.search(name) and len(value) >= 8 and value[0] not in "/~."
     )
-    return (*found, *learned_secrets())
+    urls = (credentials_in(value) for value in environ.values() if _USERINFO.search(value))
+    pairs = (_basic(pair) for pair in urls if pair is not None and pair[1])
+    return (*found, *(text for pair in pairs for text in pair), *learned_secrets())
+
+
+def reply_secrets(environ: Mapping[str, str]) -> tuple[str, ...]:
+    """List the secrets of an environment that no reply holds by chance.
+
+    Those that may be words, such as a password of a database for tests, are not listed: they would
+    be removed from answers, and change their scores.
+    """
+    return tuple(filter(TOKEN.fullmatch, environment_secrets(environ)))
 
 
 def learn_secrets(values: Iterable[str]) -> None:

@@ -12,6 +12,9 @@ from hypothesis import strategies as st
 from pytest_rageval.support.http.address import (
     blot_out_of_reply,
     blot_out_written,
+    environment_secrets,
+    learned_secrets,
+    reply_secrets,
     without_query_secrets,
 )
 
@@ -81,3 +84,25 @@ def test_a_secret_is_found_however_the_source_of_a_reply_escapes_it(
 def test_a_reply_without_a_secret_is_not_copied() -> None:
     value = {"text": "nothing here\n"}
     assert blot_out_of_reply(value, SECRETS[:1], json.dumps(value)) is value
+
+
+ENVIRON = {
+    "APP_TOKEN": "t0ken-of-the-application",
+    "DB_PASSWORD": "postgres",
+    "DATABASE_URL": "postgresql://lead:s3cret-of-the-database@db.test/runs",
+    "http_proxy": "http://ann:word@proxy.test:3128",
+    "HOME_PAGE": "https://example.test/a@b",
+    "PATH": "/usr/bin",
+}
+
+
+def test_secrets_of_an_environment_are_those_of_names_and_urls() -> None:
+    found = set(environment_secrets(ENVIRON)) - set(learned_secrets())
+    assert {"t0ken-of-the-application", "postgres", "s3cret-of-the-database", "word"} <= found
+    assert not any("example" in secret or "/usr" in secret for secret in found)
+
+
+def test_only_secrets_that_are_no_words_are_removed_from_replies() -> None:
+    found = set(reply_secrets(ENVIRON)) - set(learned_secrets())
+    assert {"t0ken-of-the-application", "s3cret-of-the-database"} <= found
+    assert not {"postgres", "word", "lead", "ann"} & found
