@@ -95,7 +95,8 @@ dist: ## Build sdist and wheel with an SBOM, and run both in bare environments (
 	sed -i.bak 's#file://[^"]*/##' dist/sbom.json && rm dist/sbom.json.bak
 	rm -rf dist/bare
 
-audit: ## Look up known vulnerabilities of the locked dependencies (needs uv and a network).
+audit: $(STAMP) ## Check security rules, and look up known vulnerabilities of the locked dependencies (needs uv).
+	$(BIN)/ruff check --select S .
 	uvx --quiet "pip-audit<3" --disable-pip --require-hashes -r .ci/requirements.txt
 
 # The plugin is loaded before pytest-cov could start, so coverage starts pytest.
