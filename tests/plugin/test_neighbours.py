@@ -42,7 +42,7 @@ OPTIONS = {
     "sugar": ("--force-sugar",),
     "html": ("--html", "out.html", "--self-contained-html"),
     "order": ("--indulgent-ordering",),
-    "workers": ("-n", "2", "--reruns", "1", "--timeout", "60", "--html", "out.html"),
+    "several": ("--reruns", "1", "--timeout", "60", "--html", "out.html"),
 }
 
 
@@ -78,10 +78,11 @@ def metrics(folder: Path, run_id: str) -> dict[str, Any]:
     return figures(json.loads(path.read_text(encoding="utf-8")))
 
 
+@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "workers"])
 @pytest.mark.parametrize("name", OPTIONS)
-def test_a_neighbour_changes_no_number(project: Path, name: str) -> None:
-    run_id = name.replace(" ", "-")
-    printed = run(project, run_id, *OPTIONS[name])
+def test_a_neighbour_changes_no_number(project: Path, name: str, workers: tuple[str, ...]) -> None:
+    run_id = f"{name.replace(' ', '-')}{len(workers)}"
+    printed = run(project, run_id, *OPTIONS[name], *workers)
     assert metrics(project, run_id) == metrics(project, "alone")
     assert "INTERNALERROR" not in printed
     assert "Traceback" not in printed
