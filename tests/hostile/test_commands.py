@@ -18,7 +18,7 @@ from tests.build.projects import work_in
 from tests.hostile import attack
 from tests.hostile.project import MODEL, contents, make_project
 
-MANY = 250
+MANY = 150
 RUN = "evals/results/one/"
 RUN_FILES = ("config.json", "metrics.json", "gate.json", "groups.json", "results.jsonl")
 
