@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from pytest_rageval.judges.asking import Judged
 from pytest_rageval.metrics.view import CaseView, Verdicts
+from pytest_rageval.values.dataclass import replace
 from pytest_rageval.values.record import Evidence
 
 

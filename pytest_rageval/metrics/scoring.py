@@ -7,7 +7,6 @@ the failure stage.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from operator import itemgetter
 from typing import Final
@@ -49,6 +48,7 @@ from pytest_rageval.metrics.view import (
     view_case,
 )
 from pytest_rageval.values.case import Case, MatchingMode
+from pytest_rageval.values.dataclass import replace
 from pytest_rageval.values.record import (
     ANSWER_STAGES,
     Aspect,

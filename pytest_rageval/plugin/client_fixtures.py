@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from pytest_rageval.plugin.private import fixture_definitions, fixture_info
+from pytest_rageval.plugin.private import fixture_definitions, fixture_info, fixture_request
 from pytest_rageval.plugin.state import CLIENT_FIXTURES
 from pytest_rageval.support.threads import session_loop
 from pytest_rageval.target.opening import configured_target
@@ -87,8 +87,8 @@ def client_definitions(item: pytest.Function) -> tuple[pytest.FixtureDef[Any] | 
 def known_values(item: pytest.Function) -> dict[str, Any]:
     """Return the values of an item's fixtures for which pytest need not make a request.
 
-    They are alive already, or of fixtures of pytest-recording that do nothing for this item. pytest
-    sets up all others, which may be the user's.
+    They are alive already, or of fixtures of pytest-recording that do nothing for this item, or the
+    item's ``request``. pytest sets up all others, which may be the user's.
     """
     if hasattr(item, "callspec"):
         return {}
@@ -96,7 +96,8 @@ def known_values(item: pytest.Function) -> dict[str, Any]:
     idle = not (getattr(option, "block_network", False) or option.setupshow) and not any(
         mark.name in {"block_network", "vcr"} for mark in item.iter_markers()
     )
-    found = {}
+    # pytest would make a definition for it, and read the signature of that.
+    found: dict[str, Any] = {"request": fixture_request(item)}
     for name, definitions in fixture_definitions(item).items():
         definition = definitions[-1]
         # Nothing at the setup of an item: value, key and exception of an earlier one.

@@ -44,6 +44,11 @@ def fixture_definitions(item: pytest.Function) -> Definitions:
     return item._fixtureinfo.name2fixturedefs
 
 
+def fixture_request(item: pytest.Function) -> pytest.FixtureRequest:
+    """Return the value of the fixture ``request`` of an item."""
+    return item._request
+
+
 def is_own_reporter(reporter: object) -> bool:
     """Return whether pytest's own reporter prints; it is public only from pytest 8.4 on."""
     from _pytest.terminal import TerminalReporter

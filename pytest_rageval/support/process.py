@@ -13,8 +13,8 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from glob import glob
 from importlib import import_module
-from pathlib import Path
 from types import FrameType
 from typing import Final
 
@@ -133,7 +133,8 @@ def core_seconds() -> float:
     Those of several threads add up. Threads that ended take their time of waiting with them.
     """
     waited_ns = 0
-    for task in Path("/proc/self/task").glob("*/schedstat"):
-        with suppress(OSError, ValueError, IndexError):  # the thread has ended
-            waited_ns += int(task.read_text(encoding="ascii").split()[1])
+    for task in glob("/proc/self/task/*/schedstat"):
+        # The thread may have ended.
+        with suppress(OSError, ValueError, IndexError), open(task, "rb", buffering=0) as file:
+            waited_ns += int(file.read().split()[1])
     return time.process_time() + waited_ns / 1e9

@@ -8,7 +8,6 @@ import random
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Final
 from urllib.parse import urlencode
 
@@ -64,6 +63,7 @@ from pytest_rageval.target.variables import (
     query_parameters,
     request_document,
 )
+from pytest_rageval.values.dataclass import replace
 from pytest_rageval.values.errors import EndpointError
 from pytest_rageval.values.reply import (
     AskRequest,

