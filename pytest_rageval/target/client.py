@@ -244,7 +244,7 @@ class HttpRagClient:
                 reader = StreamReader(self._stream, lambda: deadline.elapsed_ms)
                 request = replace(request, on_piece=reader.feed)
             done = attempt(self._http, request, timeout_text)
-        done = replace(done, total_ms=deadline.elapsed_ms, sent_at=deadline.sent_at)
+        done.total_ms, done.sent_at = deadline.elapsed_ms, deadline.sent_at
         return done if reader is None else reader.timed(done)
 
     def _document(self, last: Attempt) -> tuple[object, str]:

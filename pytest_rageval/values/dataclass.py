@@ -2,6 +2,9 @@
 
 The standard decorator compiles source code for each method of each class, which a session pays
 when it imports the modules, though it makes objects of few of the classes.
+
+Freezing costs a call per field of each object, more than all else: what is made several times a
+case and lives in one step of it, such as a reply or a part of the page, is not frozen.
 """
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ _KEY_LIKE: Final = re.compile(rf"\bsk-{_KEY_REST}+")
 _MIN_HEAD: Final = 8
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Answer:
     """Outcome of one question, its retries included."""
 

@@ -80,7 +80,7 @@ class _Terms:
     """End of the body of requests for a reply of a shape."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class _Question:
     """One answer to be judged."""
 
@@ -90,7 +90,7 @@ class _Question:
     key: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class _Said:
     """Outcome of a question, after repairs."""
 

@@ -144,7 +144,7 @@ def without_controls(text: str) -> str:
 # --- replies -------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class ModelReply:
     """One chat completion."""
 

@@ -12,6 +12,7 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Final
 
 from pytest_rageval.judges.offline.abstention import declines
@@ -135,13 +136,14 @@ def find_claims(request: JudgeRequest, layer: Layer) -> tuple[list[JudgedClaim],
     return distinct(found), index
 
 
-def statements(answer: str) -> list[RawClaim]:
+@lru_cache(maxsize=64)  # the judge and the evidence read each answer
+def statements(answer: str) -> tuple[RawClaim, ...]:
     """Return the statements of an answer in order, repeated ones included.
 
     Sentences that decline are left out; courtesies and questions are if there are others.
     """
     stated = [raw for raw in split_claims(answer) if _states(raw)]
-    return [raw for raw in stated if not is_aside(raw.text)] or stated
+    return tuple([raw for raw in stated if not is_aside(raw.text)] or stated)
 
 
 def support_odds(support: Support, layer: Layer) -> float:

@@ -134,7 +134,7 @@ class Message:
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Prompt:
     """Messages and response schema for one answer under one rubric."""
 

@@ -142,7 +142,7 @@ class FactReason:
     """Ranks of the cut whose text states it; None: not looked up."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class JudgementReason:
     """One requested verdict."""
 

@@ -41,7 +41,7 @@ _UNREADABLE: Final = {
 """Text for a fault that another attempt would meet as well."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Request:
     """One request, with the limits of its reply."""
 
@@ -61,7 +61,7 @@ class Request:
     true ends the reply there. Not called for a body that was read before, as from a cassette."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Reply:
     """A reply, or the part that was received."""
 
@@ -88,7 +88,7 @@ class Reply:
         return self.status is not None and 200 <= self.status < 300
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Attempt:
     """Body or error of one request, and its duration."""
 

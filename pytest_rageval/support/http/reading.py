@@ -31,7 +31,7 @@ KNOWN_CODINGS: Final = frozenset(_WBITS)
 """Values of ``Content-Encoding`` that are decoded, in lower case."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Incoming:
     """A reply as far as its head, with the pieces of its body to come."""
 

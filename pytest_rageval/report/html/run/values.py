@@ -42,7 +42,7 @@ class ReportOptions:
 # --- output ------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class ChunkView:
     """One retrieved chunk."""
 
@@ -63,7 +63,7 @@ class ChunkView:
     """Rank in the other run, such as ``was rank 3``; empty: the same rank."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class FactView:
     """One expected key fact."""
 
@@ -89,7 +89,7 @@ class MetricLine:
     reason: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class CaseDetail:
     """Details of one case; without text on a redacted page."""
 
@@ -149,7 +149,7 @@ class BaseDetail:
     """Both answers word by word; None: one is missing, or they have almost nothing in common."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class CaseRow:
     """One row of the case table."""
 
