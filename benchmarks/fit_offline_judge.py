@@ -48,7 +48,7 @@ from pytest_rageval.judges.offline.claims import plain_text
 from pytest_rageval.judges.offline.judge import OfflineJudge
 from pytest_rageval.judges.offline.lexicon import CORE_WORDS, read_words
 from pytest_rageval.judges.offline.parameters import Layer, Parameters, parse_parameters
-from pytest_rageval.judges.offline.support import AGAINST, FEATURES
+from pytest_rageval.judges.offline.support import AGAINST, FEATURES, question_keys
 from pytest_rageval.values.verdict import JudgeRequest, Passage
 
 STRICT: Final = 2.0
@@ -235,6 +235,18 @@ def settle_intercept(log_odds: Matrix, labels: Matrix, weights: Matrix) -> float
     return round(low, DIGITS)
 
 
+def look_up(question: str, answer: str, expected: str) -> correctness.Stated:
+    """Look an expected answer or key fact up in an answer."""
+    wanted = correctness.Expected(expected, question_keys(question))
+    return correctness.StatedText.of_answer(answer).look_up(wanted)
+
+
+def statement_features(question: str, answer: str, fact: str) -> Mapping[str, float] | None:
+    """Return the features of one long key fact; None: it is not long, or has no content words."""
+    statement = look_up(question, answer, fact).statement()
+    return None if statement is None else statement.features
+
+
 def read_correctness(rows: Iterable[Row]) -> list[Answer]:
     """Look up the references of every answer."""
     answers = []
@@ -245,7 +257,7 @@ def read_correctness(rows: Iterable[Row]) -> list[Answer]:
         )
         vectors = []
         for reference in correctness.split_alternatives(expected):
-            found = correctness.reference_features(row["question"], row["answer"], reference)
+            found = look_up(row["question"], row["answer"], reference).features()
             if found is not None:
                 vectors.append([found[name] for name in correctness.FEATURES])
         fold = int(hashlib.sha256(row["question"].encode()).hexdigest(), 16) % FOLDS
@@ -266,7 +278,7 @@ def read_statements(rows: Iterable[Row]) -> list[Answer]:
     answers = []
     for row in rows:
         passage, fact = row["context"] or "", plain_text(row["answer"])
-        found = correctness.statement_features(row["question"] or "", passage, fact)
+        found = statement_features(row["question"] or "", passage, fact)
         if found is None or len(passage.split()) > LONGEST_ANSWER:
             continue
         request = JudgeRequest(
@@ -290,7 +302,7 @@ def made_features(question: str, fact: str) -> Matrix:
     words = fact.split()
     middle = len(words) // 2
     made = [" ".join(part) for part in (words[:middle], words[middle:], words[::-1])]
-    found = [correctness.statement_features(question, text, fact) or {} for text in made]
+    found = [statement_features(question, text, fact) or {} for text in made]
     return np.array([[one[name] for name in FEATURES] for one in found])
 
 

@@ -62,7 +62,7 @@ def ask_request(case: Case, settings: Settings, run_id: str = "", trace_id: str 
     )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Trial:
     """One repeat of one case in a run."""
 

@@ -66,7 +66,7 @@ class Judges:
     """Repeats the scores of the first; None: the case is judged once."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Judged:
     """Result of judging one case."""
 

@@ -61,7 +61,7 @@ Scores = Mapping[str, Score]
 _NO_SCORES: Mapping[str, float | None] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Verdicts:
     """Verdicts of a judge on one answer. None means: asked without a valid verdict."""
 
@@ -80,7 +80,7 @@ class Verdicts:
     """Key facts and claims looked up in the passages; None: not looked up."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class CaseView:
     """One case with its response, prepared once for the judge and every metric family."""
 

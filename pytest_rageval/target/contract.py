@@ -25,6 +25,7 @@ from msgspec import Meta
 
 from pytest_rageval.metrics.matching import order_chunks
 from pytest_rageval.support.http.reason import document_reason
+from pytest_rageval.support.json_ascii import read_json
 from pytest_rageval.support.json_cost import MOST_BYTES, json_cost
 from pytest_rageval.support.text import clean
 from pytest_rageval.target.reply_values import (
@@ -248,7 +249,7 @@ def parse_json_text(text: str) -> object:
     """
     fault = f"nested deeper than {_MOST_LEVELS} levels"
     try:
-        value = _decoded(text)
+        value = read_json(text, _DECODER)
     except RecursionError:
         raise RecursionError(fault) from None
     if text.count("{") + text.count("[") <= _MOST_LEVELS:  # nearly always
@@ -260,13 +261,6 @@ def parse_json_text(text: str) -> object:
             return value
         level = [v for one in containers for v in (one.values() if type(one) is dict else one)]
     raise RecursionError(fault)
-
-
-def _decoded(text: str) -> Any:
-    # In a quarter of the time; what this does not take, or not as json does, it refuses.
-    with suppress(msgspec.MsgspecError, ValueError, RecursionError):
-        return msgspec.json.decode(text)
-    return _DECODER.decode(text)
 
 
 def parse_ask_response(payload: object, *, plain: bool = True) -> AskResponse:

@@ -16,9 +16,12 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
+import msgspec
+
 from pytest_rageval.judges.cache import database as sql
 from pytest_rageval.support.closing import Closing
 from pytest_rageval.support.http.address import without_query_secrets, without_secrets
+from pytest_rageval.support.json_ascii import ascii_json
 from pytest_rageval.support.text import counted
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import StorageError
@@ -302,6 +305,8 @@ def _time(seconds: int | None) -> datetime | None:
 
 
 _ENCODER: Final = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
+_NESTED: Final = frozenset({dict, list, tuple})
+_JSON: Final = frozenset({str, int, float, bool, type(None)}) | _NESTED
 _SHA256: Final = re.compile(r"[0-9a-f]{64}")
 _USER_INFO: Final = re.compile(r"//[^/\s]*@")
 
@@ -359,7 +364,7 @@ def public_identity(identity: str) -> str:
 
 @lru_cache(maxsize=64)
 def _encoded_identity(identity: str) -> str:
-    return encode(public_identity(identity))
+    return ascii_json(public_identity(identity))
 
 
 @lru_cache(maxsize=64)
@@ -374,9 +379,23 @@ def encode(value: Any) -> str:
         ValueError: NaN, an infinite number, or not a JSON value.
     """
     try:
+        if _is_plain(value):  # nearly always, and several times as fast
+            with suppress(TypeError, ValueError):  # such as half of a surrogate pair
+                return msgspec.json.encode(value).decode("ascii")
         return _ENCODER.encode(value)
     except TypeError as error:
         raise ValueError(f"got {error}, expected JSON values") from None
+
+
+def _is_plain(value: Any) -> bool:
+    """Return whether msgspec encodes a value as json does: it knows more types, and NaN as null."""
+    inner = value.values() if type(value) is dict else value
+    kinds = set(map(type, inner))
+    return (
+        kinds <= _JSON
+        and (float not in kinds or all([math.isfinite(n) for n in inner if type(n) is float]))
+        and (kinds.isdisjoint(_NESTED) or all([_is_plain(n) for n in inner if type(n) in _NESTED]))
+    )
 
 
 def _sorted_json(value: Any) -> str:

@@ -30,6 +30,7 @@ from pytest_rageval.support.http.address import (
 )
 from pytest_rageval.support.http.rate_limit import RateLimiter
 from pytest_rageval.support.http.retry import Pacing
+from pytest_rageval.support.json_ascii import read_json
 from pytest_rageval.support.json_cost import MOST_BYTES, json_cost
 from pytest_rageval.support.slots import waiting
 from pytest_rageval.support.text import clean, did_you_mean
@@ -286,7 +287,7 @@ class ChatEndpoint:
             return TOO_LARGE
         text = body.decode("utf-8", "replace")
         try:
-            return blot_out_of_reply(json.loads(text), self.secrets, text)
+            return blot_out_of_reply(read_json(text), self.secrets, text)
         except (ValueError, RecursionError):
             return blot_out(text, self.secrets)
 

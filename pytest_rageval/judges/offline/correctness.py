@@ -250,21 +250,6 @@ def scale(log_odds: float, best: float) -> float:
     return PASS + min(1.0, (chance - _LINE) / (probability(best) - _LINE))
 
 
-def reference_features(question: str, answer: str, expected: str) -> Mapping[str, float] | None:
-    """Return the features of one expected answer; None: it has no content words."""
-    return _look_up(question, answer, expected).features()
-
-
-def statement_features(question: str, answer: str, fact: str) -> Mapping[str, float] | None:
-    """Return the features of one long key fact; None: it is not long, or has no content words."""
-    statement = _look_up(question, answer, fact).statement()
-    return None if statement is None else statement.features
-
-
-def _look_up(question: str, answer: str, expected: str) -> Stated:
-    return StatedText.of_answer(answer).look_up(Expected(expected, question_keys(question)))
-
-
 @lru_cache(maxsize=512)  # questions of a run share passages
 def _passage_line(text: str) -> str:
     return _line(read_words(plain_text(text, PASSAGE_LIMIT)))

@@ -12,6 +12,7 @@ import hashlib
 import json
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Final
 
 from pytest_rageval.support.json_ascii import ascii_json
@@ -39,6 +40,7 @@ _CHAT_TOKEN: Final = re.compile(
 _ELLIPSIS: Final = "..."
 
 
+@lru_cache(maxsize=256)  # rubrics share the texts of a case, and cases their passages
 def clean_text(text: str) -> str:
     r"""Return text without control, bidi and invisible characters; newlines and tabs stay.
 

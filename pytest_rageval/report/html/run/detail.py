@@ -79,7 +79,7 @@ def view_detail(
     detail = _plain(record, run)
     if before is None and _passed_plainly(record):
         case = record.stored_case
-        detail = _with_evidence(
+        _with_evidence(
             detail,
             record,
             number,
@@ -90,7 +90,7 @@ def view_detail(
         return redacted(detail, record) if options.redact else detail
     registry = stored_registry(run.config)
     found = explain_record(record, run.scoring, registry=registry)
-    detail = _with_evidence(
+    _with_evidence(
         detail,
         record,
         number,
@@ -99,14 +99,10 @@ def view_detail(
         citations=found.citations,
     )
     lines = tuple(_metric_lines(found, before, registry))
-    detail = replace(
-        detail,
-        steps=found.next_steps,
-        values="",
-        metrics=tuple(line for line, best in lines if not best),
-        at_best=", ".join(line.key for line, best in lines if best),
-        not_applicable=tuple(_not_applicable(found.metrics, run.metrics)),
-    )
+    detail.steps, detail.values = found.next_steps, ""
+    detail.metrics = tuple(line for line, best in lines if not best)
+    detail.at_best = ", ".join(line.key for line, best in lines if best)
+    detail.not_applicable = tuple(_not_applicable(found.metrics, run.metrics))
     if before is not None:
         detail = _side_by_side(detail, before, record, detail.facts)
     return redacted(detail, record) if options.redact else detail
@@ -141,19 +137,14 @@ def _with_evidence(
     judgements: tuple[JudgementReason, ...],
     golds: tuple[AnchorReason, ...],
     citations: tuple[CitationReason, ...] | None,
-) -> CaseDetail:
+) -> None:
     """Add what was retrieved, cited and judged, and mark facts and citations in the texts."""
-    facts = tuple(_facts(record, judgements))
+    detail.facts = facts = tuple(_facts(record, judgements))
     cited = {rank for citation in citations or () for rank in citation.ranks or ()}
-    return replace(
-        detail,
-        facts=facts,
-        answer_marks=tuple(_answer_marks(detail.answer or "", facts, cited, number)),
-        citations=citations or () if record.case_stored else (),
-        chunks=_chunks(record, facts),
-        golds=golds,
-        judgements=judgements,
-    )
+    detail.answer_marks = tuple(_answer_marks(detail.answer or "", facts, cited, number))
+    detail.citations = citations or () if record.case_stored else ()
+    detail.chunks = _chunks(record, facts)
+    detail.golds, detail.judgements = golds, judgements
 
 
 def _plain(record: CaseRecord, run: StoredRun, *, brief: bool = False) -> CaseDetail:
@@ -164,24 +155,17 @@ def _plain(record: CaseRecord, run: StoredRun, *, brief: bool = False) -> CaseDe
         facts=tuple(_facts(record, ())),
         expected_answer=record.case.expected_answer,
         answer=_answer(record),
-        answer_marks=(),
         error=_error(record),
         abstained=_abstained(record),
-        citations=(),
-        chunks=None,
-        golds=(),
-        judgements=(),
         stage_name=STAGE_NAMES.get(stage, stage) if stage else "",
         stage_meaning=STAGE_MEANING.get(stage, "") if stage else "",
-        steps=(),
         values=", ".join(
-            f"{key} {value:.0f}" if value.is_integer() else f"{key} {score_text(value)}"
-            for key, value in record.metrics.items()
-            if value is not None and key not in _OF_DOCUMENTS
+            [
+                _metric_text(key, value)
+                for key, value in record.metrics.items()
+                if value is not None and key not in _OF_DOCUMENTS
+            ]
         ),
-        metrics=(),
-        at_best="",
-        not_applicable=(),
         phases=()
         if brief
         else tuple(
@@ -384,7 +368,6 @@ def _chunk(
             *phrase_marks(text, quotes, "gold"),
         ),
         truncated=chunk.text_truncated,
-        moved="",
     )
 
 
@@ -417,6 +400,11 @@ def score_text(value: float) -> str:
     """Show the value of a metric."""
     # Cached: most cases share a few values, and exact formatting is slow.
     return format_value(value)
+
+
+@lru_cache(maxsize=10_000)
+def _metric_text(key: str, value: float) -> str:
+    return f"{key} {value:.0f}" if value.is_integer() else f"{key} {score_text(value)}"
 
 
 def redacted(detail: CaseDetail, record: CaseRecord) -> CaseDetail:

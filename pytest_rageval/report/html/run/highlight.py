@@ -45,13 +45,11 @@ def phrase_marks(text: str, phrases: Iterable[tuple[str, str]], kind: Kind) -> I
         kind: of the marks.
     """
     # Of ASCII, lower case decides as case that is ignored, and lets ``re`` jump to the first word.
-    plain = text.lower() if text.isascii() else None
+    searched, flags = (text.lower(), re.NOFLAG) if text.isascii() else (text, re.IGNORECASE)
     for phrase, label in phrases:
-        lowered = plain is not None and phrase.isascii()
-        pattern = _pattern(phrase.lower() if lowered else phrase, re.NOFLAG if lowered else re.I)
+        pattern = _pattern(phrase if flags else phrase.lower(), flags)
         if pattern is not None:
-            places = pattern.finditer(plain if lowered and plain is not None else text)
-            for found in islice(places, _MOST_MARKS):
+            for found in islice(pattern.finditer(searched), _MOST_MARKS):
                 yield Mark(*found.span(), kind, label)
 
 
@@ -84,7 +82,7 @@ def citation_marks(text: str, ranks: Collection[int], number: int) -> Iterator[M
 
 def chunk_link(rank: int, number: int) -> str:
     """Return the address of a chunk of the case with a number."""
-    return f"#c{number}.{rank}"
+    return f"#{chunk_place(number, rank)}"
 
 
 def chunk_place(number: int, rank: int) -> str:

@@ -59,7 +59,7 @@ class ChunkView:
     marks: tuple[Mark, ...]
     """Key facts and quotes of golds in the text."""
     truncated: bool
-    moved: str
+    moved: str = ""
     """Rank in the other run, such as ``was rank 3``; empty: the same rank."""
 
 
@@ -97,24 +97,24 @@ class CaseDetail:
     facts: tuple[FactView, ...]
     expected_answer: str | None
     answer: str | None
-    answer_marks: tuple[Mark, ...]
+    answer_marks: tuple[Mark, ...] = ()
     """Key facts and citations in the answer."""
     error: str
     abstained: str
-    citations: tuple[CitationReason, ...]
-    chunks: tuple[ChunkView, ...] | None
-    golds: tuple[AnchorReason, ...]
-    judgements: tuple[JudgementReason, ...]
+    citations: tuple[CitationReason, ...] = ()
+    chunks: tuple[ChunkView, ...] | None = None
+    golds: tuple[AnchorReason, ...] = ()
+    judgements: tuple[JudgementReason, ...] = ()
     stage_name: str
     """Failure stage in a few words."""
     stage_meaning: str
-    steps: tuple[str, ...]
+    steps: tuple[str, ...] = ()
     values: str
     """Of all metrics, in one line; empty: they are in lines of their own, with reasons."""
-    metrics: tuple[MetricLine, ...]
-    at_best: str
+    metrics: tuple[MetricLine, ...] = ()
+    at_best: str = ""
     """Metrics that could not be better; they have no line."""
-    not_applicable: tuple[tuple[str, str], ...]
+    not_applicable: tuple[tuple[str, str], ...] = ()
     """Reason, and the metrics that do not apply for it."""
     phases: tuple[tuple[str, float], ...]
     """Milliseconds by phase of the answer, without the total."""
