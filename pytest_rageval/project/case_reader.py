@@ -180,7 +180,7 @@ def _read(line: Line, rules: Rules) -> tuple[Case | None, list[Fault]]:
             and next(rules(line.number, value, ()), None) is None
         ):
             return case, []
-    except (ValueError, RecursionError, msgspec.ValidationError):
+    except (TypeError, ValueError, RecursionError, msgspec.ValidationError):
         pass
     # Imported for a faulty line alone: pydantic takes longer to import than to collect cases.
     from pytest_rageval.project.case_fields import CASE_LINE, CaseLine
