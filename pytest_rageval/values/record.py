@@ -226,8 +226,9 @@ class _Reply(_Part[_T]):
 
 
 class _Parts:
-    """Names of the parts of a record, apart from it: Python 3.14 makes no slots beside properties
-    that are not functions.
+    """Names of the parts of a record.
+
+    Apart from it, since Python 3.14 makes no slots beside properties that are not functions.
     """
 
     __slots__ = ()
