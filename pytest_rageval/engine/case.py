@@ -6,7 +6,7 @@ It uses neither pytest nor files; its client is the object that ``rag_client`` r
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -25,7 +25,7 @@ from pytest_rageval.metrics.scoring import (
     seems_reported,
     with_own_scores,
 )
-from pytest_rageval.metrics.view import view_case
+from pytest_rageval.metrics.view import Score, view_case
 from pytest_rageval.project.case_reader import LocatedCase
 from pytest_rageval.project.case_variables import case_variables
 from pytest_rageval.support.slots import Slots
@@ -33,8 +33,8 @@ from pytest_rageval.target.calling import call_client
 from pytest_rageval.target.variables import new_uuid
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.dataclass import dataclass, replace
-from pytest_rageval.values.record import CaseRecord, MetricDetail, ScoreSettings
-from pytest_rageval.values.reply import AskRequest, AskResult, ErrorInfo
+from pytest_rageval.values.record import CaseRecord, CaseScores, MetricDetail, ScoreSettings
+from pytest_rageval.values.reply import AskRequest, AskResponse, AskResult, ErrorInfo
 from pytest_rageval.values.settings import Settings
 from pytest_rageval.values.trace import trace_id
 from pytest_rageval.values.verdict import Judge, Judgement, JudgeRequest
@@ -222,12 +222,8 @@ def record_of(
     if trial.registry.own_cases:
         reply = response if result.error is None else None
         whole = reply and replace(reply, retrieved_chunks=view.chunks)
-        coded = own_scores(case, whole, trial.registry, settings)
-        own = {key: one.score for key, one in coded.items()}
-        own |= {} if judged is None else judged.own_scores
-        said = {key: one.said for key, one in coded.items() if one.said != MetricDetail()}
-        scores = with_own_scores(scores, own, trial.registry, scoring)
-        scores = replace(scores, metric_details=said)
+        rated = {} if judged is None else judged.own_scores
+        scores = _with_own_scores(trial, scores, whole, rated, scoring)
     return CaseRecord(
         case=case,
         file=trial.file,
@@ -249,6 +245,20 @@ def record_of(
         span_id=result.span_id or None,
         asked_at=None if result.asked_at is None else _utc(result.asked_at),
     )
+
+
+def _with_own_scores(
+    trial: Trial,
+    scores: CaseScores,
+    reply: AskResponse | None,
+    rated: Mapping[str, Score],
+    scoring: ScoreSettings,
+) -> CaseScores:
+    """Return the scores with those of the project's own metrics, of code and of rubrics."""
+    coded = own_scores(trial.located.case, reply, trial.registry, trial.settings)
+    own = {key: one.score for key, one in coded.items()} | dict(rated)
+    said = {key: one.said for key, one in coded.items() if one.said != MetricDetail()}
+    return replace(with_own_scores(scores, own, trial.registry, scoring), metric_details=said)
 
 
 def _utc(seconds: float) -> str:

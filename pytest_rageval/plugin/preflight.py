@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -149,7 +149,7 @@ def _prepare(config: pytest.Config, rootdir: Path) -> State | None:
     from pytest_rageval.engine.registry import open_registry
     from pytest_rageval.engine.run_state import Breaker
     from pytest_rageval.judges.spot_check import check_second_judge
-    from pytest_rageval.plugin.state import State, is_xdist_controller
+    from pytest_rageval.plugin.state import State
     from pytest_rageval.project.case_variables import sent_fields
     from pytest_rageval.project.settings import load_settings
     from pytest_rageval.support.http.address import learn_secrets, sent_secrets
@@ -171,11 +171,7 @@ def _prepare(config: pytest.Config, rootdir: Path) -> State | None:
     files = [file for file in files if file in sets or file in faulty]
     if not config.option.collectonly:
         check_results_dir(settings)
-    faults = [str(faulty[file]) for file in files if file in faulty]
-    if faults and is_xdist_controller(config):
-        from pytest_rageval.plugin.terminal import exit_with_faults
-
-        exit_with_faults(config, "case files", "\n".join(faults))
+    _exit_of_controller(config, [str(faulty[file]) for file in files if file in faulty])
     from_controller: dict[str, Any] = getattr(config, "workerinput", {})
     registry = open_registry(settings, _registered(config))
     thresholds = run_thresholds(settings, registry, sets.values(), whole=not faulty)
@@ -200,6 +196,15 @@ def _prepare(config: pytest.Config, rootdir: Path) -> State | None:
         part=_part(settings, sets),
         notes=notes,
     )
+
+
+def _exit_of_controller(config: pytest.Config, faults: Sequence[str]) -> None:
+    """End a controller of xdist where files are faulty, before every worker says so."""
+    from pytest_rageval.plugin.state import is_xdist_controller
+    from pytest_rageval.plugin.terminal import exit_with_faults
+
+    if faults and is_xdist_controller(config):
+        exit_with_faults(config, "case files", "\n".join(faults))
 
 
 def _registered(config: pytest.Config) -> Iterable[Definition]:
