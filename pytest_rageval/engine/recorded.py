@@ -426,7 +426,7 @@ class RecordedRun:
         *,
         judge: Judge | None = None,
         registry: Registry = BUILT_IN,
-        stored: bool = False,
+        stored: bool = True,
         part: FilesPart | None = None,
     ) -> None:
         self._registry = registry

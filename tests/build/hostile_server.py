@@ -64,7 +64,7 @@ Act = Callable[[Connection], None]
 
 @dataclass(frozen=True)
 class Behaviour:
-    """What is done to a request, and the kinds of error that are true of it."""
+    """Behaviour towards a request, and the kinds of error that are true of it."""
 
     act: Act
     kinds: frozenset[str]

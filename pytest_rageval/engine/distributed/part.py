@@ -86,6 +86,7 @@ def score_part(job: Job, task: tuple[int, Index, Reported]) -> Scored:
             job.settings,
             judge=judge,
             registry=registry,
+            stored=False,
             part=part,
         )
         for record in run.records():

@@ -80,7 +80,7 @@ def write_both(folder: Path, *, more: Sequence[str] = ()) -> tuple[Path, Path]:
 def at_once(cases: Path, responses: Path, settings: Settings) -> tuple[Any, ScoredRun, Any]:
     """Score in one process; parts do not list the ids of failed cases."""
     with open_judge(settings, environ={}) as judge:
-        run = RecordedRun(cases, responses, settings, judge=judge)
+        run = RecordedRun(cases, responses, settings, judge=judge, stored=False)
         with ScoredRun(settings, run_id=None, cases=cases) as scored:
             for record in run.records():
                 scored.add(record)
