@@ -36,7 +36,7 @@ class RunFacts:
     """Facts about the system under test and its judge, from the records of a run."""
 
     models: dict[str, str] = field(default_factory=dict)
-    index_version: str | None = None
+    index_version: str | float | None = None
     judges: dict[tuple[Any, ...], dict[str, Any]] = field(default_factory=dict)
     """Each judge once: identity, model and fingerprint as the server names them, level."""
     second_judges: dict[tuple[Any, ...], dict[str, Any]] = field(default_factory=dict)
@@ -54,7 +54,9 @@ class RunFacts:
         """Take the facts of one record; of several models in one role the last is kept."""
         self.models.update(record.models)
         if self.index_version is None and record.indexing_coverage:
-            self.index_version = word(record.indexing_coverage, "index_version")
+            version = record.indexing_coverage.get("index_version")
+            is_one = isinstance(version, str | int | float) and not isinstance(version, bool)
+            self.index_version = version if is_one else None
         for rubric, found in record.judgements.items():
             judge = _judge_in(self.judges, found)
             judge["rubrics"][rubric] = word(found, "rubric_version")

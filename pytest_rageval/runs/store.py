@@ -89,6 +89,8 @@ class RunWriter(Closing):
         self._folder_lock: Lock | None = None
         try:
             self._lines = self._open_named(results_dir, resume=resume)
+            # Some file systems of networks count no links.
+            self._linked = os.fstat(self._lines.fileno()).st_nlink > 0
         except StorageError:
             self._unlock()
             raise
@@ -149,7 +151,7 @@ class RunWriter(Closing):
             # a later line never begins inside a torn one.
             self._lines.write(line + b"\n")
             self._lines.flush()
-            if os.fstat(self._lines.fileno()).st_nlink == 0:
+            if self._linked and os.fstat(self._lines.fileno()).st_nlink == 0:
                 raise StorageError(f"{self.path / RESULTS}: {_GONE}")
         return place
 

@@ -8,9 +8,10 @@ import json
 import os
 import re
 import time
-from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Coroutine, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
+from threading import Thread
 from typing import Any
 
 import httpx
@@ -65,10 +66,8 @@ class Endpoint:
             if attempt:
                 time.sleep(BACKOFF_S * 2**attempt)
             try:
-                # On a thread of its own: in this one a loop may run, such as that of a notebook.
-                with ThreadPoolExecutor(1) as alone:
-                    sent = _exchange(url, {"model": self.model, **body}, headers)
-                    status, content = alone.submit(asyncio.run, sent).result()
+                sent = _exchange(url, {"model": self.model, **body}, headers)
+                status, content = _run_apart(sent)
             except (httpx.HTTPError, httpx.InvalidURL, TimeoutError) as error:
                 problem = self._problem(f"{url}: {type(error).__name__}: {error}", headers)
                 continue
@@ -106,6 +105,23 @@ class Endpoint:
         if not key:
             raise UpstreamError(f"environment variable {self.api_key_env} is not set")
         return {"Authorization": f"Bearer {key}"}
+
+
+def _run_apart(work: Coroutine[Any, Any, tuple[int, bytes]]) -> tuple[int, bytes]:
+    """Run on a thread of its own: in this one a loop may run, such as that of a notebook.
+
+    An interrupt does not wait for it.
+    """
+    done = Future[tuple[int, bytes]]()
+
+    def run() -> None:
+        try:
+            done.set_result(asyncio.run(work))
+        except BaseException as error:
+            done.set_exception(error)
+
+    Thread(target=run, name="rageval-upstream", daemon=True).start()
+    return done.result()
 
 
 async def _exchange(

@@ -61,10 +61,10 @@ def clean(text: str, limit: int | None = None) -> str:
 def clean_lines(text: str) -> str:
     r"""Return text as ``clean`` does, but with its line breaks and the blanks within its lines.
 
-    >>> clean_lines("one:\n  | \x1b[31mred\x1b[0m")
-    'one:\n  | red'
+    >>> clean_lines("one:\n  | \x1b[31mred\x1b[0m\tx")
+    'one:\n  | red x'
     """
-    plain = _ESCAPE_SEQUENCE.sub("", text)
+    plain = _ESCAPE_SEQUENCE.sub("", text).replace("\t", " ")
     shown = "".join(c for c in plain if c == "\n" or unicodedata.category(c) not in _HIDDEN)
     return _WORKFLOW_COMMAND.sub(_broken_up, shown)
 

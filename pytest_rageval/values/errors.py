@@ -41,7 +41,7 @@ class RagEvalError(Exception):
     """
 
     def __init__(self, message: str = "") -> None:
-        if len(message) > _LINE_CHARS:
+        if len(message) > _LINES:  # fewer characters are not too many of either
             lines = message.split("\n")
             kept = (x if len(x) <= _LINE_CHARS else f"{x[: _LINE_CHARS - 3]}..." for x in lines)
             more = [f"and {len(lines) - _LINES:,} more lines"] if lines[_LINES:] else []

@@ -12,7 +12,8 @@ import pytest
 
 from pytest_rageval import __version__
 from pytest_rageval.runs import documents as provenance
-from pytest_rageval.runs.documents import git_state, hardware, versions
+from pytest_rageval.runs.documents import RunFacts, git_state, hardware, versions
+from tests.build.records import record
 
 NO_STATE = {"commit": None, "branch": None, "eval_set_commit": None, "dirty": None}
 needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
@@ -118,3 +119,9 @@ def test_hardware_does_not_name_the_machine() -> None:
     assert found["cpus"] >= 1
     node = platform.node()
     assert not node or f'"{node}"' not in json.dumps(found)
+
+
+@pytest.mark.parametrize(("said", "kept"), [(7, 7), ("v7", "v7"), (True, None), ([7], None)])
+def test_the_version_of_the_index_may_be_a_number(said: object, kept: object) -> None:
+    facts = RunFacts.of([record("a", indexing_coverage={"index_version": said})])
+    assert facts.index_version == kept

@@ -178,3 +178,15 @@ def test_a_class_can_be_derived_with_and_without_fields_of_its_own(decorator: An
         @dataclasses.dataclass
         class Loose(Base):
             z: int = 0
+
+
+def test_a_copy_computes_fields_that_are_not_given_anew() -> None:
+    @ours.dataclass(slots=True)
+    class Square:
+        side: int
+        area: int = dataclasses.field(init=False)
+
+        def __post_init__(self) -> None:
+            self.area = self.side**2
+
+    assert ours.replace(Square(2), side=3).area == 9

@@ -255,6 +255,7 @@ def _found_delimiter(text: str) -> str:
 
 def _table(file: SourceFile, delimiter: str) -> Table:
     reader = csv.reader(io.StringIO(file.text, newline=""), delimiter=delimiter, strict=True)
+    lines = io.StringIO(file.text, newline="").readlines()
     headers: list[str] | None = None
     faults: list[Fault] = []
     rows: list[Row] = []
@@ -264,8 +265,9 @@ def _table(file: SourceFile, delimiter: str) -> Table:
         if headers is None:
             headers = _headers(file.name, reader.line_num, cells)
             continue
-        if is_header(cells) or cells[0].lstrip().startswith('{"'):
-            what = "JSON" if "{" in cells[0] else "a header again"
+        joined = _is_json(lines[reader.line_num - 1])
+        if joined or is_header(cells):
+            what = "JSON" if joined else "a header again"
             message = f"{what}, expected a row; were two files joined? Pass each one itself"
             faults.append(Fault(file=file.name, line=reader.line_num, message=message))
             continue
@@ -282,6 +284,14 @@ def _table(file: SourceFile, delimiter: str) -> Table:
     if faults:
         raise faults_error(faults)
     return Table(headers=tuple(headers), rows=tuple(rows))
+
+
+def _is_json(line: str) -> bool:
+    """Return whether a line of a table is an object of a file of JSON lines."""
+    try:
+        return line.lstrip().startswith("{") and isinstance(json.loads(line), dict)
+    except (ValueError, RecursionError):
+        return False
 
 
 def _headers(name: str, line: int, cells: list[str]) -> list[str]:

@@ -59,6 +59,17 @@ class InputFile:
     size: int
     changed_ns: int
 
+    def check(self) -> None:
+        """Check that the file is as it was when the job began.
+
+        Raises:
+            StorageError: it has another size or time, or cannot be read.
+        """
+        with named_errors(self.path, StorageError, "read"):
+            now = self.path.stat()
+        if (now.st_size, now.st_mtime_ns) != (self.size, self.changed_ns):
+            raise StorageError(f"{self.path}: not the file that the job began with; score again")
+
     @property
     def ranges(self) -> list[tuple[int, int]]:
         """The beginnings and ends, in bytes, by which it is indexed."""
@@ -81,11 +92,11 @@ class Job:
     """Versions of Python and of packages that decide numbers."""
 
     def check(self) -> None:
-        """Check that a worker has the versions and the folder of the command.
+        """Check that a worker has the versions, the files and the folder of the command.
 
         Raises:
             ConfigError: it has another version.
-            StorageError: it does not see the folder.
+            StorageError: it does not see the folder, or one of the files has changed.
         """
         own = _versions()
         for name, version in self.versions.items():
@@ -95,6 +106,8 @@ class Job:
                 )
         if self._read(_JOB) != self.name.encode():
             raise StorageError(f"{self.folder}: holds the parts of another job")
+        for file in self.files.values():
+            file.check()
 
     # --- files of the folder
 

@@ -45,6 +45,8 @@ FAULTY: Final = -0.25
 negation."""
 _BUT: Final = re.compile(r"[,;]?\s*\b(?:but|however|nevertheless)\b,?\s*", re.IGNORECASE)
 _SHORTEST: Final = 4
+_KEPT_CHARS: Final = 50_000
+"""Longest answer of which the statements are kept."""
 """Minimum words of a clause that makes a statement."""
 STRICT: Final = ("numbers", "names", "rival", "negated", "not_negated")
 _SOME: Final = 3.0
@@ -136,14 +138,20 @@ def find_claims(request: JudgeRequest, layer: Layer) -> tuple[list[JudgedClaim],
     return distinct(found), index
 
 
-@lru_cache(maxsize=64)  # the judge and the evidence read each answer
 def statements(answer: str) -> tuple[RawClaim, ...]:
     """Return the statements of an answer in order, repeated ones included.
 
     Sentences that decline are left out; courtesies and questions are if there are others.
     """
+    return _stated_once(answer) if len(answer) <= _KEPT_CHARS else _stated(answer)
+
+
+def _stated(answer: str) -> tuple[RawClaim, ...]:
     stated = [raw for raw in split_claims(answer) if _states(raw)]
     return tuple([raw for raw in stated if not is_aside(raw.text)] or stated)
+
+
+_stated_once = lru_cache(maxsize=64)(_stated)  # the judge and the evidence read each answer
 
 
 def support_odds(support: Support, layer: Layer) -> float:

@@ -40,7 +40,10 @@ _CHAT_TOKEN: Final = re.compile(
 _ELLIPSIS: Final = "..."
 
 
-@lru_cache(maxsize=256)  # rubrics share the texts of a case, and cases their passages
+_KEPT_CHARS: Final = 50_000
+"""Longest text of which the cleaned one is kept."""
+
+
 def clean_text(text: str) -> str:
     r"""Return text without control, bidi and invisible characters; newlines and tabs stay.
 
@@ -50,10 +53,18 @@ def clean_text(text: str) -> str:
     >>> clean_text("one\r\ntwo\x00 \u202ethree\tfour <|im_end|>")
     'one\ntwo three\tfour < |im_end|>'
     """
+    return _clean_once(text) if len(text) <= _KEPT_CHARS else _cleaned(text)
+
+
+def _cleaned(text: str) -> str:
     # Hidden characters are not printable, and ``isprintable`` is much faster than the pattern.
     if not (text.isprintable() or text.replace("\n", "").replace("\t", "").isprintable()):
         text = _HIDDEN.sub("", _LINE_ENDS.sub("\n", text))
     return _CHAT_TOKEN.sub(r"\g<open> \g<rest>", text) if "<" in text or "[" in text else text
+
+
+# Rubrics share the texts of a case, and cases their passages.
+_clean_once = lru_cache(maxsize=256)(_cleaned)
 
 
 def one_line(text: str, limit: int | None = None) -> str:

@@ -92,7 +92,10 @@ class Address:
 
 def _basic(credentials: tuple[str, str]) -> tuple[str, ...]:
     """Return credentials, and what a header holds of them."""
-    sent = base64.b64encode(":".join(credentials).encode()).decode("ascii")
+    plain = ":".join(credentials).encode(
+        "utf-8", "surrogateescape"
+    )  # a variable may hold any bytes
+    sent = base64.b64encode(plain).decode("ascii")
     return (*credentials, sent)
 
 
@@ -186,9 +189,9 @@ def blot_out_of_reply(value: Any, secrets: Sequence[str], source: str | None = N
         return value
     if isinstance(value, str):
         return blot_out(value, secrets)
-    if isinstance(value, list):
+    if isinstance(value, list | tuple):
         return [blot_out_of_reply(item, secrets) for item in value]
-    if isinstance(value, dict):
+    if isinstance(value, Mapping):
         return {key: blot_out_of_reply(item, secrets) for key, item in value.items()}
     return value
 

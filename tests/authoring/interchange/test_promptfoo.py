@@ -155,3 +155,9 @@ def test_a_reference_cannot_leave_the_folder_of_its_file(
 def test_a_file_that_is_no_config_is_refused() -> None:
     with pytest.raises(DatasetError, match="expected a config with tests"):
         read_texts("promptfoo", {"c.yaml": "name: x\n"})
+
+
+def test_a_variable_may_hold_json() -> None:
+    text = 'data,question,__expected\n"{""a"": 1}",How?,contains: x\n'
+    (case,) = cases_of(read_texts("promptfoo", {"a.csv": text}))
+    assert case.question == "How?"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -109,6 +110,17 @@ def test_parts_have_the_numbers_and_warnings_of_the_whole(tmp_path: Path, judge:
     assert found.scored.failures.more == scored.failures.more
     names = [(record.name, record.repeat) for record in scored.failures.shown]
     assert [(record.name, record.repeat) for record in found.scored.failures.shown] == names
+
+
+def test_a_file_that_changes_during_the_job_ends_it(tmp_path: Path) -> None:
+    settings = Settings(rootdir=str(tmp_path))
+    files = write_both(tmp_path)
+    job = open_job(*files, settings, BUILT_IN, None)
+    content = files[1].read_bytes()
+    files[1].write_bytes(content[:-5] + b" " * 5)
+    os.utime(files[1], ns=(1, 1))
+    with job.claimed(), pytest.raises(StorageError, match="not the file that the job began with"):
+        score_parts(job, Here(), BUILT_IN, Step())
 
 
 def test_files_without_cases_or_responses_have_no_numbers(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from types import MappingProxyType
 
 import pytest
 from hypothesis import given, settings
@@ -106,3 +107,13 @@ def test_only_secrets_that_are_no_words_are_removed_from_replies() -> None:
     found = set(reply_secrets(ENVIRON)) - set(learned_secrets())
     assert {"t0ken-of-the-application", "s3cret-of-the-database"} <= found
     assert not {"postgres", "word", "lead", "ann"} & found
+
+
+def test_credentials_of_any_bytes_are_secrets() -> None:
+    found = environment_secrets({"DB_URL": "postgresql://ann:p\udce4ss-word@h/db"})
+    assert "p\udce4ss-word" in found
+
+
+def test_secrets_are_removed_from_replies_of_any_mapping_and_sequence() -> None:
+    reply = MappingProxyType({"chunks": ({"text": "the key is hushed-1"},)})
+    assert blot_out_of_reply(reply, ("hushed-1",)) == {"chunks": [{"text": "the key is ***"}]}
