@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from pytest_rageval.report.markdown.summary import append_step_summary
-from pytest_rageval.support.files import named_errors
+from pytest_rageval.support.files import named_errors, write_file
 from pytest_rageval.support.text import clean, did_you_mean
 from pytest_rageval.values.record import SCHEMA_VERSION
 
@@ -93,15 +93,14 @@ class HintingGroup(click.Group):
 
 
 def write_page(path: Path, pieces: Iterable[str]) -> None:
-    """Write a page and the folders above it.
+    """Write a page and the folders above it, in the place of an older one or of a link.
 
     Raises:
-        CommandError: it cannot be written.
+        CommandError: it cannot be written; an older one stays.
     """
     with named_errors(path, CommandError):
         path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("w", encoding="utf-8", newline="\n") as file:
-            file.writelines(pieces)
+        write_file(path, (piece.encode() for piece in pieces))
 
 
 def print_json(document: Mapping[str, Any]) -> None:

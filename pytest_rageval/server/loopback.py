@@ -17,6 +17,7 @@ MOST_CONNECTIONS = 512
 SLOW_S = 10.0
 """Time between two looks at a connection, whose request must not be the same unfinished one."""
 _GRACE_S = 5
+_BACKLOG = 64
 
 
 class LoopbackServer(uvicorn.Server):
@@ -40,6 +41,8 @@ class LoopbackServer(uvicorn.Server):
             server_header=False,
             proxy_headers=False,
             timeout_graceful_shutdown=_GRACE_S,
+            # That many are accepted at once, before any can be refused.
+            backlog=_BACKLOG,
         )
         super().__init__(config)
         self._on_started = on_started

@@ -11,6 +11,7 @@ import shutil
 import sqlite3
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
@@ -77,8 +78,11 @@ def open_index(
             ValueError,
             KeyError,
             TypeError,
+            EOFError,
+            RecursionError,
             sqlite3.Error,
             zipfile.BadZipFile,
+            zlib.error,
         ) as error:
             _log.warning("cached index %s is damaged (%s); building it again", key, error)
         else:

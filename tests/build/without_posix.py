@@ -7,6 +7,8 @@ import signal
 import sys
 from collections.abc import Generator
 
+# Once loaded: elsewhere these libraries need nothing that is hidden below.
+import distributed  # noqa: F401
 import pytest
 
 _MODULES = ("fcntl", "grp", "pwd", "resource", "termios", "tty", "pty")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 from collections import Counter
@@ -93,7 +94,8 @@ def test_a_run_under_workers_loses_no_record_whatever_ends_it_whenever(
             with suppress(ProcessLookupError):
                 ends(session.pid, dice.choice((signal.SIGKILL, signal.SIGTERM, signal.SIGHUP)))
             output, _ = session.communicate(timeout=WAIT_S)
-            assert "Traceback" not in output
+            # A worker may lose its controller before it has any of our code.
+            assert not re.search(r'File "[^"]*pytest_rageval/', output), output
             text = (folder / "results.jsonl").read_bytes() if n_lines(folder) else b""
             stored = {json.loads(line)["case_id"] for line in text.split(b"\n")[:-1]}
             assert before <= stored

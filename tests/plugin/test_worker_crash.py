@@ -83,6 +83,7 @@ def test_every_repeat_of_a_case_whose_worker_died_is_accounted_for(project: Proj
 @pytest.mark.slow
 def test_workers_that_all_die_before_the_first_case_are_a_failure(project: Project) -> None:
     project.cases(numbered_cases(2))
-    project.write("conftest.py", "import os\nif 'PYTEST_XDIST_WORKER' in os.environ: os._exit(7)\n")
+    death = "    if hasattr(config, 'workerinput'): os._exit(7)\n"
+    project.write("conftest.py", f"import os\ndef pytest_configure(config):\n{death}")
     result = project.run_apart("-n", "2", "--max-worker-restart=0")
     assert result.ret == pytest.ExitCode.TESTS_FAILED

@@ -83,14 +83,23 @@ def test_without_a_cache_folder_nothing_is_written(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["vault"]
 
 
-@pytest.mark.parametrize("name", ["index.sqlite", "vectors.npz", "manifest.json"])
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("index.sqlite", b"garbage"),
+        ("vectors.npz", b"garbage"),
+        ("manifest.json", b"garbage"),
+        ("manifest.json", b"[" * 200_000),
+    ],
+    ids=["index", "vectors", "manifest", "nested"],
+)
 def test_a_damaged_entry_is_built_again_and_replaced(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, name: str
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, name: str, content: bytes
 ) -> None:
     root, cache = write_vault(tmp_path / "vault"), tmp_path / "cache"
     make_engine(root, cache_dir=cache)
     (entry,) = entries(cache)
-    (entry / name).write_bytes(b"garbage")
+    (entry / name).write_bytes(content)
     with caplog.at_level(logging.WARNING):
         again = make_engine(root, cache_dir=cache)
     assert again.index.origin == "built"

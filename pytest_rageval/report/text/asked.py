@@ -87,7 +87,8 @@ def _chunk(rank: int, chunk: RetrievedChunk, record: CaseRecord, width: int) -> 
     mark, style = _match(chunk)
     counts: Style = "" if rank <= record.k else "dim"
     score = "" if chunk.score_final is None else f"{chunk.score_final:.3f}"
-    place = cut_columns(place_text(chunk.rel_path, chunk.heading_path), max(width - _TEXT, 20))
+    place = clean(place_text(chunk.rel_path, chunk.heading_path))
+    place = cut_columns(place, max(width - _TEXT, 20))
     yield ((f"  {rank:>3} {score:>7}  ", counts), (f"{mark:<8}", style), (place, counts))
     if chunk.text:
         text = cut_columns(clean(chunk.text, 400), max(width - _TEXT, 20))

@@ -43,6 +43,17 @@ def test_one_question_is_answered_with_its_chunks(cases: Path, capsys: Output) -
     assert "chunks   2\n" in out
 
 
+def test_places_of_chunks_hold_no_control_characters(project: Path, capsys: Output) -> None:
+    hostile = "a\x1b]0;x\x07\x9b2J\u202e"
+    chunk = {"chunk_id": "1", "rel_path": f"{hostile}.md", "heading_path": f"# {hostile}"}
+    reply = {"answer": "One.", "debug": {"retrieved_chunks": [{**chunk, "text": "t", "rank": 1}]}}
+    with fake_target(json_reply(reply)) as target:
+        assert cli.run(["ask", "hello", "--rag-url", target.url]) == ExitCode.YES
+    out = capsys.readouterr().out
+    assert "chunks   1" in out
+    assert not {"\x1b", "\x07", "\x9b", "\u202e"} & set(out)
+
+
 def test_json_holds_the_answer_and_the_chunks_of_a_case(cases: Path, capsys: Output) -> None:
     assert cli.run(["ask", "--case", "queue", "--judged", "--json"]) == ExitCode.YES
     document = json.loads(capsys.readouterr().out)
