@@ -9,7 +9,7 @@ from types import ModuleType
 
 from pytest_rageval.runs.record_json import PARTS
 from pytest_rageval.values import case as cases
-from pytest_rageval.values import record, reply
+from pytest_rageval.values import gate, numbers, record, reply
 
 Docs = dict[str, dict[str, str]]
 """Description by class and field."""
@@ -23,14 +23,19 @@ _OF_PART |= {"verdicts": "CaseVerdicts"}
 def field_docs() -> Docs:
     """Return the descriptions of fields by type, under the names that schemas have for them."""
     found: Docs = {}
-    for module in (cases, record, reply):
+    for module in (cases, record, reply, numbers, gate):
         found |= dict(_classes(module))
     found |= {name: found[own] for name, own in _OF_REPLY.items()}
     line = dict(found["CaseRecord"])
     for part, names in PARTS.items():
         own = found.get(_OF_PART[part], {})
         line |= {name: own[field] for name, field in names.items() if field in own}
-    return {**found, "Record": line}
+    return {
+        **found,
+        "Record": line,
+        "Metrics": found["Aggregate"],
+        "Latency": found["LatencySummary"],
+    }
 
 
 def _classes(module: ModuleType) -> Iterator[tuple[str, dict[str, str]]]:

@@ -22,6 +22,7 @@ from pytest_rageval.project.case_fields import case_json_schema
 from pytest_rageval.project.options import REPEATABLE, SETTINGS, Setting
 from pytest_rageval.project.threshold_keys import thresholds_json_schema
 from pytest_rageval.runs import index
+from pytest_rageval.runs.document_schemas import DOCUMENT_SCHEMAS
 from pytest_rageval.runs.history import run_rows
 from pytest_rageval.runs.record_schema import record_json_schema
 from pytest_rageval.target.contract import reply_json_schema
@@ -56,7 +57,6 @@ _OTHER_FILES = """
 
 | file | described in |
 |---|---|
-| `config.json`, `metrics.json`, `groups.json`, `gate.json` | [runs](/runs.md) |
 | recorded responses | [score](/score.md) |
 | labels of answers, and of the cases of a run | [trust in a judge](/calibration.md) |
 | `sweep.toml` | [sweep](/sweep.md) |
@@ -80,6 +80,7 @@ def reference_pages() -> Generated:
         "thresholds": thresholds_json_schema(BUILT_IN),
         "reply": reply_json_schema(),
         "record": record_json_schema(),
+        **{name: make() for name, make in DOCUMENT_SCHEMAS.items()},
     }
     texts = [_settings_page(), _commands_page(), _exit_codes_page(), _formats_page(schemas)]
     texts += [_api_page(), _fixtures_page()]
@@ -186,6 +187,10 @@ def _formats_page(schemas: dict[str, dict[str, Any]]) -> str:
         "thresholds": ("`thresholds.toml`", "/thresholds.md"),
         "reply": ("the reply of a target, before a mapping or after it", "/target.md"),
         "record": ("a line of `results.jsonl` of a run", "/runs.md"),
+        "config": ("`config.json` of a run: what was asked, with what and when", "/runs.md"),
+        "metrics": ("`metrics.json` of a run: its numbers", "/runs.md"),
+        "groups": ("`groups.json` of a run: the same by category, tag, ...", "/runs.md"),
+        "gate": ("`gate.json` of a run: each check and the verdict", "/runs.md"),
     }
     lines = [
         "# File formats",

@@ -16,7 +16,7 @@ from pytest_rageval.runs.notes import NOTES
 from pytest_rageval.runs.read import read_documents
 from pytest_rageval.runs.store import RESULTS, RUN_FILES, is_run, list_runs, run_time
 from pytest_rageval.runs.tags import tags_by_run
-from pytest_rageval.support.files import FOLDER_LOCK, Lock, named_errors
+from pytest_rageval.support.files import FOLDER_LOCK, Lock, is_locked, named_errors
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.json_documents import whole, word
@@ -176,8 +176,8 @@ PARTS: Final = ".parts-"
 
 
 def parts_to_prune(results_dir: Path) -> list[Path]:
-    """Return the folders of finished parts, which only a job that did not end leaves behind."""
-    return sorted(results_dir.glob(f"{PARTS}*"))
+    """Return the folders of finished parts that no job uses: one that did not end left them."""
+    return [path for path in sorted(results_dir.glob(f"{PARTS}*")) if not is_locked(path)]
 
 
 _MANY_RUNS: Final = 20

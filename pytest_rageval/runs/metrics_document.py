@@ -31,7 +31,7 @@ BREAKDOWNS: Final = ("by_tag", "by_category", "by_difficulty", "by_answerable", 
 """Parts of the numbers of a run that grow with its groups."""
 
 
-_STATISTICS = (
+STATISTICS = (
     "n", "n_not_applicable", "n_error", "mean", "median", "mean_errors_as_worst", "low", "high",
     "se", "method", "clusters",
 )  # fmt: skip
@@ -48,7 +48,7 @@ def _means_document(metrics: Mapping[str, MetricSummary]) -> dict[str, float | N
 
 
 def _summary_document(summary: MetricSummary) -> dict[str, Any]:
-    document = {name: getattr(summary, name) for name in _STATISTICS}
+    document = {name: getattr(summary, name) for name in STATISTICS}
     if summary.mean is None:
         document["reason"] = no_data_reason(summary)
     return document

@@ -23,7 +23,14 @@ import msgspec
 from pytest_rageval.runs.record_json import encode_text, record_from_json, record_line
 from pytest_rageval.runs.tags import prepare_results_dir, read_tags, refuse_malformed_tag
 from pytest_rageval.support.closing import Closing
-from pytest_rageval.support.files import FOLDER_LOCK, Lock, named_errors, write_file
+from pytest_rageval.support.files import (
+    FOLDER_LOCK,
+    Lock,
+    named_errors,
+    open_plain,
+    refuse_link,
+    write_file,
+)
 from pytest_rageval.support.json_text import is_json
 from pytest_rageval.support.text import counted, nearest
 from pytest_rageval.values.errors import Fault, StorageError, faults_error
@@ -38,6 +45,10 @@ _LAST: Final = re.compile(r"last(?:~([0-9]+))?")
 _GONE: Final = (
     "cannot be written: the folder of the run was removed or moved away; move it back, and "
     "--rageval-resume goes on, or run the cases again"
+)
+_FOLDER_GONE: Final = (
+    "cannot be written: its folder was removed or moved away; move it back and repeat the command "
+    "(a session goes on with --rageval-resume)"
 )
 _LEAVE_OUT: Final = "take the line out, and --rageval-resume asks its case again"
 
@@ -111,12 +122,14 @@ class RunWriter(Closing):
     def _open(self, results_dir: Path, *, resume: bool) -> IO[bytes]:
         prepare_results_dir(results_dir)
         results = self.path / RESULTS
+        refuse_link(self.path)
         if resume:
             if not self.path.is_dir():
                 raise StorageError(f"{self.path}: no run to resume, there is no such folder")
             self._folder_lock = Lock(self.path, wait=False, what="run")
             # A session killed at once leaves an empty folder.
-            if results.is_file():
+            if os.path.lexists(results):
+                refuse_link(results)
                 _cut_torn_line(results)
             return results.open("ab")
         self.path.mkdir(exist_ok=True)
@@ -237,15 +250,17 @@ def write_text_document(folder: Path, name: str, text: str | Iterable[str]) -> P
 
 
 def _write(target: Path, content: Iterable[bytes]) -> None:
+    refuse_link(target.parent)
     with named_errors(target, StorageError):
         try:
             write_file(target, content)
         except FileNotFoundError:
-            raise StorageError(f"{target}: {_GONE}") from None
+            raise StorageError(f"{target}: {_FOLDER_GONE}") from None
 
 
 def _cut_torn_line(path: Path) -> None:
-    data = path.read_bytes()
+    with open_plain(path) as lines:
+        data = lines.read()
     kept = data.rfind(b"\n") + 1
     if kept == len(data):
         return
@@ -314,7 +329,7 @@ def iterate_lines(file: Path) -> Iterator[tuple[int, int, bytes]]:
     """
     place = 0
     with named_errors(file, StorageError, "read"):
-        with file.open("rb", buffering=_BUFFER) as lines:
+        with open_plain(file, _BUFFER) as lines:
             for number, line in enumerate(lines, start=1):
                 text = line.removesuffix(b"\n")
                 if text and (text != line or is_json(text)):
@@ -342,7 +357,7 @@ def read_record(path: Path, place: int) -> CaseRecord:
         StorageError: the file is gone, or the line is broken.
     """
     with named_errors(path / RESULTS, StorageError, "read"):
-        with (path / RESULTS).open("rb") as lines:
+        with open_plain(path / RESULTS) as lines:
             lines.seek(place)
             return record_from_json(read_line(lines.readline()))
 
@@ -374,7 +389,8 @@ def read_json(path: Path) -> dict[str, Any]:
             infinite, which no document of a run holds.
     """
     try:
-        return _object(path.read_bytes(), **_FINITE)
+        with open_plain(path) as file:
+            return _object(file.read(), **_FINITE)
     except OSError as error:
         raise StorageError(f"{path}: cannot be read: {error.strerror}") from error
     except StorageError as error:

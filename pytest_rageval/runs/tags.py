@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from pytest_rageval.support.files import named_errors, write_file
+from pytest_rageval.support.files import named_errors, refuse_link, write_file
 from pytest_rageval.support.text import shown
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.settings import TAG_RULE, TAGS, is_run_id, is_tag
@@ -83,6 +83,8 @@ def write_tag(results_dir: Path, tag: str, run_id: str) -> str | None:
     if (results_dir / tag).is_dir():
         raise StorageError(f"tag: {tag!r} is the id of a run, expected another name")
     folder = results_dir / TAGS
+    refuse_link(folder)
+    refuse_link(results_dir / run_id)
     before = _read(folder / tag)
     with named_errors(folder / tag, StorageError):
         prepare_results_dir(results_dir)
@@ -105,6 +107,7 @@ def remove_tag(results_dir: Path, tag: str) -> str:
         known = ", ".join(read_tags(results_dir)) or "none"
         raise StorageError(f"tag {tag!r}: not found; there are: {known}")
     path = results_dir / TAGS / tag
+    refuse_link(path.parent)
     try:
         path.unlink()
         _give_to_git(results_dir, run_id)
@@ -152,9 +155,9 @@ def prepare_results_dir(results_dir: Path) -> None:
     results_dir.mkdir(parents=True, exist_ok=True)
     ignore = results_dir / ".gitignore"
     if not ignore.exists():
-        ignore.write_text(_GITIGNORE, encoding="utf-8")
-    elif ignore.read_text(encoding="utf-8", errors="replace") in _OLD:
-        ignore.write_text(_GITIGNORE, encoding="utf-8")
+        write_file(ignore, _GITIGNORE.encode())
+    elif ignore.is_file() and ignore.read_text("utf-8", "replace") in _OLD:
+        write_file(ignore, _GITIGNORE.encode())
         for run_id in read_tags(results_dir).values():
             _give_to_git(results_dir, run_id)
 
@@ -166,9 +169,11 @@ def _give_to_git(results_dir: Path, run_id: str) -> None:
     conflict in a merge, and a removed run leaves none.
     """
     folder = results_dir / run_id
+    if folder.is_symlink():
+        return
     ignore = folder / ".gitignore"
     if run_id in read_tags(results_dir).values():
         if folder.is_dir() and not ignore.exists():
-            ignore.write_text(_OF_TAGGED_RUN, encoding="utf-8")
+            write_file(ignore, _OF_TAGGED_RUN.encode())
     elif ignore.is_file() and ignore.read_text("utf-8", "replace") == _OF_TAGGED_RUN:
         ignore.unlink()

@@ -55,7 +55,7 @@ class LoopbackServer(uvicorn.Server):
 
 
 class _Protocol(H11Protocol):
-    """A connection that ends where its client keeps it waiting in a request."""
+    """A connection that ends where its client sends no more of a request, or reads no reply."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -68,7 +68,9 @@ class _Protocol(H11Protocol):
         if self.transport.is_closing():
             return
         state = self.conn.their_state.__name__
-        now = (id(self.cycle), state) if state in {"IDLE", "SEND_BODY"} else None
+        unread = self.transport.get_write_buffer_size()
+        is_waiting = unread > 0 or state in {"IDLE", "SEND_BODY"}
+        now = (id(self.cycle), state, unread) if is_waiting else None
         if now is not None and now == seen:
             self.transport.abort()
         else:

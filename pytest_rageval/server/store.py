@@ -171,6 +171,9 @@ def _digest(path: Path) -> str:
 
 
 def _load(entry: Path, config: ReferenceConfig) -> Index:
+    for name in (_DATABASE, _ARRAYS, _MANIFEST):
+        if not (entry / name).is_file():  # reading a pipe would block for ever
+            raise _DamagedError(f"{name} is missing, or no plain file")
     manifest = json.loads((entry / _MANIFEST).read_text(encoding="utf-8"))
     for name in (_DATABASE, _ARRAYS):
         if manifest[name] != _digest(entry / name):

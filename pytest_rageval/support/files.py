@@ -7,10 +7,11 @@ import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from errno import EINVAL
 from glob import escape
 from pathlib import Path
-from stat import S_IMODE
-from typing import Final
+from stat import S_IMODE, S_ISREG
+from typing import IO, Final
 
 from pytest_rageval.support.closing import Closing
 from pytest_rageval.values.errors import StorageError
@@ -75,6 +76,15 @@ class Lock(Closing):
             self._lock.release()
 
 
+def is_locked(path: Path) -> bool:
+    """Whether a session holds the lock of a file or folder."""
+    try:
+        Lock(path, wait=False).close()
+    except StorageError:
+        return True
+    return False
+
+
 @contextmanager
 def named_errors(
     path: Path, kind: Callable[[str], Exception], what: str = "written"
@@ -88,6 +98,35 @@ def named_errors(
         yield
     except OSError as error:
         raise kind(f"{path}: cannot be {what}: {error.strerror or error}") from error
+
+
+def open_plain(path: Path, buffering: int = -1) -> IO[bytes]:
+    """Open a file to read its bytes; a pipe or a device, which could block for ever, is refused.
+
+    Args:
+        path: of the file.
+        buffering: as for `open`.
+
+    Raises:
+        OSError: it cannot be read, or is no plain file.
+    """
+    handle = os.open(path, os.O_RDONLY | _BINARY | getattr(os, "O_NONBLOCK", 0))
+    if not S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise OSError(EINVAL, "it is not a plain file", str(path))
+    return open(handle, "rb", buffering)
+
+
+def refuse_link(path: Path) -> None:
+    """Refuse to write through a link in the place of a folder or a file.
+
+    Raises:
+        StorageError: it is a link.
+    """
+    if path.is_symlink():
+        raise StorageError(
+            f"{path}: is a link, and nothing is written through one; name what it leads to"
+        )
 
 
 def shown_below(path: Path, root: Path) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 import sys
 import time
@@ -22,6 +23,10 @@ IN_MEMORY: Final = ":memory:"
 _FILE_URL: Final = "sqlite:///"
 _GITIGNORE: Final = "# Made by pytest-rageval; this folder can be deleted at any time.\n*\n"
 _BROKEN: Final = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
+_MISTYPED: Final = re.compile(
+    r"\s*(?:postgres|sqlite)[\w+]*:(?!//)|(?!.*://)[^/\\:]+:(?![/\\])[^/\\]*@", re.IGNORECASE
+)
+"""A URL with too few slashes or no scheme, which may contain a password."""
 _CONNECT_S: Final = 5
 """Limit of connecting: a server that is down must not delay the end of a run."""
 _DEAD_MS: Final = 10_000
@@ -169,6 +174,9 @@ def parse_place(url_or_path: str | Path, *, what: str, examples: str) -> Place:
         ConfigError: the URL cannot be read, is of another kind, or what it needs is missing.
     """
     text = str(url_or_path)
+    if isinstance(url_or_path, str) and _MISTYPED.match(text):
+        # Taken as a path, it would create a file of this name and show the password.
+        raise ConfigError(f"{what}: got a URL that cannot be read, expected {examples}")
     if isinstance(url_or_path, Path) or "://" not in text:
         return _sqlite_place(text)
     if text.startswith(_FILE_URL) and "?" not in text:

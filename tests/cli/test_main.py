@@ -16,6 +16,7 @@ import click
 import pytest
 
 from pytest_rageval.cli import main as cli
+from pytest_rageval.cli.commands.schema import KINDS
 from pytest_rageval.cli.output import CommandError, ExitCode
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.values.errors import ConfigError
@@ -144,11 +145,9 @@ def test_a_usage_error_is_one_line_and_code_2(
 def test_a_usage_error_keeps_its_lines(capsys: Output) -> None:
     assert cli.run(["schema"]) == ExitCode.USAGE
     assert capsys.readouterr().err.splitlines() == [
-        "rageval schema: Missing argument '{case|thresholds|reply|record}'. Choose from:",
-        "case,",
-        "thresholds,",
-        "reply,",
-        "record",
+        f"rageval schema: Missing argument '{{{'|'.join(KINDS)}}}'. Choose from:",
+        *(f"{kind}," for kind in KINDS[:-1]),
+        KINDS[-1],
     ]
 
 

@@ -16,6 +16,8 @@ from pytest_rageval.values.errors import RagEvalError
 
 MOST_S = 5.0
 """CPU seconds after which a call counts as hanging; other processes do not count."""
+MOST_WAIT_S = 60.0
+"""Seconds after which a call counts as waiting for ever, beside whatever else runs."""
 MOST_CHARS = 200_000
 CODES = frozenset({0, 1, 2, 3, 4})
 
@@ -29,21 +31,25 @@ class HangError(BaseException):
 
 @contextlib.contextmanager
 def limited() -> Iterator[None]:
-    """End a block that computes for too long; only on the main thread of POSIX."""
+    """End a block that computes or waits for too long; only on the main thread of POSIX."""
     if not hasattr(signal, "setitimer"):
         yield
         return
 
     def end(number: int, frame: FrameType | None) -> None:
-        raise HangError(f"{MOST_S:g} s of CPU time")
+        computed = number == signal.SIGVTALRM
+        raise HangError(f"{MOST_S:g} s of CPU time" if computed else f"{MOST_WAIT_S:g} s")
 
-    before = signal.signal(signal.SIGVTALRM, end)
+    before = {one: signal.signal(one, end) for one in (signal.SIGVTALRM, signal.SIGALRM)}
     signal.setitimer(signal.ITIMER_VIRTUAL, MOST_S)
+    signal.setitimer(signal.ITIMER_REAL, MOST_WAIT_S)
     try:
         yield
     finally:
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-        signal.signal(signal.SIGVTALRM, before)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def fault_of(error: BaseException) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -123,16 +124,24 @@ class Attacked:
 
     def fault(self, name: str, content: bytes | None, command: Command) -> str | None:
         """Return the fault of a command over one damaged file; None: a folder in its place."""
-        for one in self.folder.iterdir():
-            shutil.rmtree(one) if one.is_dir() else one.unlink()
-        for path, data in self.files.items():
-            (self.folder / path).parent.mkdir(parents=True, exist_ok=True)
-            (self.folder / path).write_bytes(data)
+        self.restore()
         if content is None:
             (self.folder / name).unlink()
             (self.folder / name).mkdir()
         else:
             (self.folder / name).write_bytes(content)
+        return self.fault_of(command)
+
+    def restore(self) -> None:
+        """Write the undamaged files again."""
+        for one in self.folder.iterdir():
+            shutil.rmtree(one) if one.is_dir() and not one.is_symlink() else one.unlink()
+        for path, data in self.files.items():
+            (self.folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (self.folder / path).write_bytes(data)
+
+    def fault_of(self, command: Command) -> str | None:
+        """Return the fault of a command over the files as they are."""
         if callable(command):
             return attack.read(command)
         return attack.run([self.model if word == "URL" else word for word in command])
@@ -183,3 +192,42 @@ def test_no_command_ends_in_a_traceback_over_a_value_of_another_type(
 ) -> None:
     swapped = list(enumerate(type_swaps(attacked.files[name])))
     assert faults(attacked, name, swapped[:: max(1, len(swapped) // MANY)]) == []
+
+
+@pytest.mark.posix
+@pytest.mark.parametrize("name", [RUN + name for name in (*RUN_FILES, "notes.json")])
+def test_no_command_waits_for_a_pipe_in_a_run(attacked: Attacked, name: str) -> None:
+    found = []
+    for command in OF_RUNS:
+        attacked.restore()
+        (attacked.folder / name).unlink()
+        os.mkfifo(attacked.folder / name)
+        if fault := attacked.fault_of(command):
+            found.append(f"{command}: {fault}")
+    assert found == []
+
+
+WRITING = (
+    *OF_RUNS, *OF_PARTS, *OF_CALIBRATIONS, ("runs", "tag", "two", "main"), ("judge", "one", "-y"),
+    ("runs", "tag", "--delete", "main"), ("runs", "prune", "--keep", "0"), ("report", "one"),
+    ("judge", "one", *MODEL, "URL"), ("score", "evals/set.jsonl", "set.jsonl", "--save", "one"),
+)  # fmt: skip
+
+
+@pytest.mark.posix
+@pytest.mark.parametrize("name", ["evals/results/one", "evals/results/two", "evals/results/tags"])
+def test_no_command_writes_through_a_link_in_the_place_of_a_folder(
+    attacked: Attacked, name: str, tmp_path: Path
+) -> None:
+    found = []
+    for number, command in enumerate(WRITING):
+        attacked.restore()
+        outside = tmp_path / str(number)
+        (attacked.folder / name).rename(outside)
+        (attacked.folder / name).symlink_to(outside, target_is_directory=True)
+        before = contents(outside)
+        if fault := attacked.fault_of(command):
+            found.append(f"{command}: {fault}")
+        found += [f"{command}: {path}" for path in before.keys() ^ contents(outside).keys()]
+        found += [f"{command}: {p}" for p in before if before[p] != contents(outside).get(p)]
+    assert found == []

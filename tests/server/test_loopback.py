@@ -23,6 +23,8 @@ HEAD = b"POST / HTTP/1.1\r\nHost: 127.0.0.1\r\n"
 
 async def length(request: Request) -> Response:
     await asyncio.sleep(float(request.query_params.get("takes", 0)))
+    if n_chars := int(request.query_params.get("chars", 0)):
+        return PlainTextResponse("x" * n_chars)
     return PlainTextResponse(str(len(await request.body())))
 
 
@@ -72,6 +74,31 @@ def test_a_request_that_drips_is_ended(port: int) -> None:
                 threading.Event().wait(0.05)
                 n_sent += 1
         assert n_sent < 200
+
+
+def test_a_client_that_asks_and_never_reads_is_ended(port: int) -> None:
+    asked = b"GET /?chars=1000000 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" * 50
+    with socket.create_connection(("127.0.0.1", port)) as connection:
+        connection.sendall(asked)
+        n_sent = 0
+        with contextlib.suppress(ConnectionError):
+            while n_sent < 100:
+                connection.sendall(b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+                threading.Event().wait(0.05)
+                n_sent += 1
+        assert n_sent < 100
+
+
+def test_a_reply_that_is_read_slowly_arrives(port: int) -> None:
+    with socket.create_connection(("127.0.0.1", port)) as connection:
+        connection.settimeout(10)
+        asked = b"GET /?chars=9000000 HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"
+        connection.sendall(asked)
+        n_read = 0
+        while block := connection.recv(1 << 18):
+            n_read += len(block)
+            threading.Event().wait(0.03)
+    assert n_read > 9_000_000
 
 
 def test_an_answer_may_take_its_time(port: int) -> None:

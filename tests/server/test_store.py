@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import threading
 from pathlib import Path
 
@@ -170,3 +171,15 @@ def test_warnings_are_those_of_now_not_of_the_build(tmp_path: Path) -> None:
     later = make_engine(root, cache_dir=cache)
     assert later.index.origin == "loaded"
     assert len(later.index.coverage["warnings"]) == 1
+
+
+@pytest.mark.posix
+@pytest.mark.parametrize("name", ["index.sqlite", "vectors.npz", "manifest.json"])
+def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(tmp_path: Path, name: str) -> None:
+    root, cache = write_vault(tmp_path / "vault"), tmp_path / "cache"
+    make_engine(root, cache_dir=cache)
+    file = entries(cache)[0] / name
+    file.unlink()
+    os.mkfifo(file)
+    assert make_engine(root, cache_dir=cache).index.origin == "built"
+    assert make_engine(root, cache_dir=cache).index.origin == "loaded"

@@ -14,7 +14,7 @@ from dataclasses import field
 from http import HTTPStatus
 from typing import Final
 
-from starlette.datastructures import MutableHeaders
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -132,15 +132,17 @@ class Guard:
         return refusal, entrance.cookie_header() if refusal is None else None
 
 
-def foreign(method: str, headers: Mapping[str, str]) -> Refusal | None:
+def foreign(method: str, headers: Headers) -> Refusal | None:
     """Return the refusal of a request from outside the page; None: it is from the page.
 
     Args:
         method: of the request.
-        headers: of the request, looked up in lower case.
+        headers: of the request. One of those looked at that is given twice is refused, since
+            programs differ in which of both they read.
     """
     host = headers.get("host", "")
-    if _HOST.fullmatch(host) is None:
+    is_one = all(len(headers.getlist(name)) <= 1 for name in ("host", "origin", "sec-fetch-site"))
+    if _HOST.fullmatch(host) is None or not is_one:
         return Refusal(status=HTTPStatus.BAD_REQUEST, sentence=WRONG_HOST)
     origin = headers.get("origin")
     refusal = Refusal(status=HTTPStatus.FORBIDDEN, sentence=FOREIGN_PAGE)

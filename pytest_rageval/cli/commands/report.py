@@ -44,6 +44,7 @@ def command(
     from pytest_rageval.report.html.run.values import ReportOptions
     from pytest_rageval.runs.read import open_run
     from pytest_rageval.runs.store import REPORT
+    from pytest_rageval.support.files import refuse_link
 
     stored = open_run(run_or_last(run), os.environ, texts=False)
     page = report_page(
@@ -52,5 +53,7 @@ def command(
         options=ReportOptions(redact=redact, full=full),
     )
     target = output or stored.folder / REPORT
+    if output is None:
+        refuse_link(stored.folder)
     write_page(target, page)
     click.echo(str(target))

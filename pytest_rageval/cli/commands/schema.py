@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import click
 
 from pytest_rageval.cli.judge_options import project_settings
 from pytest_rageval.cli.output import CommandError
 
+KINDS: Final = (
+    "case", "thresholds", "reply", "record", "config", "metrics", "groups", "gate",
+)  # fmt: skip
+
 
 @click.command("schema")
-@click.argument("kind", type=click.Choice(["case", "thresholds", "reply", "record"]))
+@click.argument("kind", type=click.Choice(KINDS))
 @click.option(
     "-o",
     "--output",
@@ -24,7 +28,8 @@ def command(kind: str, output: Path | None) -> None:
     """Print the JSON Schema (2020-12) of a file or message.
 
     "case" is a line of a case file, "thresholds" is thresholds.toml with the metrics of the
-    project's own rubrics, "reply" is what a target answers, "record" is a line of results.jsonl.
+    project's own rubrics, "reply" is what a target answers, "record" is a line of results.jsonl;
+    the others are the documents of a run, such as metrics.json.
     """
     text = json.dumps(_schema(kind), indent=2)
     if output is None:
@@ -51,6 +56,10 @@ def _schema(kind: str) -> dict[str, Any]:
             from pytest_rageval.runs.record_schema import record_json_schema
 
             return record_json_schema()
+        case "config" | "metrics" | "groups" | "gate":
+            from pytest_rageval.runs.document_schemas import DOCUMENT_SCHEMAS
+
+            return DOCUMENT_SCHEMAS[kind]()
         case _:
             from pytest_rageval.engine.registry import registry_for_runs
             from pytest_rageval.project.threshold_keys import thresholds_json_schema

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -30,8 +29,6 @@ _WHAT: Final = "index of runs"
 _EXAMPLES: Final = (
     "a path, sqlite:///evals/cache/history.sqlite or postgresql+psycopg://user@host/database"
 )
-_MISTYPED: Final = re.compile(r"\s*(?:postgres|sqlite)[\w+]*:(?!//)", re.IGNORECASE)
-"""A URL with too few slashes, which may contain a password."""
 _TOO_LARGE: Final = "54"
 """Class of PostgreSQL's errors about values that are too large."""
 
@@ -156,9 +153,6 @@ class IndexDatabase(Closing):
 
 
 def _find_place(text: str, rootdir: Path) -> Place:
-    if _MISTYPED.match(text):
-        # Taken as a path, it would create a file of this name and show the password.
-        raise ConfigError(f"{_WHAT}: got a URL that cannot be read, expected {_EXAMPLES}")
     place = parse_place(text, what=_WHAT, examples=_EXAMPLES)
     if not place.is_sqlite:
         return place

@@ -20,6 +20,7 @@ from pytest_rageval.runs.documents import git_repository
 from pytest_rageval.runs.list import is_partial, ran_at, run_entry
 from pytest_rageval.runs.read import DOCUMENTS, read_documents, records_of_run
 from pytest_rageval.runs.store import RESULTS
+from pytest_rageval.support.files import open_plain
 from pytest_rageval.support.http.address import without_secrets
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import StorageError
@@ -86,7 +87,7 @@ def content_hash(folder: Path, tags: tuple[str, ...]) -> str:
     for name in (*DOCUMENTS, RESULTS):
         digest = hashlib.sha256()
         try:
-            with (folder / name).open("rb") as file:
+            with open_plain(folder / name) as file:
                 while block := file.read(_BLOCK):
                     digest.update(block)
         except OSError:  # missing, or unreadable

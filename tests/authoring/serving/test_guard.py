@@ -11,6 +11,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from starlette.datastructures import Headers
 
 from pytest_rageval.authoring.labelling.web.server import LabelServer
 from pytest_rageval.authoring.serving.guard import foreign
@@ -165,9 +166,17 @@ def test_a_foreign_page_cannot_read_either(client: httpx.Client) -> None:
 
 @pytest.mark.parametrize("headers", [{}, {"host": ""}, {"host": ":80"}])
 def test_a_request_without_a_host_is_foreign(headers: dict[str, str]) -> None:
-    refusal = foreign("GET", headers)
+    refusal = foreign("GET", Headers(headers))
     assert refusal is not None
     assert refusal.status == 400
+
+
+@pytest.mark.parametrize("name", ["host", "origin", "sec-fetch-site"])
+def test_a_header_that_decides_is_given_once(name: str) -> None:
+    own = {"host": "127.0.0.1:80", "origin": "http://127.0.0.1:80", "sec-fetch-site": "same-origin"}
+    raw = [(key.encode(), value.encode()) for key, value in own.items()]
+    assert foreign("POST", Headers(raw=raw)) is None
+    assert foreign("POST", Headers(raw=[*raw, (name.encode(), b"http://evil.example")])) is not None
 
 
 # --- replies -------------------------------------------------------------------------------------

@@ -605,6 +605,8 @@ def test_a_disk_that_is_full_when_a_batch_is_written_does_not_end_a_run(
     ("url", "message"),
     [
         ("mysql://u:hunter2@h/d", "judge cache: got a URL of 'mysql', expected sqlite:///"),
+        ("u:hunter2@h/d", "judge cache: got a URL that cannot be read, expected sqlite:///"),
+        ("postgresql:u:hunter2@h/d", "judge cache: got a URL that cannot be read"),
         ("://hunter2", "judge cache: got a URL that cannot be read, expected sqlite:///"),
         ("postgresql://u:hunter2@h:port/d", "judge cache: got a URL that cannot be read"),
         ("postgresql+nothing://u:hunter2@h/d", "judge cache: got a URL of 'postgresql+nothing'"),

@@ -48,6 +48,8 @@ def test_a_new_folder_keeps_the_index_out_of_git(project: Path) -> None:
         ("postgresql://ann:sesame@host:port/db", "got a URL that cannot be read"),
         ("postgresql:/ann:sesame@host/db", "got a URL that cannot be read"),
         ("postgresql+psycopg:ann:sesame@host/db", "got a URL that cannot be read"),
+        ("ann:sesame@host/db", "got a URL that cannot be read"),
+        ("ann:ses@me@host:5432/db", "got a URL that cannot be read"),
         ("sqlite://", "got a database in memory"),
         ("sqlite:///:memory:", "got a database in memory"),
     ],

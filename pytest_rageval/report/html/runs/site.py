@@ -25,7 +25,7 @@ from pytest_rageval.runs.notes import NOTES
 from pytest_rageval.runs.read import DOCUMENTS, read_compared, read_run
 from pytest_rageval.runs.record_json import encode_text
 from pytest_rageval.runs.store import RESULTS, SECTIONS, read_json
-from pytest_rageval.support.files import named_errors, write_file
+from pytest_rageval.support.files import named_errors, open_plain, write_file
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import RagEvalError, StorageError
 from pytest_rageval.values.json_documents import part
@@ -230,7 +230,8 @@ def _digest_of(run: StoredRun) -> str:
     digest = sha256(run.run_id.encode())
     for name in _OF_RUN:
         try:
-            content = (run.folder / name).read_bytes()
+            with open_plain(run.folder / name) as file:
+                content = file.read()
         except OSError:
             content = b""
         digest.update(f"\n{name} {len(content)}\n".encode())
