@@ -58,7 +58,9 @@ def is_alternate(asked: Asked) -> bool:
     return any(words in asked.prompt for words in ("against its sources", "but fair examiner"))
 
 
-def completion(content: Any, *, finish_reason: str = "stop", **changes: Any) -> Canned:
+def completion(
+    content: Any, *, finish_reason: str = "stop", ascii_only: bool = True, **changes: Any
+) -> Canned:
     """A chat completion with this content; a change of None leaves a field out."""
     message = {"role": "assistant", "content": content}
     if refusal := changes.pop("refusal", None):
@@ -73,7 +75,8 @@ def completion(content: Any, *, finish_reason: str = "stop", **changes: Any) -> 
         "usage": USAGE,
         **changes,
     }
-    return Canned(body=json.dumps({key: value for key, value in body.items() if value is not None}))
+    kept = {key: value for key, value in body.items() if value is not None}
+    return Canned(body=json.dumps(kept, ensure_ascii=ascii_only))
 
 
 def error(status: int, message: str, **fields: Any) -> Canned:

@@ -18,6 +18,22 @@ from tests.plugin.scratch import QUIET, Project, case
 
 WAIT_S = 240.0
 
+# Not what wait4 tells: its maximum begins with that of the process that started the session.
+TELL_PEAK = """
+import pathlib
+
+def pytest_unconfigure():
+    status = pathlib.Path("/proc/self/status").read_text()
+    peak = next(line for line in status.splitlines() if line.startswith("VmHWM"))
+    pathlib.Path("peak_kb").write_text(peak.split()[1])
+"""
+"""Code of a conftest.py; `told_peak_mb` reads what it writes."""
+
+
+def told_peak_mb(project: Project) -> float:
+    """Return the peak of the memory of the last session of a project with `TELL_PEAK`."""
+    return int((project.path / "peak_kb").read_text()) / 1024
+
 
 def numbered_cases(count: int, *, miss_every: int = 7) -> list[dict[str, Any]]:
     """Cases whose gold is found, but for every ``miss_every``-th one."""

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import sys
+from collections.abc import Mapping
+from typing import Any
 
 import pytest
 
+from tests.build.hostile_judge import completion
 from tests.build.hostile_server import BEHAVIOURS, GOOD, hostile_server
+from tests.build.loopback import Question, loopback_server
 from tests.build.targets import http_reply
+from tests.plugin.long_runs import TELL_PEAK, ask_server, told_peak_mb
 from tests.plugin.scratch import SERIAL_AND_PARALLEL, Project, case, outcomes
 
 GOOD_CASES = 20
@@ -42,3 +49,46 @@ def test_every_case_has_the_error_of_its_fault_and_the_others_are_answered(
     errored = sum(record["error"] is not None for record in records.values())
     assert outcomes(result)["errored"] == errored
     assert "Traceback" not in result.stdout.str()
+
+
+MOST_MB = 150
+WIDE = "x" * 7_000_000 + "\U0001f600"
+"""One character of four bytes makes Python keep four bytes for each."""
+LARGE: Mapping[str, tuple[Mapping[str, Any], str]] = {
+    "an answer": ({"answer": "x" * 15_000_000}, "{}"),
+    "an answer of wide characters": ({"answer": WIDE}, "{}"),
+    "a field that nobody reads": ({"zz": WIDE}, "{}"),
+    "a text of a chunk": ({"debug": {"retrieved_chunks": [{"rel_path": "a", "text": WIDE}]}}, "{}"),
+    "a verdict": ({}, json.dumps({"score": 4, "reasoning": WIDE}, ensure_ascii=False)),
+    "a verdict that is no JSON": ({}, WIDE),
+}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the peak of a process is read from /proc")
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LARGE)
+def test_no_large_reply_takes_much_memory(project: Project, name: str) -> None:
+    sent: tuple[Mapping[str, Any], str] = ({}, "{}")
+
+    async def answer(question: Question, writer: asyncio.StreamWriter) -> bytes:
+        reply, verdict = sent
+        if question.of_judge:
+            return http_reply(str(completion(verdict, ascii_only=False).body).encode())
+        usual = {"answer": "Monthly.", "debug": {"retrieved_chunks": []}}
+        return http_reply(json.dumps({**usual, **reply}, ensure_ascii=False).encode())
+
+    def peak_mb() -> float:
+        project.run_apart()
+        return told_peak_mb(project)
+
+    project.cases([case("a", "how often?")])
+    with loopback_server(answer) as server:
+        ask_server(project, server.url, judge="m-2024-01-01")
+        file = project.path / "pyproject.toml"
+        text = file.read_text(encoding="utf-8").replace('judge = "m-2024-01-01"\n', "")
+        judge = f'[tool.rageval.judge]\nmodel = "m-2024-01-01"\nbase_url = "{server.url}/v1"\n'
+        file.write_text(f"{text}\n{judge}", encoding="utf-8")
+        project.write("conftest.py", TELL_PEAK)
+        usual = peak_mb()
+        sent = LARGE[name]
+        assert peak_mb() - usual < MOST_MB

@@ -8,24 +8,18 @@ import pytest
 
 from pytest_rageval.plugin import controller
 from tests.build.loopback import after, loopback_server
-from tests.plugin.long_runs import ask_server, document, figures, numbered_cases
+from tests.plugin.long_runs import (
+    TELL_PEAK,
+    ask_server,
+    document,
+    figures,
+    numbered_cases,
+    told_peak_mb,
+)
 from tests.plugin.scratch import Project
 
-MB = 1024
 LIMIT_MB = 500
 MANY = 10_000
-
-
-# Not what wait4 tells: its maximum begins with that of the process that started the session.
-TELL_PEAK = """
-import pathlib
-
-def pytest_unconfigure():
-    status = pathlib.Path("/proc/self/status").read_text()
-    peak = next(line for line in status.splitlines() if line.startswith("VmHWM"))
-    pathlib.Path("peak_kb").write_text(peak.split()[1])
-"""
-
 
 ALL_LARGE = """
 from pytest_rageval.plugin import controller
@@ -94,7 +88,7 @@ def peak_mb(project: Project, url: str, count: int) -> float:
     project.write("conftest.py", TELL_PEAK)
     result = project.run_apart("--rageval-concurrency", "64", "--rageval-run-id", f"of-{count}")
     assert result.ret == 0
-    return int((project.path / "peak_kb").read_text()) / MB
+    return told_peak_mb(project)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the peak of a process is read from /proc")

@@ -48,6 +48,8 @@ from pytest_rageval.values.verdict import JudgeFailure, Judgement, JudgeRequest,
 if TYPE_CHECKING:
     from pytest_rageval.judges.rubrics.load import Message, Prompt, Rubric, Shape
 
+MOST_CHARS: Final = 1_000_000
+"""Characters of an answer that a model is asked about: more fits into none, and is paid for."""
 _REPAIRABLE: Final = frozenset({"unparseable", "out_of_range"})
 
 
@@ -182,6 +184,14 @@ class OpenAIJudge(Closing):
         """
         if not self._endpoint.needs_key:
             raise JudgeError(f"judge {self.identity}: opened only to plan, not to be asked")
+        if (n_chars := _longest(request)) > MOST_CHARS:
+            message = (
+                f"not asked: a text of {n_chars:,} characters, at most {MOST_CHARS:,} are sent"
+            )
+            failure = JudgeFailure(kind="refused", message=message)
+            return Judgement(
+                rubric=rubric, rubric_version=rubric, judge=self.identity, failure=failure
+            )
         tally = Tally()
         while True:
             question = self._question(rubric, request, repeat)
@@ -381,6 +391,12 @@ class OpenAIJudge(Closing):
                 return
             self._remembered = form
         self._cache.put_level(self._endpoint.base_url, self._endpoint.model, document_of_form(form))
+
+
+def _longest(request: JudgeRequest) -> int:
+    """Return the length of the longest text that no limit of a prompt cuts."""
+    first = (passage.text for passage in request.context[:1])
+    return max(map(len, (request.question, request.answer, request.expected_answer or "", *first)))
 
 
 def _read(question: _Question, text: str) -> Verdict | JudgeFailure:

@@ -13,11 +13,13 @@ import pytest
 import vcr  # type: ignore[import-untyped]
 
 from pytest_rageval.judges.cost import count_tokens
+from pytest_rageval.judges.model.judge import MOST_CHARS
 from pytest_rageval.judges.model.memory import unpinned_alias
 from pytest_rageval.support.http import client as http_client
 from pytest_rageval.support.http import exchange
 from pytest_rageval.support.http.pool import Pool
 from pytest_rageval.support.http.retry import Limiter, Pacing
+from pytest_rageval.values.dataclass import replace
 from pytest_rageval.values.errors import ConfigError, JudgeError
 from pytest_rageval.values.settings import JudgeSettings
 from pytest_rageval.values.verdict import Judge, JudgeRequest
@@ -50,6 +52,19 @@ def test_it_is_a_judge() -> None:
         "gpt-4o-2024-08-06", JudgeSettings(), environ={"OPENAI_API_KEY": "k"}
     )
     assert judge.identity == "gpt-4o-2024-08-06 at api.openai.com"
+
+
+@pytest.mark.parametrize("field", ["answer", "passage"])
+def test_a_text_that_no_model_reads_is_not_sent(open_judge: OpenJudge, field: str) -> None:
+    long = "x" * (MOST_CHARS + 1)
+    context = (replace(REQUEST.context[0], text=long), *REQUEST.context[1:])
+    changes: dict[str, Any] = {"context": context} if field == "passage" else {"answer": long}
+    judge, server = open_judge([completion(GOOD)])
+    failure = judge.judge("groundedness", replace(REQUEST, **changes)).failure
+    assert failure is not None
+    assert (failure.kind, server.asked) == ("refused", [])
+    assert failure.message.startswith("not asked: a text of 1,000,001 characters")
+    assert judge.judge("groundedness", REQUEST).verdict is not None
 
 
 # --- rate limits ---------------------------------------------------------------------------
