@@ -18,11 +18,14 @@ from pytest_rageval.support.http.address import (
     ENV_VALUE,
     SENSITIVE_HEADER,
     blot_out,
+    credentials_in,
     learned_secrets,
     reply_secrets,
     request_environment,
+    sent_forms,
     sent_secrets,
     without_query_secrets,
+    without_user_info,
 )
 from pytest_rageval.support.http.connection import TransportError
 from pytest_rageval.support.http.exchange import MAX_BODY_BYTES
@@ -42,7 +45,6 @@ _RESPONSE_HEADERS_LEFT_OUT: Final = frozenset(
 _KEY_HEAD: Final = 8
 _SHORTEST: Final = 4
 """Minimum length of a secret to look for; ``blot_out`` ignores shorter ones as well."""
-_USERINFO: Final = re.compile(r"(?<=://)[^/@?#]*@")
 
 
 def secret_names(settings: Settings) -> frozenset[str]:
@@ -84,7 +86,7 @@ class Scrubber:
         ignores headers. UUIDs of ours become one that is the same in every run.
         """
         # A replay sends a stand-in where the recorded request had a secret.
-        uri = without_uuids(_USERINFO.sub("", request.uri)).replace(NOT_NEEDED, "***")
+        uri = without_uuids(without_user_info(request.uri)).replace(NOT_NEEDED, "***")
         request.uri = self._text(without_query_secrets(uri))
         request.headers = {
             name: self._text(without_uuids(_header_text(value)))
@@ -144,10 +146,8 @@ class Scrubber:
 def _judge_secrets(settings: Settings, environ: Mapping[str, str]) -> Iterable[str]:
     yield environ.get(settings.judging.api_key_env, "").strip()
     base_url = settings.judging.base_url or environ.get("OPENAI_BASE_URL")
-    if base_url and (match := _USERINFO.search(base_url)):
-        pair = match[0].removesuffix("@")
-        yield from (pair, *pair.split(":", 1))
-        yield base64.b64encode(pair.encode()).decode("ascii")
+    if base_url and (credentials := credentials_in(base_url)):
+        yield from sent_forms(credentials)
 
 
 def _forms(secret: str) -> Iterable[str]:

@@ -9,12 +9,11 @@ from starlette.requests import Request
 from starlette.types import ASGIApp
 
 from pytest_rageval.authoring.serving.guard import Entrance, Guard
-from pytest_rageval.server import loopback as server
-from pytest_rageval.server.loopback import HOST, listen
+from pytest_rageval.server.loopback import HOST, LoopbackServer, listen
 from pytest_rageval.values.errors import ConfigError
 
 
-class LoopbackServer:
+class GuardedServer:
     """Serves an app on 127.0.0.1; the socket is open from the start.
 
     Args:
@@ -37,7 +36,7 @@ class LoopbackServer:
             cookie_name=f"rageval-{name}-{self.port}", on_used=lambda _: announce(self.address)
         )
         guarded = Guard(app, self._entrance)
-        self._server = server.LoopbackServer(guarded, lambda: announce(self.address))
+        self._server = LoopbackServer(guarded, lambda: announce(self.address))
 
     @property
     def address(self) -> str:

@@ -24,7 +24,7 @@ def command(run: str | None, port: int, open_browser: bool) -> ExitCode:
     report, and gives and removes tags. It is served on 127.0.0.1, to the browser that opens the
     printed address. RUN is an id, a prefix of one, a tag, last or last~N.
     """
-    from pytest_rageval.authoring.serving.loopback import LoopbackServer
+    from pytest_rageval.authoring.serving.loopback import GuardedServer
     from pytest_rageval.authoring.viewing.app import create_app
     from pytest_rageval.authoring.viewing.project import ProjectRuns
     from pytest_rageval.report.html.runs.links import Links
@@ -38,7 +38,7 @@ def command(run: str | None, port: int, open_browser: bool) -> ExitCode:
             raise CommandError(f"{folder}: is not in {results}, whose runs are shown")
         start = Links().run(folder.name)
     runs = ProjectRuns(results, title=rootdir.resolve().name, on_tagged=put_and_warn)
-    server = LoopbackServer(
+    server = GuardedServer(
         create_app(runs, start=start),
         name="view",
         port=port,

@@ -20,7 +20,11 @@ import msgspec
 
 from pytest_rageval.judges.cache import database as sql
 from pytest_rageval.support.closing import Closing
-from pytest_rageval.support.http.address import without_query_secrets, without_secrets
+from pytest_rageval.support.http.address import (
+    without_query_secrets,
+    without_secrets,
+    without_user_info,
+)
 from pytest_rageval.support.json_ascii import ascii_json
 from pytest_rageval.support.text import counted
 from pytest_rageval.values.dataclass import dataclass
@@ -308,7 +312,6 @@ _ENCODER: Final = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
 _NESTED: Final = frozenset({dict, list, tuple})
 _JSON: Final = frozenset({str, int, float, bool, type(None)}) | _NESTED
 _SHA256: Final = re.compile(r"[0-9a-f]{64}")
-_USER_INFO: Final = re.compile(r"//[^/\s]*@")
 
 
 def key_maker(
@@ -369,7 +372,7 @@ def _encoded_identity(identity: str) -> str:
 
 @lru_cache(maxsize=64)
 def _without_credentials(text: str) -> str:
-    return without_query_secrets(_USER_INFO.sub("//", text))
+    return without_query_secrets(without_user_info(text))
 
 
 def encode(value: Any) -> str:

@@ -57,7 +57,7 @@ _WRITTEN_SECRET: Final = re.compile(
 One without quotes has a digit and a letter, unlike most names of variables and types."""
 TOKEN: Final = re.compile(r"(?=.*\d)(?=.*[A-Za-z])\S{12,}")
 """Text that is no word, but one that a program made up."""
-_USERINFO: Final = re.compile(r"://[^/?#\s]*:[^/?#\s]*@")
+_USER_INFO: Final = re.compile(r"(?<=//)[^/?#\s]*@")
 _WORD: Final = re.compile(r"""[^\s"']+""")
 _MIN_SECRET_CHARS: Final = 4
 _ESCAPED: Final = re.compile(r"\\(?:/|u00[2-7])")
@@ -87,11 +87,11 @@ class Address:
         query = _query_secrets(self.url)
         if self.credentials is None:
             return query
-        return (*query, *_basic(self.credentials))
+        return (*query, *sent_forms(self.credentials))
 
 
-def _basic(credentials: tuple[str, str]) -> tuple[str, ...]:
-    """Return credentials, and what a header holds of them."""
+def sent_forms(credentials: tuple[str, str]) -> tuple[str, ...]:
+    """Return a user name, its password, and what a header holds of both."""
     plain = ":".join(credentials).encode(
         "utf-8", "surrogateescape"
     )  # a variable may hold any bytes
@@ -270,8 +270,8 @@ def environment_secrets(environ: Mapping[str, str]) -> tuple[str, ...]:
         for name, value in environ.items()
         if _ENVIRONMENT_SECRET.search(name) and len(value) >= 8 and value[0] not in "/~."
     )
-    urls = (credentials_in(value) for value in environ.values() if _USERINFO.search(value))
-    pairs = (_basic(pair) for pair in urls if pair is not None and pair[1])
+    urls = (credentials_in(value) for value in environ.values() if _USER_INFO.search(value))
+    pairs = (sent_forms(pair) for pair in urls if pair is not None and pair[1])
     return (*found, *(text for pair in pairs for text in pair), *learned_secrets())
 
 
@@ -315,8 +315,12 @@ def blot_out_known(text: str) -> str:
 
 def without_secrets(url: str) -> str:
     """Remove credentials, query and fragment from a URL, for messages."""
-    address = re.split(r"[?#]", url, maxsplit=1)[0]
-    return re.sub(r"//[^/]*@", "//", address, count=1)
+    return without_user_info(re.split(r"[?#]", url, maxsplit=1)[0])
+
+
+def without_user_info(text: str) -> str:
+    """Remove the credentials of each URL in a text."""
+    return _USER_INFO.sub("", text)
 
 
 def without_query_secrets(path: str) -> str:

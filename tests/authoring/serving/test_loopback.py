@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from pytest_rageval.authoring.serving.loopback import LoopbackServer, read_body
+from pytest_rageval.authoring.serving.loopback import GuardedServer, read_body
 from pytest_rageval.values.errors import ConfigError
 
 
@@ -28,7 +28,7 @@ def test_a_body_is_read_up_to_a_length_and_two_servers_do_not_share_a_port() -> 
         addresses.append(address)
         started.set()
 
-    server = LoopbackServer(app, name="test", port=0, announce=announce)
+    server = GuardedServer(app, name="test", port=0, announce=announce)
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     assert started.wait(10)
@@ -38,7 +38,7 @@ def test_a_body_is_read_up_to_a_length_and_two_servers_do_not_share_a_port() -> 
         assert client.post(f"{origin}/", content=b"x" * 10).text == "10"
         assert client.post(f"{origin}/", content=b"x" * 11).text == "too long"
     with pytest.raises(ConfigError, match="--port: cannot listen"):
-        LoopbackServer(app, name="other", port=server.port, announce=print)
+        GuardedServer(app, name="other", port=server.port, announce=print)
     server.stop()
     thread.join(10)
     assert server.stopping

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import httpx
 
-from pytest_rageval.authoring.serving.loopback import LoopbackServer
+from pytest_rageval.authoring.serving.loopback import GuardedServer
 from pytest_rageval.authoring.viewing.app import create_app
 from pytest_rageval.authoring.viewing.project import ProjectRuns
 
@@ -41,7 +41,7 @@ def showing(results: Path, *, start: str = "/", admit: bool = True) -> Iterator[
         started.set()
 
     app = create_app(ProjectRuns(results, title="project"), start=start)
-    server = LoopbackServer(app, name="view", port=0, announce=announce)
+    server = GuardedServer(app, name="view", port=0, announce=announce)
     thread = threading.Thread(target=server.run, name="view-server", daemon=True)
     thread.start()
     try:

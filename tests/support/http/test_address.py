@@ -54,10 +54,10 @@ def test_other_text_is_kept(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["?" * 100_000, "?_" * 20_000, "token=" * 20_000])
 def test_the_time_does_not_grow_with_the_square_of_the_text(text: str) -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     blot_out_written(text, [])
     without_query_secrets(text)
-    assert time.perf_counter() - started < 5
+    assert time.process_time() - started < 5
 
 
 SECRETS = ("sk-abc/def", 'quo"ted', "back\\slash", "schlüssel", "line\nend", "plain-secret")

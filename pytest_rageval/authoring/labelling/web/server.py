@@ -20,7 +20,7 @@ from starlette.routing import Route
 
 from pytest_rageval.authoring.labelling.session import MAX_INPUT, LabelSession
 from pytest_rageval.authoring.labelling.web.page import Key, WebFace, page_policy
-from pytest_rageval.authoring.serving.loopback import LoopbackServer, read_body
+from pytest_rageval.authoring.serving.loopback import GuardedServer, read_body
 from pytest_rageval.support.threads import CaseThreads
 
 _MAX_BODY: Final = 16 * MAX_INPUT
@@ -144,7 +144,7 @@ class LabelServer:
         self._worker: CaseThreads[Any] = CaseThreads(1, name="rageval-label-web")
         self._failure: BaseException | None = None
         app = _create_app(WebFace(session), self)
-        self._server = LoopbackServer(app, name="label", port=port, announce=announce)
+        self._server = GuardedServer(app, name="label", port=port, announce=announce)
         self.port: int = self._server.port
 
     def run(self) -> None:
