@@ -7,6 +7,7 @@ import os
 import random
 import shutil
 import time
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from pytest_rageval.runs.store import RunWriter
 from pytest_rageval.runs.tags import remove_tag, write_tag
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.reply import ErrorInfo
+from tests.build.postgres import postgres_server, stopped
 from tests.build.records import changed
 from tests.build.root_rights import without_root_rights
 from tests.build.runs import write_run
@@ -406,6 +408,31 @@ def test_a_run_that_changes_while_it_is_read_is_read_again(
     assert sync(url).added == ["r1"]
     assert seen == [3, 4]
     assert len(rows(url, "test_results")) == 4
+
+
+@pytest.mark.slow
+def test_a_server_that_dies_in_a_sync_keeps_whole_runs_and_the_next_sync_goes_on() -> None:
+    some_runs()
+    with postgres_server("lead", "hunter2secret") as url, ExitStack() as held:
+
+        def read_while_it_dies(folder: Path, tags: tuple[str, ...]) -> Any:
+            if folder.name == "r2":
+                held.enter_context(stopped(url))
+            return read_run_rows(folder, tags)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("pytest_rageval.runs.history.sync.read_run_rows", read_while_it_dies)
+            with pytest.raises(StorageError) as caught:
+                sync(url)
+        message = str(caught.value)
+        assert message.startswith("postgresql+psycopg://")
+        assert "hunter2secret" not in message
+        assert "\n" not in message
+        held.close()
+        assert indexed_runs(url) == ["r1"]
+        assert len(rows(url, "test_results")) == len(cases())
+        found = sync(url)
+        assert (found.unchanged, found.added) == (["r1"], ["r2", "r3"])
 
 
 # --- several projects, several folders -----------------------------------------------------------
