@@ -18,7 +18,7 @@ from pytest_rageval.support.http.exchange import Reply, Request, open_client, se
 from tests.build.targets import Received, fake_target, http_reply, read_request
 
 TLS = Path(__file__).parents[2] / "data" / "tls"
-"""A certificate for localhost and rag.test, signed by itself, and its key."""
+"""A certificate for localhost and rag.test, signed by itself, its key, and one that has expired."""
 BODY = b'{"answer": "Monthly."}'
 
 
@@ -30,18 +30,20 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", str(TLS / "certificate.pem"))
 
 
-def server_context() -> ssl.SSLContext:
+def server_context(certificate: str = "localhost.pem") -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(TLS / "localhost.pem")
+    context.load_cert_chain(TLS / certificate)
     context.set_alpn_protocols(["h2", "http/1.1"])
     return context
 
 
 @contextmanager
-def tls_target(reply: bytes = http_reply(BODY)) -> Iterator[tuple[int, list[Received]]]:
+def tls_target(
+    reply: bytes = http_reply(BODY), certificate: str = "localhost.pem"
+) -> Iterator[tuple[int, list[Received]]]:
     """Serve over TLS: connections stay open for two requests."""
     received: list[Received] = []
-    context = server_context()
+    context = server_context(certificate)
 
     def answer(connection: socket.socket) -> None:
         with suppress(OSError), context.wrap_socket(connection, server_side=True) as secured:
@@ -108,6 +110,15 @@ def test_a_certificate_of_nobody_known_is_a_connect_error(monkeypatch: pytest.Mo
         name, text = fault_of(asked(join_url(f"https://localhost:{port}", "/ask")))
     assert name == "ConnectError"
     assert "CERTIFICATE_VERIFY_FAILED" in text
+    assert received == []
+
+
+def test_a_certificate_that_has_expired_is_a_connect_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(TLS / "expired.pem"))
+    with tls_target(certificate="expired.pem") as (port, received):
+        name, text = fault_of(asked(join_url(f"https://localhost:{port}", "/ask")))
+    assert name == "ConnectError"
+    assert "certificate has expired" in text
     assert received == []
 
 
