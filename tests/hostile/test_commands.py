@@ -70,11 +70,13 @@ OF_CASES: tuple[Command, ...] = (
     ("case", "remove", "a", "-f", "evals/set.jsonl"), ("export", "beir", "-o", "beir"),
     ("export", "trec", "-o", "trec"), ("label", "evals/set.jsonl", "--agreement"),
     ("import", "json", "evals/set.jsonl", "-o", "new.jsonl"), ("explain", "one", "a"),
+    ("ask", "--case", "a"),
 )  # fmt: skip
 OF_SETTINGS: tuple[Command, ...] = (
     ("gate", "one"), ("check",), ("runs", "list"), ("compare", "one", "two"), ("judge", "one"),
     ("score", "evals/set.jsonl", "set.jsonl"), ("doctor", "--config"), ("label", "--agreement"),
     ("merge", "two", "more", "--run-id", "m"), ("report", "one", "-o", "o.html"),
+    ("ask", "who pays?"),
 )  # fmt: skip
 OF_LIMITS: tuple[Command, ...] = (
     ("gate", "one"), ("compare", "one", "two"), ("runs", "prune", "--keep", "9"),
