@@ -122,9 +122,10 @@ def test_the_files_are_written_in_an_order_in_which_a_verdict_has_its_numbers(
         replaced.append(Path(target).name)
         rename(source, target)
 
+    run = ended(project, run_of(20))
     monkeypatch.setattr(os, "replace", noted)
-    finished(ended(project, run_of(20)))
-    assert replaced == FILES
+    finished(run)
+    assert replaced == [".gitignore", *FILES]
 
 
 def test_the_documents_are_complete_before_the_page_is_drawn(project: Settings) -> None:

@@ -15,6 +15,10 @@ from tests.build.files import write_lines
 QUIET = ("-p", "no:randomly", "-p", "no:hypothesispytest")
 """Plugins that change the order of tests, or that a signal may hit in a hook where pluggy warns."""
 
+FROM_8_3 = pytest.mark.skipif(
+    pytest.version_tuple < (8, 3), reason="-m knows no arguments of markers before pytest 8.3"
+)
+
 SERIAL_AND_PARALLEL = pytest.mark.parametrize(
     "workers",
     [(), pytest.param(("-n", "2"), marks=pytest.mark.slow)],

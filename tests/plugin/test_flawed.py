@@ -69,7 +69,7 @@ def test_a_flawed_case_is_shown_as_such_and_fails_nothing_by_itself(
 
 
 def test_letters_and_words_name_it(flawed: Project) -> None:
-    flawed.run().stdout.fnmatch_lines(["evals/eval_set.jsonl .fm *100%]"])
+    flawed.run().stdout.fnmatch_lines(["evals/eval_set.jsonl .fm *100%]*"])
     line = "evals/eval_set.jsonl::uncited FLAWED (not_cited: attribution_hit_rate 0)*"
     flawed.run("-v").stdout.fnmatch_lines([line])
 

@@ -341,7 +341,7 @@ def test_only_what_is_selected_is_asked(project: Project) -> None:
                 ["hit number 1"],
             ),
             (("-m", "case(category='even')", "-k", "c00"), questions(10)[::2]),
-        ):
+        )[: 4 if pytest.version_tuple >= (8, 3) else 3]:
             server.forget()
             session_of(project, server, *arguments)
             assert sorted(server.asked) == sorted(expected), arguments

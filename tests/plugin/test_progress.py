@@ -33,7 +33,9 @@ def reporter_of(file: TextIO, *, verbose: bool = False) -> Any:
     writer._tw.hasmarkup = False
     writer.currentfspath = "a.jsonl"
     writer._showfspath = True
-    writer.config = cast(Any, SimpleNamespace(get_verbosity=lambda kind: int(verbose)))
+    given: Any = {"get_verbosity": lambda kind: int(verbose)}
+    given["option"] = SimpleNamespace(verbose=int(verbose))  # asked for before pytest 8.1
+    writer.config = cast(Any, SimpleNamespace(**given))
     return writer
 
 
@@ -177,7 +179,7 @@ def logged(*, verbose: bool = False, before: str = "....", after: str = "..") ->
         reporter._tw.flush()
         lines = Twice(reporter, lambda: shown.pop(0))
         lines.start()
-        while shown:
+        while shown and lines._thread is not None and lines._thread.is_alive():
             time.sleep(0.001)
         lines.stop()
         if verbose:

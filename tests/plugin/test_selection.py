@@ -4,6 +4,7 @@ import pytest
 
 from tests.plugin.scratch import (
     CASES,
+    FROM_8_3,
     PYPROJECT,
     QUIET,
     REFUSED,
@@ -23,9 +24,14 @@ EVALS = "evals/eval_set.jsonl"
         (("-k", "answerable"), ["ok-1", "ok-2", "out-1", "short-1"]),
         (("-k", "work"), ["ok-2"]),
         (("-k", "hard"), ["short-1"]),
-        (("-m", "case(category='multi_hop')"), ["ok-2", "short-1"]),
-        (("-m", "case(category='multi_hop', difficulty='hard')"), ["short-1"]),
-        (("-m", "case(answerable=False)"), ["out-1"]),
+        *(
+            pytest.param(("-m", f"case({text})"), asked, marks=FROM_8_3)
+            for text, asked in (
+                ("category='multi_hop'", ["ok-2", "short-1"]),
+                ("category='multi_hop', difficulty='hard'", ["short-1"]),
+                ("answerable=False", ["out-1"]),
+            )
+        ),
         ((f"{EVALS}::ok-2",), ["ok-2"]),
         ((f"{EVALS}::ok-2", f"{EVALS}::out-1"), ["ok-2", "out-1"]),
     ],
@@ -175,7 +181,7 @@ def test_a_quiet_session_names_the_cases_it_leaves_out_at_its_end(
         ("evals",),
         ("tests", "evals"),
         ("evals/eval_set.jsonl::ok-1",),
-        ("-m", "case(category='multi_hop')"),
+        pytest.param(("-m", "case(category='multi_hop')"), marks=FROM_8_3),
         ("--rageval-concurrency", "2"),
         ("-n", "2", "evals"),
     ],

@@ -27,8 +27,11 @@ def test_a_fresh_project_is_all_well(capsys: Output) -> None:
     assert cli.run(["doctor"]) == ExitCode.YES
     out, err = capsys.readouterr()
     lines = out.splitlines()
-    assert (lines[-1].endswith(" ok, 0 warn, 0 FAIL"), err) == (True, "")
-    assert all(line.startswith("ok    ") for line in lines[:-1])
+    # Of an old pytest, which does not know all that the documentation shows.
+    warned = [line for line in lines[:-1] if line.startswith("warn  project pytest: pytest 8.")]
+    assert (lines[-1].endswith(f" ok, {len(warned)} warn, 0 FAIL"), err) == (True, "")
+    assert len(warned) == int(pytest.version_tuple < (8, 3))
+    assert all(line.startswith("ok    ") for line in lines[:-1] if line not in warned)
 
 
 def test_every_check_is_in_the_json_and_nothing_else_is_printed(capsys: Output) -> None:
