@@ -289,6 +289,14 @@ class CaseItem(pytest.Function):
         else:
             super().runtest()
 
+    @property
+    def location(self) -> tuple[str, int | None, str]:
+        """Where pytest shows the case; its path, which takes long, is looked up once for a file."""
+        shown = self.state.locations
+        if self.file not in shown:
+            shown[self.file] = super().location[0]
+        return shown[self.file], self.located.lineno - 1, self.located.case.id
+
     def reportinfo(self) -> tuple[Path, int, str]:
         """Point at the line of the case file."""
         return self.path, self.located.lineno - 1, self.located.case.id

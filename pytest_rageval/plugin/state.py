@@ -78,6 +78,8 @@ class State(RunState):
     """Whether a debugger is to stop where the user's client raises."""
     cassettes: Recorder | None = None
     """Plugin that records or replays the traffic of the cases; None: live traffic."""
+    locations: dict[str, str] = field(default_factory=dict)
+    """Path of a case file as pytest shows it, by its name in records."""
     judges: list[object] = field(default_factory=list)
     """Judges used by cases of this process so far."""
     judged_twice: frozenset[tuple[str, str]] = frozenset()

@@ -26,7 +26,7 @@ from msgspec import Meta
 from pytest_rageval.metrics.matching import order_chunks
 from pytest_rageval.support.http.reason import document_reason
 from pytest_rageval.support.json_ascii import read_json
-from pytest_rageval.support.json_cost import MOST_BYTES, json_cost
+from pytest_rageval.support.json_cost import costs_too_much
 from pytest_rageval.support.text import clean
 from pytest_rageval.target.reply_values import (
     finite_float,
@@ -216,7 +216,7 @@ def parse_reply_bytes(body: bytes) -> object:
         EndpointError: kind ``protocol``; the body is empty, not UTF-8 or not JSON, or holds too
             many values.
     """
-    if json_cost(body) > MOST_BYTES:
+    if costs_too_much(body):
         raise _protocol(TOO_MUCH)
     try:
         text = body.decode("utf-8-sig")

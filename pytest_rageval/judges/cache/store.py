@@ -310,7 +310,7 @@ def _time(seconds: int | None) -> datetime | None:
 
 _ENCODER: Final = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
 _NESTED: Final = frozenset({dict, list, tuple})
-_JSON: Final = frozenset({str, int, float, bool, type(None)}) | _NESTED
+_SCALARS: Final = frozenset({str, int, float, bool, type(None)})
 _SHA256: Final = re.compile(r"[0-9a-f]{64}")
 
 
@@ -392,13 +392,16 @@ def encode(value: Any) -> str:
 
 def _is_plain(value: Any) -> bool:
     """Return whether msgspec encodes a value as json does: it knows more types, and NaN as null."""
-    inner = value.values() if type(value) is dict else value
-    kinds = set(map(type, inner))
-    return (
-        kinds <= _JSON
-        and (float not in kinds or all([math.isfinite(n) for n in inner if type(n) is float]))
-        and (kinds.isdisjoint(_NESTED) or all([_is_plain(n) for n in inner if type(n) in _NESTED]))
-    )
+    # One loop over all: a call for each list costs more than looking at its items.
+    containers = [value]
+    for one in containers:
+        for inner in one.values() if type(one) is dict else one:
+            kind = type(inner)
+            if kind in _NESTED:
+                containers.append(inner)
+            elif kind not in _SCALARS or (kind is float and not math.isfinite(inner)):
+                return False
+    return True
 
 
 def _sorted_json(value: Any) -> str:

@@ -31,7 +31,7 @@ from pytest_rageval.support.http.address import (
 from pytest_rageval.support.http.rate_limit import RateLimiter
 from pytest_rageval.support.http.retry import Pacing
 from pytest_rageval.support.json_ascii import read_json
-from pytest_rageval.support.json_cost import MOST_BYTES, json_cost
+from pytest_rageval.support.json_cost import costs_too_much
 from pytest_rageval.support.slots import waiting
 from pytest_rageval.support.text import clean, did_you_mean
 from pytest_rageval.values.dataclass import dataclass
@@ -283,7 +283,7 @@ class ChatEndpoint:
 
     def _value(self, body: bytes) -> Any:
         """Return a body's JSON value, or its text, without secrets."""
-        if json_cost(body) > MOST_BYTES:
+        if costs_too_much(body):
             return TOO_LARGE
         text = body.decode("utf-8", "replace")
         try:
