@@ -55,6 +55,7 @@ class ReadClaim:
         self.question: Final = question
         self.weights: Final = {word.key: WEIGHTS[word.tier] for word in words if word.tier != CORE}
         """Weight of each distinct key, core words left out."""
+        self.keys: Final = frozenset(self.weights)
         new = {key: weight for key, weight in self.weights.items() if key not in question}
         self.new: Final = new or self.weights
         """Those that the question does not hold, or all."""
@@ -76,19 +77,19 @@ class Support:
         self.claim: Final = claim
         self._index = index
         # A sentence that holds all words is the best one, and mostly decides alone.
-        at = index.whole(weights.keys())
+        at = index.whole(claim.keys)
         self.best: Final = at if at is not None else next(iter(self._closest), None)
         """Index of the best sentence; None: no word of the claim is in the context."""
         best = None if self.best is None else index.sentences[self.best].read
         self._best = best
         self.window: Final[Set[str]] = (
-            weights.keys() if at is not None else index.in_window(weights, self.best)
+            claim.keys if at is not None else index.in_window(weights, self.best)
         )
         """The claim's words that the window holds."""
-        self.covered: Final = _share(weights, self.window)
-        self.coverage: Final = _share(weights, index.places.keys())
+        self.covered: Final = 1.0 if at is not None else _share(weights, self.window)
+        self.coverage: Final = 1.0 if at is not None else _share(weights, index.places.keys())
         """As ``covered``, by the whole context."""
-        self.new_words: Final = _share(claim.new, self.window)
+        self.new_words: Final = 1.0 if at is not None else _share(claim.new, self.window)
         self.pairs: Final = _found(
             claim.pairs, (order.pairs for order in self._orders()), self.coverage
         )
@@ -184,7 +185,7 @@ class Support:
     @property
     def keys(self) -> Set[str]:
         """Distinct words of the claim, core ones left out."""
-        return self.claim.weights.keys()
+        return self.claim.keys
 
     @property
     def weight(self) -> float:
