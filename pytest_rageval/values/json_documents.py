@@ -20,7 +20,8 @@ _LIST: Final = (list, tuple)
 def value(document: object, *path: str) -> object:
     """Return the value at a path; None: there is none."""
     for name in path:
-        if not isinstance(document, _OBJECT):
+        # What is often missing costs no look for a mapping of another class.
+        if document is None or not isinstance(document, _OBJECT):
             return None
         document = document.get(name)
     return document

@@ -68,7 +68,8 @@ def first_rank(record: CaseRecord) -> int | None:
 
 
 def _metrics(records: Sequence[CaseRecord], registry: Registry) -> list[dict[str, Any]]:
-    present = {key for record in records for key, v in record.metrics.items() if v is not None}
+    cases = [record.metrics for record in records]
+    present = {key for metrics in cases for key, v in metrics.items() if v is not None}
     known = [key for key in registry.cases if key in present]
     infos = {key: registry.cases[key] for key in known}
     return [
@@ -76,7 +77,7 @@ def _metrics(records: Sequence[CaseRecord], registry: Registry) -> list[dict[str
             "key": visible(key),
             "title": visible(infos[key].title if key in infos else key),
             "lower": int(key in infos and infos[key].direction == "lower"),
-            "values": [_rounded(record.metrics.get(key)) for record in records],
+            "values": [_rounded(metrics.get(key)) for metrics in cases],
         }
         for key in (*known, *sorted(present - {*known}))
     ]
