@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from jinja2 import Environment, Template, compiler
+from markupsafe import Markup, escape
 
 from pytest_rageval.report.html import templating
 
@@ -55,6 +56,14 @@ def test_a_template_is_compiled_once_and_escapes_from_then_on(
     assert shown(folder) == "<p>&lt;b&gt;[U+001B]</p>"
     tag = sys.implementation.cache_tag
     assert kept(folder) == folder / "__pycache__" / f"one.html.{tag}.j2c"
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["&amp;", "a<b>c", "it's", "\"a\" & 'b'", "<>&\"'" * 2, "plain", 5, None, Markup("<b>")],
+)
+def test_values_are_escaped_as_markupsafe_does(folder: Path, value: object) -> None:
+    assert load(folder).render(text=value) == f"<p>{escape(value)}</p>"
 
 
 def test_a_changed_template_is_compiled_again(folder: Path) -> None:
