@@ -13,9 +13,15 @@ from typing import Any, Final
 
 from pytest_rageval.judges.spot_check import repeated_rubrics, spot_check_fields
 from pytest_rageval.metrics.built_in import BUILT_IN
-from pytest_rageval.metrics.judged import UNANSWERABLE
 from pytest_rageval.metrics.registry import Registry
-from pytest_rageval.metrics.view import FAILED, CaseView, NotApplicable, Score, Verdicts
+from pytest_rageval.metrics.view import (
+    FAILED,
+    UNANSWERABLE,
+    CaseView,
+    NotApplicable,
+    Score,
+    Verdicts,
+)
 from pytest_rageval.support.http.address import blot_out_known
 from pytest_rageval.support.slots import Slots, waiting
 from pytest_rageval.support.text import clean

@@ -9,6 +9,7 @@ from pytest_rageval.metrics.deciding import cited_golds
 from pytest_rageval.metrics.matching import citation_in_chunks
 from pytest_rageval.metrics.view import (
     FAILED,
+    UNANSWERABLE,
     CaseView,
     NotApplicable,
     Score,
@@ -25,6 +26,9 @@ SUPPORT_METRICS: Final = ("citation_support_precision", "citation_support_recall
 """Metrics that need to know whether an answer could have had citations in its text."""
 _NO_CITATION: Final = NotApplicable("The answer cites nothing.")
 _UNCITED_TEXT: Final = NotApplicable("The answer cites nothing in its text.")
+_ANSWERABLE: Final = NotApplicable("The case is answerable.")
+_NO_JUDGE: Final = NotApplicable("The run has no judge.")
+_NO_RULE: Final = NotApplicable("The case has no recency_conflict_rule.")
 _NOT_REPORTED: Final = NotApplicable("The target reports no citations.")
 _UNDECIDED: Final = NotApplicable("A cited chunk cannot be compared with the evidence of the case.")
 
@@ -94,7 +98,7 @@ def _recency(view: CaseView, cited: Collection[int], blocked: Score | None) -> S
 def _rule_missing(view: CaseView) -> NotApplicable | None:
     rule = view.case.recency_conflict_rule
     if rule is None:
-        return NotApplicable("The case has no recency_conflict_rule.")
+        return _NO_RULE
     if len(view.case.gold_supports) < 2:
         return NotApplicable("A recency_conflict_rule needs two gold_supports.")
     # Without a judge only misses could be detected, and keeping those alone would bias the mean.
@@ -120,9 +124,9 @@ def score_citation_support(view: CaseView) -> Scores:
 def _checked_claims(view: CaseView) -> tuple[CheckedClaim, ...] | Score:
     """Return the claims of the answer, or why they are not scored."""
     if not view.settings.judge_configured:
-        return NotApplicable("The run has no judge.")
+        return _NO_JUDGE
     if not view.case.answerable:
-        return NotApplicable("The case is unanswerable.")
+        return UNANSWERABLE
     if view.failed:
         return FAILED
     if view.abstained:
@@ -144,16 +148,15 @@ def score_abstention(view: CaseView) -> Scores:
     """
     score = _abstained(view)
     if view.case.answerable:
-        outside = NotApplicable("The case is answerable.")
         return {
-            "abstention_accuracy": outside,
-            "hallucination_rate_unanswerable": outside,
+            "abstention_accuracy": _ANSWERABLE,
+            "hallucination_rate_unanswerable": _ANSWERABLE,
             "over_abstention_rate": score,
         }
     return {
         "abstention_accuracy": score,
         "hallucination_rate_unanswerable": 1.0 - score if isinstance(score, float) else score,
-        "over_abstention_rate": NotApplicable("The case is unanswerable."),
+        "over_abstention_rate": UNANSWERABLE,
     }
 
 

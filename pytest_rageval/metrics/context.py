@@ -18,6 +18,7 @@ from pytest_rageval.metrics.retrieval import (
 )
 from pytest_rageval.metrics.view import (
     FAILED,
+    UNANSWERABLE,
     CaseView,
     NotApplicable,
     Score,
@@ -29,6 +30,9 @@ from pytest_rageval.values.reply import RetrievedChunk
 BYTES_PER_TOKEN: Final = 4
 """Bytes of UTF-8 text that count as a token where the target reports no counts."""
 NOT_LOOKED_UP: Final = NotApplicable("Nothing was looked up in the passages.")
+_NO_JUDGE: Final = NotApplicable("The run has no judge.")
+_NO_FACTS: Final = NotApplicable("The case has no expected_key_facts.")
+_NO_BUDGET: Final = NotApplicable("No token_budget is set.")
 TEXTS_MISSING: Final = NotApplicable("A chunk in the cut came without its whole text.")
 
 
@@ -82,7 +86,7 @@ def within_budget(tokens: Sequence[int], budget: int) -> int:
 def _recall_at_tokens(view: CaseView, tokens: tuple[int, ...] | Score) -> Score:
     budget = view.settings.token_budget
     if budget is None:
-        return NotApplicable("No token_budget is set.")
+        return _NO_BUDGET
     blocked = gold_population(view.case) or anchors_unreadable(view) or chunks_missing(view)
     blocked = blocked or texts_missing(view)
     if blocked is not None:
@@ -96,10 +100,10 @@ def _recall_at_tokens(view: CaseView, tokens: tuple[int, ...] | Score) -> Score:
 def facts_held(view: CaseView) -> tuple[bool, ...] | Score:
     """Return for each key fact whether a passage in the cut states it, or why that is unknown."""
     if not view.case.answerable:
-        return NotApplicable("The case is unanswerable.")
+        return UNANSWERABLE
     facts = view.case.stated_facts
     if not facts:
-        return NotApplicable("The case has no expected_key_facts.")
+        return _NO_FACTS
     blocked = chunks_missing(view)
     if blocked is not None:
         return blocked
@@ -124,7 +128,7 @@ def unused_facts(view: CaseView) -> bool:
 def _blocked(view: CaseView) -> Score | None:
     """Return the score if the answer cannot be judged; a failed case stays in the population."""
     if not view.settings.judge_configured:
-        return NotApplicable("The run has no judge.")
+        return _NO_JUDGE
     if view.case.answerable and view.case.stated_facts and view.failed:
         return FAILED
     return None

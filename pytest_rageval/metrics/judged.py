@@ -9,7 +9,15 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from pytest_rageval.metrics.built_in import BUILT_IN, FIVE_WEIGHTS
-from pytest_rageval.metrics.view import FAILED, CaseView, NotApplicable, Score, Scores, Verdicts
+from pytest_rageval.metrics.view import (
+    FAILED,
+    UNANSWERABLE,
+    CaseView,
+    NotApplicable,
+    Score,
+    Scores,
+    Verdicts,
+)
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.json_documents import number
 
@@ -91,7 +99,6 @@ def compute_disagreement(
 
 
 NO_JUDGE: Final = NotApplicable("The run has no judge.")
-UNANSWERABLE: Final = NotApplicable("The case is unanswerable.")
 _UNUSED: Final = NotApplicable("No rubric in use gives this score.")
 
 

@@ -39,11 +39,21 @@ from pytest_rageval.values.reply import RetrievedChunk
 
 Groups = Sequence[Sequence[int]]
 _NOTHING: Final[frozenset[int]] = frozenset()
+_RANKINGS_KEPT: Final = 4096
+_NO_GROUPS: Final = NotApplicable("The case has no required_support_groups.")
+_NOTHING_IRRELEVANT: Final = NotApplicable("The case has no irrelevant_supports.")
+_ANSWERABLE: Final = NotApplicable("The case is answerable.")
+_NO_PERMISSIONS: Final = NotApplicable(
+    "The case does not test permissions: it needs irrelevant_supports, and metadata.user or the "
+    "tag acl."
+)
+_NO_FOLDERS: Final = NotApplicable("The target reports no selected_folders.")
+_NO_FALLBACK: Final = NotApplicable("The target reports no fallback_used.")
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, eq=False)
 class Ranking:
-    """A ranked list cut at k, reduced to which golds each rank matches."""
+    """A ranked list cut at k, reduced to which golds each rank matches; never changed."""
 
     matched: tuple[frozenset[int], ...]
     """Golds matched at ranks 1, 2, …; at most ``k`` entries."""
@@ -159,11 +169,28 @@ _MEASURES: Final[Mapping[str, Callable[[Ranking], float]]] = {
     "ndcg_at_k": ndcg_at_k,
     "map": average_precision,
 }
-_DOCUMENT_MEASURES: Final = {f"doc_{key}": measure for key, measure in _MEASURES.items()}
+_DOCUMENT_KEYS: Final = tuple([f"doc_{key}" for key in _MEASURES])
 _GROUP_MEASURES: Final[Mapping[str, Callable[[Ranking, Groups], float]]] = {
     "recall_all_at_k": recall_all_at_k,
     "group_recall_at_k": group_recall_at_k,
 }
+
+
+@lru_cache(maxsize=_RANKINGS_KEPT)
+def _ranking(
+    matched: tuple[frozenset[int], ...],
+    duplicate: tuple[bool, ...],
+    grades: tuple[int, ...],
+    k: int,
+) -> Ranking:
+    """Return a ranking, the same one for all cases with these: most of a run are alike."""
+    return Ranking(matched=matched, duplicate=duplicate, grades=grades, k=k)
+
+
+@lru_cache(maxsize=_RANKINGS_KEPT)
+def _measure(ranking: Ranking) -> tuple[float, ...]:
+    """Return every measure of a ranking, in the order of ``_MEASURES``."""
+    return tuple([measure(ranking) for measure in _MEASURES.values()])
 
 
 def anchor_ranking(
@@ -172,13 +199,11 @@ def anchor_ranking(
     """Cut decided chunks in rank order at k, and reduce them to the golds that they match."""
     cut = chunks[:k]
     known = frozenset(range(len(case.gold_supports)))  # another tool may have stored others
-    return Ranking(
-        matched=tuple(
-            [known.intersection(c.matched_golds) if c.matched_golds else _NOTHING for c in cut]
-        ),
-        duplicate=duplicate_flags(cut, settings.path_case),
-        grades=tuple([gold.grade for gold in case.gold_supports]),
-        k=k,
+    return _ranking(
+        tuple([known.intersection(c.matched_golds) if c.matched_golds else _NOTHING for c in cut]),
+        duplicate_flags(cut, settings.path_case),
+        tuple([gold.grade for gold in case.gold_supports]),
+        k,
     )
 
 
@@ -200,15 +225,13 @@ def document_ranking(
     documents = dict.fromkeys(document_keys(chunks[:k], settings.path_case))
     matched = []
     for vault, path in documents:
-        same = by_path.get(path, ())  # vaults count only if both are known
+        if path not in by_path:
+            matched.append(_NOTHING)
+            continue
+        same = by_path[path]  # vaults count only if both are known
         found = [i for i, own in same if own is None or vault is None or own == vault]
-        matched.append(frozenset(found) if found else _NOTHING)
-    return Ranking(
-        matched=tuple(matched),
-        duplicate=(False,) * len(documents),
-        grades=tuple(golds.values()),
-        k=k,
-    )
+        matched.append(frozenset(found))
+    return _ranking(tuple(matched), (False,) * len(documents), tuple(golds.values()), k)
 
 
 def anchors_unreadable(view: CaseView) -> NotApplicable | None:
@@ -254,19 +277,18 @@ def score_retrieval(view: CaseView) -> Scores:
     else:
         scores |= _measure_anchors(view)
     if not groups and unscored is None:
-        reason = NotApplicable("The case has no required_support_groups.")
-        scores |= dict.fromkeys(group_keys, reason)
+        scores |= dict.fromkeys(group_keys, _NO_GROUPS)
     if document_block is not None:
-        scores |= dict.fromkeys(_DOCUMENT_MEASURES, document_block)
+        scores |= dict.fromkeys(_DOCUMENT_KEYS, document_block)
     else:
-        ranking = document_ranking(view.case, view.chunks or (), view.k, view.settings)
-        scores |= {key: measure(ranking) for key, measure in _DOCUMENT_MEASURES.items()}
+        ranking = document_ranking(view.case, view.cut, view.k, view.settings)
+        scores.update(zip(_DOCUMENT_KEYS, _measure(ranking), strict=True))
     return scores
 
 
 def _measure_anchors(view: CaseView) -> dict[str, float]:
-    ranking = anchor_ranking(view.case, view.chunks or (), view.k, view.settings)
-    scores = {key: measure(ranking) for key, measure in _MEASURES.items()}
+    ranking = anchor_ranking(view.case, view.cut, view.k, view.settings)
+    scores = dict(zip(_MEASURES, _measure(ranking), strict=True))
     groups = view.case.required_support_groups
     if groups:
         scores |= {key: measure(ranking, groups) for key, measure in _GROUP_MEASURES.items()}
@@ -283,7 +305,7 @@ def score_lists(view: CaseView) -> Scores:
 
 def _specificity(view: CaseView) -> Score:
     if not view.case.irrelevant_supports:
-        return NotApplicable("The case has no irrelevant_supports.")
+        return _NOTHING_IRRELEVANT
     blocked = anchors_unreadable(view) or chunks_missing(view) or texts_missing(view)
     if blocked is not None:
         return blocked
@@ -292,7 +314,7 @@ def _specificity(view: CaseView) -> Score:
 
 def _negative(view: CaseView) -> Score:
     if view.case.answerable:
-        return NotApplicable("The case is answerable.")
+        return _ANSWERABLE
     blocked = chunks_missing(view)
     if blocked is not None:
         return blocked
@@ -312,10 +334,7 @@ def leaked_chunks(view: CaseView) -> list[tuple[int, RetrievedChunk]]:
 def _leak(view: CaseView) -> Score:
     case = view.case
     if not case.tests_permissions:
-        return NotApplicable(
-            "The case does not test permissions: it needs irrelevant_supports, and metadata.user "
-            "or the tag acl."
-        )
+        return _NO_PERMISSIONS
     # Golds of other documents cannot win a chunk, so their headings do not matter.
     closed = {norm_path(bad.rel_path, view.settings.path_case) for bad in case.irrelevant_supports}
     rivals = tuple(
@@ -396,7 +415,7 @@ def _selected_folders(view: CaseView) -> tuple[str, ...] | Score:
     # A missing selection is part of the failure only if selection was configured.
     if view.response is None and view.settings.folder_mode is not None:
         return FAILED
-    return NotApplicable("The target reports no selected_folders.")
+    return _NO_FOLDERS
 
 
 def _inside(view: CaseView, folders: Sequence[str]) -> list[bool]:
@@ -414,4 +433,4 @@ def _fallback(view: CaseView) -> Score:
         return 1.0 if selection.fallback_used else 0.0
     if view.response is None and view.settings.folder_mode == "on_with_fallback":
         return FAILED
-    return NotApplicable("The target reports no fallback_used.")
+    return _NO_FALLBACK

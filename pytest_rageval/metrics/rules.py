@@ -12,6 +12,7 @@ from pytest_rageval.support.patterns import PatternError, compile_pattern
 from pytest_rageval.values.case import AnswerRule
 from pytest_rageval.values.dataclass import dataclass
 
+_NO_RULES = NotApplicable("The case has no answer_rules.")
 _AROUND = 30
 """Characters shown on either side of a text that was found."""
 
@@ -33,7 +34,7 @@ def score_rules(view: CaseView) -> Scores:
 
 def _score(view: CaseView) -> Score:
     if not view.case.answer_rules:
-        return NotApplicable("The case has no answer_rules.")
+        return _NO_RULES
     if view.failed or view.response is None:
         return FAILED
     answer = view.response.answer if view.written is None else view.written

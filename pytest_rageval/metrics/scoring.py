@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
-from operator import itemgetter
 from typing import Final
 
 from pytest_rageval.metrics.answer import (
@@ -76,8 +75,7 @@ _FAMILIES: Final[tuple[Callable[[CaseView], Scores], ...]] = (
     score_abstention,
     score_judged,
 )
-_KEYS: Final = tuple(BUILT_IN.cases)
-_in_order: Final = itemgetter(*_KEYS)
+_UNSCORED: Final[dict[str, float | None]] = dict.fromkeys(BUILT_IN.cases)
 _ANSWER_SIDE: Final = tuple(key for key, info in BUILT_IN.cases.items() if info.answer_side)
 _RETRIEVAL_ONLY: Final = NotApplicable("The run measures retrieval only.")
 
@@ -103,18 +101,19 @@ def score_case(
     """
     if verdicts is not None:
         view = replace(view, verdicts=verdicts)
-    scores: dict[str, Score] = {}
+    # In the order of the registry, so that all outputs list metrics in the same order.
+    scores: dict[str, Score | None] = {**_UNSCORED}
     for family in _FAMILIES:
         scores.update(family(view))
     if view.settings.retrieval_only:
         scores |= dict.fromkeys(_ANSWER_SIDE, _RETRIEVAL_ONLY)
     scores |= known or {}
-    # In the order of the registry, so that all outputs list metrics in the same order.
-    found = _in_order(scores)
-    metrics = {
-        key: score if isinstance(score, float) else None
-        for key, score in zip(_KEYS, found, strict=True)
-    }
+    metrics, missing = {**_UNSCORED}, list[str]()
+    for key, score in scores.items():
+        if isinstance(score, float):
+            metrics[key] = score
+        elif type(score) is NotApplicable:
+            missing += (key, score.reason)
     before = scores_before_rerank(view)
     stage = find_failure_stage(view, metrics, before)
     met = _expectations_met(view.case, metrics)
@@ -124,9 +123,7 @@ def score_case(
     unchecked = outcome == "passed" and not _is_checked(view.case, metrics, judged_on)
     return CaseScores(
         metrics=metrics,
-        not_applicable=_reasons(
-            tuple([score.reason if type(score) is NotApplicable else None for score in found])
-        ),
+        not_applicable=_reasons(*missing),
         outcome=outcome,
         failure_stage=stage,
         citations=view.citations,
@@ -136,9 +133,9 @@ def score_case(
 
 
 @lru_cache(maxsize=256)
-def _reasons(found: tuple[str | None, ...]) -> Mapping[str, str]:
-    """Return the reasons of metrics by key, the same mapping for all cases with these."""
-    return {key: reason for key, reason in zip(_KEYS, found, strict=True) if reason is not None}
+def _reasons(*found: str) -> Mapping[str, str]:
+    """Return reasons by the key before each, the same mapping for all cases with these."""
+    return dict(zip(found[::2], found[1::2], strict=True))
 
 
 def with_own_scores(

@@ -55,6 +55,8 @@ class Failed(Enum):
 
 
 FAILED = Failed.FAILED
+UNANSWERABLE: Final = NotApplicable("The case is unanswerable.")
+_NO_GOLDS: Final = NotApplicable("The case has no gold_supports.")
 Score = float | NotApplicable | Failed
 Scores = Mapping[str, Score]
 
@@ -99,15 +101,15 @@ class CaseView:
     written: str | None = None
     """The answer as it came, with its own citation markers; None: as in ``response``."""
 
-    @property
-    def k(self) -> int:
-        """Cutoff in delivered chunks: the case's, else the run's."""
-        return self.case.k if self.case.k is not None else self.settings.k
+    k: int = field(init=False)
+    """Cutoff in delivered chunks: the case's, else the run's."""
+    cut: tuple[RetrievedChunk, ...] = field(init=False)
+    """The first ``k`` chunks; empty if they are not reported."""
 
-    @property
-    def cut(self) -> tuple[RetrievedChunk, ...]:
-        """The first ``k`` chunks; empty if they are not reported."""
-        return (self.chunks or ())[: self.k]
+    def __post_init__(self) -> None:
+        """Derive what every metric family asks for."""
+        self.k = self.case.k if self.case.k is not None else self.settings.k
+        self.cut = (self.chunks or ())[: self.k]
 
     @property
     def texts_whole(self) -> bool:
@@ -189,10 +191,8 @@ def read_markers(
 def gold_population(case: Case) -> NotApplicable | None:
     """Return why a case is outside the population "answerable, at least one gold", if it is."""
     if not case.answerable:
-        return NotApplicable("The case is unanswerable.")
-    if not case.gold_supports:
-        return NotApplicable("The case has no gold_supports.")
-    return None
+        return UNANSWERABLE
+    return None if case.gold_supports else _NO_GOLDS
 
 
 # One level of nesting, because headings contain brackets: "(File: a.md, Section: Setup (Linux))".
