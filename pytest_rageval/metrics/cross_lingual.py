@@ -66,9 +66,10 @@ def retrieved_documents(record: CaseRecord, path_case: PathCase = "sensitive") -
 
     An empty answer that came with chunks counts by its chunks, as in all retrieval metrics.
     """
-    if record.retrieved_chunks is None:
+    chunks = record.retrieved_chunks
+    if chunks is None:
         return NoDocuments.FAILED if record.status == "error" else NoDocuments.NOT_REPORTED
-    return frozenset(document_keys(record.retrieved_chunks[: record.k], path_case))
+    return frozenset(document_keys(chunks[: record.k], path_case))
 
 
 def jaccard_index(one: Documents, other: Documents) -> float | None:

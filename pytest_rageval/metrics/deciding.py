@@ -12,6 +12,7 @@ from dataclasses import asdict, replace
 from typing import Final
 
 from pytest_rageval.metrics.matching import (
+    NORMAL_PATHS,
     anchor_segments,
     citation_points_into,
     document_key,
@@ -156,10 +157,11 @@ class _Decider:
     def __init__(self, case: Case, settings: ScoreSettings) -> None:
         self._settings = settings
         self._path_case = settings.path_case
+        self._normal = NORMAL_PATHS[settings.path_case]
         self._golds = case.gold_supports
         self._anchors = anchors = anchors_of(case)
         # Most chunks are from documents without an anchor.
-        self._paths = [norm_path(a.rel_path, settings.path_case) for a in anchors]
+        self._paths = [self._normal[anchor.rel_path] for anchor in anchors]
         self._reads_snippets = reads_snippets(case, settings)
         self._by_page = _some_only_page(case)
         self._texts_needed: list[tuple[int, ...]] = []
@@ -172,15 +174,15 @@ class _Decider:
             ]
 
     def decide_all(self, chunks: Iterable[RetrievedChunk]) -> tuple[RetrievedChunk, ...]:
-        decided = []
+        decided, normal, paths = [], self._normal, self._paths
         for chunk in chunks:
-            path = norm_path(chunk.rel_path, self._path_case)
+            path = normal[chunk.rel_path]
             if (chunk.text is None or chunk.text_truncated) and self._lacks_text(chunk):
                 decided.append(chunk)
-            elif path not in self._paths:
-                decided.append(chunk.decided((), irrelevant=False))
-            else:
+            elif path in paths:
                 decided.append(self._decide(chunk, path))
+            else:
+                decided.append(chunk.decided((), irrelevant=False))
         return tuple(decided)
 
     def _decide(self, chunk: RetrievedChunk, path: str) -> RetrievedChunk:

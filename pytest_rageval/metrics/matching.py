@@ -12,7 +12,7 @@ import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from hashlib import sha256
-from typing import Final, Literal
+from typing import Any, Final, Literal
 from urllib.parse import unquote
 
 from pytest_rageval.values.case import Anchor
@@ -53,7 +53,7 @@ def norm_path(path: str, path_case: PathCase = "sensitive") -> str:
         path: path as written by the case or the target.
         path_case: ``insensitive`` folds case as well.
     """
-    return _PATHS[path_case][path]
+    return NORMAL_PATHS[path_case][path]
 
 
 class _NormalPaths(dict[str, str]):
@@ -73,10 +73,11 @@ class _NormalPaths(dict[str, str]):
         return normal
 
 
-_PATHS: Final[Mapping[PathCase, _NormalPaths]] = {
+NORMAL_PATHS: Final[Mapping[PathCase, Mapping[str, str]]] = {
     "sensitive": _NormalPaths("sensitive"),
     "insensitive": _NormalPaths("insensitive"),
 }
+"""``norm_path`` of any path, without the call."""
 
 
 def _normal_path(path: str, path_case: PathCase) -> str:
@@ -146,7 +147,7 @@ def document_keys(
     chunks: Iterable[RetrievedChunk], path_case: PathCase = "sensitive"
 ) -> list[DocumentKey]:
     """Return ``document_key`` of every chunk."""
-    paths = _PATHS[path_case]
+    paths = NORMAL_PATHS[path_case]
     return [(chunk.vault, paths[chunk.rel_path]) for chunk in chunks]
 
 
@@ -166,8 +167,8 @@ def order_chunks(chunks: Sequence[RetrievedChunk]) -> tuple[RetrievedChunk, ...]
 
     Scores do not reorder chunks: the order that the generator received is judged.
     """
-    ranks = [chunk.rank for chunk in chunks if chunk.rank is not None]
-    if len(ranks) < len(chunks) or ranks == sorted(ranks):  # usually in order already
+    ranks: list[Any] = [chunk.rank for chunk in chunks]
+    if None in ranks or ranks == sorted(ranks):  # usually in order already
         return tuple(chunks)
     return tuple(sorted(chunks, key=lambda chunk: chunk.rank or 0))
 
@@ -274,7 +275,7 @@ def citation_in_chunks(
     """Return whether a citation points at any of several chunks."""
     if citation.rel_path is None:
         return False
-    path, paths = norm_path(citation.rel_path, path_case), _PATHS[path_case]
+    path, paths = norm_path(citation.rel_path, path_case), NORMAL_PATHS[path_case]
     segments = norm_heading(citation.heading_path)
     for chunk in chunks:  # for every citation of a run, so not with any()
         if paths[chunk.rel_path] == path and same_document(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
 from pytest_rageval.metrics.answer import (
     CITED_METRICS,
@@ -102,28 +102,24 @@ def score_case(
     if verdicts is not None:
         view = replace(view, verdicts=verdicts)
     # In the order of the registry, so that all outputs list metrics in the same order.
-    scores: dict[str, Score | None] = {**_UNSCORED}
+    scores: dict[str, Any] = {**_UNSCORED}
     for family in _FAMILIES:
         scores.update(family(view))
     if view.settings.retrieval_only:
         scores |= dict.fromkeys(_ANSWER_SIDE, _RETRIEVAL_ONLY)
     scores |= known or {}
-    metrics, missing = {**_UNSCORED}, list[str]()
-    for key, score in scores.items():
-        if isinstance(score, float):
-            metrics[key] = score
-        elif type(score) is NotApplicable:
-            missing += (key, score.reason)
+    unscored, outside = _by_kind(tuple(map(type, scores.values())))
+    metrics: dict[str, float | None] = scores | unscored
     before = scores_before_rerank(view)
     stage = find_failure_stage(view, metrics, before)
-    met = _expectations_met(view.case, metrics)
     judged_on = view.settings.judged_on
-    expected: Outcome = "error" if view.failed else "passed" if all(met) else "missed"
+    met = _meets_expectations(view.case, metrics)
+    expected: Outcome = "error" if view.failed else "passed" if met else "missed"
     outcome = _outcome_by_stage(expected, stage, judged_on)
     unchecked = outcome == "passed" and not _is_checked(view.case, metrics, judged_on)
     return CaseScores(
         metrics=metrics,
-        not_applicable=_reasons(*missing),
+        not_applicable=_reasons(outside, tuple([scores[key].reason for key in outside])),
         outcome=outcome,
         failure_stage=stage,
         citations=view.citations,
@@ -133,9 +129,21 @@ def score_case(
 
 
 @lru_cache(maxsize=256)
-def _reasons(*found: str) -> Mapping[str, str]:
-    """Return reasons by the key before each, the same mapping for all cases with these."""
-    return dict(zip(found[::2], found[1::2], strict=True))
+def _by_kind(kinds: tuple[type, ...]) -> tuple[dict[str, None], tuple[str, ...]]:
+    """Return the metrics without a number, and those of them that do not apply.
+
+    Args:
+        kinds: type of the score of each metric; most cases of a run have the same ones.
+    """
+    found = list(zip(BUILT_IN.cases, kinds, strict=True))
+    outside = tuple([key for key, kind in found if kind is NotApplicable])
+    return dict.fromkeys([key for key, kind in found if not issubclass(kind, float)]), outside
+
+
+@lru_cache(maxsize=256)
+def _reasons(keys: tuple[str, ...], reasons: tuple[str, ...]) -> Mapping[str, str]:
+    """Return reasons by key, the same mapping for all cases with these."""
+    return dict(zip(keys, reasons, strict=True))
 
 
 def with_own_scores(
@@ -205,6 +213,7 @@ EXPECTED: Final = {
     "abstention_accuracy": 1.0,
     "over_abstention_rate": 0.0,
 }
+_EVIDENT: Final = frozenset({None, 1.0})
 ANSWER_KEYS: Final = (
     "attribution_hit_rate",
     "answer_rules_pass_rate",
@@ -226,10 +235,12 @@ def evidence_key(case: Case, metrics: Metrics) -> str:
     return "doc_hit_at_k" if metrics.get(key) is None else key
 
 
-def _expectations_met(case: Case, metrics: Metrics) -> list[bool]:
-    """Return for each scored expectation of retrieval and abstention whether it is met."""
-    expected = (*EXPECTED.items(), (evidence_key(case, metrics), 1.0))
-    return [found == want for key, want in expected if (found := metrics[key]) is not None]
+def _meets_expectations(case: Case, metrics: Metrics) -> bool:
+    """Return whether each scored expectation of retrieval and abstention is met."""
+    for key, want in EXPECTED.items():  # for every case, so not with all()
+        if metrics[key] not in {None, want}:
+            return False
+    return metrics[evidence_key(case, metrics)] in _EVIDENT
 
 
 def _outcome_by_stage(

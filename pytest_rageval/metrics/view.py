@@ -249,8 +249,10 @@ def read_citations(
         found.append(replace(citation, chunk_rank=rank) if named else citation)
     if response.references is None and not found:
         return None
-    found = [_by_section(citation, case, chunks or (), settings) for citation in found]
-    return distinct_citations(_without_whole_documents(found, path_case), path_case)
+    if any([citation.chunk_rank is not None for citation in found]):
+        found = [_by_section(citation, case, chunks or (), settings) for citation in found]
+        found = _without_whole_documents(found, path_case)
+    return distinct_citations(found, path_case)
 
 
 def _without_whole_documents(citations: Sequence[Citation], path_case: PathCase) -> list[Citation]:
@@ -409,7 +411,10 @@ def distinct_citations(
             citation.chunk_rank,
         )
         vaults = seen.setdefault(key, [])
-        if not any(v is None or citation.vault is None or v == citation.vault for v in vaults):
-            kept.append(citation)
-            vaults.append(citation.vault)
+        if vaults and any(
+            v is None or citation.vault is None or v == citation.vault for v in vaults
+        ):
+            continue
+        kept.append(citation)
+        vaults.append(citation.vault)
     return tuple(kept)

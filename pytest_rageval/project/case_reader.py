@@ -43,7 +43,7 @@ from pytest_rageval.values.case import Anchor, AnswerRule, Case
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import DatasetError, Fault, faults_error
 
-_CANONICAL: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
+_CANONICAL: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"), check_circular=False)
 _NOT_HASHED: Final = frozenset(
     # The last two affect the run, not the asking and scoring of their case.
     {"notes", "metadata", "tags", "category", "difficulty", "required", "review"}
@@ -94,8 +94,8 @@ def case_hash(case: Case, sent: Collection[str] = ()) -> str:
     they are sent. A field that holds its default counts as absent, so a later version that adds a
     field keeps today's hashes.
     """
-    defaults = {name: _SENT_DEFAULTS[name] for name in sorted(sent)}
-    return _digest(_CANONICAL.encode(_content(case, {**_CASE_DEFAULTS, **defaults})))
+    defaults = _CASE_DEFAULTS | {name: _SENT_DEFAULTS[name] for name in sent}
+    return _digest(_CANONICAL.encode(_content(case, defaults)))
 
 
 def dataset_hash(hashes: Iterable[str]) -> str:
@@ -115,6 +115,7 @@ _SENT_DEFAULTS: Final[Mapping[str, Any]] = {
     for one in dataclasses.fields(Case)
     if one.name in _NOT_HASHED
 }
+_DEFAULTS: Final = {**_CASE_DEFAULTS, **_SENT_DEFAULTS}
 _PART_DEFAULTS: Final[Mapping[type, Mapping[str, Any]]] = {
     part: {one.name: one.default for one in dataclasses.fields(part)}
     for part in (Anchor, AnswerRule)
@@ -131,7 +132,7 @@ def _content(value: Case | Anchor | AnswerRule, defaults: Mapping[str, Any]) -> 
     content = {}
     for name, default in defaults.items():
         item = getattr(value, name)
-        if item == default:
+        if item is default or item == default:
             continue
         if isinstance(item, tuple):
             item = [
@@ -144,7 +145,7 @@ def _content(value: Case | Anchor | AnswerRule, defaults: Mapping[str, Any]) -> 
 
 def case_fields(case: Case) -> dict[str, Any]:
     """Return the fields of a case that hold another value than their default, as JSON values."""
-    return _content(case, {**_CASE_DEFAULTS, **_SENT_DEFAULTS})
+    return _content(case, _DEFAULTS)
 
 
 # --- one case ------------------------------------------------------------------------------
@@ -173,7 +174,7 @@ def _read(line: Line, rules: Rules) -> tuple[Case | None, list[Fault]]:
     try:
         value = parse(line.text)
         # A field without a value costs msgspec more than one to check.
-        case = msgspec.convert({**_CASE_DEFAULTS, **_SENT_DEFAULTS, **value}, Case)
+        case = msgspec.convert(_DEFAULTS | value, Case)
         if (
             _known_fields(value)
             and is_sound(case)

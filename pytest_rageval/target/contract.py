@@ -48,7 +48,7 @@ from pytest_rageval.values.reply import (
 )
 
 if TYPE_CHECKING:
-    from pytest_rageval.target.reply_fields import ReplyBody, ReplyChunk
+    from pytest_rageval.target.reply_fields import ReplyBody
 
 _PLAIN_NAME: Final = re.compile(r"[A-Za-z_$@][\w$@-]{0,39}(\.[A-Za-z_$@][\w$@-]{0,39})?", re.ASCII)
 _WRAPPERS: Final = frozenset({"data", "debug", "output", "response", "result", "results"})
@@ -198,8 +198,9 @@ def usual_fields(reply: Any) -> ReplyBody:
     for chunk in debug.get("retrieved_chunks") or ():
         if "text_truncated" in chunk:
             chunk["text_truncated"] = chunk["text_truncated"] is True
-        if _has_pages(chunk):
+        if "page" in chunk or "pages" in chunk or "page_index" in chunk:  # nearly never
             chunk.update({k: read(chunk[k]) for k, read in _PAGE_FIELDS.items() if k in chunk})
+            _join_pages(chunk)
     found: ReplyBody = reply
     return found
 
@@ -331,7 +332,7 @@ def _names(document: Mapping[str, object]) -> str:
 
 
 def ask_response(reply: ReplyBody) -> AskResponse:
-    """Return the response for a reply in the shape of the contract."""
+    """Return the response for a reply in the shape of the contract, whose chunks it keeps."""
     debug: Any = reply.get("debug") or {}
     references = reply.get("references")
     chunks = debug.get("retrieved_chunks")
@@ -347,9 +348,7 @@ def ask_response(reply: ReplyBody) -> AskResponse:
         abstain_reason=reply.get("abstain_reason"),
         retrieved_chunks=None
         if chunks is None
-        else order_chunks(
-            [_paged_chunk(one) if _has_pages(one) else RetrievedChunk.of(one) for one in chunks]
-        ),
+        else order_chunks(list(map(RetrievedChunk.of, chunks))),
         query_embedding=debug.get("query_embedding"),
         folder_selection=None if folders is None else FolderSelection(**folders),
         latency=debug.get("latency", {}),
@@ -361,15 +360,10 @@ def ask_response(reply: ReplyBody) -> AskResponse:
     )
 
 
-def _has_pages(chunk: Mapping[str, object]) -> bool:
-    return "page" in chunk or "pages" in chunk or "page_index" in chunk  # nearly never
-
-
-def _paged_chunk(chunk: ReplyChunk) -> RetrievedChunk:
-    fields = {name: value for name, value in chunk.items() if name not in _PAGE_FIELDS}
-    known = (chunk.get("page"), chunk.get("pages"), chunk.get("page_index"))
-    pages = sorted({number for numbers in known for number in numbers or ()})
-    return RetrievedChunk.of({**fields, "pages": tuple(pages) or None})
+def _join_pages(chunk: Any) -> None:
+    """Put the pages of a chunk into one field, whichever fields it has them in."""
+    known = [chunk.pop(name, None) for name in _PAGE_FIELDS]
+    chunk["pages"] = tuple(sorted({one for numbers in known for one in numbers or ()})) or None
 
 
 def _read(payload: object, *, plain: bool) -> AskResponse:
@@ -380,7 +374,11 @@ def _read(payload: object, *, plain: bool) -> AskResponse:
             return ask_response(_usual_reply(payload))
     from pytest_rageval.target.reply_fields import read_fields  # its library is slow to import
 
-    return ask_response(read_fields(payload))
+    reply = read_fields(payload)
+    debug: Any = reply.get("debug") or {}
+    for chunk in debug.get("retrieved_chunks") or ():
+        _join_pages(chunk)
+    return ask_response(reply)
 
 
 def error_message(error: object) -> str:

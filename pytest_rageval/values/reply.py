@@ -11,6 +11,7 @@ from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import TargetErrorKind
 from pytest_rageval.values.trace import traceparent
 
+_set: Final = object.__setattr__
 USAGE: Final = ("input_tokens", "output_tokens", "cost_usd")
 """Names of the amounts that one answer used."""
 MatchRule = Literal["heading", "snippet", "pages", "document"]
@@ -89,10 +90,14 @@ class RetrievedChunk:
     """Whether an ``irrelevant_supports`` anchor wins this chunk; None before scoring."""
 
     @classmethod
-    def of(cls, checked: Mapping[str, Any]) -> Self:
-        """Make a chunk of fields whose names and types were checked; others get their defaults."""
+    def of(cls, checked: dict[str, Any]) -> Self:
+        """Make a chunk of fields whose names and types were checked; others get their defaults.
+
+        Args:
+            checked: the fields, which are the chunk's from now on.
+        """
         chunk = object.__new__(cls)
-        chunk.__dict__.update(checked)
+        _set(chunk, "__dict__", checked)
         return chunk
 
     def decided(
@@ -103,12 +108,12 @@ class RetrievedChunk:
         rules: tuple[MatchRule, ...] | None = None,
     ) -> Self:
         """Return a copy with the result of comparing it with the anchors of a case."""
-        chunk = object.__new__(type(self))
-        fields = chunk.__dict__
-        fields.update(self.__dict__)
+        fields = self.__dict__.copy()
         fields["matched_golds"] = matched_golds
         fields["irrelevant"] = irrelevant
         fields["matched_by"] = rules
+        chunk = object.__new__(type(self))
+        _set(chunk, "__dict__", fields)
         return chunk
 
 

@@ -149,7 +149,7 @@ class RecordColumns:
         file = self._files.setdefault(record.file, record.file)
         self.names.append((file, record.name, record.repeat))
         self._add_metrics(row, record)
-        case, response = record.case, record.response
+        case, response, scores = record.case, record.response, record.scores
         profile = Profile(case.category, case.difficulty, case.tags, case.vaults, case.answerable)
         self.profile_codes.append(self.profiles[profile])
         cluster = record.cluster
@@ -157,7 +157,7 @@ class RecordColumns:
         self.cutoffs.append(record.k)
         self.references.append(_has_reference(record.stored_case))
         self.outcomes.append(record_outcome(record))
-        self.stages.append(record.failure_stage)
+        self.stages.append(scores.failure_stage)
         self.attempts.append(attempt_status(record))
         for name, ms in record.latency.items():
             self.latency[name].add(row, ms)
@@ -166,8 +166,8 @@ class RecordColumns:
                 self.usage[name].append(amount)
             if response.indexing_coverage is not None:
                 self.coverage_codes[row] = self._coverage_code(response.indexing_coverage)
-        if record.cost:
-            self.costs[row] = record.cost
+        if cost := record.verdicts.cost:
+            self.costs[row] = cost
         failures = verdict_failures(record)
         self.verdicts_failed += sum(failures)
         self.verdicts_needed += len(failures)
