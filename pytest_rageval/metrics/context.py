@@ -62,8 +62,9 @@ def cut_tokens(view: CaseView) -> tuple[int, ...] | Score:
     blocked = chunks_missing(view)
     if blocked is not None:
         return blocked
-    if tokens_reported(view.cut):
-        return tuple([chunk.token_count or 0 for chunk in view.cut])
+    known = [chunk.token_count for chunk in view.cut if chunk.token_count is not None]
+    if len(known) == len(view.cut):
+        return tuple(known)
     if not view.texts_whole:
         return NotApplicable("A chunk in the cut came without token_count and whole text.")
     return tuple([estimate_tokens(chunk.text or "") for chunk in view.cut])

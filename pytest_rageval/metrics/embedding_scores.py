@@ -44,8 +44,10 @@ def score_embeddings(view: CaseView) -> Scores:
 
 def _vectors(view: CaseView) -> tuple[Sequence[float], list[Sequence[float]]] | None:
     query = view.response.query_embedding if view.response is not None else None
+    if query is None:
+        return None
     chunks = [chunk.embedding for chunk in view.cut if chunk.embedding is not None]
     complete = bool(chunks) and len(chunks) == len(view.cut)
-    if query is None or not complete or any(len(c) != len(query) for c in chunks):
+    if not complete or any(len(c) != len(query) for c in chunks):
         return None
     return query, list(chunks)

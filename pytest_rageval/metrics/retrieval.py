@@ -39,7 +39,7 @@ from pytest_rageval.values.reply import RetrievedChunk
 
 Groups = Sequence[Sequence[int]]
 _NOTHING: Final[frozenset[int]] = frozenset()
-_RANKINGS_KEPT: Final = 4096
+_RANKINGS_KEPT: Final = 512
 _NO_GROUPS: Final = NotApplicable("The case has no required_support_groups.")
 _NOTHING_IRRELEVANT: Final = NotApplicable("The case has no irrelevant_supports.")
 _ANSWERABLE: Final = NotApplicable("The case is answerable.")
