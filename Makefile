@@ -96,7 +96,7 @@ dist: ## Build sdist and wheel with an SBOM, and run both in bare environments (
 	rm -rf dist/bare
 
 audit: $(STAMP) ## Check security rules, and look up known vulnerabilities of the locked dependencies (needs uv).
-	$(BIN)/ruff check --select S .
+	$(BIN)/ruff check .
 	uvx --quiet "pip-audit<3" --disable-pip --require-hashes -r .ci/requirements.txt
 
 # The plugin is loaded before pytest-cov could start, so coverage starts pytest.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,19 +13,15 @@ import click
 from _pytest.fixtures import FixtureFunctionDefinition
 
 import pytest_rageval
-from docs.site.field_docs import field_docs
+from pytest_rageval.cli.commands.schema import KINDS
 from pytest_rageval.cli.main import cli
 from pytest_rageval.cli.output import EXIT_CODES
+from pytest_rageval.cli.schemas import json_schema
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.plugin import hooks
-from pytest_rageval.project.case_fields import case_json_schema
 from pytest_rageval.project.options import REPEATABLE, SETTINGS, Setting
-from pytest_rageval.project.threshold_keys import thresholds_json_schema
 from pytest_rageval.runs import index
-from pytest_rageval.runs.document_schemas import DOCUMENT_SCHEMAS
 from pytest_rageval.runs.history import run_rows
-from pytest_rageval.runs.record_schema import record_json_schema
-from pytest_rageval.target.contract import reply_json_schema
 
 _GROUPS = (
     ("The target", lambda one: one.name.startswith("target.")),
@@ -75,13 +71,7 @@ class Generated(NamedTuple):
 
 def reference_pages() -> Generated:
     """Return everything that the code says about itself."""
-    schemas = {
-        "case": case_json_schema(),
-        "thresholds": thresholds_json_schema(BUILT_IN),
-        "reply": reply_json_schema(),
-        "record": record_json_schema(),
-        **{name: make() for name, make in DOCUMENT_SCHEMAS.items()},
-    }
+    schemas = {kind: json_schema(kind, BUILT_IN) for kind in KINDS}
     texts = [_settings_page(), _commands_page(), _exit_codes_page(), _formats_page(schemas)]
     texts += [_api_page(), _fixtures_page()]
     pages = {f"reference/{name}.md": one for name, one in zip(PAGES, texts, strict=True)}
@@ -206,23 +196,21 @@ def _formats_page(schemas: dict[str, dict[str, Any]]) -> str:
             for name, (what, page) in files.items()
         ),
     ]
-    known = field_docs()
     for name, schema in schemas.items():
-        docs = known.get(schema.get("title", ""), {})
-        lines += ["", f"## {name}", "", *_properties(schema, docs)]
+        lines += ["", f"## {name}", "", *_properties(schema)]
         for title, one in schema.get("$defs", {}).items():
             if one.get("properties"):
                 lines += ["", f"### {name}: {title}", ""]
-                lines += _properties(one, known.get(title, {}))
+                lines += _properties(one)
     return "\n".join(lines) + "\n" + _OTHER_FILES
 
 
-def _properties(schema: dict[str, Any], docs: Mapping[str, str]) -> list[str]:
+def _properties(schema: dict[str, Any]) -> list[str]:
     required = set(schema.get("required", ()))
     rows = ["| field | type | |", "|---|---|---|"]
     for name, one in schema.get("properties", {}).items():
-        note = " ".join(str(one.get("description") or docs.get(name, "")).split())
-        note = note.replace("|", "\\|")
+        note = " ".join(str(one.get("description", "")).split())
+        note = re.sub(r"[|<>]", r"\\\g<0>", note)
         rows.append(
             f"| `{name}`{' (required)' if name in required else ''} | {_type(one)} | {note} |"
         )

@@ -291,7 +291,7 @@ class CaseItem(pytest.Function):
 
     @property
     def location(self) -> tuple[str, int | None, str]:
-        """Path, line and name that pytest shows; the path, which takes long, is made once for a file."""
+        """Path, line and name that pytest shows; the path takes long, and is made once a file."""
         shown = self.state.locations
         if self.file not in shown:
             shown[self.file] = super().location[0]

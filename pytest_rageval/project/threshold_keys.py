@@ -243,7 +243,8 @@ TABLES: Final = ("cases", "overall", "category", "tag", "defaults")
 def thresholds_json_schema(registry: Registry = BUILT_IN) -> dict[str, Any]:
     """Return the JSON Schema (draft 2020-12) of thresholds.toml.
 
-    A dotted key such as ``latency_ms.p95`` is an object in it, as TOML reads it.
+    A dotted key such as ``latency_ms.p95`` is an object in it, as TOML reads it, or one key, as it
+    is in quotes.
     """
     keys = [*registry.cases, *registry.aliases, *registry.runs]
     of_groups = [key for key in keys if is_of_groups(key, registry)]
@@ -288,7 +289,7 @@ def _groups(description: str) -> dict[str, Any]:
 def _metrics_table(
     keys: Iterable[str], registry: Registry, *, phases: bool = False
 ) -> dict[str, Any]:
-    """Return the object schema that holds a limit for each key, dotted ones nested."""
+    """Return the object schema that holds a limit for each key, dotted ones also nested."""
     root = _object({})
     for key in keys:
         *parents, leaf = key.split(".")
@@ -298,6 +299,7 @@ def _metrics_table(
         info = registry.info(key)
         title = {"description": info.title} if info else {}
         table["properties"][leaf] = {"$ref": "#/$defs/limit", **title}
+        root["properties"][key] = table["properties"][leaf]  # in quotes, a dotted key is one
     if phases:
         limit = {"$ref": "#/$defs/limit"}
         phase = _object({"p50": limit, "p95": limit})

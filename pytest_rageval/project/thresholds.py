@@ -229,8 +229,15 @@ class _Reader:
         elif table:
             self.source.key_fault((name,), f"unknown table [{name}]", suggest(name, TABLES))
         else:
-            known = [*TOP_RULES, *DEFAULTS_RULES, *CASES_RULES]
-            self.source.unknown_key((name,), known)
+            home = {
+                **dict.fromkeys(DEFAULTS_RULES, "defaults"),
+                **dict.fromkeys(CASES_RULES, "cases"),
+            }
+            if name in home:
+                hint = f"put it in [{home[name]}]"
+                self.source.key_fault((name,), f'"{name}" stands in no table', hint)
+            else:
+                self.source.unknown_key((name,), [*TOP_RULES, *home])
 
     def _grouped(self, table: CheckTable, groups: Mapping[str, Any]) -> None:
         known = self.known.of(table)

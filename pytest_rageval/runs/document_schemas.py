@@ -49,7 +49,9 @@ def _said(type_: Any, description: str) -> Any:
     return Annotated[type_, Field(description=description)]
 
 
-_VERSION: Final = {"schema_version": _said(int, "1 until now: see the policy of stored files")}
+_VERSION: Final = {
+    "schema_version": _said(int, "of the format; a reader refuses none that is newer")
+}
 _RUN: Final = {
     **_VERSION,
     "run_id": _said(str, "name of the run and of its folder"),
@@ -66,7 +68,7 @@ def config_json_schema() -> dict[str, Any]:
         {
             "judge": _said(str | None, "identity: `offline/...`, or the model and its address"),
             "model": _said(str | None, "as the server names it"),
-            "system_fingerprint": str | None,
+            "system_fingerprint": _said(str | None, "as the server gives it"),
             "level": _said(str | None, "how the format of a verdict was requested"),
             "rubrics": _said(Mapping[str, str | None], "version by rubric"),
             "parameters": _said(_Object, "of the requests, such as temperature"),
@@ -76,8 +78,8 @@ def config_json_schema() -> dict[str, Any]:
     git = _object(
         "Git",
         {
-            "commit": str | None,
-            "branch": str | None,
+            "commit": _said(str | None, "checked out"),
+            "branch": _said(str | None, "checked out"),
             "eval_set_commit": _said(str | None, "the last one that changed the case files"),
             "dirty": _said(bool | None, "whether tracked files had changes"),
         },
@@ -86,11 +88,11 @@ def config_json_schema() -> dict[str, Any]:
         "Set",
         {
             "hash": _said(str, "over all cases of the test paths"),
-            "n_cases": _Count,
-            "files": list[str],
+            "n_cases": _said(_Count, "cases of all files"),
+            "files": _said(list[str], "case files that the command line named"),
             "n_asked": _said(_Count, "cases of the files that the command line named"),
-            "by_category": Mapping[str, _Count],
-            "by_tag": Mapping[str, _Count],
+            "by_category": _said(Mapping[str, _Count], "number of cases"),
+            "by_tag": _said(Mapping[str, _Count], "number of cases"),
         },
     )
     fields = {
@@ -101,14 +103,14 @@ def config_json_schema() -> dict[str, Any]:
         "judges": _said(_list(judge), "each judge that gave a verdict"),
         "second_judges": _said(_list(judge), "those of the spot check"),
         "settings": _said(_Object, "all of them, without secrets; `origins` says where from"),
-        "dataset_version": str | None,
-        "index_build_version": str | float | None,
-        "retriever_version": str | None,
-        "answerer_version": str | None,
+        "dataset_version": _said(str | None, "from the settings, else the hash of the cases"),
+        "index_build_version": _said(str | float | None, "from the settings, else as reported"),
+        "retriever_version": _said(str | None, "from the settings, else the embedding model"),
+        "answerer_version": _said(str | None, "from the settings, else the model of answers"),
         "target_models": _said(Mapping[str, str], "as the target reports them, by role"),
         "versions": _said(Mapping[str, str], "of Python and the packages that affect figures"),
         "hardware": _said(_Object, "`system`, `machine`, `cpus`"),
-        "git": git,
+        "git": _said(git, "state of the repository; null: there is none"),
         "asked": _said(list[str], "targets that were asked"),
         "set": _said(whole, "the cases from which the run selects"),
         "skipped": _said(list[str], "node ids of cases that a mark or a fixture skipped"),
@@ -127,24 +129,28 @@ def metrics_json_schema() -> dict[str, Any]:
     latency = _hints(LatencySummary, total_ms=_said(float, "sum of all durations"))
     del latency["sum_ms"]
     duration = _object("LatencySummary", latency)
-    whole = _object("Latency", {**latency, "concurrency": int | None, "by_phase": _named(duration)})
+    more = {
+        "concurrency": _said(int | None, "most requests in flight"),
+        "by_phase": _said(_named(duration), "of the phases that the target reports"),
+    }
+    whole = _object("Latency", latency | more)
     cost = _object(
         "Cost",
         {
             "total_usd": _said(float | None, "of the judge; null: a price is unknown"),
             "uncached_usd": _said(float | None, "the same had no verdict come from the cache"),
-            "judge_tokens": int,
-            "target": Mapping[str, UsageSummary],
+            "judge_tokens": _said(int, "of the verdicts that were asked for"),
+            "target": _said(Mapping[str, UsageSummary], "tokens and money that it reports"),
         },
     )
     means = _object(
         "AggregateMetrics",
         {
-            "pass_rate": float | None,
-            "cross_lingual_consistency": float | None,
+            "pass_rate": _said(float | None, "passed cases / cases"),
+            "cross_lingual_consistency": _said(float | None, "mean over the pairs"),
             "judge_reliability": _said(_Object | None, "of the spot check; null: there was none"),
             "latency": _said(whole, "of the replies, in milliseconds"),
-            "cost": cost,
+            "cost": _said(cost, "of the judge, and of the target as far as it reports it"),
             "indexing_coverage": _said(_Object | None, "as the target reports it"),
             "operational_metrics": _said(_Object, "rates of errors, timeouts and empty replies"),
         },
@@ -153,7 +159,12 @@ def metrics_json_schema() -> dict[str, Any]:
         RepeatSummary,
         pass_at_k=Mapping[str, float],
         pass_hat_k=Mapping[str, float],
-        flaky_cases=_list(_object("FlakyCase", {"file": str, "case_id": str, "passes": int})),
+        flaky_cases=_list(
+            _object(
+                "FlakyCase",
+                {"file": str, "case_id": str, "passes": _said(int, "repeats that passed")},
+            )
+        ),
     )
     known = get_type_hints(Aggregate)
     counts = ("passed", "flawed", "missed", "errored", "unchecked", "stages")
@@ -162,18 +173,18 @@ def metrics_json_schema() -> dict[str, Any]:
         "eval_set_commit_hash": _said(str | None, "for information; the hashes decide"),
         "dirty": _said(bool | None, "whether tracked files had changes"),
         "total_tests": _said(_Count, "cases with a record"),
-        "answerable_tests": _Count,
-        "unanswerable_tests": _Count,
+        "answerable_tests": _said(_Count, "of those, the ones that the documents answer"),
+        "unanswerable_tests": _said(_Count, "the others"),
         **{name: known[name] for name in counts},
         "matching": _said(Mapping[str, int], "anchors of the evidence by how they were matched"),
-        "aggregate_metrics": _said(means, "the mean of each metric by name, and what is below"),
+        "aggregate_metrics": _said(means, "mean by metric, mostly named KEY_avg; and as below"),
         "statistics": _said(_named(summary), "each mean with counts and interval, by metric"),
-        "abstention": known["abstention"],
+        "abstention": _said(known["abstention"], "cases by what was answered and what should be"),
         "rerank": Mapping[str, RerankSummary] | None,
         "repeats": _object("RepeatSummary", repeats) | None,
         "cross_lingual_consistency": known["cross_lingual"] | None,
         "correctness_by_reference": _named(summary) | None,
-        "warnings": list[str],
+        "warnings": _said(list[str], "remarks on the figures"),
     }
     named = ("schema_version", "run_id", "timestamp", "total_tests", "statistics")
     return _schema(_object("Metrics", fields), *named)
@@ -181,17 +192,22 @@ def metrics_json_schema() -> dict[str, Any]:
 
 def groups_json_schema() -> dict[str, Any]:
     """Return the JSON Schema (2020-12) of ``groups.json``."""
-    more = {"total_tests": _Count, "statistics": _named(_summary())}
-    group = _object("Group", more)
-    fields = {**_VERSION, "run_id": str, **{name: _named(group) for name in BREAKDOWNS}}
+    more = {
+        "total_tests": _said(_Count, "cases of the group"),
+        "statistics": _said(_named(_summary()), "each mean with counts and interval, by metric"),
+    }
+    group = _said(_named(_object("Group", more)), "by group: means by name, and as below")
+    fields = {**_VERSION, "run_id": _RUN["run_id"], **dict.fromkeys(BREAKDOWNS, group)}
     return _schema(_object("Groups", fields), "schema_version", "run_id")
 
 
 def gate_json_schema() -> dict[str, Any]:
     """Return the JSON Schema (2020-12) of ``gate.json``."""
-    check = _object("CheckResult", {"name": str, **get_type_hints(CheckResult)})
+    check = _object(
+        "CheckResult", {"name": _said(str, "as in its node id"), **get_type_hints(CheckResult)}
+    )
     changed = {"checks": _list(check), "baseline": BaselineInfo | None}
-    fields = {**_VERSION, "run_id": str, **_hints(GateResult, **changed)}
+    fields = {**_VERSION, "run_id": _RUN["run_id"], **_hints(GateResult, **changed)}
     return _schema(_object("GateResult", fields), "run_id", "verdict", "checks")
 
 

@@ -22,15 +22,23 @@ class Check:
     """One limit of thresholds.toml on a metric of a table."""
 
     metric: str
+    """Key of the metric."""
     kind: CheckKind
+    """The limited figure: the value, or its change since the baseline."""
     limit: float
+    """In the unit of the metric."""
     table: CheckTable = "overall"
+    """Cases that it is about."""
     group: str | None = None
     """The category or tag."""
     severity: Literal["fail", "warn"] = "fail"
+    """Whether a breach fails the run or only warns."""
     decide: Decide = "estimate"
+    """By the estimate, or by an end of its interval."""
     min_n: int = 20
+    """Number of cases below which the evidence counts as weak."""
     on_small_n: Literal["warn", "skip", "fail"] = "warn"
+    """Consequence of fewer cases."""
     line: int = 0
     """Line in thresholds.toml from 1; 0 for a check that is not in a file."""
     implicit: bool = False
@@ -73,17 +81,25 @@ class CheckResult:
     """Result of one check."""
 
     check: Check
+    """The limit."""
     status: CheckStatus
+    """``skip``: it could not be decided."""
     message: str
     """One plain-ASCII sentence such as ``0.700 is below min 0.750``."""
     estimate: float | None = None
+    """Value, or its change since the baseline."""
     low: float | None = None
+    """Lower end of its interval; None: none can be given."""
     high: float | None = None
+    """The upper end."""
     n: int | None = None
+    """Cases that the value is of."""
     proof: Proof | None = None
+    """Whether the interval lies on one side of the limit."""
     mde: float | None = None
     """Smallest difference that this check detects with 80 % power."""
     small_n: bool = False
+    """Whether there are fewer cases than ``min_n``."""
     missed_cases: tuple[str, ...] = ()
     """Ids of up to ten cases that made the value worse, worst first."""
 
@@ -103,7 +119,9 @@ class BaselineInfo:
     n_changed: int = 0
     """Cases left out because their content or cutoff differs."""
     n_only_base: int = 0
+    """Cases that only the baseline has."""
     n_only_new: int = 0
+    """Cases that only the new run has."""
 
     @property
     def sentence(self) -> str:
@@ -126,13 +144,17 @@ class GateResult:
     """The decision about a run."""
 
     verdict: Literal["pass", "fail", "not_evaluated"]
+    """``not_evaluated``: the run was cut short."""
     sentence: str
     """One plain-ASCII sentence."""
     checks: tuple[CheckResult, ...] = ()
+    """In the order of thresholds.toml."""
     complete: bool = True
     """False: fewer cases were reported than expected, which fails."""
     n_expected: int | None = None
+    """Cases that were selected, with their repeats."""
     n_reported: int | None = None
+    """Those that have a record."""
     baseline: BaselineInfo | None = None
     """None: no comparison was requested."""
 

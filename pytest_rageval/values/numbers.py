@@ -19,15 +19,19 @@ class MetricSummary:
     n: int
     """Scored cases."""
     n_not_applicable: int = 0
+    """Cases that the metric does not apply to."""
     n_error: int = 0
+    """Cases without an answer to score."""
     mean: float | None = None
     """None: no data."""
     median: float | None = None
+    """Median of the scores."""
     mean_errors_as_worst: float | None = None
     """Set only where ``n_error`` > 0."""
     low: float | None = None
     """Two-sided interval at the run's confidence; None where none can be given."""
     high: float | None = None
+    """The upper end."""
     low_one_sided: float | None = None
     """One-sided lower bound at the run's confidence, for proofs in the gate."""
     high_one_sided: float | None = None
@@ -35,6 +39,7 @@ class MetricSummary:
     """Standard error of the one-sided interval, from which the smallest difference that the cases
     can show is computed; not stored."""
     se: float | None = None
+    """Standard error of the mean."""
     method: str | None = None
     """``wilson``, ``plus_two`` or ``bootstrap``."""
     clusters: int | None = None
@@ -46,14 +51,23 @@ class LatencySummary:
     """Percentiles of one duration in milliseconds."""
 
     n: int
+    """Durations that count."""
     n_excluded: int = 0
+    """Calls that failed, or without a duration."""
     n_cached: int = 0
+    """Cached replies, which are left out."""
     n_censored: int = 0
+    """Timeouts, which count with the limit."""
     p50_ms: float | None = None
+    """Median."""
     p95_ms: float | None = None
+    """95th percentile."""
     p50_censored: bool = False
+    """Whether the median is only a lower bound, because of timeouts."""
     p95_censored: bool = False
+    """The same of the 95th percentile."""
     sum_ms: float = 0.0
+    """Sum of all durations."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,18 +75,23 @@ class RerankSummary:
     """Effect of reranking on one metric, over the cases scored in both orders."""
 
     n: int
+    """Cases scored in both orders."""
     before: float
     """Mean in the order before reranking."""
     after: float
+    """Mean in the delivered order."""
     delta: float
     """``after`` - ``before``: positive is an improvement."""
     low: float | None
     """Two-sided interval of ``delta`` from the paired cases."""
     high: float | None
+    """The upper end."""
     improved: int
     """Cases whose value rose; the next two: fell, stayed."""
     worsened: int
+    """Cases whose value fell."""
     stayed: int
+    """Cases whose value is the same."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +125,9 @@ class UsageSummary:
     n: int
     """Answers that report it; every repeat is one."""
     mean: float
+    """Amount of one answer."""
     total: float
+    """Amount of all answers."""
 
 
 AbstentionCounts = Mapping[str, Mapping[str, int]]
@@ -119,13 +140,21 @@ class Aggregate:
     """All numbers of a run, computed from its records alone."""
 
     total: int
+    """Cases with a record."""
     answerable: int
+    """Those that the documents answer."""
     unanswerable: int
+    """Those that they do not."""
     passed: int
+    """Cases whose retrieval and answer are as expected."""
     flawed: int
+    """Cases whose retrieval passed and whose answer did not."""
     missed: int
+    """Cases whose retrieval is not as expected."""
     errored: int
+    """Cases without an answer to score."""
     unchecked: int
+    """Cases of which nothing could be scored."""
     stages: Mapping[str, int]
     """Number of cases by failure stage, the most first."""
     metrics: Mapping[str, MetricSummary]
@@ -138,12 +167,15 @@ class Aggregate:
     by_answerable: Mapping[str, Mapping[str, MetricSummary]]
     by_vault: Mapping[str, Mapping[str, MetricSummary]]
     latency: LatencySummary
+    """Time of a reply at the client."""
     latency_by_phase: Mapping[str, LatencySummary]
+    """Times of the phases that the target reports."""
     indexing: Mapping[str, Any]
     """Rates, token statistics and warnings of the indexing coverage; empty: not reported."""
     cost_usd: float | None = 0.0
     cost_usd_uncached: float | None = 0.0
     judge_tokens: int = 0
+    """Tokens of the verdicts that were asked for, without cached ones."""
     usage: Mapping[str, UsageSummary] = field(default_factory=dict)
     """Of the target: ``input_tokens``, ``output_tokens`` and ``cost_usd``, as far as reported."""
     failed_cases: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

@@ -170,9 +170,13 @@ class CaseScores:
     """
 
     metrics: Mapping[str, float | None]
+    """Score by metric; None: it does not apply, or there is no answer to score."""
     not_applicable: Mapping[str, str]
+    """Reason by metric that does not apply."""
     outcome: Outcome
+    """``passed``, ``missed``, ``flawed`` or ``error``."""
     failure_stage: FailureStage | None = None
+    """First stage that failed; None: none did."""
     citations: tuple[Citation, ...] | None = None
     """References and citations read from the answer text, de-duplicated; None: not reported."""
     unchecked: bool = False
@@ -191,16 +195,20 @@ class CaseVerdicts:
     groundedness: Mapping[str, Any] | None = None
     """Score, reasoning, claims and judge; None, as for the next two: no judge was asked."""
     correctness: Mapping[str, Any] | None = None
+    """Score, reasoning, facts found and judge."""
     abstention: Mapping[str, Any] | None = None
+    """Whether the judge takes the answer for one that declines."""
     judgements: Mapping[str, Any] = field(default_factory=dict)
     """By rubric: judge, version, model, level, scores and error of every verdict asked for."""
     spot_check: Mapping[str, Any] | None = None
     """Verdicts of a second judge: judge, rubric versions, scores by metric key, errors by rubric;
     None: the case was judged once."""
     judge_input: Mapping[str, Any] | None = None
+    """Input of the judge: question, answer, ids of the passages, hashes of the prompts."""
     evidence: Evidence | None = None
     """Key facts and claims looked up in the passages; not a verdict of the judge."""
     cost: Mapping[str, float | bool | None] = field(default_factory=dict)
+    """Tokens and US dollars of the verdicts."""
 
 
 _T = TypeVar("_T")
@@ -279,16 +287,21 @@ class CaseRecord(_Parts):
     file: str
     """Case file relative to the rootdir, ``/``-separated."""
     lineno: int
+    """Line of the case in its file, from 1."""
     case_hash: str
+    """16 hex digits over what the asking and scoring of the case depend on."""
     cluster: str | None = None
     """Normalised document of ``gold_supports[0]``; None: the case is its own cluster."""
     k: int
     """Cutoff that it was scored with: the case's own, else the run's."""
     repeat: int = 0
+    """Number of the repeat, from 0."""
     parameters: str = ""
     """Parameters of fixtures, as pytest appends them to the name of the item: ``[small]``."""
     status: Literal["ok", "error"]
+    """``error``: there is no answer to score."""
     error: ErrorInfo | None = None
+    """Reason for which there is no answer."""
     response: AskResponse | None = None
     """The reply with its chunks in rank order and compared with the anchors of the case; None:
     there was none. Its times are in ``latency``."""

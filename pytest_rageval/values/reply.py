@@ -58,26 +58,38 @@ class RetrievedChunk:
     """
 
     rel_path: str
+    """Document that it is from."""
     heading_path: str | None = None
     """None: the target reports no heading for this chunk."""
     chunk_id: str | None = None
+    """Name that the target has for it."""
     vault: str | None = None
+    """Collection of the document; None: there is one."""
     start_line: int | None = None
+    """First line in the document, from 1."""
     end_line: int | None = None
+    """Last line."""
     pages: tuple[int, ...] | None = None
     """Pages of the document that the passage is on, from 1; None: not reported."""
     score_vector: float | None = None
+    """Score of the vector search."""
     score_lexical: float | None = None
+    """Score of the search for words."""
     score_final: float | None = None
+    """Score that the order follows."""
     text: str | None = None
+    """Text of the passage."""
     text_truncated: bool = False
     """True when ``text`` is only the beginning of the passage."""
     text_hash: str | None = None
     """Hash of the normalised whole text where ``text`` was cut for storage, which keeps copies
     recognisable."""
     rank: int | None = None
+    """Place in the delivered order, from 1."""
     rank_before_rerank: int | None = None
+    """Place before reranking, from 1."""
     token_count: int | None = None
+    """Tokens of the text."""
     embedding: tuple[float, ...] | None = None
     """Vector of the passage, where the target reports it; never stored."""
     matched_golds: tuple[int, ...] | None = None
@@ -126,7 +138,9 @@ class Citation:
     heading_path: str | None = None
     """None: the whole document."""
     vault: str | None = None
+    """Collection of the document; None: there is one."""
     chunk_index: int | None = None
+    """Number of the chunk in its document, from 0."""
     chunk_rank: int | None = None
     """Rank, from 1, of the retrieved chunk that it names by number, where headings do not decide
     about that chunk; None: it names a document or a section."""
@@ -139,8 +153,11 @@ class FolderSelection:
     selected_folders: tuple[str, ...] | None = None
     """None: no selection took place. Empty: nothing was searched."""
     available_folders: tuple[str, ...] | None = None
+    """Folders that it could choose from."""
     fallback_used: bool | None = None
+    """Whether all folders were searched, since too little was found in those chosen."""
     reasoning: str | None = None
+    """Reason of the choice."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,18 +176,25 @@ class AskResponse:
     """A target's answer. None means not reported, which differs from empty."""
 
     answer: str
+    """Text of the answer."""
     references: tuple[Citation, ...] | None = None
+    """Sources that the target lists beside the text."""
     abstained: bool | None = None
+    """Whether the target declined to answer."""
     abstain_reason: str | None = None
+    """Reason for which it declined."""
     retrieved_chunks: tuple[RetrievedChunk, ...] | None = None
     """In the order the generator saw them (rank order)."""
     query_embedding: tuple[float, ...] | None = None
     """Vector of the question, where the target reports it; never stored."""
     folder_selection: FolderSelection | None = None
+    """Folders that it chose to search."""
     latency: Mapping[str, float] = field(default_factory=dict)
     """``<phase>_ms`` as the target reports them."""
     indexing_coverage: Mapping[str, Any] | None = None
+    """Statement of the target about its index, such as chunks without an embedding."""
     models: Mapping[str, str] = field(default_factory=dict)
+    """Names of models by role, such as ``llm_model``."""
     usage: Mapping[str, float] = field(default_factory=dict)
     """``input_tokens``, ``output_tokens`` and ``cost_usd``, as far as the target reports them."""
     session: str | None = None
@@ -187,8 +211,11 @@ class ErrorInfo:
     """Reason for which a case has no answer."""
 
     kind: TargetErrorKind
+    """Kind of the failure, such as ``timeout``."""
     message: str
+    """One line, without secrets."""
     attempts: int = 0
+    """Requests that were sent."""
     traceback: str = ""
     """Place in the user's client that raised, or returned a reply that was refused: lines such as
     ``conftest.py:12: in answer``, each with its source below it; empty: not known."""

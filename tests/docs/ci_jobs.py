@@ -12,7 +12,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -132,21 +132,33 @@ class Forge:
                 (self.root / "good-run-of-main").write_text(f"{self._runs}\n", encoding="utf-8")
         return results
 
-    def run_gitlab_job(self, job: Mapping[str, Any], *, branch: str) -> JobResult:
-        """Run the script of a GitLab job named ``evals``."""
+    def run_gitlab_job(
+        self,
+        job: Mapping[str, Any],
+        *,
+        branch: str,
+        environ: Mapping[str, str] = {},
+        needs: Sequence[JobResult] = (),
+    ) -> JobResult:
+        """Run the script of a GitLab job, with the runs that the jobs which it needs keep."""
         self._runs += 1
         run = _Job(self, self.root / f"{self._runs}-gitlab")
         shutil.copytree(self.project, run.workspace)
+        results = "evals/results"
+        for one in needs:
+            shutil.copytree(one.workspace / results, run.workspace / results, dirs_exist_ok=True)
         run.environ |= {
             "CI_API_V4_URL": "https://forge/api/v4",
             "CI_PROJECT_ID": "7",
             "CI_DEFAULT_BRANCH": "main",
             "CI_JOB_TOKEN": "job-token",
             **self.secrets,
+            **environ,
         }
         ok = run.shell("script", "\n".join(job["script"])) == 0
-        kept = [*job["artifacts"]["paths"], job["artifacts"]["reports"]["junit"]]
-        assert all((run.workspace / path).exists() for path in kept)
+        artifacts = job["artifacts"]
+        kept = [*artifacts["paths"], *artifacts.get("reports", {}).values()]
+        assert all([*run.workspace.glob(path)] for path in kept)
         if branch == "main" and ok:
             staged = self.root / f"{self._runs}-staged"
             for path in job["artifacts"]["paths"]:

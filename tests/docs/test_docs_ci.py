@@ -228,6 +228,19 @@ def test_the_gitlab_job_does_the_same(forge: Forge, system: System) -> None:
     assert "thresholds.toml::recall_at_k max_drop" in worse.log
 
 
+def test_three_machines_and_a_merge_decide_as_one_on_gitlab(forge: Forge, system: System) -> None:
+    jobs = yaml.safe_load(fenced("Several machines on GitLab", "yaml"))
+    total = jobs["part"]["parallel"]
+    places = [{"CI_NODE_INDEX": str(n + 1), "CI_NODE_TOTAL": str(total)} for n in range(total)]
+    parts = [forge.run_gitlab_job(jobs["part"], branch="a", environ=place) for place in places]
+    assert all(part.ok for part in parts)
+    assert len(system.server.asked) == N_CASES
+    whole = forge.run_gitlab_job(jobs["whole"], branch="a", needs=parts)
+    assert whole.ok, whole.log
+    run = whole.workspace / "evals" / "results" / "ci"
+    assert json.loads((run / "metrics.json").read_text("utf-8"))["total_tests"] == N_CASES
+
+
 def test_every_action_of_the_page_is_pinned_to_a_major_version_that_is_known() -> None:
     for heading in ("GitHub Actions", "Several machines"):
         jobs = workflow_of(fenced(heading, "yaml"))["jobs"].values()

@@ -352,6 +352,8 @@ def test_all_faults_come_at_once_with_excerpts_and_carets() -> None:
         ("[tag.wrk]", '1:6: unknown tag "wrk" (no case has it)'),
         ("recall_at_k = '>= 1'", '1:1: "recall_at_k" stands in no table'),
         ("latency_ms.p95 = '<= 1'", '1:1: "latency_ms" stands in no table'),
+        ("on_miss = 'fail'", '1:1: "on_miss" stands in no table'),
+        ("min_n = 5", '1:1: "min_n" stands in no table'),
         ("[tag.work]\nerror_rate = '<= 0'", "2:1: error_rate is a figure of the whole run"),
         ("[category.multi_hop]\nlatency_ms.p95 = '<= 1'", "2:1: latency_ms.p95 is a figure of the"
          " whole run"),

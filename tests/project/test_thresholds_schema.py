@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 from collections.abc import Iterator
 from typing import Any
 
+import jsonschema
 import pytest
 
 from pytest_rageval.metrics.built_in import BUILT_IN
@@ -49,6 +51,13 @@ def test_the_schema_knows_the_keys_that_the_parser_knows() -> None:
     assert set(properties["cases"]["properties"]) == set(CASES_RULES)
     assert set(properties["defaults"]["properties"]) == set(DEFAULTS_RULES)
     assert set(SCHEMA["$defs"]["limit"]["anyOf"][1]["properties"]) == set(LIMIT_RULES)
+
+
+def test_a_dotted_key_may_stand_in_quotes() -> None:
+    validator = jsonschema.Draft202012Validator(SCHEMA)
+    for text in ('[overall]\n"latency_ms.p95" = "<= 9"', '[overall]\nlatency_ms.p95 = "<= 9"'):
+        assert accepts(text)
+        assert validator.is_valid(tomllib.loads(text))
 
 
 def test_overall_may_limit_every_metric_of_cases_and_runs() -> None:

@@ -136,6 +136,14 @@ def _unsent(mapping: MappingReport) -> Iterator[Finding]:
         yield _FOUND.ok("request", f"null for this case, so not sent: {', '.join(shown)}")
 
 
+def _refused(message: str, check: str) -> Finding:
+    if ": HTTP 401" in message or ": HTTP 403" in message:
+        fix = "check the token or key that headers or auth of [tool.rageval.target] send"
+        return _FOUND.fail("auth", message, fix)
+    fix = "answer POST {url}/api/v1/ask with 200, or set path and headers in [tool.rageval.target]"
+    return _FOUND.fail(check, message, fix)
+
+
 def _failed(error: ErrorInfo | None, asked: Asked, *, check: str = "reachable") -> Finding:
     kind = "protocol" if error is None else error.kind
     message = "no answer" if error is None else error.message
@@ -157,11 +165,7 @@ def _failed(error: ErrorInfo | None, asked: Asked, *, check: str = "reachable") 
         fix = "look at its log; the reply has this text in the field that is read as error"
         return _FOUND.fail(check, f"the target reports an error: {message}", fix)
     if kind == "http":
-        fix = (
-            "answer POST {url}/api/v1/ask with 200, or set path and headers in "
-            "[tool.rageval.target]"
-        )
-        return _FOUND.fail(check, message, fix)
+        return _refused(message, check)
     if nothing := asked.nothing("answer"):
         own = f"{message}; " if "reports an error" in message else ""
         return _FOUND.fail("answer", f"{own}{nothing}", asked.fix("answer", ""))

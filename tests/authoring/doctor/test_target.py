@@ -182,7 +182,15 @@ def test_an_abstention_needs_no_reference() -> None:
         assert troubles(diagnose(server.url)) == []
 
 
-@pytest.mark.parametrize("status", [401, 404, 500])
+@pytest.mark.parametrize("status", [401, 403])
+def test_a_target_that_refuses_us_asks_for_a_look_at_the_token(status: int) -> None:
+    with rag_server(lambda question, nth: status) as server:
+        [found] = diagnose(server.url)
+    assert (found.level, found.check, found.unreachable) == ("FAIL", "auth", False)
+    assert found.fix == "check the token or key that headers or auth of [tool.rageval.target] send"
+
+
+@pytest.mark.parametrize("status", [404, 500])
 def test_a_status_that_is_no_success_fails_and_was_reached(status: int) -> None:
     with rag_server(lambda question, nth: status) as server:
         [found] = diagnose(server.url)
