@@ -41,7 +41,7 @@ EXIT_CODES: Final[Mapping[int, str]] = MappingProxyType(
         ExitCode.YES: "done, or the answer is yes",
         ExitCode.NO: "the answer is no: a gate failed, a difference was found",
         ExitCode.USAGE: "usage, configuration or data error",
-        ExitCode.NOT_COMPARABLE: "runs not comparable",
+        ExitCode.NOT_COMPARABLE: "runs not comparable, or nothing to compare",
         ExitCode.UNREACHABLE: "target or judge unreachable",
         ExitCode.INTERRUPTED: "interrupted",
         141: "the reader of the output has gone",

@@ -199,8 +199,8 @@ def _score_in_parts(
 
     if settings.judge not in {"none", "offline"}:
         raise click.UsageError(
-            f"--judge {settings.judge}: expected offline in many processes, whose requests no one "
-            "would count; leave out --workers and --scheduler"
+            f"--judge {settings.judge}: expected offline, since the requests to a model are limited "
+            "and counted in one process; leave out --workers and --scheduler"
         )
     registry, step = open_registry(settings), Step()
     job = open_job(cases, responses, settings, registry, pool["parts"])
