@@ -44,8 +44,8 @@ def test_limits_on_metrics_of_the_project_are_valid(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     project = work_in(tmp_path / "project", monkeypatch)
-    (project / "acme_metrics.py").write_text(PLUGIN, encoding="utf-8")
-    settings = '[tool.rageval]\nplugins = ["acme_metrics"]\n'
+    (project / "of_the_schema_test.py").write_text(PLUGIN, encoding="utf-8")
+    settings = '[tool.rageval]\nplugins = ["of_the_schema_test"]\n'
     (project / "pyproject.toml").write_text(settings, encoding="utf-8")
     assert cli.run(["schema", "thresholds"]) == 0
     validator = jsonschema.Draft202012Validator(json.loads(capsys.readouterr().out))

@@ -199,7 +199,7 @@ def _score_in_parts(
 
     if settings.judge not in {"none", "offline"}:
         raise click.UsageError(
-            f"--judge {settings.judge}: expected offline, since the requests to a model are limited "
+            f"--judge {settings.judge}: expected offline, since requests to a model are limited "
             "and counted in one process; leave out --workers and --scheduler"
         )
     registry, step = open_registry(settings), Step()

@@ -52,7 +52,7 @@ def recorded(project: Path) -> None:
         (["--workers", "2", "--save", "x"], "stored by one process alone"),
         (["--parts", "p"], "expected --workers or --scheduler beside it"),
         (["--scheduler", "tcp://h:1"], "expected --parts beside it"),
-        (["--workers", "2", "--judge", "gpt-4o"], "expected offline in many processes"),
+        (["--workers", "2", "--judge", "gpt-4o"], "expected offline, since requests"),
         (["--workers", "0"], "0 is not in the range"),
     ],
 )
