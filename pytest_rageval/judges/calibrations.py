@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
 
-from pytest_rageval.support.files import named_errors, write_file
+from pytest_rageval.support.files import named_errors, open_plain, write_file
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.record import SCHEMA_VERSION
 from pytest_rageval.values.settings import Settings
@@ -40,7 +40,8 @@ def read_calibration(path: Path) -> dict[str, Any] | None:
         StorageError: the file is there and cannot be read.
     """
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
+        with open_plain(path) as file:
+            document = json.loads(file.read().decode())
     except FileNotFoundError:
         return None
     except (OSError, ValueError, RecursionError) as error:

@@ -8,7 +8,9 @@ from typing import Final
 from pytest_rageval.metrics.deciding import cited_golds
 from pytest_rageval.metrics.matching import citation_in_chunks
 from pytest_rageval.metrics.view import (
+    ANSWERABLE,
     FAILED,
+    NO_JUDGE,
     UNANSWERABLE,
     CaseView,
     NotApplicable,
@@ -26,8 +28,6 @@ SUPPORT_METRICS: Final = ("citation_support_precision", "citation_support_recall
 """Metrics that need to know whether an answer could have had citations in its text."""
 _NO_CITATION: Final = NotApplicable("The answer cites nothing.")
 _UNCITED_TEXT: Final = NotApplicable("The answer cites nothing in its text.")
-_ANSWERABLE: Final = NotApplicable("The case is answerable.")
-_NO_JUDGE: Final = NotApplicable("The run has no judge.")
 _NO_RULE: Final = NotApplicable("The case has no recency_conflict_rule.")
 _NOT_REPORTED: Final = NotApplicable("The target reports no citations.")
 _UNDECIDED: Final = NotApplicable("A cited chunk cannot be compared with the evidence of the case.")
@@ -124,7 +124,7 @@ def score_citation_support(view: CaseView) -> Scores:
 def _checked_claims(view: CaseView) -> tuple[CheckedClaim, ...] | Score:
     """Return the claims of the answer, or why they are not scored."""
     if not view.settings.judge_configured:
-        return _NO_JUDGE
+        return NO_JUDGE
     if not view.case.answerable:
         return UNANSWERABLE
     if view.failed:
@@ -149,8 +149,8 @@ def score_abstention(view: CaseView) -> Scores:
     score = _abstained(view)
     if view.case.answerable:
         return {
-            "abstention_accuracy": _ANSWERABLE,
-            "hallucination_rate_unanswerable": _ANSWERABLE,
+            "abstention_accuracy": ANSWERABLE,
+            "hallucination_rate_unanswerable": ANSWERABLE,
             "over_abstention_rate": score,
         }
     return {

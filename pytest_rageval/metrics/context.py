@@ -18,6 +18,7 @@ from pytest_rageval.metrics.retrieval import (
 )
 from pytest_rageval.metrics.view import (
     FAILED,
+    NO_JUDGE,
     UNANSWERABLE,
     CaseView,
     NotApplicable,
@@ -30,7 +31,6 @@ from pytest_rageval.values.reply import RetrievedChunk
 BYTES_PER_TOKEN: Final = 4
 """Bytes of UTF-8 text that count as a token where the target reports no counts."""
 NOT_LOOKED_UP: Final = NotApplicable("Nothing was looked up in the passages.")
-_NO_JUDGE: Final = NotApplicable("The run has no judge.")
 _NO_FACTS: Final = NotApplicable("The case has no expected_key_facts.")
 _NO_BUDGET: Final = NotApplicable("No token_budget is set.")
 TEXTS_MISSING: Final = NotApplicable("A chunk in the cut came without its whole text.")
@@ -129,7 +129,7 @@ def unused_facts(view: CaseView) -> bool:
 def _blocked(view: CaseView) -> Score | None:
     """Return the score if the answer cannot be judged; a failed case stays in the population."""
     if not view.settings.judge_configured:
-        return _NO_JUDGE
+        return NO_JUDGE
     if view.case.answerable and view.case.stated_facts and view.failed:
         return FAILED
     return None

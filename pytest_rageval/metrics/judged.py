@@ -11,6 +11,7 @@ from typing import Final
 from pytest_rageval.metrics.built_in import BUILT_IN, FIVE_WEIGHTS
 from pytest_rageval.metrics.view import (
     FAILED,
+    NO_JUDGE,
     UNANSWERABLE,
     CaseView,
     NotApplicable,
@@ -98,7 +99,6 @@ def compute_disagreement(
     return Disagreement(spot_check_n=len(apart), disagreement_rate=rate)
 
 
-NO_JUDGE: Final = NotApplicable("The run has no judge.")
 _UNUSED: Final = NotApplicable("No rubric in use gives this score.")
 
 

@@ -25,6 +25,7 @@ from pytest_rageval.metrics.matching import (
     norm_path,
 )
 from pytest_rageval.metrics.view import (
+    ANSWERABLE,
     FAILED,
     CaseView,
     NotApplicable,
@@ -42,7 +43,6 @@ _NOTHING: Final[frozenset[int]] = frozenset()
 _RANKINGS_KEPT: Final = 512
 _NO_GROUPS: Final = NotApplicable("The case has no required_support_groups.")
 _NOTHING_IRRELEVANT: Final = NotApplicable("The case has no irrelevant_supports.")
-_ANSWERABLE: Final = NotApplicable("The case is answerable.")
 _NO_PERMISSIONS: Final = NotApplicable(
     "The case does not test permissions: it needs irrelevant_supports, and metadata.user or the "
     "tag acl."
@@ -314,7 +314,7 @@ def _specificity(view: CaseView) -> Score:
 
 def _negative(view: CaseView) -> Score:
     if view.case.answerable:
-        return _ANSWERABLE
+        return ANSWERABLE
     blocked = chunks_missing(view)
     if blocked is not None:
         return blocked

@@ -26,7 +26,7 @@ from pytest_rageval.metrics.deciding import (
     unreadable_anchor,
 )
 from pytest_rageval.metrics.embedding_scores import score_embeddings
-from pytest_rageval.metrics.judged import NO_JUDGE, PASS_SHARE, score_judged, valid_score
+from pytest_rageval.metrics.judged import PASS_SHARE, score_judged, valid_score
 from pytest_rageval.metrics.matching import norm_heading, norm_path
 from pytest_rageval.metrics.registry import MetricInfo, Registry
 from pytest_rageval.metrics.retrieval import (
@@ -39,6 +39,7 @@ from pytest_rageval.metrics.retrieval import (
 from pytest_rageval.metrics.rules import score_rules
 from pytest_rageval.metrics.view import (
     FAILED,
+    NO_JUDGE,
     CaseView,
     NotApplicable,
     Score,

@@ -55,6 +55,8 @@ class Failed(Enum):
 
 
 FAILED = Failed.FAILED
+ANSWERABLE: Final = NotApplicable("The case is answerable.")
+NO_JUDGE: Final = NotApplicable("The run has no judge.")
 UNANSWERABLE: Final = NotApplicable("The case is unanswerable.")
 _NO_GOLDS: Final = NotApplicable("The case has no gold_supports.")
 Score = float | NotApplicable | Failed

@@ -146,6 +146,8 @@ class Scrubber:
 def _judge_secrets(settings: Settings, environ: Mapping[str, str]) -> Iterable[str]:
     yield environ.get(settings.judging.api_key_env, "").strip()
     base_url = settings.judging.base_url or environ.get("OPENAI_BASE_URL")
+    written = (base_url or "").partition("//")[2].rpartition("@")[0]
+    yield from (written, *written.split(":", 1))
     if base_url and (credentials := credentials_in(base_url)):
         yield from sent_forms(credentials)
 

@@ -13,7 +13,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -289,7 +289,7 @@ class CaseItem(pytest.Function):
         else:
             super().runtest()
 
-    @property
+    @cached_property  # as pytest's own: projects that rename tests assign it
     def location(self) -> tuple[str, int | None, str]:
         """Path, line and name that pytest shows; the path takes long, and is made once a file."""
         shown = self.state.locations

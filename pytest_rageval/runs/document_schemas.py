@@ -50,7 +50,7 @@ def _said(type_: Any, description: str) -> Any:
 
 
 _VERSION: Final = {
-    "schema_version": _said(int, "of the format; a reader refuses none that is newer")
+    "schema_version": _said(int, "of the format: docs/stability.md says when it changes")
 }
 _RUN: Final = {
     **_VERSION,
@@ -110,7 +110,7 @@ def config_json_schema() -> dict[str, Any]:
         "target_models": _said(Mapping[str, str], "as the target reports them, by role"),
         "versions": _said(Mapping[str, str], "of Python and the packages that affect figures"),
         "hardware": _said(_Object, "`system`, `machine`, `cpus`"),
-        "git": _said(git, "state of the repository; null: there is none"),
+        "git": _said(git, "state of the repository; its fields are null outside of one"),
         "asked": _said(list[str], "targets that were asked"),
         "set": _said(whole, "the cases from which the run selects"),
         "skipped": _said(list[str], "node ids of cases that a mark or a fixture skipped"),
@@ -176,7 +176,7 @@ def metrics_json_schema() -> dict[str, Any]:
         "answerable_tests": _said(_Count, "of those, the ones that the documents answer"),
         "unanswerable_tests": _said(_Count, "the others"),
         **{name: known[name] for name in counts},
-        "matching": _said(Mapping[str, int], "anchors of the evidence by how they were matched"),
+        "matching": known["matching"],
         "aggregate_metrics": _said(means, "mean by metric, mostly named KEY_avg; and as below"),
         "statistics": _said(_named(summary), "each mean with counts and interval, by metric"),
         "abstention": _said(known["abstention"], "cases by what was answered and what should be"),
@@ -187,7 +187,7 @@ def metrics_json_schema() -> dict[str, Any]:
         "warnings": _said(list[str], "remarks on the figures"),
     }
     named = ("schema_version", "run_id", "timestamp", "total_tests", "statistics")
-    return _schema(_object("Metrics", fields), *named)
+    return _with_means(_schema(_object("Metrics", fields), *named), "AggregateMetrics")
 
 
 def groups_json_schema() -> dict[str, Any]:
@@ -198,7 +198,7 @@ def groups_json_schema() -> dict[str, Any]:
     }
     group = _said(_named(_object("Group", more)), "by group: means by name, and as below")
     fields = {**_VERSION, "run_id": _RUN["run_id"], **dict.fromkeys(BREAKDOWNS, group)}
-    return _schema(_object("Groups", fields), "schema_version", "run_id")
+    return _with_means(_schema(_object("Groups", fields), "schema_version", "run_id"), "Group")
 
 
 def gate_json_schema() -> dict[str, Any]:
@@ -215,6 +215,12 @@ def _summary() -> Any:
     known = get_type_hints(MetricSummary)
     reason = _said(str, "why there is no mean")
     return _object("MetricSummary", {name: known[name] for name in STATISTICS} | {"reason": reason})
+
+
+def _with_means(schema: dict[str, Any], name: str) -> dict[str, Any]:
+    """Let all further fields of an object be means."""
+    schema["$defs"][name]["additionalProperties"] = {"type": ["number", "null"]}
+    return schema
 
 
 def _schema(type_: Any, *required: str) -> dict[str, Any]:

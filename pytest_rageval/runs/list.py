@@ -177,7 +177,9 @@ PARTS: Final = ".parts-"
 
 def parts_to_prune(results_dir: Path) -> list[Path]:
     """Return the folders of finished parts that no job uses: one that did not end left them."""
-    return [path for path in sorted(results_dir.glob(f"{PARTS}*")) if not is_locked(path)]
+    found = sorted(results_dir.glob(f"{PARTS}*"))
+    folders = (path for path in found if path.is_dir() and not path.is_symlink())
+    return [path for path in folders if not is_locked(path)]
 
 
 _MANY_RUNS: Final = 20

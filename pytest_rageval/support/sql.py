@@ -24,9 +24,9 @@ _FILE_URL: Final = "sqlite:///"
 _GITIGNORE: Final = "# Made by pytest-rageval; this folder can be deleted at any time.\n*\n"
 _BROKEN: Final = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 _MISTYPED: Final = re.compile(
-    r"\s*(?:postgres|sqlite)[\w+]*:(?!//)|(?!.*://)[^/\\:]+:(?![/\\])[^/\\]*@", re.IGNORECASE
+    r"\s*(?:postgres|sqlite)[\w+]*:(?!//)|(?![a-z]:[/\\])(?!.*://)[^@]*:[^@]*@", re.IGNORECASE
 )
-"""A URL with too few slashes or no scheme, which may contain a password."""
+"""A URL with too few slashes or no scheme, which may contain a password; a drive is none."""
 _CONNECT_S: Final = 5
 """Limit of connecting: a server that is down must not delay the end of a run."""
 _DEAD_MS: Final = 10_000

@@ -210,7 +210,7 @@ def test_no_command_waits_for_a_pipe_in_a_run(attacked: Attacked, name: str) -> 
 
 
 WRITING = (
-    *OF_RUNS, *OF_PARTS, *OF_CALIBRATIONS, ("runs", "tag", "two", "main"), ("judge", "one", "-y"),
+    *OF_RUNS, *OF_PARTS, *OF_CALIBRATIONS, ("runs", "tag", "two", "main"),
     ("runs", "tag", "--delete", "main"), ("runs", "prune", "--keep", "0"), ("report", "one"),
     ("judge", "one", *MODEL, "URL"), ("score", "evals/set.jsonl", "set.jsonl", "--save", "one"),
 )  # fmt: skip

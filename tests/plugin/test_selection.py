@@ -231,3 +231,17 @@ def test_a_case_with_a_misspelled_field_is_a_fault_of_its_file(project: Project)
     result = project.run("evals")
     assert result.ret == 2
     result.stdout.fnmatch_lines(["*evals/more.jsonl:1:*qestion*"])
+
+
+def test_a_project_may_rename_its_cases_where_they_are_shown(project: Project) -> None:
+    conftest = (project.path / "conftest.py").read_text(encoding="utf-8")
+    project.write(
+        "conftest.py",
+        f"{conftest}\n"
+        "def pytest_collection_modifyitems(items):\n"
+        "    for item in items:\n"
+        "        file, line, name = item.location\n"
+        "        item.location = (file, line, 'renamed ' + name)\n",
+    )
+    result = project.run("-k", "ok-1", "-v")
+    assert result.ret == 0

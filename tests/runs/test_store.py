@@ -486,3 +486,39 @@ def test_a_document_is_put_into_a_run_that_is_already_finished(tmp_path: Path) -
         write_document(tmp_path / "gone", "more.json", {})
     assert read_json(path)["n"] == 1
     assert sorted(p.name for p in folder.iterdir()) == ["more.json", "results.jsonl"]
+
+
+# --- links and pipes ---------------------------------------------------------------------------
+
+
+@pytest.mark.posix
+@pytest.mark.parametrize("name", ["", "results.jsonl"])
+def test_nothing_is_resumed_through_a_link(tmp_path: Path, name: str) -> None:
+    results = tmp_path / "results"
+    path = write_run(results, "one") / name
+    path.rename(tmp_path / "elsewhere")
+    before = read_records(tmp_path / "elsewhere")
+    path.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(StorageError, match="is a link"):
+        RunWriter(results, "one", resume=True)
+    assert read_records(tmp_path / "elsewhere") == before
+
+
+@pytest.mark.posix
+def test_a_pipe_in_the_place_of_records_is_not_waited_for(tmp_path: Path) -> None:
+    file = write_run(tmp_path, "one") / "results.jsonl"
+    file.unlink()
+    os.mkfifo(file)
+    with pytest.raises(StorageError, match="not a plain file"):
+        RunWriter(tmp_path, "one", resume=True)
+    with pytest.raises(StorageError, match="not a plain file"):
+        read_records(file)
+
+
+@pytest.mark.posix
+def test_a_pipe_in_the_place_of_a_tag_is_replaced(tmp_path: Path) -> None:
+    write_run(tmp_path, "one")
+    (tmp_path / "tags").mkdir()
+    os.mkfifo(tmp_path / "tags" / "base")
+    assert write_tag(tmp_path, "base", "one") is None
+    assert resolve_run(tmp_path, "base").name == "one"

@@ -141,11 +141,12 @@ def foreign(method: str, headers: Headers) -> Refusal | None:
             programs differ in which of both they read.
     """
     host = headers.get("host", "")
-    is_one = all(len(headers.getlist(name)) <= 1 for name in ("host", "origin", "sec-fetch-site"))
-    if _HOST.fullmatch(host) is None or not is_one:
+    if _HOST.fullmatch(host) is None or len(headers.getlist("host")) > 1:
         return Refusal(status=HTTPStatus.BAD_REQUEST, sentence=WRONG_HOST)
     origin = headers.get("origin")
     refusal = Refusal(status=HTTPStatus.FORBIDDEN, sentence=FOREIGN_PAGE)
+    if any(len(headers.getlist(name)) > 1 for name in ("origin", "sec-fetch-site")):
+        return refusal
     if origin is not None and origin.lower() != f"http://{host.lower()}":
         return refusal
     if method in {"GET", "HEAD"}:

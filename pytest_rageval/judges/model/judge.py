@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from pytest_rageval.judges.rubrics.load import Message, Prompt, Rubric, Shape
 
 MOST_CHARS: Final = 1_000_000
-"""Characters of an answer that a model is asked about: more fits into none, and is paid for."""
+"""Characters of a prompt that is sent: more fits into no model, and would be paid for."""
 _REPAIRABLE: Final = frozenset({"unparseable", "out_of_range"})
 
 
@@ -90,6 +90,11 @@ class _Question:
     request: JudgeRequest
     prompt: Prompt
     key: str
+
+    @property
+    def n_chars(self) -> int:
+        """Characters of the text that is judged, with its context."""
+        return len(self.prompt.messages[-1].text)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -184,19 +189,15 @@ class OpenAIJudge(Closing):
         """
         if not self._endpoint.needs_key:
             raise JudgeError(f"judge {self.identity}: opened only to plan, not to be asked")
-        if (n_chars := _longest(request)) > MOST_CHARS:
-            message = (
-                f"not asked: a text of {n_chars:,} characters, at most {MOST_CHARS:,} are sent"
-            )
-            failure = JudgeFailure(kind="refused", message=message)
-            return Judgement(
-                rubric=rubric, rubric_version=rubric, judge=self.identity, failure=failure
-            )
         tally = Tally()
         while True:
             question = self._question(rubric, request, repeat)
             if (stored := self._recall(question.key)) is not None:
                 return recalled(stored, question.prompt.truncated_chunk_ids)
+            if (n_chars := question.n_chars) > MOST_CHARS:
+                message = f"not asked: a prompt of {n_chars:,} characters, at most {MOST_CHARS:,}"
+                too_long = JudgeFailure(kind="refused", message=message)
+                return self._conclude(question, _Said(outcome=too_long), tally)
             said = self._converse(question, tally)
             if isinstance(said, _Said):
                 return self._conclude(question, said, tally)
@@ -211,7 +212,9 @@ class OpenAIJudge(Closing):
         """
         question = self._question(rubric, request, repeat)
         return PlannedCall(
-            prompt_tokens=_prompt_tokens(question.prompt.messages),
+            prompt_tokens=0
+            if question.n_chars > MOST_CHARS
+            else _prompt_tokens(question.prompt.messages),
             cached=self._recall(question.key) is not None,
         )
 
@@ -391,12 +394,6 @@ class OpenAIJudge(Closing):
                 return
             self._remembered = form
         self._cache.put_level(self._endpoint.base_url, self._endpoint.model, document_of_form(form))
-
-
-def _longest(request: JudgeRequest) -> int:
-    """Return the length of the longest text that no limit of a prompt cuts."""
-    first = (passage.text for passage in request.context[:1])
-    return max(map(len, (request.question, request.answer, request.expected_answer or "", *first)))
 
 
 def _read(question: _Question, text: str) -> Verdict | JudgeFailure:

@@ -20,7 +20,7 @@ from jinja2.bccache import Bucket
 from jinja2.compiler import CodeGenerator, Frame
 
 from pytest_rageval.report.html.assets import TEMPLATES
-from pytest_rageval.report.html.markup import visible
+from pytest_rageval.report.html.markup import escaped
 from pytest_rageval.support.files import write_file
 
 
@@ -42,21 +42,12 @@ def page_environment(folder: Path = TEMPLATES) -> Environment:
 
 
 def _shown(value: Any) -> str:
-    # Applied to all fields here, so that none can be forgotten. What prints hides nothing: to ask
-    # so here spares a call for nearly every value of a page.
+    # Applied to all fields here, so that none can be forgotten.
     if type(value) is not str:
         if hasattr(value, "__html__"):
             return str(value.__html__())
         value = str(value)
-    text = value if value.isprintable() else visible(value)
-    # As markupsafe does, which makes an object of its own of each text. To look first is faster.
-    if "&" in text:
-        text = text.replace("&", "&amp;")
-    if "<" in text or ">" in text:
-        text = text.replace("<", "&lt;").replace(">", "&gt;")
-    if "'" in text or '"' in text:
-        text = text.replace("'", "&#39;").replace('"', "&#34;")
-    return text
+    return escaped(value)
 
 
 class _Generator(CodeGenerator):

@@ -315,7 +315,8 @@ def blot_out_known(text: str) -> str:
 
 def without_secrets(url: str) -> str:
     """Remove credentials, query and fragment from a URL, for messages."""
-    return without_user_info(re.split(r"[?#]", url, maxsplit=1)[0])
+    address = re.split(r"[?#]", url, maxsplit=1)[0]
+    return re.sub(r"//[^/]*@", "//", address, count=1)  # a password may hold blanks
 
 
 def without_user_info(text: str) -> str:

@@ -294,6 +294,18 @@ def test_parts_that_interrupted_scoring_left_are_removed_unless_in_use(capsys: O
     assert len(names()) == 5
 
 
+@pytest.mark.posix
+def test_parts_that_are_links_or_files_are_left_alone(capsys: Output, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / FOLDER_LOCK).write_text("theirs", encoding="utf-8")
+    (RESULTS / ".parts-link").symlink_to(outside, target_is_directory=True)
+    (RESULTS / ".parts-file").touch()
+    assert run(capsys, "prune", "--keep", "9")["removed"] == []
+    assert (outside / FOLDER_LOCK).read_text(encoding="utf-8") == "theirs"
+    assert (RESULTS / ".parts-file").exists()
+
+
 def test_a_run_is_removed_with_what_a_killed_session_and_a_user_left_in_it() -> None:
     kept = Path("kept")
     kept.mkdir()

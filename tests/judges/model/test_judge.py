@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import threading
@@ -22,7 +23,7 @@ from pytest_rageval.support.http.retry import Limiter, Pacing
 from pytest_rageval.values.dataclass import replace
 from pytest_rageval.values.errors import ConfigError, JudgeError
 from pytest_rageval.values.settings import JudgeSettings
-from pytest_rageval.values.verdict import Judge, JudgeRequest
+from pytest_rageval.values.verdict import Judge, JudgeRequest, Passage
 from tests.build.hostile_judge import Asked, Canned, HostileJudge, completion, error
 from tests.judges.model.conftest import DictCache, OpenJudge, model_judge
 from tests.judges.model.test_endpoint_replies import GOOD, REQUEST
@@ -63,8 +64,18 @@ def test_a_text_that_no_model_reads_is_not_sent(open_judge: OpenJudge, field: st
     failure = judge.judge("groundedness", replace(REQUEST, **changes)).failure
     assert failure is not None
     assert (failure.kind, server.asked) == ("refused", [])
-    assert failure.message.startswith("not asked: a text of 1,000,001 characters")
+    assert failure.message.startswith("not asked: a prompt of 1,000,")
+    assert judge.plan("groundedness", replace(REQUEST, **changes)).prompt_tokens == 0
     assert judge.judge("groundedness", REQUEST).verdict is not None
+
+
+def test_a_long_passage_that_a_rubric_does_not_show_keeps_no_verdict_back(
+    open_judge: OpenJudge,
+) -> None:
+    long = (Passage(text="x" * (MOST_CHARS + 1), rel_path="a.md"),)
+    judge, server = open_judge([completion(json.dumps({"abstained": False, "reasoning": ""}))])
+    assert judge.judge("abstention", replace(REQUEST, context=long)).failure is None
+    assert len(server.asked) == 1
 
 
 # --- rate limits ---------------------------------------------------------------------------

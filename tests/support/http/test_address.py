@@ -17,6 +17,7 @@ from pytest_rageval.support.http.address import (
     learned_secrets,
     reply_secrets,
     without_query_secrets,
+    without_secrets,
 )
 
 
@@ -50,6 +51,10 @@ def test_a_text_that_looks_like_a_secret_is_blotted_out(text: str, shown: str) -
 )
 def test_other_text_is_kept(text: str) -> None:
     assert blot_out_written(text, []) == text
+
+
+def test_credentials_with_blanks_are_removed_from_a_url() -> None:
+    assert without_secrets("http://ann:hunter 2secret@host/x?k=v") == "http://host/x"
 
 
 @pytest.mark.parametrize("text", ["?" * 100_000, "?_" * 20_000, "token=" * 20_000])

@@ -77,4 +77,4 @@ def test_hostile_names_stay_text_in_a_chart(text: str) -> None:
 
 
 def test_attributes_are_escaped_too() -> None:
-    assert element("a", x='"><script>', y=1.0) == '<a x="&quot;&gt;&lt;script&gt;" y="1"/>'
+    assert element("a", x='"><script>', y=1.0) == '<a x="&#34;&gt;&lt;script&gt;" y="1"/>'
