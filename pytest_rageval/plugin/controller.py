@@ -177,7 +177,11 @@ class Controller:
             with progress_shown(self.config, self._progress):
                 result = yield
             if self.run.cases.expected:
-                self.finished = self._finish(complete=True)
+                try:
+                    self.finished = self._finish(complete=True)
+                except KeyboardInterrupt as interrupt:
+                    # pytest prints the arguments of each frame, which are the whole run here.
+                    raise KeyboardInterrupt(*interrupt.args) from None
                 self._log_checks()
         return result
 

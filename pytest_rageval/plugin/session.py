@@ -149,28 +149,36 @@ class Reporting:
                 and item.evaluated is not None
                 and item.evaluated.raised is not None
             )
+            wrong = None if call.excinfo is None else call.excinfo.value
             if _fixture_failed(item, call, report):
-                assert call.excinfo is not None
-                item.note_fixture_error(call.excinfo.value)
-                if not self._state.debugs:
-                    report.outcome, report.longrepr = "passed", None  # decided by the record
-                details = attach_record(item, report)
+                assert wrong is not None
+                details, wrong = self._take_fixture_error(item, report, wrong)
             # A fixture of the user that takes the record stops the debugger in the setup.
             elif (report.when == "call" and not _skipped(call)) or (raised and not report.passed):
                 details = attach_record(item, report)
                 details.notes = tuple(_judge_notes(self._state.judges))
                 if self._state.breaker.open:
                     details.gave_up = _ascii(self._state.breaker.reason)
-            if call.excinfo is not None and isinstance(
-                call.excinfo.value, ConfigError | StorageError
-            ):
+            if isinstance(wrong, ConfigError | StorageError):
                 # All other cases would fail too, and exceptions of a worker do not reach the
                 # controller otherwise.
                 details = details or ReportDetails()
-                details.usage_error = str(call.excinfo.value)
+                details.usage_error = str(wrong)
             if details is not None:
                 details.put_on(report)
         return report
+
+    def _take_fixture_error(
+        self, item: CaseItem, report: pytest.TestReport, error: BaseException
+    ) -> tuple[ReportDetails | None, BaseException]:
+        """Return the details of a case whose fixture raised, and what went wrong at last."""
+        try:
+            item.note_fixture_error(error)
+        except StorageError as later:  # such as of a full disk
+            return None, later
+        if not self._state.debugs:
+            report.outcome, report.longrepr = "passed", None  # decided by the record
+        return attach_record(item, report), error
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_json_runtest_metadata(

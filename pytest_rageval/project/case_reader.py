@@ -104,7 +104,7 @@ def dataset_hash(hashes: Iterable[str]) -> str:
 
 
 def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode("ascii")).hexdigest()[:16]
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 _CASE_DEFAULTS: Final = {

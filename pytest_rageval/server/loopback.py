@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import socket
 from collections.abc import Callable
 
 import uvicorn
+from h11 import ProtocolError
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
@@ -45,6 +48,7 @@ class LoopbackServer(uvicorn.Server):
             backlog=_BACKLOG,
         )
         super().__init__(config)
+        logging.getLogger("uvicorn.error").addFilter(_is_ours)
         self._on_started = on_started
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -52,6 +56,12 @@ class LoopbackServer(uvicorn.Server):
         await super().startup(sockets)
         if self.started:
             self._on_started()
+
+
+def _is_ours(record: logging.LogRecord) -> bool:
+    """Whether a record is of ours, and not of a client that breaks HTTP or hangs up."""
+    error = record.exc_info[1] if record.exc_info else None
+    return not isinstance(error, ClientDisconnect | ProtocolError)
 
 
 class _Protocol(H11Protocol):

@@ -133,6 +133,8 @@ class Place:
     def reason(self, error: BaseException | None) -> str:
         """Return the first line of a driver's message, without the passwords of the URL."""
         error = driver_error(error) or error
+        if isinstance(error, UnicodeDecodeError):
+            return "the file is damaged"
         lines = str(error).strip().splitlines() or [type(error).__name__]
         if self.url is None:
             return lines[0]
@@ -255,7 +257,8 @@ def connect(engine: Engine, prepare: Callable[[Connection], None]) -> Connection
 
 def driver_error(error: BaseException | None) -> BaseException | None:
     """Return a database driver's error, without SQLAlchemy's around it; None: another error."""
-    if isinstance(error, sqlite3.Error):
+    # The driver decodes messages of SQLite, which quote a damaged file.
+    if isinstance(error, sqlite3.Error | UnicodeDecodeError):
         return error
     library = sys.modules.get("sqlalchemy.exc")  # not imported: none of its errors
     if library is None or not isinstance(error, library.SQLAlchemyError):
@@ -272,7 +275,7 @@ def sqlite_code(error: BaseException | None) -> int | None:
 
 def is_broken(error: BaseException | None) -> bool:
     """Return whether an SQLite file is damaged, or not a database."""
-    return sqlite_code(error) in _BROKEN
+    return isinstance(error, UnicodeDecodeError) or sqlite_code(error) in _BROKEN
 
 
 def is_away(error: BaseException | None) -> bool:

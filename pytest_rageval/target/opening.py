@@ -10,7 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_rageval.project.settings import no_target, target_kind
-from pytest_rageval.support.http.address import join_url, learn_secrets, sent_secrets
+from pytest_rageval.support.http.address import (
+    join_url,
+    learn_secrets,
+    sent_secrets,
+    without_secrets,
+)
 from pytest_rageval.support.named_code import importable
 from pytest_rageval.support.process import import_whole
 from pytest_rageval.support.slots import Slots
@@ -26,14 +31,13 @@ INDEX_CACHE = "cache/reference"
 
 
 def configured_target(settings: Settings) -> str:
-    """Name the target that the settings ask for, without its secrets; empty: they name none.
-
-    Raises:
-        ConfigError: the URL is wrong.
-    """
+    """Name the target that the settings ask for, without its secrets; empty: they name none."""
     kind, target = target_kind(settings), settings.target
     if kind == "url":
-        return join_url(target.url, target.path).shown
+        try:
+            return join_url(target.url, target.path).shown
+        except ConfigError:  # who asks it says what is wrong
+            return without_secrets(target.url or "")
     if kind == "client":
         return f"client {target.client}"
     return f"embedded server over {target.vault}" if kind == "vault" else ""

@@ -661,3 +661,9 @@ def test_the_shared_cases_load() -> None:
     loaded = load_cases(shared_path("data", "rag", "eval_full.jsonl"))
     assert len(loaded.cases) == 788
     assert sum(not located.case.answerable for located in loaded.cases) == 185
+
+
+def test_hashes_that_a_stored_run_may_hold_are_hashed_whatever_they_are() -> None:
+    found = {dataset_hash([one]) for one in ("ab", "é", "\ud800")}
+    assert len(found) == 3
+    assert all(re.fullmatch("[0-9a-f]{16}", one) for one in found)

@@ -101,6 +101,25 @@ def test_a_reply_that_is_read_slowly_arrives(port: int) -> None:
     assert n_read > 9_000_000
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"Content-Length: 50\r\n\r\n{}",
+        b"Transfer-Encoding: chunked\r\n\r\n-1\r\n",
+        b"Transfer-Encoding: chunked\r\n\r\n" + b"f" * 40 + b"\r\n",
+    ],
+)
+def test_a_client_that_breaks_http_leaves_no_traceback(
+    port: int, body: bytes, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    with socket.create_connection(("127.0.0.1", port)) as connection:
+        connection.sendall(HEAD + body)
+        connection.shutdown(socket.SHUT_WR)
+        is_closed(connection)
+    assert httpx.get(f"http://127.0.0.1:{port}/", timeout=30).text == "0"
+    assert "Traceback" not in "".join([*capfd.readouterr(), caplog.text])
+
+
 def test_an_answer_may_take_its_time(port: int) -> None:
     reply = httpx.post(f"http://127.0.0.1:{port}/?takes=1", content=b"abc", timeout=30)
     assert reply.text == "3"

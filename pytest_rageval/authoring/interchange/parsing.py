@@ -12,6 +12,7 @@ import csv
 import io
 import json
 from collections.abc import Iterable, Mapping
+from functools import cache
 from typing import Any, Final
 
 from pytest_rageval.authoring.interchange.marks import is_header
@@ -29,6 +30,8 @@ from pytest_rageval.values.errors import DatasetError, Fault, faults_error
 
 MAX_YAML_CHARS: Final = 8_000_000
 MAX_YAML_NODES: Final = 1_000_000
+MAX_INT_BITS: Final = 10_000
+"""Python writes no integer of more than 4,300 digits."""
 """Limit after expansion of aliases: a few lines of aliases can mean billions of nodes."""
 MAX_FIELD_CHARS: Final = 16_000_000
 _MAX_SURVEYED_CHARS: Final = 8_000_000
@@ -144,7 +147,7 @@ def parse_yaml(file: SourceFile, ledger: Ledger | None = None) -> Any:
         raise fault(file.name, f"more than {MAX_YAML_CHARS:,} characters of YAML; write JSON")
     try:
         # The C loader is faster, but crashes the process if nesting is too deep.
-        value = yaml.load(file.text, Loader=yaml.SafeLoader)
+        value = yaml.load(file.text, Loader=_yaml_loader())  # noqa: S506
         _refuse_bombs(value, file.name)
         return tidy_counted(value, ledger)
     except yaml.MarkedYAMLError as error:
@@ -157,8 +160,28 @@ def parse_yaml(file: SourceFile, ledger: Ledger | None = None) -> Any:
         raise fault(file.name, f"{reason}, expected YAML") from None
     except RecursionError:
         raise fault(file.name, "nested too deeply, expected YAML") from None
-    except (ValueError, TypeError, OverflowError) as error:  # such as the 31st of February
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        # Such as the 31st of February, or a tag that is not of its value.
         raise fault(file.name, f"{str(error)[:160]}, expected YAML") from None
+
+
+@cache
+def _yaml_loader() -> type:
+    import yaml
+
+    class Loader(yaml.SafeLoader):  # type: ignore[misc]
+        """Reads plain values, as safe as its base, with a limit on what merge keys bring."""
+
+        n_merged = 0
+
+        def flatten_mapping(self, node: Any) -> None:
+            super().flatten_mapping(node)
+            self.n_merged += len(node.value)
+            if self.n_merged > MAX_YAML_NODES:
+                problem = f"more than {MAX_YAML_NODES:,} merged keys"
+                raise yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark)
+
+    return Loader
 
 
 def _refuse_bombs(value: Any, name: str) -> None:
@@ -171,6 +194,8 @@ def _refuse_bombs(value: Any, name: str) -> None:
     open_now: set[int] = set()
 
     def size(item: Any) -> int:
+        if isinstance(item, int) and item.bit_length() > MAX_INT_BITS:
+            raise fault(name, "an integer of thousands of digits, expected plain values")
         if not isinstance(item, dict | list | set | tuple):
             return 1
         key = id(item)

@@ -192,7 +192,12 @@ def blot_out_of_reply(value: Any, secrets: Sequence[str], source: str | None = N
     if isinstance(value, list | tuple):
         return [blot_out_of_reply(item, secrets) for item in value]
     if isinstance(value, Mapping):
-        return {key: blot_out_of_reply(item, secrets) for key, item in value.items()}
+        return {
+            blot_out(key, secrets) if isinstance(key, str) else key: blot_out_of_reply(
+                item, secrets
+            )
+            for key, item in value.items()
+        }
     return value
 
 

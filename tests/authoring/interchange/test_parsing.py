@@ -25,6 +25,14 @@ BOMB = "a: &a [x,x,x,x,x,x,x,x,x,x]\n" + "".join(
 )
 
 
+MERGED = "\n".join(
+    [
+        "l0: &a0 {x: 1}",
+        *(f"l{n}: &a{n} {{<<: [{', '.join([f'*a{n - 1}'] * 9)}]}}" for n in range(1, 10)),
+    ]
+)
+
+
 def file(text: str, name: str = "f.yaml") -> SourceFile:
     return SourceFile(name=name, text=text)
 
@@ -40,8 +48,27 @@ def file(text: str, name: str = "f.yaml") -> SourceFile:
         ("when: 2024-02-31", "expected YAML"),
         ("a: b: c", "f.yaml:1:5: mapping values are not allowed here"),
         ("\x00", "expected YAML"),
+        (MERGED, "more than 1,000,000 merged keys"),
+        ("a: !!bool x", "expected YAML"),
+        ("a: !!timestamp x", "expected YAML"),
+        ("a: !!int ''", "expected YAML"),
+        (f"a: 0x{'f' * 5000}", "an integer of thousands of digits"),
     ],
-    ids=["bomb", "cycle", "deep", "code", "open", "date", "mapping", "control"],
+    ids=[
+        "bomb",
+        "cycle",
+        "deep",
+        "code",
+        "open",
+        "date",
+        "mapping",
+        "control",
+        "merge keys",
+        "no bool",
+        "no time",
+        "no int",
+        "long int",
+    ],
 )
 def test_hostile_yaml_is_one_line_of_fault(text: str, message: str) -> None:
     with pytest.raises(DatasetError) as caught:

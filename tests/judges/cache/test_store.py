@@ -639,3 +639,17 @@ def test_the_module_is_imported_without_its_library() -> None:
     program = "import sys, pytest_rageval.judges.cache; print('sqlalchemy' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.stdout == "False\n"
+
+
+def test_a_schema_whose_names_are_no_text_is_a_damaged_file(file: Path) -> None:
+    JudgeCache(file).close()
+    connection = sqlite3.connect(file)
+    connection.execute("PRAGMA journal_mode=DELETE")
+    connection.close()
+    data = bytearray(file.read_bytes())
+    at = data.find(b"CREATE TABLE")
+    data[data.rfind(b"table", 0, at) + len("table")] = 0xD1
+    data[at] = ord("X")
+    file.write_bytes(data)
+    with pytest.raises(StorageError, match="the file is damaged; delete the file"):
+        JudgeCache(file)

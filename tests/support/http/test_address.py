@@ -53,6 +53,12 @@ def test_other_text_is_kept(text: str) -> None:
     assert blot_out_written(text, []) == text
 
 
+def test_a_secret_in_the_place_of_a_name_is_removed() -> None:
+    reply = {"models": {"s3cret-key": "m", "of s3cret-key": {"s3cret-key": 1}}, 4: "s3cret-key"}
+    shown = {"models": {"***": "m", "of ***": {"***": 1}}, 4: "***"}
+    assert blot_out_of_reply(reply, ["s3cret-key"]) == shown
+
+
 def test_credentials_with_blanks_are_removed_from_a_url() -> None:
     assert without_secrets("http://ann:hunter 2secret@host/x?k=v") == "http://host/x"
 
