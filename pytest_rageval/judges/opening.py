@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from pytest_rageval.judges.named_judge import is_named, open_named_judge
 from pytest_rageval.judges.spot_check import asks_second_judge
+from pytest_rageval.support.http.address import learn_secrets, sent_secrets
 from pytest_rageval.support.http.retry import Pacing, Sleep
 from pytest_rageval.support.slots import Slots
 from pytest_rageval.values.settings import Settings
@@ -63,6 +64,8 @@ def open_judge(
         with open_named_judge(settings) as named:
             yield named
     else:
+        # Answers may hold what the target was sent, and a judge may repeat it.
+        learn_secrets(sent_secrets(settings.target, environ))
         with open_model(settings, environ, pacing=pacing) as judge:
             yield judge
 

@@ -12,8 +12,9 @@ import pytest
 
 from pytest_rageval.judges.model.endpoint import ChatEndpoint
 from pytest_rageval.judges.model.judge import OpenAIJudge
+from pytest_rageval.judges.opening import open_judge as open_judge_of
 from pytest_rageval.values.errors import ConfigError
-from pytest_rageval.values.settings import JudgeSettings
+from pytest_rageval.values.settings import JudgeSettings, Settings, TargetSettings
 from tests.build.hostile_judge import Canned, HostileJudge, completion, error
 from tests.judges.model.conftest import KEY, DictCache, OpenJudge, model_judge
 from tests.judges.model.test_endpoint_replies import GOOD, REQUEST
@@ -187,3 +188,21 @@ def test_the_url_of_the_endpoint_itself_will_do() -> None:
         with opened({}, base_url=f"{server.url}/chat/completions") as judge:
             assert judge.judge("groundedness", REQUEST).verdict is not None
     assert server.asked[0].path == "/v1/chat/completions"
+
+
+def test_what_the_target_was_sent_is_removed_from_a_verdict_too() -> None:
+    token = "t4rget-token-9876"
+    target = TargetSettings(headers={"Authorization": "env:RAG_TOKEN"})
+    with HostileJudge([completion(echoed(f"it says {token}"))]) as server:
+        settings = Settings(
+            rootdir=".",
+            judge="m-2024-01-01",
+            target=target,
+            judging=JudgeSettings(base_url=server.url, no_cache=True),
+        )
+        environ = {"RAG_TOKEN": f"Bearer {token}", "OPENAI_API_KEY": KEY}
+        with open_judge_of(settings, environ=environ) as judge:
+            assert judge is not None
+            verdict = judge.judge("groundedness", REQUEST).verdict
+    assert verdict is not None
+    assert "it says ***" in verdict.reasoning
