@@ -120,7 +120,7 @@ def test_a_run_whose_folder_was_moved_loses_nothing(project: Project) -> None:
         moved = project.folder().rename(project.path / "moved")
         output, _ = session.communicate(timeout=WAIT_S)
         assert (session.returncode, "Traceback" in output) == (4, False)
-        assert "the folder of the run was removed or moved away; move it back" in output
+        assert "folder was removed or moved away; move it back" in output
         assert n_lines(moved) == 12
         moved.rename(project.folder())
         result = project.run("--rageval-resume", "one")
