@@ -31,7 +31,7 @@ def element(tag: str, *children: str, **attributes: str | float) -> Element:
     """Return one element; children that are not an ``Element`` are text.
 
     >>> element("text", "a < b", x=1.26, class_='"')
-    '<text x="1.3" class="&quot;">a &lt; b</text>'
+    '<text x="1.3" class="&#34;">a &lt; b</text>'
     """
     given = "".join(f' {_NAMES.get(k, k)}="{_value(v)}"' for k, v in attributes.items())
     inner = "".join(c if isinstance(c, Element) else harmless(c) for c in children)
