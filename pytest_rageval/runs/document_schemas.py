@@ -126,35 +126,6 @@ def config_json_schema() -> dict[str, Any]:
 def metrics_json_schema() -> dict[str, Any]:
     """Return the JSON Schema (2020-12) of ``metrics.json``."""
     summary = _summary()
-    latency = _hints(LatencySummary, total_ms=_said(float, "sum of all durations"))
-    del latency["sum_ms"]
-    duration = _object("LatencySummary", latency)
-    more = {
-        "concurrency": _said(int | None, "most requests in flight"),
-        "by_phase": _said(_named(duration), "of the phases that the target reports"),
-    }
-    whole = _object("Latency", latency | more)
-    cost = _object(
-        "Cost",
-        {
-            "total_usd": _said(float | None, "of the judge; null: a price is unknown"),
-            "uncached_usd": _said(float | None, "the same had no verdict come from the cache"),
-            "judge_tokens": _said(int, "of the verdicts that were asked for"),
-            "target": _said(Mapping[str, UsageSummary], "tokens and money that it reports"),
-        },
-    )
-    means = _object(
-        "AggregateMetrics",
-        {
-            "pass_rate": _said(float | None, "passed cases / cases"),
-            "cross_lingual_consistency": _said(float | None, "mean over the pairs"),
-            "judge_reliability": _said(_Object | None, "of the spot check; null: there was none"),
-            "latency": _said(whole, "of the replies, in milliseconds"),
-            "cost": _said(cost, "of the judge, and of the target as far as it reports it"),
-            "indexing_coverage": _said(_Object | None, "as the target reports it"),
-            "operational_metrics": _said(_Object, "rates of errors, timeouts and empty replies"),
-        },
-    )
     repeats = _hints(
         RepeatSummary,
         pass_at_k=Mapping[str, float],
@@ -166,6 +137,7 @@ def metrics_json_schema() -> dict[str, Any]:
             )
         ),
     )
+    means = _aggregate_metrics()
     known = get_type_hints(Aggregate)
     counts = ("passed", "flawed", "missed", "errored", "unchecked", "stages")
     fields = {
@@ -188,6 +160,38 @@ def metrics_json_schema() -> dict[str, Any]:
     }
     named = ("schema_version", "run_id", "timestamp", "total_tests", "statistics")
     return _with_means(_schema(_object("Metrics", fields), *named), "AggregateMetrics")
+
+
+def _aggregate_metrics() -> Any:
+    latency = _hints(LatencySummary, total_ms=_said(float, "sum of all durations"))
+    del latency["sum_ms"]
+    duration = _object("LatencySummary", latency)
+    more = {
+        "concurrency": _said(int | None, "most requests in flight"),
+        "by_phase": _said(_named(duration), "of the phases that the target reports"),
+    }
+    whole = _object("Latency", latency | more)
+    cost = _object(
+        "Cost",
+        {
+            "total_usd": _said(float | None, "of the judge; null: a price is unknown"),
+            "uncached_usd": _said(float | None, "the same had no verdict come from the cache"),
+            "judge_tokens": _said(int, "of the verdicts that were asked for"),
+            "target": _said(Mapping[str, UsageSummary], "tokens and money that it reports"),
+        },
+    )
+    return _object(
+        "AggregateMetrics",
+        {
+            "pass_rate": _said(float | None, "passed cases / cases"),
+            "cross_lingual_consistency": _said(float | None, "mean over the pairs"),
+            "judge_reliability": _said(_Object | None, "of the spot check; null: there was none"),
+            "latency": _said(whole, "of the replies, in milliseconds"),
+            "cost": _said(cost, "of the judge, and of the target as far as it reports it"),
+            "indexing_coverage": _said(_Object | None, "as the target reports it"),
+            "operational_metrics": _said(_Object, "rates of errors, timeouts and empty replies"),
+        },
+    )
 
 
 def groups_json_schema() -> dict[str, Any]:
