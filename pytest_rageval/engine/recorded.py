@@ -9,17 +9,21 @@ import json
 import shutil
 import tempfile
 from array import array
-from collections.abc import Container, Generator, Iterator, Mapping, Sequence
+from collections.abc import Container, Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import field, replace
 from itertools import islice
 from pathlib import Path
-from typing import IO, Annotated, Any, Final, Required
-
-import msgspec
-from typing_extensions import TypedDict
+from typing import IO, Final
 
 from pytest_rageval.engine.case import Trial, not_attempted, record_of
+from pytest_rageval.engine.recorded_lines import (
+    EXPECTED,
+    line_id,
+    may_name_pages,
+    parse_line,
+    response_of,
+)
 from pytest_rageval.judges.asking import Judges
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.deciding import ReportedParts
@@ -33,22 +37,16 @@ from pytest_rageval.project.case_reader import (
     case_warnings,
 )
 from pytest_rageval.project.case_variables import sent_fields
-from pytest_rageval.project.field_names import ALIASES
 from pytest_rageval.support.jsonl import Line, Place, cannot_be_read, iterate_lines, open_lines
-from pytest_rageval.support.text import clean, counted, first_of
+from pytest_rageval.support.text import counted
 from pytest_rageval.target.calling import answered
 from pytest_rageval.target.contract import (
-    UsualReply,
-    ask_response,
     parse_ask_response,
-    usual_fields,
 )
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import (
-    TARGET_ERROR_KINDS,
     EndpointError,
     Fault,
-    TargetErrorKind,
     faults_error,
 )
 from pytest_rageval.values.record import CaseRecord, Reported, ScoreSettings
@@ -56,19 +54,6 @@ from pytest_rageval.values.reply import AskResponse, AskResult, ErrorInfo
 from pytest_rageval.values.settings import Settings
 from pytest_rageval.values.verdict import Judge
 
-_EXPECTED: Final = 'expected {"id": case id, "response": an ask response}'
-_EXPECTED_ERROR: Final = 'expected {"kind": ..., "message": ...}'
-_OTHER_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
-    "id": ("test_case_id", *ALIASES["id"][1:]),
-    "response.answer": (
-        "answer", "output", "actual_output", "actual_answer", "generated_answer", "prediction",
-    ),
-    "response.references": ("references", "citations"),
-    "response.debug.retrieved_chunks": (
-        "retrieved_chunks", "chunks", "retrieved_contexts", "retrieval_context", "contexts",
-    ),
-}  # fmt: skip
-"""Keys that other tools write into a line of results, by the place of their values in ours."""
 _UNRECORDED: Final = "(the answer was not recorded)"
 NO_RESPONSE: Final = "no response is recorded for this case"
 _SHOWN_UNKNOWN: Final = 20
@@ -134,7 +119,7 @@ class RecordedResponses:
         """
         parts = ReportedParts()
         for line in self._lines([]):
-            case_id, response = _response_of(line.raw)
+            case_id, response = response_of(line.raw)
             if response is not None:
                 seen = replace(parts)
                 chunks = response.retrieved_chunks
@@ -202,9 +187,9 @@ class RecordedResponses:
 
     def _read(self, line: Line) -> tuple[_Key, object] | None:
         try:
-            case_id, repeat, payload = _parse_line(line.raw)
+            case_id, repeat, payload = parse_line(line.raw)
         except json.JSONDecodeError as error:
-            self._complain(line, f"{error.msg}, {_EXPECTED}", col=error.colno)
+            self._complain(line, f"{error.msg}, {EXPECTED}", col=error.colno)
             return None
         except (ValueError, RecursionError) as error:
             self._complain(line, str(error))
@@ -229,7 +214,7 @@ class RecordedResponses:
     def _payload_at(self, place: int) -> object:
         position = self._file.tell()
         self._file.seek(self._offsets[place])
-        payload = _parse_line(self._file.readline())[2]
+        payload = parse_line(self._file.readline())[2]
         self._file.seek(position)
         return payload
 
@@ -242,102 +227,6 @@ def _seekable(file: IO[bytes]) -> IO[bytes]:
         shutil.copyfileobj(file, copy)
     copy.seek(0)
     return copy
-
-
-class _RecordedLine(TypedDict, total=False):
-    id: Required[str]
-    repeat: Annotated[int, msgspec.Meta(ge=0)]
-    error: None
-    response: Required[UsualReply]
-
-
-class _NamedLine(TypedDict):
-    id: str
-
-
-_LINE: Final = msgspec.json.Decoder(_RecordedLine)
-_NAMED: Final = msgspec.json.Decoder(_NamedLine)
-
-
-def read_sound_line(raw: bytes | str) -> tuple[str, int, AskResponse] | None:
-    """Return case id, repeat and response of a line, decoded and checked at once.
-
-    Args:
-        raw: the line, of bytes in UTF-8.
-
-    Returns:
-        None where the line must be read again slowly, to find its fault.
-    """
-    try:
-        line = _LINE.decode(raw)
-        response = ask_response(usual_fields(line["response"]))
-    except (TypeError, ValueError, OverflowError, RecursionError):  # it may not even be JSON
-        return None
-    return line["id"], line.get("repeat", 0), response
-
-
-def _parse_line(raw: bytes) -> tuple[str, int, object]:
-    return read_sound_line(raw) or _parse_with_care(raw.decode("utf-8").removesuffix("\n"))
-
-
-def _parse_with_care(text: str) -> tuple[str, int, object]:
-    line: Any = json.loads(text)
-    if not isinstance(line, dict):
-        raise ValueError(f"got no JSON object, {_EXPECTED}")
-    failed = line.get("error") is not None
-    missing = [name for name in ("id", "response") if name not in line]
-    if missing and not (failed and missing == ["response"]):
-        raise ValueError(f"{' and '.join(missing)} missing, {_EXPECTED}; {_found_keys(line)}")
-    if not isinstance(line["id"], str):
-        raise ValueError(f"id: {line['id']!r:.60}, expected a string")
-    repeat = line.get("repeat", 0)
-    if type(repeat) is not int or repeat < 0:
-        raise ValueError(f"repeat: {repeat!r:.60}, expected an integer of at least 0")
-    if failed and line.get("response") is None:
-        return line["id"], repeat, _recorded_error(line["error"])
-    return line["id"], repeat, line["response"]
-
-
-def _found_keys(line: dict[str, Any]) -> str:
-    """Name the keys of a line, and those of another tool with their place in a line of ours."""
-    if not line:
-        return "found no keys"
-    names = first_of([clean(name, 40) for name in line], 12, f" and {len(line) - 12} more")
-    found = f"found the keys {names}"
-    places = {
-        place: next((name for name in others if name in line), None)
-        for place, others in _OTHER_NAMES.items()
-        if place.split(".")[0] not in line
-    }
-    moves = [f"{name} as {place}" for place, name in places.items() if name is not None]
-    return f"{found}: write {', '.join(moves)}" if moves else found
-
-
-def _recorded_error(error: Any) -> ErrorInfo:
-    """Read the failure of asking that was recorded in place of a response."""
-    if not isinstance(error, dict):
-        raise ValueError(f"error: {error!r:.60}, {_EXPECTED_ERROR}")
-    kinds: dict[Any, TargetErrorKind] = {kind: kind for kind in TARGET_ERROR_KINDS}
-    kind, message = error.get("kind"), error.get("message", "")
-    if not isinstance(kind, str) or kind not in kinds:
-        raise ValueError(f"error.kind: {kind!r:.60}, expected one of {', '.join(kinds)}")
-    if not isinstance(message, str):
-        raise ValueError(f"error.message: {message!r:.60}, expected a string")
-    return ErrorInfo(kind=kinds[kind], message=message or "recorded as failed", attempts=1)
-
-
-def _response_of(raw: bytes) -> tuple[str, AskResponse | None]:
-    try:
-        case_id, _, payload = _parse_line(raw)
-        if isinstance(payload, ErrorInfo):
-            return case_id, None
-        if isinstance(payload, AskResponse):
-            return case_id, payload
-        # The answer may not have been recorded.
-        payload = {"answer": "", **payload} if isinstance(payload, dict) else payload
-        return case_id, parse_ask_response(payload)
-    except (ValueError, RecursionError, EndpointError):
-        return "", None
 
 
 # --- scoring -------------------------------------------------------------------------------
@@ -554,24 +443,6 @@ def _every_id(path: Path) -> Generator[str | None, None, None]:
 def _any_names_pages(path: Path) -> bool:
     with open_lines(path, path.as_posix()) as file:
         return any(map(may_name_pages, file))
-
-
-def line_id(text: str) -> str | None:
-    """Return the ``id`` of a line; None: it has none, which is a fault of the line."""
-    try:
-        return _NAMED.decode(text)["id"]
-    except (ValueError, RecursionError):  # JSON as Python reads it, such as half a surrogate pair
-        pass
-    try:
-        found = json.loads(text)["id"]
-    except (ValueError, RecursionError, LookupError, TypeError):
-        return None
-    return found if isinstance(found, str) else None
-
-
-def may_name_pages(raw: bytes) -> bool:
-    """Return whether the case of a line may have golds with pages."""
-    return b'"pages"' in raw
 
 
 def _unanswered_warnings(unanswered: int, n: int) -> Iterator[str]:

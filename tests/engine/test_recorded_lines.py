@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from pytest_rageval.engine.recorded import read_sound_line
+from pytest_rageval.engine.recorded_lines import read_sound_line
 from pytest_rageval.target.contract import parse_ask_response
 from pytest_rageval.values.errors import EndpointError
 

@@ -14,7 +14,7 @@ from itertools import accumulate, chain
 from typing import Final
 
 from pytest_rageval.engine.distributed.job import FILES, File, Job
-from pytest_rageval.engine.recorded import line_id, may_name_pages
+from pytest_rageval.engine.recorded_lines import line_id, may_name_pages
 from pytest_rageval.support.files import named_errors
 from pytest_rageval.support.jsonl import Place
 from pytest_rageval.values.dataclass import dataclass

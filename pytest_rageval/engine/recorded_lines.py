@@ -1,0 +1,156 @@
+"""Lines of recorded responses: ``{"id": case id, "response": an ask response}``, one by one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Annotated, Any, Final, Required
+
+import msgspec
+from typing_extensions import TypedDict
+
+from pytest_rageval.project.field_names import ALIASES
+from pytest_rageval.support.text import clean, first_of
+from pytest_rageval.target.contract import (
+    UsualReply,
+    ask_response,
+    parse_ask_response,
+    usual_fields,
+)
+from pytest_rageval.values.errors import TARGET_ERROR_KINDS, EndpointError, TargetErrorKind
+from pytest_rageval.values.reply import AskResponse, ErrorInfo
+
+EXPECTED: Final = 'expected {"id": case id, "response": an ask response}'
+_EXPECTED_ERROR: Final = 'expected {"kind": ..., "message": ...}'
+_OTHER_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
+    "id": ("test_case_id", *ALIASES["id"][1:]),
+    "response.answer": (
+        "answer", "output", "actual_output", "actual_answer", "generated_answer", "prediction",
+    ),
+    "response.references": ("references", "citations"),
+    "response.debug.retrieved_chunks": (
+        "retrieved_chunks", "chunks", "retrieved_contexts", "retrieval_context", "contexts",
+    ),
+}  # fmt: skip
+"""Keys that other tools write into a line of results, by the place of their values in ours."""
+
+
+class _RecordedLine(TypedDict, total=False):
+    id: Required[str]
+    repeat: Annotated[int, msgspec.Meta(ge=0)]
+    error: None
+    response: Required[UsualReply]
+
+
+class _NamedLine(TypedDict):
+    id: str
+
+
+_LINE: Final = msgspec.json.Decoder(_RecordedLine)
+_NAMED: Final = msgspec.json.Decoder(_NamedLine)
+
+
+def read_sound_line(raw: bytes | str) -> tuple[str, int, AskResponse] | None:
+    """Return case id, repeat and response of a line, decoded and checked at once.
+
+    Args:
+        raw: the line, of bytes in UTF-8.
+
+    Returns:
+        None where the line must be read again slowly, to find its fault.
+    """
+    try:
+        line = _LINE.decode(raw)
+        response = ask_response(usual_fields(line["response"]))
+    except (TypeError, ValueError, OverflowError, RecursionError):  # it may not even be JSON
+        return None
+    return line["id"], line.get("repeat", 0), response
+
+
+def parse_line(raw: bytes) -> tuple[str, int, object]:
+    """Return case id, repeat, and the response or the error of a line.
+
+    Raises:
+        ValueError: the line is wrong; as a ``json.JSONDecodeError`` it is no JSON.
+        RecursionError: it is nested too deeply.
+    """
+    return read_sound_line(raw) or _parse_with_care(raw.decode("utf-8").removesuffix("\n"))
+
+
+def _parse_with_care(text: str) -> tuple[str, int, object]:
+    line: Any = json.loads(text)
+    if not isinstance(line, dict):
+        raise ValueError(f"got no JSON object, {EXPECTED}")
+    failed = line.get("error") is not None
+    missing = [name for name in ("id", "response") if name not in line]
+    if missing and not (failed and missing == ["response"]):
+        raise ValueError(f"{' and '.join(missing)} missing, {EXPECTED}; {_found_keys(line)}")
+    if not isinstance(line["id"], str):
+        raise ValueError(f"id: {line['id']!r:.60}, expected a string")
+    repeat = line.get("repeat", 0)
+    if type(repeat) is not int or repeat < 0:
+        raise ValueError(f"repeat: {repeat!r:.60}, expected an integer of at least 0")
+    if failed and line.get("response") is None:
+        return line["id"], repeat, _recorded_error(line["error"])
+    return line["id"], repeat, line["response"]
+
+
+def _found_keys(line: dict[str, Any]) -> str:
+    """Name the keys of a line, and those of another tool with their place in a line of ours."""
+    if not line:
+        return "found no keys"
+    names = first_of([clean(name, 40) for name in line], 12, f" and {len(line) - 12} more")
+    found = f"found the keys {names}"
+    places = {
+        place: next((name for name in others if name in line), None)
+        for place, others in _OTHER_NAMES.items()
+        if place.split(".")[0] not in line
+    }
+    moves = [f"{name} as {place}" for place, name in places.items() if name is not None]
+    return f"{found}: write {', '.join(moves)}" if moves else found
+
+
+def _recorded_error(error: Any) -> ErrorInfo:
+    """Read the failure of asking that was recorded in place of a response."""
+    if not isinstance(error, dict):
+        raise ValueError(f"error: {error!r:.60}, {_EXPECTED_ERROR}")
+    kinds: dict[Any, TargetErrorKind] = {kind: kind for kind in TARGET_ERROR_KINDS}
+    kind, message = error.get("kind"), error.get("message", "")
+    if not isinstance(kind, str) or kind not in kinds:
+        raise ValueError(f"error.kind: {kind!r:.60}, expected one of {', '.join(kinds)}")
+    if not isinstance(message, str):
+        raise ValueError(f"error.message: {message!r:.60}, expected a string")
+    return ErrorInfo(kind=kinds[kind], message=message or "recorded as failed", attempts=1)
+
+
+def response_of(raw: bytes) -> tuple[str, AskResponse | None]:
+    """Return case id and response of a line, which may be wrong; None: it has no response."""
+    try:
+        case_id, _, payload = parse_line(raw)
+        if isinstance(payload, ErrorInfo):
+            return case_id, None
+        if isinstance(payload, AskResponse):
+            return case_id, payload
+        # The answer may not have been recorded.
+        payload = {"answer": "", **payload} if isinstance(payload, dict) else payload
+        return case_id, parse_ask_response(payload)
+    except (ValueError, RecursionError, EndpointError):
+        return "", None
+
+
+def line_id(text: str) -> str | None:
+    """Return the ``id`` of a line; None: it has none, which is a fault of the line."""
+    try:
+        return _NAMED.decode(text)["id"]
+    except (ValueError, RecursionError):  # JSON as Python reads it, such as half a surrogate pair
+        pass
+    try:
+        found = json.loads(text)["id"]
+    except (ValueError, RecursionError, LookupError, TypeError):
+        return None
+    return found if isinstance(found, str) else None
+
+
+def may_name_pages(raw: bytes) -> bool:
+    """Return whether the case of a line may have golds with pages."""
+    return b'"pages"' in raw
