@@ -146,10 +146,11 @@ class Scrubber:
 def _judge_secrets(settings: Settings, environ: Mapping[str, str]) -> Iterable[str]:
     yield environ.get(settings.judging.api_key_env, "").strip()
     base_url = settings.judging.base_url or environ.get("OPENAI_BASE_URL")
-    written = (base_url or "").partition("//")[2].rpartition("@")[0]
-    yield from (written, *written.split(":", 1))
-    if base_url and (credentials := credentials_in(base_url)):
-        yield from sent_forms(credentials)
+    if base_url:
+        # As they are written, which may be no valid URL, and as they are sent.
+        written = re.split(r"[/?#]", base_url.partition("//")[2], maxsplit=1)[0].rpartition("@")[0]
+        yield from (written, *written.split(":", 1))
+        yield from sent_forms(credentials_in(base_url) or ("", ""))
 
 
 def _forms(secret: str) -> Iterable[str]:

@@ -43,12 +43,8 @@ REPORT: Final = "report.html"
 _LAST: Final = re.compile(r"last(?:~([0-9]+))?")
 
 _GONE: Final = (
-    "cannot be written: the folder of the run was removed or moved away; move it back, and "
-    "--rageval-resume goes on, or run the cases again"
-)
-_FOLDER_GONE: Final = (
-    "cannot be written: its folder was removed or moved away; move it back and repeat the command "
-    "(a session goes on with --rageval-resume)"
+    "cannot be written: the folder of the run was removed or moved away; move it back and repeat "
+    "the command (a session goes on with --rageval-resume)"
 )
 _LEAVE_OUT: Final = "take the line out, and --rageval-resume asks its case again"
 
@@ -255,7 +251,7 @@ def _write(target: Path, content: Iterable[bytes]) -> None:
         try:
             write_file(target, content)
         except FileNotFoundError:
-            raise StorageError(f"{target}: {_FOLDER_GONE}") from None
+            raise StorageError(f"{target}: {_GONE}") from None
 
 
 def _cut_torn_line(path: Path) -> None:

@@ -7,6 +7,7 @@ import logging
 import os
 import socket
 from collections.abc import Callable
+from typing import Any
 
 import uvicorn
 from h11 import ProtocolError
@@ -48,7 +49,6 @@ class LoopbackServer(uvicorn.Server):
             backlog=_BACKLOG,
         )
         super().__init__(config)
-        logging.getLogger("uvicorn.error").addFilter(_is_ours)
         self._on_started = on_started
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -64,8 +64,16 @@ def _is_ours(record: logging.LogRecord) -> bool:
     return not isinstance(error, ClientDisconnect | ProtocolError)
 
 
+_LOG = logging.getLogger("uvicorn.error.rageval")
+_LOG.addFilter(_is_ours)
+
+
 class _Protocol(H11Protocol):
     """A connection that ends where its client sends no more of a request, or reads no reply."""
+
+    def __init__(self, *given: Any, **options: Any) -> None:
+        super().__init__(*given, **options)
+        self.logger = _LOG  # not that of uvicorn, which other servers of this process have, too
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)

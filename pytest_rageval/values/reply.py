@@ -64,7 +64,7 @@ class RetrievedChunk:
     chunk_id: str | None = None
     """Name that the target has for it."""
     vault: str | None = None
-    """Collection of the document; None: there is one."""
+    """Collection of the document; None: not reported."""
     start_line: int | None = None
     """First line in the document, from 1."""
     end_line: int | None = None
@@ -74,7 +74,7 @@ class RetrievedChunk:
     score_vector: float | None = None
     """Score of the vector search."""
     score_lexical: float | None = None
-    """Score of the search for words."""
+    """Score of the lexical search."""
     score_final: float | None = None
     """Score that the order follows."""
     text: str | None = None
@@ -138,7 +138,7 @@ class Citation:
     heading_path: str | None = None
     """None: the whole document."""
     vault: str | None = None
-    """Collection of the document; None: there is one."""
+    """Collection of the document; None: not reported."""
     chunk_index: int | None = None
     """Number of the chunk in its document, from 0."""
     chunk_rank: int | None = None

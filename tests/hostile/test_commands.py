@@ -70,7 +70,7 @@ OF_CASES: tuple[Command, ...] = (
     ("case", "remove", "a", "-f", "evals/set.jsonl"), ("export", "beir", "-o", "beir"),
     ("export", "trec", "-o", "trec"), ("label", "evals/set.jsonl", "--agreement"),
     ("import", "json", "evals/set.jsonl", "-o", "new.jsonl"), ("explain", "one", "a"),
-    ("ask", "--case", "a"),
+    ("ask", "--case", "b"),
 )  # fmt: skip
 OF_SETTINGS: tuple[Command, ...] = (
     ("gate", "one"), ("check",), ("runs", "list"), ("compare", "one", "two"), ("judge", "one"),

@@ -30,9 +30,9 @@ from pytest_rageval.values.errors import DatasetError, Fault, faults_error
 
 MAX_YAML_CHARS: Final = 8_000_000
 MAX_YAML_NODES: Final = 1_000_000
-MAX_INT_BITS: Final = 10_000
-"""Python writes no integer of more than 4,300 digits."""
 """Limit after expansion of aliases: a few lines of aliases can mean billions of nodes."""
+MAX_INT_BITS: Final = 10_000
+"""Limit of an integer, since Python writes none of more than 4,300 digits."""
 MAX_FIELD_CHARS: Final = 16_000_000
 _MAX_SURVEYED_CHARS: Final = 8_000_000
 _MAX_SHOWN_FAULTS: Final = 20
