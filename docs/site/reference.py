@@ -207,7 +207,7 @@ def _formats_page(schemas: dict[str, dict[str, Any]]) -> str:
 
 def _properties(schema: dict[str, Any]) -> list[str]:
     required = set(schema.get("required", ()))
-    rows = ["| field | type | |", "|---|---|---|"]
+    rows = ["| field | type | meaning |", "|---|---|---|"]
     for name, one in schema.get("properties", {}).items():
         note = " ".join(str(one.get("description", "")).split())
         note = re.sub(r"[|<>]", r"\\\g<0>", note)

@@ -46,7 +46,9 @@ def _named(of: Any) -> Any:
 
 
 def _said(type_: Any, description: str) -> Any:
-    return Annotated[type_, Field(description=description)]
+    # A sentence, as the docstrings that describe other fields.
+    text = f"{description[0].upper()}{description[1:]}."
+    return Annotated[type_, Field(description=text)]
 
 
 _VERSION: Final = {
