@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from pytest_rageval.engine.case import Trial, record_of
-from pytest_rageval.metrics.scoring import score_settings
+from pytest_rageval.metrics.scoring import reported_by, score_settings
 from pytest_rageval.project.case_reader import LocatedCase
 from pytest_rageval.report.explain.case import explain_record
 from pytest_rageval.report.explain.values import Explanation, MetricReason
@@ -153,4 +153,6 @@ def runs(draw: st.DrawFn) -> tuple[CaseRecord, ScoreSettings]:
     of, given_settings = draw(cases()), draw(SETTINGS)
     reply = draw(st.one_of(replies(), replies(), replies(), st.none()))
     record = recorded(of, reply, error=TIMEOUT if reply is None else None, **given_settings)
-    return record, score_settings(Settings(rootdir=".", judge="none", **given_settings))
+    settings = Settings(rootdir=".", judge="none", **given_settings)
+    # As where a stored run is read: what no reply has at all decides nothing.
+    return record, score_settings(settings, reported_by((record,)))
