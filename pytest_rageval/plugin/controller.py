@@ -7,6 +7,7 @@ import os
 import textwrap
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -46,13 +47,13 @@ from pytest_rageval.plugin.terminal import (
     write_lines,
     write_target_faults,
 )
+from pytest_rageval.plugin.workers import INPUT, Workers
 from pytest_rageval.project.discovery import THRESHOLDS
 from pytest_rageval.project.settings import no_target, target_kind
 from pytest_rageval.report.markdown.summary import append_step_summary
 from pytest_rageval.runs.index import put_into_index
 from pytest_rageval.runs.list import prune_hint
-from pytest_rageval.runs.store import record_of_line
-from pytest_rageval.support.process import import_whole, interrupted_by_termination
+from pytest_rageval.support.process import import_whole
 from pytest_rageval.support.text import counted
 from pytest_rageval.values.errors import ConfigError, StorageError
 from pytest_rageval.values.gate import NOTHING_CHECKED
@@ -79,6 +80,7 @@ class Controller:
         self.run.invocation = tuple(str(a) for a in config.invocation_params.args)
         if state.settings.resume is not None and not config.option.collectonly:
             self.run.resume()
+        self._workers = Workers(self.run.add)
         if not is_xdist_controller(config):
             state.deliver = self.run.add
         self.finished: FinishedRun | None = None
@@ -127,6 +129,7 @@ class Controller:
         # As text, since execnet does not send all types; another host has another rootdir.
         files = [os.path.relpath(file, self.config.rootpath) for file in self.state.files]
         node.workerinput["rageval_files"] = json.dumps(files)
+        node.workerinput[INPUT] = self._workers.channel(node.gateway)
         node.workerinput["rageval_run_id"] = self.run.run_id
         node.workerinput["rageval_finished"] = json.dumps(self.run.finished_keys())
         # A case asked ahead that kills its process also loses the case that pytest runs then. The
@@ -173,16 +176,19 @@ class Controller:
         if asks_nothing(self.config):
             return (yield)
         self._session = session
-        with interrupted_by_termination():
+        try:
             with progress_shown(self.config, self._progress):
                 result = yield
-            if self.run.cases.expected:
-                try:
-                    self.finished = self._finish(complete=True)
-                except KeyboardInterrupt as interrupt:
-                    # pytest prints the arguments of each frame, which are the whole run here.
-                    raise KeyboardInterrupt(*interrupt.args) from None
-                self._log_checks()
+        except KeyboardInterrupt:
+            self._workers.stop()
+            raise
+        if self.run.cases.expected:
+            try:
+                self.finished = self._finish(complete=True)
+            except KeyboardInterrupt as interrupt:
+                # pytest prints the arguments of each frame, which are the whole run here.
+                raise KeyboardInterrupt(*interrupt.args) from None
+            self._log_checks()
         return result
 
     def _progress(self) -> Progress | None:
@@ -200,6 +206,7 @@ class Controller:
         if details.gave_up is not None:
             self.state.breaker.opened_elsewhere(details.gave_up)
         try:
+            self._workers.store()
             self._take_report(report, details)
         except StorageError as error:
             raise usage_error(error) from error
@@ -210,7 +217,7 @@ class Controller:
             record = deciding_record(self.run.cases.records_of(report.nodeid))
             place = "" if record.error is None else record.error.traceback
             write_junit_error(self.config, report, report.wasxfail, place or report.wasxfail)
-        if self.state.deliver is None and report.when != "setup":
+        if is_xdist_controller(self.config) and report.when != "setup":
             self._complete_properties(report)
         if details.asked is not None and details.asked not in self.state.asked:
             self.state.asked.add(details.asked)
@@ -227,8 +234,8 @@ class Controller:
         self._crashed = self._crashed or bool(error)
 
     def _take_report(self, report: pytest.TestReport, details: ReportDetails) -> None:
-        if details.records is not None:
-            self._take_records(report, details, details.records)
+        if details.asked is not None or details.finished:
+            self._take_case(report, details)
         elif str(report.when) == "???":  # xdist's word for a test whose worker died
             self._crashed = True
             self.run.note_crash(report.nodeid, str(report.longrepr))
@@ -240,16 +247,14 @@ class Controller:
             elif report.when == "setup" and report.failed and details.outcome is None:
                 self.run.cases.drop(report.nodeid)
 
-    def _take_records(self, report: pytest.TestReport, details: ReportDetails, lines: str) -> None:
-        """Store the records of a worker, and decide the case if the worker lacks some."""
+    def _take_case(self, report: pytest.TestReport, details: ReportDetails) -> None:
+        """Note what a worker has in flight, and decide the case if the worker lacks records."""
         worker = worker_of(report)
-        if details.asked is not None and worker not in self._replacing:
+        if worker and details.asked is not None and worker not in self._replacing:
             self._in_flight[worker] = details.concurrency or 1
             self.run.set_concurrency(sum(self._in_flight.values()))
             self._cores_needed[worker] = details.cores_needed or 0.0
             self.state.cores_needed = max(self._cores_needed.values()) or None
-        for line in filter(None, lines.encode().split(b"\n")):
-            self.run.add(report.nodeid, record_of_line(line), line)
         if details.finished:
             records = self.run.cases.records_of(report.nodeid)
             on_miss_fails = self.state.on_miss_fails
@@ -375,6 +380,8 @@ class Controller:
             # Every worker died before its first case, which is not the same as no cases.
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
         try:
+            with suppress(StorageError):  # a report has said so before
+                self._workers.store()
             if self.finished is None and self.run.cases.records and not self.run.broken:
                 self.finished = self._finish(complete=False)
             yield

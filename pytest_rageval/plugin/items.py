@@ -34,7 +34,7 @@ from pytest_rageval.plugin.private import fixture_info
 from pytest_rageval.plugin.reports import ReportDetails, decide_report, set_properties
 from pytest_rageval.plugin.state import CLIENT_FIXTURES, Evaluated
 from pytest_rageval.project.case_reader import LoadedSet, LocatedCase, read_set
-from pytest_rageval.runs.record_json import record_line, redact
+from pytest_rageval.runs.record_json import redact
 from pytest_rageval.support.tracebacks import without_own_frames
 from pytest_rageval.target.calling import raised_error
 from pytest_rageval.values.errors import DatasetError
@@ -328,7 +328,7 @@ def attach_record(item: CaseItem, report: pytest.TestReport) -> ReportDetails:
     """Rewrite the outcome of a call report from the records of its case.
 
     Returns:
-        Details for the report, including the records if another process keeps them.
+        Details for the report.
     """
     details = ReportDetails()
     records, finished = item.records, item.finished
@@ -341,9 +341,7 @@ def attach_record(item: CaseItem, report: pytest.TestReport) -> ReportDetails:
     if item.evaluated is not None:
         # A case that was asked ahead of its turn would otherwise take no time.
         report.duration = item.evaluated.took_s
-    if item.state.deliver is None:
-        # Not empty without records: none are an answer, too.
-        details.records = "\n".join(["", *(record_line(one).decode() for one in asked), ""])
+    if item.state.is_worker:
         details.finished = tuple(sorted(finished))
         details.concurrency = item.state.concurrency
         details.cores_needed = item.state.cores_needed

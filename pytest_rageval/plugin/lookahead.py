@@ -15,8 +15,9 @@ import io
 import logging
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, wait
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
@@ -43,6 +44,11 @@ from pytest_rageval.values.record import CaseRecord
 _WINDOW: Final = 64
 """Cases ahead of the one being reported, per request in flight: a slow first case must not leave
 the other threads idle."""
+_IN_FLIGHT_S: Final = 1.0
+"""Seconds in which requests in flight are waited for at an early end."""
+_SCORING_S: Final = 6.0
+"""Seconds in which answers are judged and scored at an early end: the first one waits for imports,
+and xdist kills a worker that has not ended after 10."""
 
 
 class _Task:
@@ -116,6 +122,9 @@ class Lookahead:
         try:
             self.output.show_live(task.output, task.future)
             evaluated = result_of(task.future)
+        except KeyboardInterrupt:
+            self._tasks[item] = task  # is finished with the others
+            raise
         except BaseException:
             # Such as a time limit: later records must not be delivered.
             task.withdraw()
@@ -146,12 +155,24 @@ class Lookahead:
                 self._tasks.pop(item).withdraw()
 
     def stop(self) -> None:
-        """Start no more cases and requests; requests in flight are abandoned."""
+        """Start no more cases, record those that have been answered, and abandon the others."""
         self._threads.stop()
-        for task in self._tasks.values():
-            task.withdraw()
-        self._tasks.clear()
-        self._slots.close()
+        try:
+            self._drain()
+        finally:
+            for task in self._tasks.values():
+                task.withdraw()
+            self._tasks.clear()
+            self._slots.close()
+
+    def _drain(self) -> None:
+        began = time.monotonic()
+        running = {task.future for task in self._tasks.values() if not task.future.done()}
+        while running and (waited_s := time.monotonic() - began) < _SCORING_S:
+            unanswered = self._slots.held + self._slots.waiting
+            if waited_s > _IN_FLIGHT_S and len(running) <= unanswered:
+                return
+            running = wait(running, timeout=_LIVE_S, return_when=FIRST_COMPLETED).not_done
 
     def _start(self, item: CaseItem, clients: Clients, *, urgent: bool = False) -> _Task:
         task = _Task(item, clients, self._turns)

@@ -29,8 +29,6 @@ class ReportDetails:
     """Whether a case passed because nothing of what it asks for could be checked."""
     check: CheckStatus | None = None
     """Status of the check of the gate; None: not a report of a check."""
-    records: str | None = None
-    """Lines of the records that a worker measured; None: they were delivered in this process."""
     finished: tuple[int, ...] = ()
     """Repeats that earlier sessions measured, whose records the worker does not hold."""
     asked: str | None = None

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Generator, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -18,8 +19,12 @@ from pytest_rageval.plugin.reports import (
 )
 from pytest_rageval.plugin.state import State, asks_nothing, is_xdist_controller
 from pytest_rageval.plugin.terminal import usage_error
-from pytest_rageval.support.process import without_gc
+from pytest_rageval.plugin.workers import INPUT, WorkerEnd
+from pytest_rageval.support.process import interrupted_by_termination, without_gc
 from pytest_rageval.values.errors import ConfigError, StorageError
+
+if TYPE_CHECKING:
+    from pytest_rageval.support.slots import Slots
 
 
 def register(config: pytest.Config, state: State) -> None:
@@ -29,10 +34,14 @@ def register(config: pytest.Config, state: State) -> None:
     omit = getattr(config.option, "json_report_omit", None)
     if omit is not None and "log" not in omit:
         config.option.json_report_omit = [*omit, "log"]
-    config.pluginmanager.register(Reporting(state), "rageval-reporting")
+    worker_end = None
+    if hasattr(config, "workerinput"):
+        worker_end = WorkerEnd(config.workerinput[INPUT])
+        state.is_worker, state.deliver = True, worker_end.deliver
+    config.pluginmanager.register(Reporting(state, worker_end), "rageval-reporting")
     if state.cassettes is not None:
         config.pluginmanager.register(state.cassettes, "rageval-cassettes")
-    if not hasattr(config, "workerinput"):
+    if not state.is_worker:
         try:
             controller = Controller(config, state)
         except (ConfigError, StorageError) as error:
@@ -44,8 +53,9 @@ def register(config: pytest.Config, state: State) -> None:
 class Reporting:
     """Hooks of every process that runs cases."""
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: State, worker_end: WorkerEnd | None) -> None:
         self._state = state
+        self._worker_end = worker_end
         self._other_parts: list[pytest.Item] = []
         self._begun: pytest.Item | None = None
 
@@ -111,17 +121,15 @@ class Reporting:
         )
         if one_by_one and not is_xdist_controller(config):
             state.concurrency = 1
-        if one_by_one or state.slots is None:
+        with ExitStack() as stack:
+            stack.enter_context(interrupted_by_termination())
+            if self._worker_end is not None:
+                stack.callback(self._worker_end.close)
+            if not one_by_one and state.slots is not None:
+                stack.enter_context(_asking_ahead(session, state, state.slots))
+            if self._worker_end is not None:
+                stack.enter_context(self._worker_end.asking())
             return (yield)
-        from pytest_rageval.plugin.lookahead import Lookahead
-
-        state.lookahead = lookahead = Lookahead(session, state.slots)
-        try:
-            with lookahead.output.keeping():
-                return (yield)
-        finally:
-            lookahead.stop()
-            state.lookahead = None
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:
@@ -192,6 +200,19 @@ class Reporting:
         if call.when != ("teardown" if error and error.kind == "fixture" else "call"):
             return {}
         return {"rageval": case_metadata(item.records)}
+
+
+@contextmanager
+def _asking_ahead(session: pytest.Session, state: State, slots: Slots) -> Iterator[None]:
+    from pytest_rageval.plugin.lookahead import Lookahead
+
+    state.lookahead = lookahead = Lookahead(session, slots)
+    try:
+        with lookahead.output.keeping():
+            yield
+    finally:
+        lookahead.stop()
+        state.lookahead = None
 
 
 def _deselect(

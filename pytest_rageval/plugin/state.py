@@ -68,8 +68,10 @@ class State(RunState):
     lookahead: AheadAsker | None = None
     """Lookahead that asks cases ahead of their turn; None: one by one."""
     deliver: Callable[[str, CaseRecord], None] | None = None
-    """Function that keeps the record of a finished case, by node id and on any thread; None: its
-    report carries it to another process."""
+    """Function that keeps the record of a finished case, by node id and on any thread, or sends it
+    to the process that does; None: nothing keeps it."""
+    is_worker: bool = False
+    """Whether another process keeps the records and writes the run."""
     only: frozenset[tuple[str, str]] | None = None
     """File and id of the cases that failed in the selected run; None: no such selection."""
     part: frozenset[tuple[str, str]] | None = None

@@ -58,6 +58,11 @@ class Slots:
         """Number of requests in flight."""
         return self._held
 
+    @property
+    def waiting(self) -> int:
+        """Number of requests that wait for a slot."""
+        return len(self._waiting)
+
     def hold(self) -> AbstractContextManager[object]:
         """Wait for a slot and hold it.
 

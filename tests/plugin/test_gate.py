@@ -95,12 +95,14 @@ def pytest_collection_modifyitems(items):
 
 
 DROP = """
-@pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_runtest_makereport(item, call):
-    report = yield
-    if report.when == "call" and report.nodeid.endswith("::ok-2"):
-        del report.rageval
-    return report
+from pytest_rageval.plugin.workers import WorkerEnd
+
+deliver = WorkerEnd.deliver
+
+def pytest_configure():
+    WorkerEnd.deliver = lambda end, nodeid, one: (
+        nodeid.endswith("::ok-2") or deliver(end, nodeid, one)
+    )
 """
 
 

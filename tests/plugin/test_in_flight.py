@@ -13,7 +13,15 @@ from collections.abc import Sequence
 import pytest
 
 from tests.build.loopback import LoopbackServer, Question, after, loopback_server
-from tests.plugin.long_runs import ask_server, lines_of, n_lines, numbered_cases, start, wait_until
+from tests.plugin.long_runs import (
+    WAIT_S,
+    ask_server,
+    lines_of,
+    n_lines,
+    numbered_cases,
+    start,
+    wait_until,
+)
 from tests.plugin.scratch import CONFTEST, SERIAL_AND_PARALLEL, Project, case, outcomes
 
 REPLY = CONFTEST.split("@pytest.fixture")[0]
@@ -470,6 +478,45 @@ def test_ctrl_c_ends_soon_and_tells_what_is_done_and_how_to_go_on(
     assert f"--rageval-resume {run_id}" in output.replace(" \\\n", " ").replace("         ", "")
     assert {record["case_id"] for record in lines_of(folder)} >= {"c000", "c001"}
     assert "Traceback" not in output
+
+
+NOTING = (
+    REPLY
+    + """
+import pathlib, time
+
+@pytest.fixture(scope="session")
+def rag_client():
+    def ask(request):
+        time.sleep(0.03)
+        with pathlib.Path("answered").open("a", encoding="utf-8") as file:
+            file.write(request.question + "\\n")
+        return reply(request.question)
+    return ask
+"""
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("to_all", [False, True], ids=["controller", "group"])
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
+@SERIAL_AND_PARALLEL
+def test_what_was_answered_before_an_early_signal_is_stored(
+    project: Project, workers: Sequence[str], name: str, to_all: bool
+) -> None:
+    project.cases(numbered_cases(60))
+    project.write("conftest.py", NOTING)
+    answered = project.path / "answered"
+    # While the first answers are scored, which waits for imports.
+    session = start(project, "--rageval-run-id", "cut", *workers)
+    wait_until(answered.exists, "the first answer")
+    before = answered.read_text(encoding="utf-8").splitlines()
+    (os.killpg if to_all else os.kill)(session.pid, getattr(signal, name))
+    output, _ = session.communicate(timeout=WAIT_S)
+    assert session.returncode == 2, output
+    assert "Traceback" not in output
+    stored = {record["question"] for record in lines_of(project.folder("cut"))}
+    assert stored >= set(before), output
 
 
 # --- what cases say ------------------------------------------------------------------------------

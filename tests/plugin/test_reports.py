@@ -98,12 +98,12 @@ def test_a_failed_assertion_of_ones_own_stays_failed() -> None:
 
 def test_details_come_back_from_a_report_that_another_process_sent() -> None:
     sent = report()
-    details = ReportDetails(outcome="missed", finished=(0, 2), records="[]", notes=("a",))
+    details = ReportDetails(outcome="missed", finished=(0, 2), asked="a target", notes=("a",))
     details.put_on(sent)
     received = pytest.TestReport._from_json(json.loads(json.dumps(sent._to_json())))
     found = ReportDetails.of(received)
-    assert (found.outcome, tuple(found.finished), found.records) == ("missed", (0, 2), "[]")
-    assert (found.asked, found.unasked, found.usage_error) == (None, False, None)
+    assert (found.outcome, tuple(found.finished), found.asked) == ("missed", (0, 2), "a target")
+    assert (found.concurrency, found.unasked, found.usage_error) == (None, False, None)
 
 
 def test_a_report_without_details_has_none_with_a_value() -> None:

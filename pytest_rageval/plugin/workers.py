@@ -1,0 +1,117 @@
+"""Records of pytest-xdist's workers on their way to the controller, and the stop on the way back.
+
+A worker sends each record over a channel of its own once the case is finished, on whatever thread:
+the reports, which carry the outcomes, wait for the cases before theirs and for the controller's
+main thread, and an interrupt drops those that wait.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, Final
+
+from pytest_rageval.runs.record_json import record_line
+from pytest_rageval.runs.store import record_of_line
+from pytest_rageval.values.record import CaseRecord
+
+INPUT: Final = "rageval_channel"
+"""Name of the channel among the input of a worker."""
+_END_S: Final = 10.0
+"""Seconds in which interrupted workers finish what has been answered; more than they take."""
+_INTERRUPTED_S: Final = 0.5
+"""Seconds in which a worker that has got the signal of its controller leaves its cases."""
+_STOP: Final = "stop"
+
+
+class Workers:
+    """Channels of the controller to its workers.
+
+    Args:
+        add: takes node id, record and line of each finished case.
+    """
+
+    def __init__(self, add: Callable[[str, CaseRecord, bytes], None]) -> None:
+        self._add = add
+        self._open: dict[Any, threading.Event] = {}
+        self._came: deque[tuple[str, bytes]] = deque()
+
+    def channel(self, gateway: Any) -> Any:
+        """Return the channel that the worker behind a gateway of execnet gets as input."""
+        channel, ended = gateway.newchannel(), threading.Event()
+        self._open[channel] = ended
+        channel.setcallback(lambda sent: self._take(sent, ended), endmarker=None)
+        return channel
+
+    def _take(self, sent: tuple[str, bytes] | None, ended: threading.Event) -> None:
+        # No more on this thread, which is execnet's: what stores a record imports and compiles
+        # code, which has crashed Python 3.11 there.
+        if sent is None:
+            ended.set()
+        else:
+            self._came.append(sent)
+
+    def store(self) -> None:
+        """Add the records that have come so far.
+
+        Raises:
+            StorageError: the run folder cannot be written.
+        """
+        while self._came:
+            nodeid, line = self._came[0]
+            self._add(nodeid, record_of_line(line), line)
+            self._came.popleft()  # not before: an interrupt would lose it
+
+    def stop(self) -> None:
+        """Interrupt the workers, and wait until what they were answered has come."""
+        for channel in self._open:
+            with suppress(OSError):  # it has ended
+                channel.send(_STOP)
+        end = time.monotonic() + _END_S
+        for ended in self._open.values():
+            ended.wait(max(0.0, end - time.monotonic()))
+
+
+class WorkerEnd:
+    """End of the channel in a worker.
+
+    Args:
+        channel: as the worker got it.
+    """
+
+    def __init__(self, channel: Any) -> None:
+        self._channel = channel
+        self._over = threading.Event()
+
+    def deliver(self, nodeid: str, record: CaseRecord) -> None:
+        """Send a finished case."""
+        with suppress(OSError):  # the controller has ended, and this process will
+            self._channel.send((nodeid, record_line(record)))
+
+    @contextmanager
+    def asking(self) -> Iterator[None]:
+        """Let the controller interrupt the block."""
+        self._channel.setcallback(self._interrupt)
+        try:
+            yield
+        finally:
+            self._over.set()
+
+    def close(self) -> None:
+        """Let the controller know that nothing more comes."""
+        with suppress(OSError):
+            self._channel.close()
+
+    def _interrupt(self, sent: str) -> None:
+        # A terminal interrupts workers as well, and a second interrupt would lose answers.
+        if self._over.wait(_INTERRUPTED_S):
+            return
+        if os.name == "posix":  # ends the waiting of the main thread, too
+            os.kill(os.getpid(), signal.SIGINT)
+        else:
+            signal.raise_signal(signal.SIGINT)
