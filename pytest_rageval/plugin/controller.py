@@ -7,7 +7,7 @@ import os
 import textwrap
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -53,7 +53,7 @@ from pytest_rageval.project.settings import no_target, target_kind
 from pytest_rageval.report.markdown.summary import append_step_summary
 from pytest_rageval.runs.index import put_into_index
 from pytest_rageval.runs.list import prune_hint
-from pytest_rageval.support.process import import_whole
+from pytest_rageval.support.process import import_whole, interrupted_by_termination
 from pytest_rageval.support.text import counted
 from pytest_rageval.values.errors import ConfigError, StorageError
 from pytest_rageval.values.gate import NOTHING_CHECKED
@@ -379,18 +379,51 @@ class Controller:
         if self._crashed and session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:
             # Every worker died before its first case, which is not the same as no cases.
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        # A signal that was held back has ended the session before.
+        with suppress(KeyboardInterrupt), interrupted_by_termination() as termination:
+            if session.exitstatus == pytest.ExitCode.INTERRUPTED:
+                termination.hold()  # senders repeat their signal
+            with self._interrupted_in_a_line(session):
+                if self.finished is None and not self.run.broken:
+                    self._finish_early()
+            try:
+                with self._interrupted_in_a_line(session):
+                    yield
+                    self._mind_last_failed()
+            finally:
+                self.run.close()
+                if self._target is not None:
+                    self._target.__exit__(None, None, None)
+                    self._target = None
+
+    @contextmanager
+    def _interrupted_in_a_line(self, session: pytest.Session) -> Iterator[None]:
         try:
-            with suppress(StorageError):  # a report has said so before
-                self._workers.store()
-            if self.finished is None and self.run.cases.records and not self.run.broken:
-                self.finished = self._finish(complete=False)
             yield
-        finally:
-            self.run.close()
-            if self._target is not None:
-                self._target.__exit__(None, None, None)
-                self._target = None
-        self._mind_last_failed()
+        except KeyboardInterrupt:  # which pytest here lets through, with a traceback
+            session.exitstatus = pytest.ExitCode.INTERRUPTED
+            terminal = self.config.pluginmanager.getplugin("terminalreporter")
+            if terminal is not None:
+                terminal.write_line("")
+                terminal.write_line(f"rageval: {self._interrupted_at_the_end()}")
+
+    def _finish_early(self) -> None:
+        try:
+            self._workers.store()
+        except StorageError as error:
+            raise usage_error(error) from error
+        if self.run.cases.records:
+            self.finished = self._finish(complete=False)
+
+    def _interrupted_at_the_end(self) -> str:
+        if self.finished is not None:
+            return "interrupted while the session ended; the run is stored"
+        if not self.run.cases.records:
+            return "interrupted while the session ended"
+        return (
+            f"interrupted while the run was finished; its records are kept: --rageval-resume "
+            f"{self.run.run_id} asks the other cases and decides the gate"
+        )
 
     def _mind_last_failed(self) -> None:
         # pytest drops cases that did not fail, but --lf should rerun misses and errors. A check is

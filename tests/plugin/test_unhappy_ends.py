@@ -182,6 +182,34 @@ def test_an_interrupt_while_the_page_is_drawn_does_not_print_the_page(project: P
     assert not (project.path / "shown").exists()
 
 
+AT_THE_END = """
+from pytest_rageval.plugin.controller import Controller
+
+def interrupt(*_, **__):
+    raise KeyboardInterrupt
+
+Controller.{name} = interrupt
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("_mind_last_failed", "interrupted while the session ended; the run is stored"),
+        ("_finish", "its records are kept: --rageval-resume one asks the other cases and"),
+    ],
+)
+def test_an_interrupt_at_the_very_end_is_one_line(project: Project, name: str, words: str) -> None:
+    conftest = (project.path / "conftest.py").read_text(encoding="utf-8")
+    project.write("conftest.py", conftest + AT_THE_END.format(name=name))
+    result = project.run_apart("--rageval-run-id", "one")
+    assert result.ret == pytest.ExitCode.INTERRUPTED
+    text = result.stdout.str() + result.stderr.str()
+    assert words in text
+    assert "Traceback" not in text
+    assert n_lines(project.folder("one")) == 4
+
+
 def test_an_address_with_a_query_is_refused_in_one_line(project: Project) -> None:
     project.write("conftest.py", "")
     result = project.run_apart("--rag-url", "http://127.0.0.1:1/?token=x")
