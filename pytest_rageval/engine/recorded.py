@@ -86,7 +86,7 @@ class RecordedResponses:
         self._at = places
         self.faults: list[Fault] = []
         """Faults of the lines read so far."""
-        self._file = _seekable(open_lines(path, self._display))
+        self._file = _seekable(open_lines(path, self._display, pipes=True))
         self._ahead = self._file_lines()
         self._places: dict[_Key, int] = {}
         self._offsets = array("q")

@@ -8,14 +8,13 @@ The new file is complete before it replaces the old one, so a complete file alwa
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from pytest_rageval.support.files import Lock, remove_left_over, written_beside
+from pytest_rageval.support.files import Lock, open_plain, remove_left_over, written_beside
 from pytest_rageval.support.json_text import dump_like, edit_line
 from pytest_rageval.support.jsonl import cannot_be_read
 from pytest_rageval.values.dataclass import dataclass
@@ -242,10 +241,8 @@ def _index(lines: FileLines, line: FileLine, shown: str) -> int:
 
 def _read(path: Path, shown: str) -> tuple[bytes, os.stat_result]:
     try:
-        with path.open("rb") as file:
+        with open_plain(path) as file:
             status = os.fstat(file.fileno())
-            if not stat.S_ISREG(status.st_mode):
-                raise _fault(shown, "is not a regular file, expected a JSONL file")
             data = file.read()
     except OSError as error:
         raise cannot_be_read(shown, error) from error

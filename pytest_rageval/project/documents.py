@@ -14,6 +14,7 @@ from dataclasses import field
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
+from pytest_rageval.support.files import open_plain
 from pytest_rageval.support.json_text import parse
 from pytest_rageval.support.jsonl import cannot_be_read, iterate_lines, open_lines
 from pytest_rageval.support.named_code import find_named
@@ -258,7 +259,8 @@ def _file_text(name: str, folder: Path, where: str) -> str:
     try:
         if path.stat().st_size > MAX_TEXT_BYTES:
             raise DatasetError(f"{where}: {shown(name)} is larger than {MAX_TEXT_BYTES >> 20} MB")
-        return path.read_bytes().decode("utf-8-sig")
+        with open_plain(path) as file:
+            return file.read().decode("utf-8-sig")
     except OSError as error:
         reason = error.strerror or error
         raise DatasetError(f"{where}: {shown(name)} cannot be read: {reason}") from error

@@ -19,6 +19,7 @@ from typing import Any, Final, Literal
 from pytest_rageval.project.case_variables import PLACEHOLDER
 from pytest_rageval.project.option_values import read_option_text, read_option_value
 from pytest_rageval.project.options import OPTIONS, REPEATABLE, SETTINGS, Setting
+from pytest_rageval.support.files import read_plain
 from pytest_rageval.support.http.address import ENV_VALUE, SENSITIVE_HEADER, without_query_secrets
 from pytest_rageval.support.text import nearest, shown
 from pytest_rageval.values.dataclass import dataclass
@@ -139,7 +140,7 @@ def _read_pyproject(path: Path) -> Mapping[str, Any]:
     import tomllib
 
     try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
+        document = tomllib.loads(read_plain(path, "utf-8"))
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, RecursionError) as error:

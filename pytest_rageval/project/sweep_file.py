@@ -14,6 +14,7 @@ from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.registry import Registry
 from pytest_rageval.project.threshold_keys import joined, resolve_gate_key, unknown_metric
 from pytest_rageval.project.thresholds import parse_gate_expression
+from pytest_rageval.support.files import read_plain
 from pytest_rageval.support.text import shown
 from pytest_rageval.support.toml_text import KeyPath, TomlSource, read_toml
 from pytest_rageval.values.dataclass import dataclass
@@ -39,7 +40,7 @@ def read_sweep(
     """
     display = str(path) if display is None else display
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = read_plain(path)
     except UnicodeDecodeError as error:
         raise ConfigError(f"{display}: not UTF-8 at byte {error.start}") from None
     except OSError as error:

@@ -34,6 +34,7 @@ from pytest_rageval.project.threshold_keys import (
     unknown_group,
     unknown_metric,
 )
+from pytest_rageval.support.files import read_plain
 from pytest_rageval.support.text import shown
 from pytest_rageval.support.toml_text import KeyPath, TomlSource, read_toml, suggest
 from pytest_rageval.values.errors import ConfigError
@@ -67,7 +68,7 @@ def load_thresholds(
     """
     display = str(path) if display is None else display
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = read_plain(path)
     except FileNotFoundError:
         # Without limits every miss counts.
         return add_gates(Thresholds(on_miss="fail"), gates, known=known)

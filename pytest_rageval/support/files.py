@@ -7,10 +7,11 @@ import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from errno import EINVAL
+from errno import EINVAL, EISDIR
 from glob import escape
+from io import TextIOWrapper
 from pathlib import Path
-from stat import S_IMODE, S_ISREG
+from stat import S_IMODE, S_ISDIR, S_ISREG
 from typing import IO, Final
 
 from pytest_rageval.support.closing import Closing
@@ -111,10 +112,24 @@ def open_plain(path: Path, buffering: int = -1) -> IO[bytes]:
         OSError: it cannot be read, or is no plain file.
     """
     handle = os.open(path, os.O_RDONLY | _BINARY | getattr(os, "O_NONBLOCK", 0))
-    if not S_ISREG(os.fstat(handle).st_mode):
+    mode = os.fstat(handle).st_mode
+    if not S_ISREG(mode):
         os.close(handle)
-        raise OSError(EINVAL, "it is not a plain file", str(path))
+        if S_ISDIR(mode):
+            raise IsADirectoryError(EISDIR, os.strerror(EISDIR), str(path))
+        raise OSError(EINVAL, "it is not a plain file, but a pipe or a device", str(path))
     return open(handle, "rb", buffering)
+
+
+def read_plain(path: Path, encoding: str = "utf-8-sig") -> str:
+    """Return the text of a plain file, with newlines as line ends; see ``open_plain``.
+
+    Raises:
+        OSError: it cannot be read, or is no plain file.
+        UnicodeDecodeError: it is in another encoding.
+    """
+    with TextIOWrapper(open_plain(path), encoding) as file:
+        return file.read()
 
 
 def refuse_link(path: Path) -> None:

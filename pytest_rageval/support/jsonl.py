@@ -29,6 +29,7 @@ from typing import (
     get_type_hints,
 )
 
+from pytest_rageval.support.files import open_plain
 from pytest_rageval.support.json_text import Loc, Survey, parse, survey
 from pytest_rageval.support.text import cut, did_you_mean, shown_json
 from pytest_rageval.values.dataclass import dataclass
@@ -116,14 +117,19 @@ def _lines_at(file: Any, places: Iterable[Place]) -> Iterator[tuple[int, int, by
         yield number, offset, file.readline()
 
 
-def open_lines(path: Path, display: str) -> IO[bytes]:
+def open_lines(path: Path, display: str, *, pipes: bool = False) -> IO[bytes]:
     """Open a file for ``iterate_lines``.
+
+    Args:
+        path: of the file.
+        display: the path as shown to the user.
+        pipes: whether it may be a pipe or a device.
 
     Raises:
         DatasetError: it cannot be opened.
     """
     try:
-        return path.open("rb", _BUFFER)
+        return path.open("rb", _BUFFER) if pipes else open_plain(path, _BUFFER)
     except OSError as error:
         raise cannot_be_read(display, error) from error
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterable
 from functools import partial
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from pytest_rageval.values.errors import RagEvalError
 from tests.build.mutations import mutated, type_swaps
 from tests.hostile import attack
 from tests.hostile.readers import READERS, Read, imports, streams
@@ -69,3 +71,18 @@ def test_no_value_of_another_type_is_an_error_but_ours(
     tmp_path: Path, name: str, data: bytes, read: Read
 ) -> None:
     assert faults(tmp_path / "x", name, enumerate(type_swaps(data)), read) == []
+
+
+FILES = (
+    "cases.jsonl", "thresholds.toml", "sweep.toml", "settings.toml", "tone.json", "entries.jsonl",
+    "vectors.jsonl", "documents.jsonl", "calibration.json", "labels.jsonl", "scores.jsonl",
+)  # fmt: skip
+"""Samples that their readers open themselves."""
+
+
+@pytest.mark.posix
+@pytest.mark.parametrize("name", FILES)
+def test_no_reader_waits_for_a_pipe_in_the_place_of_its_file(tmp_path: Path, name: str) -> None:
+    os.mkfifo(tmp_path / name)
+    with attack.limited(), pytest.raises(RagEvalError, match="not a plain file"):
+        READERS[name][1](tmp_path / name)

@@ -203,7 +203,7 @@ def test_utf16_folders_and_pipes_are_refused(tmp_path: Path) -> None:
         read_file_lines(tmp_path)
     with pytest.raises(DatasetError, match="cannot be read: No such file"):
         append_line(tmp_path / "none.jsonl", {})
-    with pytest.raises(DatasetError, match="is not a regular file"):
+    with pytest.raises(DatasetError, match="is not a plain file"):
         read_file_lines(Path(os.devnull))
 
 

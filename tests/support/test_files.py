@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import subprocess
 import sys
 import threading
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from pytest_rageval.runs.store import RESULTS, RunWriter
-from pytest_rageval.support.files import FOLDER_LOCK, Lock
+from pytest_rageval.support.files import FOLDER_LOCK, Lock, read_plain
 from pytest_rageval.values.errors import StorageError
 from tests.build.root_rights import without_root_rights
 
@@ -146,3 +147,19 @@ def test_a_run_that_cannot_be_begun_is_let_go(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match="a run of this id exists"):
         RunWriter(tmp_path, "r")
     RunWriter(tmp_path, "r", resume=True).close()
+
+
+@pytest.mark.posix
+def test_a_text_is_read_through_a_link_and_not_from_a_pipe_a_device_or_a_folder(
+    tmp_path: Path,
+) -> None:
+    file, link, pipe = tmp_path / "file", tmp_path / "link", tmp_path / "pipe"
+    file.write_bytes("\ufeffa\r\nb\r\n".encode())
+    link.symlink_to(file)
+    os.mkfifo(pipe)
+    assert read_plain(link) == "a\nb\n"
+    for other in (pipe, Path("/dev/zero")):
+        with pytest.raises(OSError, match="not a plain file, but a pipe or a device"):
+            read_plain(other)
+    with pytest.raises(IsADirectoryError):
+        read_plain(tmp_path)

@@ -104,11 +104,12 @@ def read_text_file(path: Path) -> SourceFile:
     """
     name = path.as_posix()
     try:
-        if path.is_file() and path.stat().st_size > MAX_FILE_BYTES:
-            raise fault(name, f"larger than {MAX_FILE_BYTES >> 20} MB")
-        data = path.read_bytes()
+        with path.open("rb") as file:  # a pipe or a device without an end, too
+            data = file.read(MAX_FILE_BYTES + 1)
     except OSError as error:
         raise fault(name, f"cannot be read: {error.strerror or error}") from error
+    if len(data) > MAX_FILE_BYTES:
+        raise fault(name, f"larger than {MAX_FILE_BYTES >> 20} MB")
     encoding = "utf-16" if data.startswith(_UTF16) else "utf-8-sig"
     try:
         return SourceFile(name=name, text=data.decode(encoding))

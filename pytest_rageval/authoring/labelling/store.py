@@ -15,7 +15,7 @@ from typing import Any, Final, TypeVar
 
 from pytest_rageval.authoring.labelling.draft import Draft, Gold, Groups, anchor_of, matches
 from pytest_rageval.metrics.matching import anchor_segments, norm_heading, norm_path, text_hash
-from pytest_rageval.support.files import named_errors
+from pytest_rageval.support.files import named_errors, open_plain
 from pytest_rageval.support.json_text import is_json
 from pytest_rageval.support.jsonl import cannot_be_read, iterate_lines
 from pytest_rageval.values.dataclass import dataclass
@@ -345,7 +345,8 @@ def read_labels(case_file: Path) -> Labels:
 def _read_file(path: Path, faults: list[Fault], notes: list[str]) -> list[LabelEntry]:
     shown = path.as_posix()
     try:
-        data = path.read_bytes()
+        with open_plain(path) as file:
+            data = file.read()
     except OSError as error:
         raise cannot_be_read(shown, error) from error
     torn = data[data.rfind(b"\n") + 1 :]

@@ -34,6 +34,7 @@ from pytest_rageval.judges.rubrics.schema import (
 )
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.registry import MetricInfo
+from pytest_rageval.support.files import read_plain
 from pytest_rageval.support.text import did_you_mean
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import ConfigError
@@ -240,7 +241,7 @@ def _load(name: str, path: Path, shown: str, *, alternate: bool, own: bool) -> R
 
 def _read(path: Path, shown: str) -> str:
     try:
-        text = path.read_text(encoding="utf-8-sig")  # also converts every line end to a newline
+        text = read_plain(path)  # also converts every line end to a newline
     except FileNotFoundError:
         raise ConfigError(f"{shown}: no such file") from None
     except (OSError, UnicodeDecodeError) as error:
