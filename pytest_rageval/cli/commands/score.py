@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from contextlib import closing, nullcontext
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -21,6 +22,7 @@ from pytest_rageval.cli.judge_options import (
     warn_of_cache,
 )
 from pytest_rageval.cli.output import JsonList, json_option, no_report_option, print_result
+from pytest_rageval.support.process import interrupted_by_termination
 from pytest_rageval.support.text import clean
 
 if TYPE_CHECKING:
@@ -101,7 +103,7 @@ def command(
             "RESPONSES: none given, expected a .jsonl file of recorded responses, each line "
             '{"id": case id, "response": {...}}: rageval score [CASES] RESPONSES'
         )
-    pool = _pool(flags, run_id)
+    pool = _pool(flags, run_id, no_report=no_report)
     settings = _settings(flags)
     if responses is None:
         cases, responses = only_case_file("CASES"), cases
@@ -169,7 +171,7 @@ def _score(
     return scored, lines
 
 
-def _pool(flags: dict[str, Any], run_id: str | None) -> dict[str, Any] | None:
+def _pool(flags: dict[str, Any], run_id: str | None, *, no_report: bool) -> dict[str, Any] | None:
     """Return the processes of this machine or the scheduler, and the folder of parts, if any."""
     pool = {name: flags.pop(name) for name in ("workers", "scheduler", "parts")}
     if pool["workers"] is None and pool["scheduler"] is None:
@@ -182,6 +184,8 @@ def _pool(flags: dict[str, Any], run_id: str | None) -> dict[str, Any] | None:
         raise click.UsageError("--scheduler: expected --parts beside it, which all workers share")
     if run_id is not None:
         raise click.UsageError("--save: records are stored by one process alone, without --workers")
+    if no_report:
+        raise click.UsageError("--no-report: many processes write no report; leave it out")
     return pool
 
 
@@ -204,7 +208,12 @@ def _score_in_parts(
         )
     registry, step = open_registry(settings), Step()
     job = open_job(cases, responses, settings, registry, pool["parts"])
-    with open_pool(pool["workers"], pool["scheduler"]) as processes, job.claimed():
+    with (
+        _stopped_in_a_line(job.folder),
+        interrupted_by_termination(),
+        open_pool(pool["workers"], pool["scheduler"]) as processes,
+        job.claimed(),
+    ):
         with progress_on_stderr(lambda _: ((str(step), ""),)):
             found = score_parts(job, processes, registry, step)
         for warning in found.scored.findings.warnings:
@@ -215,6 +224,16 @@ def _score_in_parts(
         print_result(_numbers(found.totals, identity), lines, as_json=as_json)
         sys.stdout.flush()
         job.remove()
+
+
+@contextmanager
+def _stopped_in_a_line(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except KeyboardInterrupt:
+        kept = f"finished parts are kept in {clean(str(folder))}"
+        click.echo(f"scoring was stopped; {kept}, and the same command goes on", err=True)
+        raise
 
 
 def _page(scored: ScoredRun, folder: Path) -> tuple[str, str]:

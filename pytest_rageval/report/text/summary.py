@@ -487,7 +487,9 @@ def _baseline_lines(view: SummaryView, width: int) -> Iterator[Line]:
     info = view.gate.baseline
     if info is None:
         return
-    yield from wrapped("baseline", info.sentence, width, "bold", "yellow" if info.problem else "")
+    # After the label, "no baseline" would say it twice.
+    sentence = info.sentence.replace("no baseline: ", "none: ", 1)
+    yield from wrapped("baseline", sentence, width, "bold", "yellow" if info.problem else "")
     for result in view.gate.checks:
         if (text := detectable_text(result)) is not None:
             yield from wrapped("", f"{result.check.name}: {text}", width, "")

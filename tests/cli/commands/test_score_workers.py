@@ -224,6 +224,26 @@ def test_two_processes_have_the_numbers_of_one_though_one_of_them_is_killed(proj
 
 
 @pytest.mark.slow
+def test_a_terminated_command_says_what_is_kept_and_how_to_go_on(project: Path) -> None:
+    files = [str(file) for file in write_files(project, 2_000)]
+    process = _start(*files, "-k", "10", "--workers", "2")
+    _wait_for(process, "score 1")
+    process.terminate()
+    _, err = process.communicate(timeout=300)
+    assert process.returncode == ExitCode.INTERRUPTED
+    (folder,) = Path().glob("evals/results/.parts-*")
+    assert f"parts are kept in {folder.resolve()}, and the same command goes on" in err
+    assert "Traceback" not in err
+
+
+def test_a_page_is_not_left_out_where_none_is_written(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.run(["score", *FILES, "--workers", "2", "--no-report"]) == ExitCode.USAGE
+    assert "--no-report: many processes write no report" in capsys.readouterr().err
+
+
+@pytest.mark.slow
 def test_a_killed_command_goes_on_where_it_was(project: Path) -> None:
     files = [str(file) for file in write_files(project, 2_000)]
     whole = _numbers(_start(*files, "-k", "10", "--json"))
