@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from array import array
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from itertools import compress
 from math import fsum, inf, isfinite, nan
 from statistics import median
 from typing import Final
 
-from pytest_rageval.analysis.stats.distributions import cluster_sums
 from pytest_rageval.values.dataclass import dataclass
 
 # A scored value is finite, so two other floats can encode the reason for a missing one.
@@ -63,7 +63,7 @@ class ColumnSample:
     @property
     def pieces(self) -> Sequence[tuple[float, int]]:
         """Sum and size of each cluster, in order of first appearance."""
-        return cluster_sums(self._values, self._clusters).pieces
+        return _pieces(self._values, self._clusters)
 
     def squares_about(self, centre: float) -> float:
         """Sum over clusters of (sum - size x ``centre``) squared."""
@@ -113,7 +113,7 @@ class ArraySample:
     @property
     def pieces(self) -> Sequence[tuple[float, int]]:
         """Sum and size of each cluster, in order of first appearance."""
-        return cluster_sums(self._values.tolist(), self._clusters.tolist()).pieces
+        return _pieces(self._values.tolist(), self._clusters.tolist())
 
     def squares_about(self, centre: float) -> float:
         """Sum over clusters of (sum - size x ``centre``) squared."""
@@ -123,6 +123,13 @@ class ArraySample:
         if self.n_clusters < self.n:  # each is added in the order of the cases
             totals = np.bincount(self._clusters, weights=totals)
         return fsum((totals * totals).tolist())
+
+
+def _pieces(values: Iterable[float], clusters: Iterable[int]) -> list[tuple[float, int]]:
+    groups = defaultdict[int, list[float]](list)
+    for value, cluster in zip(values, clusters, strict=True):
+        groups[cluster].append(value)
+    return [(fsum(group), len(group)) for group in groups.values()]
 
 
 def sample_of(column: array[float], part: CasePart) -> ColumnSample | ArraySample:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    Floats = NDArray[np.float64]
+    Places = NDArray[np.intp]
 
 Sided = Literal[1, 2]
 BOOTSTRAP_SEED = 20251122
@@ -374,20 +374,25 @@ def _resampled_means(
     uniform.set_state(("MT19937", np.array(state[:-1], dtype=np.uint32), state[-1], 0, 0.0))
     means: list[list[float]] = [[] for _ in adders]
     most = max(n for n, _ in adders)
-    held, begin = uniform.random_sample(max(_DRAWN_AT_ONCE, most)), 0
+    held, begin = uniform.random_sample(most + _DRAWN_AT_ONCE), 0
+    # Made once: to get and give back so much memory takes longer than to fill it.
+    places = np.empty(len(held), dtype=np.intp)
     while True:
         for (n, mean), found in zip(adders, means, strict=True):
             start = len(found) * n - begin
             rows = min((len(held) - start) // n, resamples - len(found))
             if rows > 0:
-                found += mean((held[start : start + rows * n] * n).reshape(rows, n))
+                drawn = places[: rows * n]
+                np.multiply(held[start : start + rows * n], n, out=drawn, casting="unsafe")
+                found += mean(drawn.reshape(rows, n))
         if all(len(found) == resamples for found in means):
             return means
-        begin += len(held) - most
-        held = np.concatenate([held[-most:], uniform.random_sample(_DRAWN_AT_ONCE)])
+        begin += _DRAWN_AT_ONCE
+        held[:most] = held[-most:]
+        held[most:] = uniform.random_sample(_DRAWN_AT_ONCE)
 
 
-def _adder(pieces: Sequence[tuple[float, int]]) -> Callable[[Floats], list[float]]:
+def _adder(pieces: Sequence[tuple[float, int]]) -> Callable[[Places], list[float]]:
     """Return a function that gives the mean of each row of drawn places among clusters."""
     import numpy as np
 
@@ -400,8 +405,8 @@ def _adder(pieces: Sequence[tuple[float, int]]) -> Callable[[Floats], list[float
     size_bits = int(sizes.max() * n).bit_length()
     if not whole or bits > _FLOAT_BITS or bits + size_bits > _INTEGER_BITS:
         # A resample is a column: rows are added in order, so the last digit is that of ``sum``.
-        def mean(places: Floats) -> list[float]:
-            drawn = places.T.astype(np.intp, order="C")
+        def mean(places: Places) -> list[float]:
+            drawn = np.ascontiguousarray(places.T)
             counts = n * sizes[0] if alike else np.add.reduce(sizes.take(drawn), axis=0)
             means = np.add.reduce(totals.take(drawn), axis=0) / counts
             return cast("list[float]", means.tolist())
@@ -410,8 +415,8 @@ def _adder(pieces: Sequence[tuple[float, int]]) -> Callable[[Floats], list[float
     # Sums of whole numbers have no order, so that of values and that of sizes are one.
     both = totals.astype(np.int64) + (0 if alike else sizes << bits)
 
-    def mean_of_whole(places: Floats) -> list[float]:
-        sums = both.take(places.astype(np.intp)).sum(axis=1)
+    def mean_of_whole(places: Places) -> list[float]:
+        sums = both.take(places).sum(axis=1)
         if alike:
             return cast("list[float]", (sums / (n * sizes[0])).tolist())
         return cast("list[float]", ((sums & ((1 << bits) - 1)) / (sums >> bits)).tolist())
