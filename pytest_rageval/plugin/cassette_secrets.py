@@ -6,13 +6,12 @@ sides of a comparison go through the same functions, so a replay does not need a
 
 from __future__ import annotations
 
-import base64
 import copy
 import hashlib
 import re
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import Any, Final
-from urllib.parse import quote
 
 from pytest_rageval.support.http.address import (
     ENV_VALUE,
@@ -43,6 +42,8 @@ _RESPONSE_HEADERS_LEFT_OUT: Final = frozenset(
     {"openai-organization", "openai-project", "content-length", "transfer-encoding"}
 )
 _KEY_HEAD: Final = 8
+_GZIP: Final = b"\x1f\x8b"
+_WIDE: Final = ("utf-16-le", "utf-16-be")
 _SHORTEST: Final = 4
 """Minimum length of a secret to look for; ``blot_out`` ignores shorter ones as well."""
 
@@ -135,6 +136,14 @@ class Scrubber:
         return text
 
     def _body(self, body: bytes, *, parts_of_keys: bool = False) -> bytes:
+        if body.startswith(_GZIP):  # a file that is sent as it is
+            with suppress(TransportError):
+                plain = unpacked("gzip", body, MAX_BODY_BYTES)
+                if (found := self._body(plain, parts_of_keys=parts_of_keys)) != plain:
+                    return found
+        for codec in _WIDE if b"\0" in body else ():
+            for secret in self._secrets:
+                body = body.replace(secret.encode(codec, "surrogatepass"), "***".encode(codec))
         # latin-1 reads any bytes and writes them back.
         text = self._text(body.decode("latin-1"))
         if parts_of_keys and self._key_head:
@@ -154,12 +163,9 @@ def _judge_secrets(settings: Settings, environ: Mapping[str, str]) -> Iterable[s
 
 
 def _forms(secret: str) -> Iterable[str]:
-    """Yield the spellings of a secret in URLs and headers."""
-    if not secret.strip():
-        return
-    # Also its UTF-8 decoded as latin-1, as bodies are.
-    yield from (secret, secret.encode().decode("latin-1"), quote(secret, safe=""))
-    yield base64.b64encode(secret.encode()).decode("ascii")
+    """Yield a secret, and its UTF-8 decoded as latin-1, as bodies are."""
+    if secret.strip():
+        yield from (secret, secret.encode().decode("latin-1"))
 
 
 def _escaped(secret: str) -> re.Pattern[str]:

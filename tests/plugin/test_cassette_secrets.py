@@ -79,6 +79,9 @@ ECHOES = [
     b"passw0rd",
     b"in-clear-1",
     KEY.encode(),
+    TOKEN.encode("utf-16"),
+    TOKEN.encode("utf-16-be"),
+    gzip.compress(TOKEN.encode()),
 ]
 
 
@@ -88,8 +91,9 @@ def test_a_secret_that_is_echoed_is_blotted(body: bytes) -> None:
         scrubber().response(response(body))["body"]["string"],
         scrubber().request(request(body=body)).body,
     ):
-        assert b"***" in cleaned
-        assert b"1234" not in cleaned
+        cleaned_text = cleaned.replace(b"\0", b"")
+        assert b"***" in cleaned_text
+        assert b"1234" not in cleaned_text
         assert cleaned != body
 
 

@@ -6,7 +6,6 @@ sends them is imported at the first one.
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import json
 import os
@@ -17,7 +16,7 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import quote, urlsplit
+from urllib.parse import urlsplit
 
 from pytest_rageval.judges.cost import OPENAI_URL
 from pytest_rageval.judges.model.wire import error_text
@@ -162,13 +161,9 @@ class ChatEndpoint:
 
     @cached_property
     def secrets(self) -> tuple[str, ...]:
-        """Texts that must not be shown: the key in all of its encodings."""
+        """Texts that must not be shown."""
         known = (*self._address.secrets, *reply_secrets(self._environ))
-        key = self._key
-        if not key:
-            return known
-        coded = base64.b64encode(key.encode()).decode("ascii")
-        return (*known, key, quote(key, safe=""), coded)
+        return (*known, self._key) if self._key else known
 
     def blot(self, text: str) -> str:
         """Replace every secret in a text, and every text that looks like part of a key."""

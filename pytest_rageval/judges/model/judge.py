@@ -40,7 +40,7 @@ from pytest_rageval.judges.model.wire import (
     without_controls,
 )
 from pytest_rageval.support.closing import Closing
-from pytest_rageval.support.http.address import blot_out_of_reply
+from pytest_rageval.support.http.address import blot_out, blot_out_of_reply
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import JudgeError
 from pytest_rageval.values.verdict import JudgeFailure, Judgement, JudgeRequest, Verdict
@@ -350,7 +350,7 @@ class OpenAIJudge(Closing):
         document, secrets = document_of(judgement), self._endpoint.secrets
         # A server may echo its request.
         said = text_of(judgement)
-        echoed = any([secret in said for secret in secrets])
+        echoed = blot_out(said, secrets) != said
         public = blot_out_of_reply(document, secrets) if echoed else document
         if self._cache is not None:
             self._cache.put(key, public, identity=self.identity)

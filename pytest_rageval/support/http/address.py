@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import base64
 import ipaddress
+import json
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache, lru_cache
+from html import escape
 from typing import Any, Final
-from urllib.parse import SplitResult, unquote, urlsplit
+from urllib.parse import SplitResult, quote, unquote, urlsplit
 
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import ConfigError
@@ -60,10 +62,12 @@ TOKEN: Final = re.compile(r"(?=.*\d)(?=.*[A-Za-z])\S{12,}")
 _USER_INFO: Final = re.compile(r"(?<=//)[^/?#\s]*@")
 _WORD: Final = re.compile(r"""[^\s"']+""")
 _MIN_SECRET_CHARS: Final = 4
+"""Minimum length to blot out; shorter values would garble messages."""
+_MIN_DIGITS: Final = 8
+"""Minimum length of a number to blot out; a shorter one may be a count."""
 _ESCAPED: Final = re.compile(r"\\(?:/|u00[2-7])")
 """A character in JSON that could be written without an escape."""
 _ESCAPABLE: Final = re.compile(r"[^ !#-\[\]-~]")
-"""Minimum length to blot out; shorter values would garble messages."""
 _learned: Final[dict[str, None]] = {}
 """Secrets that came up in this process."""
 
@@ -178,7 +182,7 @@ def resolve_request(
 
 
 def blot_out_of_reply(value: Any, secrets: Sequence[str], source: str | None = None) -> Any:
-    """Replace the secrets in every text of a JSON value: a target may echo its request.
+    """Replace the secrets in a JSON value, texts and numbers: a target may echo its request.
 
     Args:
         value: the JSON value.
@@ -198,28 +202,60 @@ def blot_out_of_reply(value: Any, secrets: Sequence[str], source: str | None = N
             )
             for key, item in value.items()
         }
+    if isinstance(value, int) and len(digits := str(value)) >= _MIN_DIGITS and digits in secrets:
+        return "***"
     return value
 
 
 def _is_free(source: str, secrets: Sequence[str]) -> bool:
     """Return whether no text of a JSON document can contain a secret, however it is escaped."""
-    if _ESCAPED.search(source) or any([secret in source for secret in secrets]):
+    if _ESCAPED.search(source) or any([one in source for one in _spellings(tuple(secrets))]):
         return False
     # A secret that JSON itself would escape looks different in the source.
     return _ESCAPABLE.search("".join(secrets)) is None
 
 
 def blot_out(message: str, secrets: Iterable[str]) -> str:
-    """Replace every secret in a message, such as a header that a server echoes, by ``***``."""
-    for secret in _longest_first(tuple(secrets)):
-        message = message.replace(secret, "***")
+    """Replace every secret in a message, such as a header that a server echoes, by ``***``.
+
+    Also as it is written in a URL, in base64, in JSON or in HTML.
+
+    >>> blot_out("/ask?key=a%2Fb%2Bc4ret, as YS9iK2M0cmV0", ["a/b+c4ret"])
+    '/ask?key=***, as ***'
+    """
+    for spelling in _spellings(tuple(secrets)):
+        message = message.replace(spelling, "***")
     return message
 
 
+def blot_out_cut(text: str, secrets: Iterable[str]) -> str:
+    """Replace every secret in a text that was cut, whose end may be a part of one.
+
+    >>> blot_out_cut("the key is s3cret-", ["s3cret-key"])
+    'the key is ***'
+    """
+    spellings = _spellings(tuple(secrets))
+    text = blot_out(text, secrets)
+    for spelling in spellings:
+        for length in range(len(spelling) - 1, _MIN_SECRET_CHARS - 1, -1):
+            if text.endswith(spelling[:length]):
+                return f"{text[:-length]}***"
+    return text
+
+
 @lru_cache(maxsize=64)
-def _longest_first(secrets: tuple[str, ...]) -> list[str]:
-    found = {secret for secret in secrets if len(secret) >= _MIN_SECRET_CHARS}
-    return sorted(found, key=len, reverse=True)
+def _spellings(secrets: tuple[str, ...]) -> list[str]:
+    """Return all spellings of secrets, longest first."""
+    known = [secret for secret in secrets if len(secret) >= _MIN_SECRET_CHARS]
+    return sorted({one for secret in known for one in _spelled(secret)}, key=len, reverse=True)
+
+
+def _spelled(secret: str) -> Iterator[str]:
+    data = secret.encode("utf-8", "surrogatepass")
+    in_json = json.dumps(secret)[1:-1]
+    yield from (secret, quote(data), quote(data, safe=""), escape(secret))
+    yield from (in_json, in_json.replace("/", r"\/"))
+    yield base64.b64encode(data).decode("ascii").rstrip("=")
 
 
 def secret_values(spec: Mapping[str, str], resolved: Mapping[str, str]) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, Final
 from urllib.parse import urljoin
 
-from pytest_rageval.support.http.address import Address, blot_out, without_secrets
+from pytest_rageval.support.http.address import Address, blot_out, blot_out_cut, without_secrets
 from pytest_rageval.support.http.client import Client
 from pytest_rageval.support.http.connection import TransportError
 from pytest_rageval.support.http.deadline import current
@@ -269,7 +269,8 @@ def _status_text(reply: Reply, request: Request) -> str:
     body = reply.body.decode("utf-8", "replace")
     if reason := reply_reason(body, partial(blot_out, secrets=request.secrets)):
         return f"{text}: {reason}"
-    shown = clean(blot_out(body, request.secrets), 200)
+    hide = blot_out_cut if reply.too_large else blot_out
+    shown = clean(hide(body, request.secrets), 200)
     return f"{text}; the reply begins: {shown}" if shown else text
 
 

@@ -17,6 +17,8 @@ _MAX_LINE_BYTES: Final = 64 * 1024
 _MAX_DIGITS: Final = 15
 _MAX_INTERIM: Final = 100
 _MAX_CODINGS: Final = 3
+_MAX_PACKED_BYTES: Final = 64 * 1024 * 1024
+"""Of what is itself compressed: gigabytes of nothing may follow from a few kilobytes."""
 _HEAD_END: Final = re.compile(rb"\n\r?\n")
 _FOLD: Final = re.compile(r"\n[ \t]+")
 _STATUS: Final = re.compile(r"HTTP/(0\.9|1\.\d+)\s+([1-9]\d\d)(?:\s+(.*))?", re.ASCII | re.DOTALL)
@@ -240,8 +242,11 @@ def _broken(what: str) -> TransportError:
 
 
 def _inflated(pieces: Iterator[bytes], wbits: int) -> Iterator[bytes]:
-    inflater, at_start = zlib.decompressobj(wbits), True
+    inflater, at_start, room = zlib.decompressobj(wbits), True, _MAX_PACKED_BYTES
     for piece in pieces:
+        room -= len(piece)
+        if room < 0:
+            raise TransportError("DecodingError", f"over {_MAX_PACKED_BYTES:,} compressed bytes")
         while piece:
             try:
                 # In bounded parts, of which the caller takes no more than it wants.

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_rageval.support.http.address import (
+    blot_out,
     blot_out_of_reply,
     blot_out_written,
     environment_secrets,
@@ -71,6 +72,7 @@ def test_the_time_does_not_grow_with_the_square_of_the_text(text: str) -> None:
     assert time.process_time() - started < 5
 
 
+KEY = 'kEy+/9x=&"<z>canary'
 SECRETS = ("sk-abc/def", 'quo"ted', "back\\slash", "schlüssel", "line\nend", "plain-secret")
 PIECES = st.sampled_from([*SECRETS, "sk-abc", "\\", '"', "é", "\n", "/", "u0073", "x"])
 TEXTS = st.lists(PIECES, max_size=4).map("".join)
@@ -118,6 +120,32 @@ def test_only_secrets_that_are_no_words_are_removed_from_replies() -> None:
     found = set(reply_secrets(ENVIRON)) - set(learned_secrets())
     assert {"t0ken-of-the-application", "s3cret-of-the-database"} <= found
     assert not {"postgres", "word", "lead", "ann"} & found
+
+
+@pytest.mark.parametrize(
+    "spelled",
+    [
+        KEY,
+        "kEy%2B%2F9x%3D%26%22%3Cz%3Ecanary",
+        "kEy%2B/9x%3D%26%22%3Cz%3Ecanary",
+        'kEy+/9x=&\\"<z>canary',
+        'kEy+\\/9x=&\\"<z>canary',
+        "kEy+/9x=&amp;&quot;&lt;z&gt;canary",
+        "a0V5Ky85eD0mIjx6PmNhbmFyeQ==",
+    ],
+)
+def test_a_secret_is_removed_as_urls_json_html_and_headers_spell_it(spelled: str) -> None:
+    assert blot_out(f"it is {spelled}.", [KEY]).replace("=", "") == "it is ***."
+    reply = {"answer": f"it is {spelled}"}
+    found = blot_out_of_reply(reply, [KEY], json.dumps(reply))
+    assert found["answer"].replace("=", "") == "it is ***"
+
+
+@pytest.mark.parametrize(("number", "shown"), [(9182736450918273, "***"), (91827, 91827), (7, 7)])
+def test_a_secret_of_digits_is_removed_as_a_number(number: int, shown: object) -> None:
+    reply = {"session": number, "pass": True}
+    known = ["9182736450918273", "91827"]
+    assert blot_out_of_reply(reply, known, json.dumps(reply)) == {"session": shown, "pass": True}
 
 
 def test_credentials_of_any_bytes_are_secrets() -> None:

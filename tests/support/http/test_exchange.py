@@ -9,10 +9,10 @@ from pytest_rageval.support.http.exchange import Attempt, Request, attempt, fail
 from tests.build.targets import fake_target, http_reply
 
 
-def tried(reply: bytes, max_bytes: int | None = None) -> Attempt:
+def tried(reply: bytes, max_bytes: int | None = None, secrets: tuple[str, ...] = ()) -> Attempt:
     with fake_target(reply) as target:
         address = join_url(target.url, "/ask")
-        request = Request(address=address, content=b"{}", max_bytes=max_bytes)
+        request = Request(address=address, content=b"{}", max_bytes=max_bytes, secrets=secrets)
         with open_client(address, headers={}) as http:
             return attempt(http, request, lambda error: "too slow")
 
@@ -32,6 +32,22 @@ def test_a_redirect_is_an_error_whether_or_not_it_names_a_place(location: str, s
     assert said in found.error.message
     assert "s3cret" not in found.error.message
     assert (found.error.kind, found.status) == ("http", status)
+
+
+@pytest.mark.parametrize("kept", range(4, 12))
+def test_a_secret_that_a_limit_cuts_in_two_is_not_shown(kept: int) -> None:
+    body = b" " * (4096 - kept) + b"s3cret-of-all"
+    found = tried(http_reply(body, "500 So"), secrets=("s3cret-of-all",))
+    assert found.error is not None
+    assert found.error.message.endswith("HTTP 500; the reply begins: ***")
+
+
+def test_a_secret_is_not_shown_as_the_place_of_a_redirect_spells_it() -> None:
+    reply = b"HTTP/1.1 307 So\r\nLocation: /a%2Fs3cret\r\nConnection: close\r\n\r\n"
+    found = tried(reply, secrets=("a/s3cret",))
+    assert found.error is not None
+    assert "redirects to " in found.error.message
+    assert "s3cret" not in found.error.message
 
 
 def test_a_body_is_read_up_to_its_limit() -> None:

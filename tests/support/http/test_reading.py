@@ -107,6 +107,11 @@ def test_a_compressed_body_is_unpacked_no_further_than_its_limit() -> None:
     assert found.body == b" " * 1000
 
 
+EMPTY_BLOCKS = gzip.compress(b"")[:10] + b"\0\0\0\xff\xff" * 2**24
+NOTHING = gzip.compress(gzip.compress(EMPTY_BLOCKS))
+"""80 MB that hold nothing, in 10 kB."""
+
+
 @pytest.mark.parametrize(
     ("codings", "body"),
     [
@@ -114,8 +119,9 @@ def test_a_compressed_body_is_unpacked_no_further_than_its_limit() -> None:
         (", ".join(["gzip"] * 10_000), BODY),
         ("gzip", gzip.compress(BODY) + b"more"),
         ("gzip", gzip.compress(BODY) + b"x" * 10_000_000),
+        ("gzip, gzip, gzip", NOTHING),
     ],
-    ids=["four times", "ten thousand times", "and more", "and much more"],
+    ids=["four times", "ten thousand times", "and more", "and much more", "nothing"],
 )
 def test_a_body_that_is_packed_to_take_time_or_memory_is_a_fault(codings: str, body: bytes) -> None:
     fault = got(http_reply(body, content_encoding=codings)).fault
