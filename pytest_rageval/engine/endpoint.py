@@ -21,6 +21,7 @@ from pytest_rageval.support.http.exchange import (
     open_client,
 )
 from pytest_rageval.support.http.retry import Pacing, Sleep
+from pytest_rageval.support.http.room import Reading
 from pytest_rageval.target.contract import parse_reply_bytes
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import ConfigError, EndpointError, TargetErrorKind
@@ -106,6 +107,10 @@ class EndpointClient:
         """
         # ASCII, so that even a lone surrogate in a text can be sent.
         content = json.dumps(body).encode("ascii")
+        with Reading():
+            return self._reply(http, content)
+
+    def _reply(self, http: Client, content: bytes) -> Any:
         last, attempts = self._pacing.until_settled(
             lambda: self._attempt(http, content), retries=self.endpoint.retries
         )

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from pytest_rageval.engine.case import Trial, lost_judges, not_attempted
 from pytest_rageval.engine.judge_notes import judge_notes
@@ -41,6 +41,10 @@ if TYPE_CHECKING:
     from pytest_rageval.engine.finish import EndedRun, EndWords, FinishedRun
     from pytest_rageval.runs.slim import Slimmer
 
+_MOST_WHOLE_BYTES: Final = 32 << 20
+"""Lines of records in memory with their texts: those of usual runs, and of the first cases of one
+whose replies are many times as long."""
+
 
 class Run:
     """Collects the records of a session and finishes them into a run folder.
@@ -49,9 +53,9 @@ class Run:
         state: settings, thresholds and case files of the run.
         sets: the case files that could be loaded.
         results: folder of all runs; None: that of the settings.
-        most_whole: number of records in memory with their texts; those of later ones are read from
-            the folder of the run where they are needed, unless code of the project gets all
-            records. None: all.
+        most_whole: number of records in memory with their texts, of 32 MB at most; those of later
+            ones are read from the folder of the run where they are needed, unless code of the
+            project gets all records. None: all.
     """
 
     def __init__(
@@ -76,7 +80,7 @@ class Run:
         self._slim: Slimmer | None = None
         self._places: dict[tuple[str, int], int] = {}
         """Of the lines of records without their texts, by node id and repeat."""
-        self._appended = 0
+        self._appended = self._appended_bytes = 0
         self._ended = False
         self._writer: RunWriter | None = None
         self.broken = False
@@ -182,11 +186,19 @@ class Run:
                 self.broken = True
                 raise StorageError(f"{error}{self.how_to_go_on}") from error
             self._appended += 1
-            if self._most_whole is not None and self._appended > self._most_whole:
+            self._appended_bytes += len(line)
+            if self._is_slim_from_here:
                 self._places[nodeid, record.repeat] = place
                 record = self._slimmed(line)
             self.cases.add(nodeid, record)
             self._last_added = time.monotonic()
+
+    @property
+    def _is_slim_from_here(self) -> bool:
+        most = self._most_whole
+        return most is not None and (
+            self._appended > most or self._appended_bytes > _MOST_WHOLE_BYTES
+        )
 
     def _slimmed(self, line: bytes) -> CaseRecord:
         if self._slim is None:

@@ -100,7 +100,8 @@ def redact(record: CaseRecord, *, full_text: bool) -> CaseRecord:
         record: a scored record; judging and matching have seen the whole texts.
         full_text: keep all chunk texts whole. Else those of the first ``k`` chunks stay whole,
             since a later judge reads them, and ``STORED_CHUNK_CHARS`` of each other are kept. The
-            answer is cut at ``STORED_ANSWER_CHARS`` either way; ``answer_chars`` keeps its length.
+            answer, also as the input of a judge, is cut at ``STORED_ANSWER_CHARS`` either way;
+            ``answer_chars`` keeps its length.
     """
     response = record.response
     if response is None:
@@ -115,7 +116,17 @@ def redact(record: CaseRecord, *, full_text: bool) -> CaseRecord:
     if (chunks, answer, chars) == whole:  # nearly always
         return record
     response = replace(response, retrieved_chunks=chunks, answer=answer)
-    return replace(record, response=response, answer_chars=chars)
+    verdicts = _with_short_answer(record.verdicts)
+    return replace(record, response=response, answer_chars=chars, verdicts=verdicts)
+
+
+def _with_short_answer(verdicts: CaseVerdicts) -> CaseVerdicts:
+    given = verdicts.judge_input
+    answer = given and given.get("answer")
+    if not given or not isinstance(answer, str) or len(answer) <= STORED_ANSWER_CHARS:
+        return verdicts
+    cut = {**given, "answer": answer[:STORED_ANSWER_CHARS]}
+    return replace(verdicts, judge_input=cut)
 
 
 def _without_vector(chunk: RetrievedChunk) -> RetrievedChunk:

@@ -11,13 +11,8 @@ _PER_MARK: Final = {b",": 32, b'"': 40, b":": 16, b"[": 64, b"{": 64}
 """Bytes that a value, half a text, a name and a container take beside their text."""
 _WIDE: Final = re.compile(rb"[\xf0-\xff]|\\u[dD]")
 """A character that makes all others of its text take four bytes."""
-_MOST_PER_BYTE: Final = 4 + max(_PER_MARK.values())
-
-
-def costs_too_much(body: bytes) -> bool:
-    """Return whether the values of a reply take more than ``MOST_BYTES``."""
-    # A short one, as nearly all are, cannot: its marks need no counting.
-    return len(body) * _MOST_PER_BYTE > MOST_BYTES and json_cost(body) > MOST_BYTES
+MOST_PER_BYTE: Final = 4 + max(_PER_MARK.values())
+"""Highest estimate for one byte of text."""
 
 
 def json_cost(body: bytes) -> int:

@@ -31,6 +31,7 @@ from pytest_rageval.support.http.exchange import (
 )
 from pytest_rageval.support.http.reason import reported_error
 from pytest_rageval.support.http.retry import Pacing, Sleep
+from pytest_rageval.support.http.room import Reading
 from pytest_rageval.support.slots import Slots
 from pytest_rageval.support.text import clean
 from pytest_rageval.target.auth import HeaderSource
@@ -179,13 +180,14 @@ class HttpRagClient:
         except EndpointError as error:
             return _failed(error, attempts=0, total_ms=None, secrets=secrets), None
         spans = Spans(request.trace_id)
-        last, attempts = self._pacing.until_settled(
-            lambda: self._pacing.in_slot(lambda: self._attempt(sent, spans)),
-            retries=target.retries,
-        )
-        if self._auth is not None:
-            secrets = (*secrets, *self._auth.secrets)
-        result, reply = self._result(last, attempts, secrets, document)
+        with Reading():
+            last, attempts = self._pacing.until_settled(
+                lambda: self._pacing.in_slot(lambda: self._attempt(sent, spans)),
+                retries=target.retries,
+            )
+            if self._auth is not None:
+                secrets = (*secrets, *self._auth.secrets)
+            result, reply = self._result(last, attempts, secrets, document)
         asked = replace(
             result, trace_id=spans.trace_id, span_id=spans.span_id, asked_at=last.sent_at
         )

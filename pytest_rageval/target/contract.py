@@ -25,8 +25,8 @@ from msgspec import Meta
 
 from pytest_rageval.metrics.matching import order_chunks
 from pytest_rageval.support.http.reason import document_reason
+from pytest_rageval.support.http.room import take_for_values
 from pytest_rageval.support.json_ascii import read_json
-from pytest_rageval.support.json_cost import costs_too_much
 from pytest_rageval.support.text import clean
 from pytest_rageval.target.reply_values import (
     finite_float,
@@ -55,7 +55,7 @@ _WRAPPERS: Final = frozenset({"data", "debug", "output", "response", "result", "
 _NAMES_KEPT: Final = 20
 _ERROR_CHARS: Final = 400
 TOO_MUCH: Final = "the reply holds more values or text than fit into memory safely"
-_MOST_LISTED: Final = 10_000
+_MOST_LISTED: Final = 2_000
 """Chunks, and references; a search returns a thousand at most."""
 _UNNAMED: Final = "the reply reports an error without a message"
 _MOST_LEVELS: Final = 100
@@ -217,7 +217,7 @@ def parse_reply_bytes(body: bytes) -> object:
         EndpointError: kind ``protocol``; the body is empty, not UTF-8 or not JSON, or holds too
             many values.
     """
-    if costs_too_much(body):
+    if not take_for_values(body):
         raise _protocol(TOO_MUCH)
     try:
         text = body.decode("utf-8-sig")

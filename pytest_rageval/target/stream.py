@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from pytest_rageval.support.http.exchange import Attempt
+from pytest_rageval.support.http.room import FREE_VALUES, Growth
 from pytest_rageval.support.json_cost import MOST_BYTES, json_cost
 from pytest_rageval.support.text import clean, counted
 from pytest_rageval.target.contract import (
@@ -168,6 +169,7 @@ class StreamReader:
         self._parser = SseParser() if rules.kind == "sse" else LinesParser()
         self._events: list[Event] = []
         self._n_read = self._cost = 0
+        self._growth = Growth(FREE_VALUES)
         self._ended = False
         self._fault: EndpointError | None = None
         self.ttft_ms: float | None = None
@@ -233,7 +235,9 @@ class StreamReader:
         return replace(done, error=error, reader=self)
 
     def _read(self, piece: bytes) -> None:
-        self._cost += json_cost(piece)
+        cost = json_cost(piece)
+        self._cost += cost
+        self._growth.add(cost)
         if self._cost > MOST_BYTES:
             self._fault = self._fault or EndpointError("protocol", TOO_MUCH)
         self._take(self._parser.feed(piece))

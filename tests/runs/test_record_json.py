@@ -250,6 +250,12 @@ def test_a_long_answer_is_cut_and_its_length_kept(length: int, kept: int, full_t
     assert stored.answer_chars == length
 
 
+def test_the_answer_as_the_input_of_a_judge_is_cut_like_the_answer() -> None:
+    given = {"question": "q", "answer": "x" * 100_001}
+    stored = redact(changed(RECORD, answer="x" * 100_001, judge_input=given), full_text=False)
+    assert stored.judge_input == {"question": "q", "answer": "x" * 100_000}
+
+
 def test_no_answer_has_no_length() -> None:
     assert redact(changed(RECORD, answer=None), full_text=False).answer_chars is None
 

@@ -29,8 +29,8 @@ from pytest_rageval.support.http.address import (
 )
 from pytest_rageval.support.http.rate_limit import RateLimiter
 from pytest_rageval.support.http.retry import Pacing
+from pytest_rageval.support.http.room import Reading, drop_room, take_for_values
 from pytest_rageval.support.json_ascii import read_json
-from pytest_rageval.support.json_cost import costs_too_much
 from pytest_rageval.support.slots import waiting
 from pytest_rageval.support.text import clean, did_you_mean
 from pytest_rageval.values.dataclass import dataclass
@@ -204,13 +204,18 @@ class ChatEndpoint:
                 and timeouts <= TIMEOUT_RETRIES
                 and not (attempt.status is not None and is_refusal(attempt.status, attempt.body))
             )
+            if attempt.retryable:
+                # In the pause nothing else is kept of a page of many megabytes.
+                attempt.body = error_text(attempt.body)
+                drop_room()
             return attempt
 
         def in_line() -> _Attempt:
             self._wait(tokens)
             return self.pacing.in_slot(once)
 
-        last, calls = self.pacing.until_settled(in_line, retries=self.settings.retries)
+        with Reading():
+            last, calls = self.pacing.until_settled(in_line, retries=self.settings.retries)
         return Answer(
             body=last.body,
             status=last.status,
@@ -278,7 +283,7 @@ class ChatEndpoint:
 
     def _value(self, body: bytes) -> Any:
         """Return a body's JSON value, or its text, without secrets."""
-        if costs_too_much(body):
+        if not take_for_values(body):
             return TOO_LARGE
         text = body.decode("utf-8", "replace")
         try:

@@ -50,6 +50,8 @@ if TYPE_CHECKING:
 
 MOST_CHARS: Final = 1_000_000
 """Characters of a prompt that is sent: more fits into no model, and would be paid for."""
+_KEPT_CHARS: Final = 10_000
+"""Beginning of a reply that is kept; a repair shows less."""
 _REPAIRABLE: Final = frozenset({"unparseable", "out_of_range"})
 
 
@@ -299,7 +301,9 @@ class OpenAIJudge(Closing):
         if reply.prompt_tokens is not None and reply.completion_tokens is not None:
             endpoint.settle(tokens, reply.prompt_tokens + reply.completion_tokens)
         self._remember(terms.form)
-        return _Said(outcome=reply.failure or _read(question, reply.text), reply=reply)
+        outcome = reply.failure or _read(question, reply.text)
+        # A repair shows the beginning of the text, which is else kept while it waits for the reply.
+        return _Said(outcome=outcome, reply=replace(reply, text=reply.text[:_KEPT_CHARS]))
 
     def _closing(self, question: _Question) -> str:
         terms, shape = question.terms, question.prompt.shape

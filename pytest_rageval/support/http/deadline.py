@@ -57,6 +57,13 @@ class Deadline:
         self._started = self._ended = self._clock()
         self.sent_at = time.time()
 
+    def paused(self, seconds: float) -> None:
+        """Leave out the last seconds, in which this thread waited for others of its own process."""
+        self.at_s += seconds
+        if self._clock is time.monotonic:
+            self._started += seconds
+            self._ended += seconds
+
     def received(self, age_s: float = 0.0) -> None:
         """Note that something was received, ``age_s`` before now."""
         now = self._clock()

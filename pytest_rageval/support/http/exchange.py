@@ -16,6 +16,7 @@ from pytest_rageval.support.http.deadline import current
 from pytest_rageval.support.http.reading import Incoming
 from pytest_rageval.support.http.reason import reply_reason
 from pytest_rageval.support.http.retry import is_retryable, parse_http_date, retry_after_seconds
+from pytest_rageval.support.http.room import Growth, drop_room
 from pytest_rageval.support.http.route import basic_auth, find_route
 from pytest_rageval.support.text import clean
 from pytest_rageval.values.dataclass import dataclass
@@ -153,6 +154,7 @@ def send(http: Client, request: Request) -> Reply:
         EndpointError: it was not sent, such as when a cassette lacks it.
     """
     body, limit, too_large = bytearray(), request.max_error_bytes, False
+    growth = Growth()
     most = MAX_BODY_BYTES if request.max_bytes is None else request.max_bytes
     head: Incoming | None = None
     fault: TransportError | None = None
@@ -168,6 +170,7 @@ def send(http: Client, request: Request) -> Reply:
         on_piece = request.on_piece if is_success and head.close is not None else None
         if not too_large:
             for piece in head.decoded():  # a compressed body may still exceed the limit
+                growth.add(len(piece))
                 body += piece
                 if too_large := len(body) > limit:
                     break
@@ -201,7 +204,7 @@ def attempt(
     timeout_text: Callable[[TransportError], str],
     status_text: Callable[[Reply], str] | None = None,
 ) -> Attempt:
-    """Send one request and return its body or its error.
+    """Send one request and return its body or its error; that of an error is not kept.
 
     Args:
         http: result of ``open_client``.
@@ -210,11 +213,23 @@ def attempt(
         status_text: describes a status that is not 2xx; None: the status, with the reason or
             the beginning of the reply.
     """
-    address = request.address
     try:
         reply = send(http, request)
     except EndpointError as error:
         return Attempt(error=error)
+    done = _attempt(reply, request, timeout_text, status_text)
+    if done.error is not None:
+        drop_room()
+    return done
+
+
+def _attempt(
+    reply: Reply,
+    request: Request,
+    timeout_text: Callable[[TransportError], str],
+    status_text: Callable[[Reply], str] | None,
+) -> Attempt:
+    address = request.address
     fault = reply.fault
     if reply.status is not None and not reply.is_success:
         # The status decides, even if the error page is incomplete.
