@@ -132,7 +132,7 @@ class CaseDesk:
             return self._conflict(case_id, str(error))
         except DatasetError as error:
             return SaveResult(ok=False, message=f"not saved: {str(error).splitlines()[0]}")
-        return SaveResult(ok=True, message=f"saved {case_id}: {', '.join(changes)}")
+        return SaveResult(ok=True, message=f"saved {case_id}: {_named(changes)}")
 
     def _conflict(self, case_id: str, message: str) -> SaveResult:
         line = lines_by_id(read_file_lines(self._path)).get(case_id)
@@ -290,6 +290,14 @@ def _shuffled(case_id: str, chunk: RetrievedChunk) -> str:
 
 _FILE: Final = "file"
 """Name shown for golds of the case file, in place of an annotator's name."""
+
+
+def _named(changes: Mapping[str, object]) -> str:
+    """Name changed fields; "answerable" alone would say the contrary of a case that is not."""
+    said = {name: name for name in changes}
+    if changes.get("answerable") is False:
+        said["answerable"] = "unanswerable"
+    return ", ".join(said.values())
 
 
 def _in_words(draft: Draft) -> str:

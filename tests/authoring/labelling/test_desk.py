@@ -70,6 +70,12 @@ def test_the_command_that_edits_a_case_is_quoted_for_the_shell(tmp_path: Path) -
     ]  # fmt: skip
 
 
+def test_the_message_of_a_saved_case_says_whether_it_is_answerable(path: Path) -> None:
+    session = press(file_session(path), "a", "w")
+    assert session.notice.startswith("saved retries: unanswerable")
+    assert press(session, "a", "w").notice.startswith("saved retries: answerable")
+
+
 def test_only_a_case_whose_line_was_written_counts_as_saved(path: Path) -> None:
     session = press(file_session(path), "enter", "enter", "p", "a", "w", "a", "w", "enter")
     assert session.n_saved == 1
