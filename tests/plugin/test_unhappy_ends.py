@@ -87,6 +87,21 @@ def test_a_full_disk_is_one_line_and_no_failed_check(
     assert f"--rageval-resume {one.name} asks the other cases" in said
 
 
+@pytest.mark.skipif(os.name == "nt", reason="that system has no such limit")
+def test_a_limit_of_the_size_of_files_ends_a_run_like_a_full_disk(project: Project) -> None:
+    project.cases(numbered_cases(60))
+    limit = "import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, (60_000, 60_000))\n"
+    with rag_server() as server:
+        ask_server(project, server.url)
+        project.write("conftest.py", limit)
+        result = project.run_apart()
+    assert result.ret == 4
+    said = result.stdout.str() + result.stderr.str()
+    assert "File too large; the records so far are kept: once it can be," in said
+    assert "Traceback" not in said
+    assert n_lines(project.run_folders()[0]) > 0
+
+
 # --- a folder that goes --------------------------------------------------------------------------
 
 
