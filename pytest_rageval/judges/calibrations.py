@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
 
-from pytest_rageval.support.files import named_errors, open_plain, write_file
+from pytest_rageval.support.files import named_errors, open_plain, refuse_link, write_file
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.record import SCHEMA_VERSION
 from pytest_rageval.values.settings import Settings
@@ -69,8 +69,9 @@ def write_calibration(path: Path, document: Mapping[str, Any]) -> None:
     """Store a calibration in place of an earlier one.
 
     Raises:
-        StorageError: it cannot be written.
+        StorageError: it cannot be written, or its folder is a link.
     """
+    refuse_link(path.parent)
     text = json.dumps({"schema_version": SCHEMA_VERSION, **document}, indent=1, allow_nan=False)
     with named_errors(path, StorageError):
         path.parent.mkdir(parents=True, exist_ok=True)

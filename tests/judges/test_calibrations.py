@@ -73,3 +73,11 @@ def test_what_cannot_be_written_is_an_error_and_leaves_nothing(tmp_path: Path) -
     (tmp_path / "file").write_text("", encoding="utf-8")
     with pytest.raises(StorageError, match="cannot be written"):
         write_calibration(tmp_path / "file" / "b.json", {})
+
+
+def test_nothing_is_stored_through_a_link_in_the_place_of_the_folder(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "calibration").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(StorageError, match="is a link, and nothing is written through one"):
+        write_calibration(tmp_path / "calibration" / "a.json", {})
+    assert not list((tmp_path / "elsewhere").iterdir())
