@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from typing import Final, Literal
@@ -122,6 +123,11 @@ def counted(n: int, noun: str) -> str:
 def first_of(names: Sequence[str], most: int, more: str = " ...") -> str:
     """List names with commas; ``more`` stands for those beyond a number."""
     return ", ".join(names[:most]) + (more if len(names) > most else "")
+
+
+def first_repeated(names: Iterable[str]) -> str | None:
+    """Return the first name that stands more than once; None: there is none."""
+    return next((name for name, n in Counter(names).items() if n > 1), None)
 
 
 SHOWN_CHARS: Final = 60

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import time
 import tracemalloc
 import unicodedata
 
@@ -11,6 +12,7 @@ from pytest_rageval.support.text import (
     clean,
     counted,
     did_you_mean,
+    first_repeated,
     nearest,
     shown,
     shown_json,
@@ -108,3 +110,11 @@ def test_a_near_name_is_offered_and_a_far_one_is_not() -> None:
 
 def test_the_search_for_a_near_name_reads_only_the_beginning_of_a_huge_one() -> None:
     assert nearest("a" * 1_000_000, ["a" * 500]) == "a" * 500
+
+
+def test_the_first_of_the_repeated_names_is_found_in_one_pass() -> None:
+    assert first_repeated(["a", "b", "c", "c", "b"]) == "b"
+    assert first_repeated(iter(["a", "b"])) is None
+    started = time.process_time()
+    assert first_repeated([*map(str, range(100_000)), "99999"]) == "99999"
+    assert time.process_time() - started < 5

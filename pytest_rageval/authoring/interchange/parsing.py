@@ -24,7 +24,7 @@ from pytest_rageval.authoring.interchange.values import (
     tidy_counted,
 )
 from pytest_rageval.support.json_text import survey
-from pytest_rageval.support.text import counted, shown, whole_text
+from pytest_rageval.support.text import counted, first_repeated, shown, whole_text
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import DatasetError, Fault, faults_error
 
@@ -51,8 +51,7 @@ class _RepeatedKeyError(ValueError):
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     value = dict(pairs)
     if len(value) != len(pairs):
-        names = [name for name, _ in pairs]
-        raise _RepeatedKeyError(next(name for name in names if names.count(name) > 1))
+        raise _RepeatedKeyError(first_repeated(name for name, _ in pairs))
     return value
 
 
@@ -93,12 +92,9 @@ def _repeated_keys(text: str, name: str, key: str, line: int) -> list[Fault]:
             field=shown(loc[-1]),
             message=message,
         )
-        for loc, at, what in unfit
-        if what == message
+        for loc, at in [(loc, at) for loc, at, what in unfit if what == message][:_MAX_SHOWN_FAULTS]
     ]
-    return found[:_MAX_SHOWN_FAULTS] or [
-        Fault(file=name, line=line, field=shown(key), message=message)
-    ]
+    return found or [Fault(file=name, line=line, field=shown(key), message=message)]
 
 
 def parse_json_lines(
@@ -321,9 +317,8 @@ def _is_json(line: str) -> bool:
 
 def _headers(name: str, line: int, cells: list[str]) -> list[str]:
     headers = [cell.strip() or f"column {number}" for number, cell in enumerate(cells, 1)]
-    twice = sorted({header for header in headers if headers.count(header) > 1})
-    if twice:
-        raise fault(name, f"the header {shown(twice[0])} stands twice", line=line)
+    if (twice := first_repeated(headers)) is not None:
+        raise fault(name, f"the header {shown(twice)} stands twice", line=line)
     return headers
 
 

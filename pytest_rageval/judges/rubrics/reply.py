@@ -23,6 +23,7 @@ from pytest_rageval.judges.rubrics.schema import (
     validator,
 )
 from pytest_rageval.metrics.judged import claim_support
+from pytest_rageval.support.text import first_repeated
 from pytest_rageval.values.json_documents import number
 from pytest_rageval.values.verdict import (
     Claim,
@@ -41,7 +42,6 @@ _MAX_BRACES: Final = 1_000
 _MAX_DIGITS: Final = 300
 _DECIMAL: Final = re.compile(r"\s*-?[0-9]{1,300}(\.[0-9]{1,300})?\s*")
 _NO_NUMBER: Final = re.compile(r"\s*[+-]?(nan|inf|infinity)\s*", re.IGNORECASE)
-_THINKING: Final = re.compile(r"\s*<think>.*?</think>", re.DOTALL)
 _NO_CLAIMS: Final = "the answer makes no claims"
 _NOT_LISTED: Final = "the judge listed no claims"
 _NOT_GIVEN: Final = "the judge gave no score"
@@ -80,8 +80,7 @@ def parse_reply(rubric: Rubric, text: str, request: JudgeRequest) -> Verdict | J
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     value = dict(pairs)
     if len(value) != len(pairs):
-        keys = [key for key, _ in pairs]
-        twice = next(key for key in keys if keys.count(key) > 1)
+        twice = first_repeated(key for key, _ in pairs)
         raise _ReplyError(f"{_shown(twice)}: stands twice in one object, expected it once")
     return value
 
@@ -104,7 +103,9 @@ def _find_object(text: str, schema: Schema, request: JudgeRequest) -> dict[str, 
         raise _ReplyError(f"{len(text)} characters came, expected at most {_MAX_CHARS}")
     # Unfiltered replies of reasoning models start with their reasoning, drafts included.
     text = text.removeprefix("\ufeff")
-    text = (_THINKING.sub("", text, count=1) if "<think>" in text else text).strip()
+    before, _, thinking = text.partition("<think>")
+    _, closed, after = thinking.partition("</think>")
+    text = (before + after if closed else text).strip()
     if not text:
         raise _ReplyError("an empty reply came, expected one JSON object")
     try:

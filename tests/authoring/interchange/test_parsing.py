@@ -3,6 +3,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+import time
 
 import pytest
 from hypothesis import given
@@ -118,6 +119,23 @@ def test_a_key_that_stands_twice_is_refused_at_its_place(indent: int | None) -> 
     assert fault.message == "the key stands twice, expected it once"
 
 
+def test_a_key_twice_among_very_many_is_found_at_once() -> None:
+    keys = [f'"{n}": 0' for n in range(40_000)]
+    started = time.process_time()
+    with pytest.raises(DatasetError, match=r"'39999'.*the key stands twice"):
+        parse_json(file("{" + ",".join([*keys, keys[-1]]) + "}", "f.json"))
+    assert time.process_time() - started < 5
+
+
+def test_very_many_keys_that_stand_twice_are_placed_at_once() -> None:
+    lines = ",\n".join(['"k": 0'] * 200_000)
+    started = time.process_time()
+    with pytest.raises(DatasetError) as caught:
+        parse_json(file("{" + lines + "}", "f.json"))
+    assert [fault.line for fault in caught.value.faults] == [*range(2, 22)]
+    assert time.process_time() - started < 5
+
+
 def test_every_line_with_a_key_twice_is_named() -> None:
     with pytest.raises(DatasetError) as caught:
         parse_json_lines(file('{"a": 1, "a": 2}\n{"b": 1}\n{"c": 1, "c": 1}\n', "f.jsonl"))
@@ -178,6 +196,14 @@ def test_a_table_leaves_the_limit_of_the_process_alone() -> None:
     before = csv.field_size_limit()
     parse_table(file("a\n" + "x" * 200_000, "t.csv"))
     assert csv.field_size_limit() == before
+
+
+def test_a_header_twice_among_very_many_is_found_at_once() -> None:
+    headers = [f"c{n}" for n in range(40_000)]
+    started = time.process_time()
+    with pytest.raises(DatasetError, match="the header 'c39999' stands twice"):
+        parse_table(SourceFile(name="t.csv", text=",".join([*headers, headers[-1]]) + "\na,b\n"))
+    assert time.process_time() - started < 5
 
 
 def test_the_delimiter_of_a_very_long_header_is_found_at_once() -> None:

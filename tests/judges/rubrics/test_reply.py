@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -278,6 +279,24 @@ def test_a_key_that_stands_twice_is_no_verdict() -> None:
         "unparseable",
         "'score': stands twice in one object, expected it once",
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("<think>" * 40_000, "expected one JSON object"),
+        ("<think>x" * 30_000 + "</think" * 30_000, "expected one JSON object"),
+        (
+            "{" + "".join(f'"{n}": 0, ' for n in range(40_000)) + '"39999": 0}',
+            "'39999': stands twice in one object",
+        ),
+    ],
+    ids=["thinking without end", "thinking that nearly ends", "a key twice among many"],
+)
+def test_a_reply_of_very_many_parts_is_refused_at_once(text: str, message: str) -> None:
+    started = time.process_time()
+    assert message in failure("groundedness", text).message
+    assert time.process_time() - started < 5
 
 
 @pytest.mark.parametrize("depth", [500, 5_000, 100_000])
