@@ -11,6 +11,7 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from pytest_rageval.judges.rubrics.fence import clean_text, one_line
@@ -40,6 +41,8 @@ RAW_CHARS: Final = 2_000
 _MAX_CHARS: Final = 1_000_000
 _MAX_BRACES: Final = 1_000
 _MAX_DIGITS: Final = 300
+_MOST_FAULTS: Final = 1_000
+"""Faults of one reply that are looked at; each takes kilobytes while it is."""
 _DECIMAL: Final = re.compile(r"\s*-?[0-9]{1,300}(\.[0-9]{1,300})?\s*")
 _NO_NUMBER: Final = re.compile(r"\s*[+-]?(nan|inf|infinity)\s*", re.IGNORECASE)
 _NO_CLAIMS: Final = "the answer makes no claims"
@@ -231,7 +234,7 @@ def _check(reply: dict[str, Any], schema: Schema) -> None:
         return
     # A missing field is in the reply, so that all faults come in the order of the fields.
     try:
-        errors = list(validator(schema).iter_errors(reply))
+        errors = list(islice(validator(schema).iter_errors(reply), _MOST_FAULTS))
     except RecursionError:  # the library's message contains the repr of values
         raise _ReplyError(f"nested too deep, expected {describe_shape(schema)}") from None
     outside = [_is_outside(error) for error in errors]
@@ -239,7 +242,8 @@ def _check(reply: dict[str, Any], schema: Schema) -> None:
     # Faults of the shape come before numbers outside their scale.
     named = [error for error, out in zip(errors, outside, strict=True) if out == all(outside)]
     faults = list(dict.fromkeys(map(_fault, named)))
-    more = f"; and {len(faults) - 3} more" if len(faults) > 3 else ""
+    least = "at least " if len(errors) == _MOST_FAULTS else ""
+    more = f"; and {least}{len(faults) - 3} more" if len(faults) > 3 else ""
     raise _ReplyError("; ".join(faults[:3]) + more, kind)
 
 

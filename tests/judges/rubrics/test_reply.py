@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import time
+import tracemalloc
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -446,6 +447,19 @@ def test_many_faults_are_told_in_brief() -> None:
     found = failure("claims", {"claims": [{}] * 50})
     assert found.message.count("; ") == 3
     assert found.message.endswith("; and 97 more")
+
+
+def test_a_reply_of_very_many_faults_takes_little_memory() -> None:
+    text = '{"claims": [' + ",".join(["{}"] * 20_000) + "]}"
+    tracemalloc.start()
+    try:
+        found = failure("claims", text)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert found.message.startswith("claims[0].text: nothing came, expected string; claims[0]")
+    assert found.message.endswith("; and at least 997 more")
+    assert peak < 40_000_000
 
 
 def test_a_failure_keeps_the_reply_in_a_form_that_can_be_stored() -> None:
