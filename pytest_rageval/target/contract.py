@@ -17,7 +17,6 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Final, Required, TypedDict
 
 import msgspec
@@ -29,11 +28,11 @@ from pytest_rageval.support.http.room import take_for_values
 from pytest_rageval.support.json_ascii import read_json
 from pytest_rageval.support.text import clean
 from pytest_rageval.target.reply_values import (
+    PageReader,
     finite_float,
     read_coverage,
     read_latency,
     read_models,
-    read_pages,
     read_searches,
     read_session,
     read_usage,
@@ -163,11 +162,8 @@ def reply_json_schema() -> dict[str, Any]:
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **root, "$defs": definitions}
 
 
-_PAGE_FIELDS: Final[Mapping[str, Callable[[object], Any]]] = {
-    "page": read_pages,
-    "pages": read_pages,
-    "page_index": partial(read_pages, first=0),
-}
+_PAGE_FIELDS: Final = {"page": 1, "pages": 1, "page_index": 0}
+"""Number of the first page by field."""
 _LENIENT: Final[Mapping[str, Callable[[object], Any]]] = {
     "latency": read_latency,
     "indexing_coverage": read_coverage,
@@ -195,11 +191,13 @@ def usual_fields(reply: Any) -> ReplyBody:
     for name, read in _LENIENT.items():
         if name in debug:
             debug[name] = read(debug[name])
+    pages = PageReader()
     for chunk in debug.get("retrieved_chunks") or ():
         if "text_truncated" in chunk:
             chunk["text_truncated"] = chunk["text_truncated"] is True
         if "page" in chunk or "pages" in chunk or "page_index" in chunk:  # nearly never
-            chunk.update({k: read(chunk[k]) for k, read in _PAGE_FIELDS.items() if k in chunk})
+            read_pages = {k: pages.read(chunk[k], n) for k, n in _PAGE_FIELDS.items() if k in chunk}
+            chunk.update(read_pages)
             _join_pages(chunk)
     found: ReplyBody = reply
     return found

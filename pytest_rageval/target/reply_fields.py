@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Final, Required
 
 from pydantic import (
@@ -16,12 +17,14 @@ from pydantic import (
     StringConstraints,
     TypeAdapter,
     ValidationError,
+    ValidationInfo,
     with_config,
 )
 from typing_extensions import TypedDict
 
 from pytest_rageval.support.text import clean, whole_text
 from pytest_rageval.target.reply_values import (
+    PageReader,
     integer_or_none,
     is_integer,
     number_or_none,
@@ -29,7 +32,6 @@ from pytest_rageval.target.reply_values import (
     read_identifier,
     read_latency,
     read_models,
-    read_pages,
     read_rank,
     read_searches,
     read_session,
@@ -67,6 +69,15 @@ _Vector = Annotated[
     | None,
     _IN_ORDER,
 ]
+
+
+def _pages(
+    value: object, info: ValidationInfo[PageReader], first: int = 1
+) -> tuple[int, ...] | None:
+    return info.context.read(value, first)
+
+
+_Pages = Annotated[tuple[int, ...] | None, PlainValidator(_pages)]
 _KNOWN_NAMES: Final = ConfigDict(extra="ignore", cache_strings="keys")
 
 
@@ -90,11 +101,9 @@ class ReplyChunk(TypedDict, total=False):
     vault: _Text | None
     start_line: _Integer
     end_line: _Integer
-    page: Annotated[tuple[int, ...] | None, PlainValidator(read_pages)]
-    pages: Annotated[tuple[int, ...] | None, PlainValidator(read_pages)]
-    page_index: Annotated[
-        tuple[int, ...] | None, PlainValidator(lambda value: read_pages(value, 0))
-    ]
+    page: _Pages
+    pages: _Pages
+    page_index: Annotated[tuple[int, ...] | None, PlainValidator(partial(_pages, first=0))]
     score_vector: _Number
     score_lexical: _Number
     score_final: _Number
@@ -158,7 +167,7 @@ def read_fields(payload: object) -> ReplyBody:
         EndpointError: kind ``protocol``, with the first fault.
     """
     try:
-        return _REPLY.validate_python(payload)
+        return _REPLY.validate_python(payload, context=PageReader())
     except ValidationError as error:
         faults = error.errors(include_url=False, include_context=False)
     if any(fault["type"] == "string_unicode" for fault in faults):

@@ -12,6 +12,8 @@ from pytest_rageval.values.reply import USAGE, Search
 
 _LONGEST_MS = 1e12
 """Some thirty years: longer durations are errors, and their sums would overflow."""
+_MOST_PHASES: Final = 100
+"""Each becomes a column of figures of the run."""
 _MOST_USED = 1e12
 """More tokens or dollars for one answer are errors, and their sums would overflow."""
 _MAX_INTEGER_BITS = 1024
@@ -19,6 +21,7 @@ _MAX_INTEGER_BITS = 1024
 _PAGE_RANGE: Final = re.compile(r"(\d{1,7})(?:\s*[-\u2013]\s*(\d{1,7}))?")
 _PAGES: Final = re.compile(rf"\s*{_PAGE_RANGE.pattern}(?:\s*,\s*{_PAGE_RANGE.pattern})*\s*")
 _MOST_PAGES: Final = 10_000
+_MOST_PAGES_OF_A_REPLY: Final = 100_000
 _DECIMAL = re.compile(r"\s*[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?\s*", re.ASCII)
 
 
@@ -78,35 +81,56 @@ def read_identifier(value: object) -> str:
     return str(value)
 
 
-def read_pages(value: object, first: int = 1) -> tuple[int, ...] | None:
-    """Read pages: a number, numbers in a text such as ``12-14, 20``, or a list of both.
+class PageReader:
+    """Reader of the pages of one reply, whose chunks have a bounded number of them together."""
 
-    Args:
-        value: as it came; a text of another form, such as ``iv``, counts as absent, and so do
-            more pages than a chunk can have.
-        first: number of the first page of a document.
+    def __init__(self) -> None:
+        self._left = _MOST_PAGES_OF_A_REPLY
 
-    Returns:
-        Distinct page numbers from 1, ascending; None: there are none.
-    """
+    def read(self, value: object, first: int = 1) -> tuple[int, ...] | None:
+        """Read pages: a number, numbers in a text such as ``12-14, 20``, or a list of both.
+
+        Args:
+            value: as it came; a text of another form, such as ``iv``, counts as absent, and so do
+                more pages than a chunk can have, repeated ones included.
+            first: number of the first page of a document.
+
+        Returns:
+            Distinct page numbers from 1, ascending; None: there are none.
+
+        Raises:
+            ValueError: it is something else, or more than all chunks of a reply can have.
+        """
+        if self._left >= 0:
+            found = _page_numbers(value)
+            self._left -= len(found)
+        if self._left < 0:
+            raise _page_fault(f"at most {_MOST_PAGES_OF_A_REPLY} pages in all chunks")
+        if any(number < first for number in found):
+            hint = "" if first == 0 else "; one that counts from 0 belongs into page_index"
+            raise _page_fault(f"page numbers from {first}{hint}")
+        return tuple([number + 1 - first for number in sorted(found)]) or None
+
+
+def _page_numbers(value: object) -> set[int]:
     values: Sequence[object] = value if isinstance(value, list | tuple) else [value]
     found: set[int] = set()
+    listed: list[range] = []
+    left = _MOST_PAGES  # counts repeated pages, too, or a short text would take minutes
     for one in values:
         if isinstance(one, str):
             ranges = _PAGE_RANGE.finditer(one) if _PAGES.fullmatch(one) else iter(())
             for match in ranges:
-                low, high = int(match[1]), int(match[2] or match[1])
-                found.update(range(low, min(high, low + _MOST_PAGES) + 1))
-                if len(found) > _MOST_PAGES:
-                    return None
+                pages = range(int(match[1]), int(match[2] or match[1]) + 1)
+                left -= len(pages) or 1
+                if left < 0:
+                    return set()
+                listed.append(pages)
         elif (number := integer_or_none(one)) is not None:
             found.add(number)
         elif one is not None:
             raise _page_fault("a page number")
-    if any(number < first for number in found):
-        hint = "" if first == 0 else "; one that counts from 0 belongs into page_index"
-        raise _page_fault(f"page numbers from {first}{hint}")
-    return tuple([number + 1 - first for number in sorted(found)]) or None
+    return found.union(*listed)
 
 
 def _page_fault(message: LiteralString) -> ValueError:
@@ -116,8 +140,8 @@ def _page_fault(message: LiteralString) -> ValueError:
 
 
 def read_latency(value: object) -> dict[str, float]:
-    """Read durations in ms by phase."""
-    if not isinstance(value, Mapping):
+    """Read durations in ms by phase; more phases than a target can have count as absent."""
+    if not isinstance(value, Mapping) or len(value) > _MOST_PHASES:
         return {}
     times = {whole_text(str(phase)): number_or_none(ms) for phase, ms in value.items()}
     return {phase: ms for phase, ms in times.items() if ms is not None and 0 <= ms <= _LONGEST_MS}

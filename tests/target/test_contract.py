@@ -552,3 +552,16 @@ def test_a_page_that_would_be_one_off_is_an_error(fields: dict[str, Any], messag
     with pytest.raises(EndpointError) as caught:
         pages_of(**fields)
     assert f"debug.retrieved_chunks[0].{message}" in str(caught.value)
+
+
+@pytest.mark.parametrize("score", [0.5, "0.5"])
+def test_the_pages_of_all_chunks_are_bounded(score: object) -> None:
+    chunk = {"rel_path": "a.pdf", "page": "1-10000", "score_final": score}
+    debug = {"retrieved_chunks": [dict(chunk) for _ in range(10)]}
+    assert parse_ask_response({"answer": "a", "debug": debug}).retrieved_chunks
+    with pytest.raises(EndpointError) as caught:
+        parse_ask_response(
+            {"answer": "a", "debug": {"retrieved_chunks": [dict(chunk) for _ in range(11)]}}
+        )
+    message = "debug.retrieved_chunks[10].page: expected at most 100000 pages in all chunks"
+    assert message in str(caught.value)
