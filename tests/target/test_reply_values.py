@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import time
+import tracemalloc
 from typing import Any
 
 import pytest
@@ -41,6 +42,17 @@ def test_ranges_of_pages_repeated_without_end_are_none_at_once(value: Any) -> No
     started = time.process_time()
     assert PageReader().read(value) is None
     assert time.process_time() - started < 5
+
+
+def test_a_long_text_of_pages_takes_little_memory() -> None:
+    text = "1-9999," * 200_000 + "1"
+    tracemalloc.start()
+    try:
+        assert PageReader().read(text) is None
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 5_000_000
 
 
 def test_a_chunk_may_have_ten_thousand_pages() -> None:
