@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 RAW_CHARS: Final = 2_000
 _MAX_CHARS: Final = 1_000_000
 _MAX_BRACES: Final = 1_000
+_MAX_READ: Final = 10 * _MAX_CHARS
+"""Characters read in vain in search of an object."""
 _MAX_DIGITS: Final = 300
 _MOST_FAULTS: Final = 1_000
 """Faults of one reply that are looked at; each takes kilobytes while it is."""
@@ -131,9 +133,12 @@ def _first_object(text: str, schema: Schema, request: JudgeRequest) -> dict[str,
     first: dict[str, Any] | None = None
     quotes = False
     for source, found in _objects(text):
+        fitting = found.keys() & schema["properties"].keys()
+        if first is not None and not fitting:  # the search below takes long in long texts
+            continue
         if any(_bare(source) in other for other in judged):
             quotes = True
-        elif found.keys() & schema["properties"].keys():
+        elif fitting:
             return found
         else:
             first = found if first is None else first
@@ -156,14 +161,16 @@ def _texts(request: JudgeRequest) -> Iterator[str]:
 
 def _objects(text: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield source and value of the outermost JSON objects in a text."""
-    at = -1
+    at, left = -1, _MAX_READ
     for _ in range(_MAX_BRACES):
         at = text.find("{", at + 1)
-        if at < 0:
+        if at < 0 or left < 0:
             return
         try:
             found, end = _DECODER.raw_decode(text, at)
-        except (ValueError, RecursionError):
+        except (ValueError, RecursionError) as error:
+            # Braces that are not closed are read to the end of the text, each anew.
+            left -= getattr(error, "pos", len(text)) - at
             continue
         yield text[at:end], found
         at = end - 1

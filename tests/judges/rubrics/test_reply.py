@@ -291,13 +291,30 @@ def test_a_key_that_stands_twice_is_no_verdict() -> None:
             "{" + "".join(f'"{n}": 0, ' for n in range(40_000)) + '"39999": 0}',
             "'39999': stands twice in one object",
         ),
+        ('{"a":' * 900 + "[" + "1," * 450_000, "expected one JSON object"),
+        ('{"a":' * 900 + "[" + "1," * 400_000 + "[" * 100_000, "expected one JSON object"),
     ],
-    ids=["thinking without end", "thinking that nearly ends", "a key twice among many"],
+    ids=[
+        "thinking without end",
+        "thinking that nearly ends",
+        "a key twice among many",
+        "braces without end",
+        "braces around what is nested too deep",
+    ],
 )
 def test_a_reply_of_very_many_parts_is_refused_at_once(text: str, message: str) -> None:
     started = time.process_time()
     assert message in failure("groundedness", text).message
     assert time.process_time() - started < 5
+
+
+def test_objects_beside_the_verdict_are_not_each_sought_in_long_texts() -> None:
+    passages = (Passage(text='{"b":' * 150_000),) * 15
+    reply = '{"a": 0} ' * 900 + OBJECT
+    started = time.process_time()
+    found = verdict("groundedness", reply, replace(PLAIN, context=passages))
+    assert found.scores == {"groundedness": 4.0}
+    assert time.process_time() - started < 4
 
 
 @pytest.mark.parametrize("depth", [500, 5_000, 100_000])
