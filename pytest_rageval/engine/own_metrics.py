@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import field
 from numbers import Real
@@ -21,7 +20,7 @@ from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.json_documents import part, text
 from pytest_rageval.values.own_metric import NA, Scored
 from pytest_rageval.values.read_only import read_only
-from pytest_rageval.values.record import CaseRecord, MetricDetail
+from pytest_rageval.values.record import MOST_SCORE, CaseRecord, MetricDetail
 from pytest_rageval.values.reply import AskResponse
 from pytest_rageval.values.run import RUN_METRICS, StoredRun
 from pytest_rageval.values.settings import Settings
@@ -154,8 +153,11 @@ def _checked(found: object, info: MetricInfo) -> OwnScore:
         raise ValueError(f"returned the detail {_shown(found.detail)}, expected a string")
     value = _number(found.value)
     low, high = info.bounds
-    if value is None or not math.isfinite(value):
-        raise ValueError(f"returned Scored({_shown(found.value)}), expected a finite number")
+    if value is None or not abs(value) <= MOST_SCORE:
+        raise ValueError(
+            f"returned Scored({_shown(found.value)}), expected a finite number of at most "
+            f"{MOST_SCORE:g}"
+        )
     if info.binary and value not in (0.0, 1.0):
         raise ValueError(f"returned Scored({_shown(found.value)}), expected 0 or 1: it is binary")
     if not low <= value <= high:

@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
 from functools import cache
-from math import inf, isfinite
+from math import isfinite
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,15 +18,17 @@ import msgspec
 
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.matching import text_hash
+from pytest_rageval.values.case import Case
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.record import (
+    MOST_SCORE,
     SCHEMA_VERSION,
     CaseRecord,
     CaseScores,
     CaseVerdicts,
     MetricDetail,
 )
-from pytest_rageval.values.reply import AskResponse, RetrievedChunk
+from pytest_rageval.values.reply import MOST_AMOUNT, AskResponse, RetrievedChunk
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -259,24 +261,51 @@ def record_from_json(document: Mapping[str, Any]) -> CaseRecord:
     try:
         return checked_record(nested)
     except ValueError:  # pydantic reads more, and says what it does not
-        return _with_checked_scores(_read_with_care(nested, document))
+        return _checked(_read_with_care(nested, document))
 
 
 def checked_record(nested: Mapping[str, Any]) -> CaseRecord:
     """Build a record of the fields of its parts, or of parts that were built before.
 
     Raises:
-        StorageError: a score is outside its scale.
+        StorageError: a value is outside its limits.
         ValueError: a field is missing, of a wrong type, or has half of a surrogate pair for a name.
     """
-    return _with_checked_scores(msgspec.convert(nested, CaseRecord))
+    return _checked(msgspec.convert(nested, CaseRecord))
 
 
-def _with_checked_scores(record: CaseRecord) -> CaseRecord:
-    for key, value in record.metrics.items():
-        if value is not None:
-            _check_score(key, value)
+def _checked(record: CaseRecord) -> CaseRecord:
+    """Return a record whose values are within the limits that cases and replies are held to."""
+    for name in ("metrics", "metrics_before_rerank"):
+        for key, value in (getattr(record, name) or {}).items():
+            if value is not None:
+                _check_score(name, key, value)
+    for name in ("latency", "usage", "cost"):
+        for key, value in getattr(record, name).items():
+            if value is not None and not -MOST_AMOUNT <= value <= MOST_AMOUNT:
+                raise _fault(f"{name}.{key}", value, f"{MOST_AMOUNT:g} at most")
+    if record.k < 1:
+        raise _fault("k", record.k, "an integer of at least 1")
+    _check_case(record.case)
     return record
+
+
+def _check_case(case: Case) -> None:
+    """Refuse grades and groups that no case file can have, and that retrieval divides by."""
+    golds = case.gold_supports
+    for index, gold in enumerate(golds):
+        if gold.grade < 1:
+            where = f"case.gold_supports.{index}.grade"
+            raise _fault(where, gold.grade, "an integer of at least 1")
+    groups = case.required_support_groups
+    places = range(len(golds))
+    if groups is not None and not (groups and all(one and {*one} <= {*places} for one in groups)):
+        where = "case.required_support_groups"
+        raise _fault(where, groups, "groups of at least one index into gold_supports")
+
+
+def _fault(field: str, got: object, expected: str) -> StorageError:
+    return StorageError(f"{field}: got {got!r:.80}, expected {expected}")
 
 
 def _read_with_care(nested: Mapping[str, Any], document: Mapping[str, Any]) -> CaseRecord:
@@ -318,14 +347,13 @@ def _place(path: tuple[int | str, ...], line: Mapping[str, Any]) -> tuple[int | 
     return names[str(inner[0])], *inner[1:]
 
 
-def _check_score(key: str, value: float) -> None:
+def _check_score(name: str, key: str, value: float) -> None:
     """Refuse a value outside the scale of its metric, which would distort every mean."""
     info = BUILT_IN.cases.get(key)
-    low, high = info.scale if info else (-inf, None)
-    top = inf if high is None else high + _TOLERANCE
-    if not isfinite(value) or not low - _TOLERANCE <= value <= top:
-        expected = "a finite number" if high is None else f"{low:g} to {high:g}"
-        raise StorageError(f"metrics.{key}: got {value!r}, expected {expected}")
+    low, high = info.scale if info else (-MOST_SCORE, None)
+    top = MOST_SCORE if high is None else high
+    if not low - _TOLERANCE <= value <= top + _TOLERANCE:
+        raise _fault(f"{name}.{key}", value, f"{low:g} to {top:g}")
 
 
 @cache

@@ -355,7 +355,13 @@ def read_record(path: Path, place: int) -> CaseRecord:
     with named_errors(path / RESULTS, StorageError, "read"):
         with open_plain(path / RESULTS) as lines:
             lines.seek(place)
-            return record_from_json(read_line(lines.readline()))
+            text = lines.readline()
+            try:
+                return record_of_line(text)
+            except StorageError as error:
+                lines.seek(0)
+                number = lines.read(place).count(b"\n") + 1
+                raise StorageError(f"{path / RESULTS}:{number}: {error}; {_LEAVE_OUT}") from None
 
 
 def _finite(text: str) -> float:

@@ -8,14 +8,10 @@ from math import isfinite
 from typing import Any, Final, LiteralString, TypeGuard
 
 from pytest_rageval.support.text import whole_text
-from pytest_rageval.values.reply import USAGE, Search
+from pytest_rageval.values.reply import MOST_AMOUNT, USAGE, Search
 
-_LONGEST_MS = 1e12
-"""Some thirty years: longer durations are errors, and their sums would overflow."""
 _MOST_PHASES: Final = 100
 """Each becomes a column of figures of the run."""
-_MOST_USED = 1e12
-"""More tokens or dollars for one answer are errors, and their sums would overflow."""
 _MAX_INTEGER_BITS = 1024
 """Longer integers are errors, and fit neither floats nor Python's decimal printing."""
 _PAGE_RANGE: Final = re.compile(r"(\d{1,7})(?:\s*[-\u2013]\s*(\d{1,7}))?")
@@ -146,7 +142,7 @@ def read_latency(value: object) -> dict[str, float]:
     if not isinstance(value, Mapping) or len(value) > _MOST_PHASES:
         return {}
     times = {whole_text(str(phase)): number_or_none(ms) for phase, ms in value.items()}
-    return {phase: ms for phase, ms in times.items() if ms is not None and 0 <= ms <= _LONGEST_MS}
+    return {phase: ms for phase, ms in times.items() if ms is not None and 0 <= ms <= MOST_AMOUNT}
 
 
 def read_coverage(value: object) -> dict[str, Any] | None:
@@ -174,7 +170,7 @@ def read_usage(value: object) -> dict[str, float]:
     return {
         n: number
         for n, number in numbers.items()
-        if number is not None and 0 <= number <= _MOST_USED
+        if number is not None and 0 <= number <= MOST_AMOUNT
     }
 
 

@@ -19,6 +19,8 @@ from pytest_rageval.values.reply import (
 
 SCHEMA_VERSION = 1
 """Version of every stored JSON document. 1: first."""
+MOST_SCORE: Final = 1e50
+"""Powers and sums of larger scores overflow, which only metrics of a project's own code reach."""
 
 Outcome = Literal["passed", "flawed", "missed", "error"]
 """From good to bad; docs/metrics.md#outcome-of-a-case."""

@@ -14,6 +14,9 @@ from pytest_rageval.values.trace import traceparent
 _set: Final = object.__setattr__
 USAGE: Final = ("input_tokens", "output_tokens", "cost_usd")
 """Names of the amounts that one answer used."""
+MOST_AMOUNT: Final = 1e12
+"""More milliseconds (some thirty years), tokens or dollars of one answer are errors, and their sums
+would overflow."""
 MatchRule = Literal["heading", "snippet", "pages", "document"]
 """Rule that compares a chunk with an anchor (docs/metrics.md#matching)."""
 MATCH_RULES: Final[tuple[MatchRule, ...]] = get_args(MatchRule)

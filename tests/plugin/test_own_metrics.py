@@ -205,6 +205,10 @@ def raises(case, reply):
 def nan(case, reply):
     return Scored(float("nan"))
 
+@metric("bad.huge", scale=(0, None))
+def huge(case, reply):
+    return Scored(1e308)
+
 @metric("bad.seven")
 def seven(case, reply):
     return Scored(7)
@@ -256,11 +260,12 @@ def one(case, reply):
 """
 ERRORS = {
     "bad.raises": r"ValueError: lost \*\*\* <b>",
-    "bad.nan": r"returned Scored\(nan\), expected a finite number",
+    "bad.nan": r"returned Scored\(nan\), expected a finite number .*",
     "bad.seven": r"returned Scored\(7\), expected 0 to 1",
     "bad.half": r"returned Scored\(0\.5\), expected 0 or 1: it is binary",
     "bad.kind": r"returned 0\.5, expected Scored\(value\) or NA\(reason\); .*",
-    "bad.text": r"returned Scored\('1'\), expected a finite number",
+    "bad.huge": r"returned Scored\(1e\+308\), expected a finite number of at most 1e\+50",
+    "bad.text": r"returned Scored\('1'\), expected a finite number .*",
     "bad.blank": r"returned NA\(' '\), expected a reason in words",
     "bad.later": r"returned <coroutine object .*, expected Scored\(value\) .*",
     "bad.sleeps": r"no result after 0\.3 s \(metric_timeout_s of \[tool\.rageval\]\)",

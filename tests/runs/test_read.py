@@ -168,6 +168,16 @@ def test_a_run_of_a_tool_that_leaves_out_fields_is_read_as_a_whole() -> None:
     assert index.whole(index.records[0]) is index.records[0]
 
 
+def test_a_record_that_is_wrong_is_named_where_it_is_looked_at() -> None:
+    written = opened([record("a", SECTION), record("b", SECTION)])
+    path = written.folder / "results.jsonl"
+    first, second = path.read_text(encoding="utf-8").splitlines()
+    path.write_text(f"{first}\n{json.dumps(json.loads(second) | {'k': 0})}\n", encoding="utf-8")
+    index = open_index("last", {})
+    with pytest.raises(StorageError, match=r"results\.jsonl:2: k: got 0, .*; take the line out"):
+        index.whole(index.records[1])
+
+
 def test_the_whole_record_is_the_last_of_its_case_by_the_rule_of_today() -> None:
     opened([record("a", "x.md | # X"), record("a", SECTION, failure_stage="incorrect")])
     slim = decided_run(open_run("last", {}, texts=False), ("retrieval",))

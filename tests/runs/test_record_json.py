@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,9 +16,11 @@ from pytest_rageval.runs.record_json import (
     record_to_json,
     redact,
 )
+from pytest_rageval.runs.slim import Slimmer
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import (
+    MOST_AMOUNT,
     Citation,
     ErrorInfo,
     FolderSelection,
@@ -51,6 +55,7 @@ def test_a_line_has_every_key_of_the_contract_even_without_a_judge() -> None:
 # Any text at all, half surrogate pairs and line separators included.
 TEXT = st.text(st.characters(exclude_categories=()), max_size=20)
 NUMBER = st.floats(allow_nan=False, allow_infinity=False)
+AMOUNT = st.floats(-MOST_AMOUNT, MOST_AMOUNT)
 PLAIN = st.recursive(
     st.none() | st.booleans() | st.integers() | NUMBER | TEXT,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
@@ -83,12 +88,12 @@ def records() -> st.SearchStrategy[CaseRecord]:
         repeat=st.integers(),
         status=st.sampled_from(["ok", "error"]),
         outcome=st.sampled_from(["passed", "missed", "error"]),
-        k=st.integers(),
+        k=st.integers(min_value=1),
         answer=st.none() | TEXT,
         question=TEXT,
-        metrics=st.dictionaries(TEXT, st.none() | NUMBER, max_size=3),
-        latency=st.dictionaries(TEXT, NUMBER, max_size=3),
-        cost=st.dictionaries(TEXT, st.none() | NUMBER, max_size=3),
+        metrics=st.dictionaries(TEXT, st.none() | AMOUNT, max_size=3),
+        latency=st.dictionaries(TEXT, AMOUNT, max_size=3),
+        cost=st.dictionaries(TEXT, st.none() | AMOUNT, max_size=3),
         not_applicable=texts,
         models=texts,
         indexing_coverage=st.none() | st.dictionaries(TEXT, PLAIN, max_size=3),
@@ -198,6 +203,35 @@ def test_a_wrong_field_is_named(change: dict[str, Any], message: str) -> None:
     assert str(caught.value).startswith(message)
 
 
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"k": 0}, "k: got 0, expected an integer of at least 1"),
+        ({"latency": {"total_ms": 1e308}}, "latency.total_ms: got 1e+308, expected 1e+12 at most"),
+        ({"usage": {"cost_usd": -1e13}}, "usage.cost_usd: got -10000000000000.0, expected 1e+12"),
+        ({"cost": {"judge_cost_usd": 1e13}}, "cost.judge_cost_usd: got 10000000000000.0"),
+        ({"metrics_before_rerank": {"mrr": 1e308}}, "metrics_before_rerank.mrr: got 1e+308"),
+        ({"gold_supports": [{"rel_path": "a.md", "grade": 0}]}, "case.gold_supports.0.grade: got"),
+        ({"required_support_groups": []}, "case.required_support_groups: got (), expected groups"),
+        ({"required_support_groups": [[]]}, "case.required_support_groups: got ((),)"),
+        ({"required_support_groups": [[0], [1]]}, "case.required_support_groups: got ((0,), (1,))"),
+        ({"required_support_groups": [[-1]]}, "case.required_support_groups: got ((-1,),)"),
+    ],
+)  # fmt: skip
+def test_a_value_that_no_case_and_no_reply_can_have_is_refused(
+    change: dict[str, Any], message: str
+) -> None:
+    line = record_to_json(replace(RECORD, case_stored=True))
+    line["case"] |= {"gold_supports": [{"rel_path": "a.md"}]}
+    assert record_from_json(line).case.gold_supports
+    for name, value in change.items():
+        (line if name in line or name == "usage" else line["case"])[name] = value
+    with pytest.raises(StorageError, match=f"^{re.escape(message)}"):
+        record_from_json(line)
+    with pytest.raises(StorageError, match=f"^{re.escape(message)}"):
+        Slimmer()(json.dumps(line).encode())
+
+
 def test_a_name_with_half_of_a_surrogate_pair_is_read_and_written() -> None:
     line = record_to_json(RECORD)
     line["latency"] = {**line["latency"], "\ud800": 1.0}
@@ -273,11 +307,12 @@ def test_redacting_twice_is_redacting_once() -> None:
         ("recall_at_k", float("nan"), "got nan, expected 0 to 1"),
         ("recall_at_k", 7.0, "got 7.0, expected 0 to 1"),
         ("groundedness", -0.5, "got -0.5, expected 0 to 5"),
-        ("of_ones_own", float("inf"), "got inf, expected a finite number"),
+        ("of_ones_own", float("inf"), "got inf, expected -1e+50 to 1e+50"),
+        ("of_ones_own", -1e308, "got -1e+308, expected -1e+50 to 1e+50"),
     ],
 )
 def test_a_score_that_no_metric_can_have_is_refused(key: str, value: float, expected: str) -> None:
     document = record_to_json(RECORD)
     document["metrics"] = {key: value}
-    with pytest.raises(StorageError, match=f"metrics.{key}: {expected}"):
+    with pytest.raises(StorageError, match=re.escape(f"metrics.{key}: {expected}")):
         record_from_json(document)

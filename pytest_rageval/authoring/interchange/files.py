@@ -22,7 +22,7 @@ from pytest_rageval.support.http.address import Address, credentials_in, without
 from pytest_rageval.support.http.connection import TransportError
 from pytest_rageval.support.http.deadline import within
 from pytest_rageval.support.http.exchange import Request, open_client, send
-from pytest_rageval.support.text import clean, shown
+from pytest_rageval.support.text import clean, shown, whole_text
 from pytest_rageval.values.errors import DatasetError
 
 MAX_FILE_BYTES: Final = 512 * 1024 * 1024
@@ -175,7 +175,7 @@ def write_new(path: Path, pieces: Iterable[str]) -> None:
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        written = write_new_file(path, (piece.encode("utf-8") for piece in pieces))
+        written = write_new_file(path, (whole_text(piece).encode("utf-8") for piece in pieces))
     except OSError as error:
         raise fault(path.as_posix(), f"cannot be written: {error.strerror or error}") from error
     if not written:

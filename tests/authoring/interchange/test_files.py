@@ -126,6 +126,11 @@ def test_a_write_that_breaks_off_leaves_nothing(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_half_of_a_surrogate_pair_is_replaced(tmp_path: Path) -> None:
+    write_new(tmp_path / "f", ["a\ud800b"])
+    assert (tmp_path / "f").read_text("utf-8") == "a\ufffdb"
+
+
 def test_a_file_that_appears_meanwhile_is_not_overwritten(tmp_path: Path) -> None:
     path = tmp_path / "f"
 
