@@ -22,7 +22,6 @@ from pytest_rageval.runs.store import (
     iterate_lines,
     iterate_records,
     read_json,
-    read_line,
     read_record,
     read_records,
     resolve_run,
@@ -94,7 +93,7 @@ def open_index(name: str, environ: Mapping[str, str]) -> StoredRun:
     run = read_documents(resolve_run(Path(configured.results_dir), name))
     places: dict[_Key, int] = {}
     texts = iterate_lines(run.folder / RESULTS)
-    lines = ((place, named_record(read_line(text))) for _, place, text in texts)
+    lines = ((place, named_record(text)) for _, place, text in texts)
     try:
         records = _last_of_each(run.folder, [*_placed(lines, places)])
         run = replace(run, scoring=score_settings(run.settings, reported_by(records)))

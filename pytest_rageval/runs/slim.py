@@ -8,7 +8,7 @@ from typing import Any, Final, TypedDict, TypeVar, get_type_hints
 import msgspec
 
 from pytest_rageval.runs.record_json import PARTS, checked_record, nested_fields
-from pytest_rageval.runs.store import record_of_line
+from pytest_rageval.runs.store import read_line, record_of_line
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.record import (
@@ -30,6 +30,10 @@ only whether there is one."""
 _REPORTED: Final = ("heading_path", "pages", "text_truncated")
 _CITES: Final = Evidence(claims=(CheckedClaim(text="", citations=(CitationCheck(),)),))
 """Of an answer that cites in its text; nothing else of evidence is a figure."""
+
+
+_NAMES: Final = ((str, ("file", "case_id", "parameters")), (int, ("lineno", "repeat")))
+"""What names a record, by type."""
 
 
 class _Abstention(TypedDict, total=False):
@@ -170,17 +174,36 @@ class Slimmer:
         return found
 
 
-def named_record(fields: Mapping[str, Any]) -> CaseRecord:
+def named_record(line: bytes) -> CaseRecord:
     """Return the name of a record and what its reply shows of the target; nothing else is right.
 
-    Args:
-        fields: of its line.
+    Raises:
+        StorageError: the line holds no record, or one of another tool, which lacks fields.
+    """
+    try:
+        return _named(read_line(line))
+    except (AttributeError, LookupError, TypeError, ValueError):
+        raise StorageError("got no line of ours, expected a record") from None
+
+
+def named_or_whole(line: bytes) -> CaseRecord:
+    """Return a record of which at least the name is right.
 
     Raises:
-        AttributeError, LookupError, TypeError, ValueError: it is not a record.
+        StorageError: the line holds none; it says what is wrong.
     """
+    try:
+        return named_record(line)
+    except StorageError:
+        return record_of_line(line)
+
+
+def _named(fields: Mapping[str, Any]) -> CaseRecord:
     if fields["schema_version"] != SCHEMA_VERSION:
-        raise ValueError(f"schema_version: got {fields['schema_version']!r}")
+        raise ValueError("schema_version")
+    for kind, names in _NAMES:
+        if not all(isinstance(fields[name], kind) for name in names):
+            raise TypeError("no name of a record")
     chunks = fields["retrieved_chunks"]
     claims = (fields["evidence"] or {}).get("claims") or ()
     return CaseRecord(

@@ -166,6 +166,9 @@ async def _change(request: Request, act: Callable[[dict[str, Any]], dict[str, An
         return _refused(HTTPStatus.CONFLICT, str(error))
     except (ValueError, RecursionError) as error:
         return _refused(HTTPStatus.BAD_REQUEST, f"not a request of this page: {error}")
+    except Exception as error:  # the files of a run may hold anything
+        sentence = f"it could not be done: {type(error).__name__}: {error}"
+        return _refused(HTTPStatus.INTERNAL_SERVER_ERROR, sentence)
 
 
 def _texts(body: dict[str, Any], *names: str) -> list[str]:

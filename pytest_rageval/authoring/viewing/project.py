@@ -24,8 +24,8 @@ from pytest_rageval.runs.list import (
 )
 from pytest_rageval.runs.notes import put_note
 from pytest_rageval.runs.read import read_compared, read_documents, read_run
-from pytest_rageval.runs.slim import named_record
-from pytest_rageval.runs.store import RESULTS, iterate_records, read_line
+from pytest_rageval.runs.slim import named_or_whole
+from pytest_rageval.runs.store import RESULTS, iterate_records
 from pytest_rageval.runs.tags import read_tags, remove_tag, tags_by_run, write_tag
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.run import CaseNote, StoredRun
@@ -169,7 +169,7 @@ class ProjectRuns:
         stamp = _stamp(folder / RESULTS)
         known = self._names.get(folder.name)
         if known is None or known[0] != stamp:
-            lines = iterate_records(folder, lambda text: named_record(read_line(text)))
+            lines = iterate_records(folder, named_or_whole)
             known = stamp, frozenset((r.file, r.name, r.repeat) for _, r in lines)
             self._names[folder.name] = known
         return known[1]

@@ -262,6 +262,39 @@ def test_a_note_on_nothing_is_refused(
     assert not list(results.glob("*/notes.json"))
 
 
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"file": {"a": []}}, "results.jsonl:1: file: "),
+        ({"case_id": []}, "results.jsonl:1: case_id: "),
+        ({"schema_version": 99}, "results.jsonl:1: schema_version: got 99, expected 1"),
+        ({"retrieved_chunks": [5]}, "results.jsonl:1: retrieved_chunks.0: "),
+        (None, "results.jsonl:1: schema_version: got None"),
+    ],
+)
+def test_a_note_on_a_run_of_another_program_is_one_sentence(
+    shown: Shown, results: Path, change: dict[str, object] | None, said: str
+) -> None:
+    body, path = a_note(results), results / "r2" / "results.jsonl"
+    first, *_ = path.read_text(encoding="utf-8").splitlines()
+    line = {"answer": "x"} if change is None else json.loads(first) | change
+    path.write_text(json.dumps(line) + "\n", encoding="utf-8")
+    reply = shown.post("/note", body)
+    assert (reply.status_code, reply.text.count("\n")) == (409, 1)
+    assert said in reply.text
+
+
+def test_a_note_beside_a_folder_that_cannot_be_read_is_one_sentence(
+    shown: Shown, results: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object) -> None:
+        raise KeyError("odd")
+
+    monkeypatch.setattr(project.ProjectRuns, "note", refused)
+    reply = shown.post("/note", a_note(results))
+    assert (reply.status_code, reply.text) == (500, "it could not be done: KeyError: 'odd'\n")
+
+
 def test_another_page_writes_no_note(shown: Shown, results: Path) -> None:
     body, evil = a_note(results), {"Origin": "http://evil.example"}
     assert shown.client.post("/note", json=body).status_code == 403
