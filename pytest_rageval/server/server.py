@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
 import threading
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from itertools import islice
 
 import uvicorn
 from starlette.applications import Starlette
@@ -152,6 +154,12 @@ def _url(listener: socket.socket) -> str:
 
 
 MAX_BODY_BYTES = 64 * 1024 * 1024
+MAX_ASK_BYTES = 3_000_000
+"""The longest question takes 2.4 million where each character is written as two escapes."""
+MAX_VALUES = 100_000
+"""Each takes up to twenty times the bytes of its text once it is read."""
+_VALUE = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[\[{,]', re.DOTALL)
+"""A string, or the beginning of another value; at an open string the rest, read once."""
 
 _TRUE = frozenset({"1", "true", "yes", "on"})
 
@@ -172,7 +180,7 @@ def create_app(engine: ReferenceEngine) -> Starlette:
     """
 
     async def ask(request: Request) -> JSONResponse:
-        query = parse_ask(await _json_body(request), engine.config)
+        query = parse_ask(await _json_body(request, MAX_ASK_BYTES), engine.config)
         debug = request.query_params.get("debug", "").lower() in _TRUE
         return JSONResponse(await run_in_threadpool(engine.ask, query, debug=debug))
 
@@ -232,12 +240,14 @@ def _guarded(
     return guarded
 
 
-async def _json_body(request: Request) -> object:
+async def _json_body(request: Request, most: int = MAX_BODY_BYTES) -> object:
     received = bytearray()
     async for piece in request.stream():
         received += piece
-        if len(received) > MAX_BODY_BYTES:
-            raise _BodyError(f"request body: over the limit of {MAX_BODY_BYTES:,} bytes", 413)
+        if len(received) > most:
+            raise _BodyError(f"request body: over the limit of {most:,} bytes", 413)
+    if any(True for _ in islice(_VALUE.finditer(received), MAX_VALUES, None)):
+        raise _BodyError(f"request body: over the limit of {MAX_VALUES:,} values", 413)
     try:
         body: object = json.loads(received.decode("utf-8"))
     except UnicodeDecodeError as error:

@@ -14,7 +14,13 @@ import httpx
 import pytest
 
 from pytest_rageval.server.config import ReferenceConfig
-from pytest_rageval.server.server import ServerHandle, ServerStartError, serve, start_in_thread
+from pytest_rageval.server.server import (
+    MAX_ASK_BYTES,
+    ServerHandle,
+    ServerStartError,
+    serve,
+    start_in_thread,
+)
 from pytest_rageval.server.vault import VaultError
 from tests.server.builders import NOTES, write_vault
 
@@ -96,6 +102,31 @@ def test_a_bad_field_is_refused_by_name(client: httpx.Client, body: Any, message
 @pytest.mark.parametrize("content", [b"", b"{", b"\xff\xfe", b"[" * 100_000])
 def test_a_body_that_is_not_json_is_refused(client: httpx.Client, content: bytes) -> None:
     assert "request body: not" in error_of(client.post("/api/v1/ask", content=content), 400)
+
+
+@pytest.mark.parametrize(
+    ("path", "content", "limit"),
+    [
+        ("/api/v1/ask", b'{"question": "' + b"x" * MAX_ASK_BYTES + b'"}', "3,000,000 bytes"),
+        ("/api/v1/ask", b"[" + b"{}," * 100_000 + b"{}]", "100,000 values"),
+        ("/v1/embeddings", b'["\\"",' + b'"",' * 100_000 + b'""]', "100,000 values"),
+        ("/v1/rerank", b"[" + b"0," * 100_000 + b"0]", "100,000 values"),
+    ],
+)
+def test_a_body_that_takes_much_memory_is_refused_before_it_is_read(
+    client: httpx.Client, path: str, content: bytes, limit: str
+) -> None:
+    message = error_of(client.post(path, content=content), 413)
+    assert message == f"request body: over the limit of {limit}"
+
+
+def test_the_longest_question_is_answered_and_marks_in_texts_do_not_count(
+    client: httpx.Client,
+) -> None:
+    question = json.dumps({"question": "\U0001f600" * 200_000})
+    assert client.post("/api/v1/ask", content=question).status_code == 200
+    assert put(client, "evals/", **{"evals/a.md": "[,{," * 30_000}).is_success
+    assert delete(client, "evals/").is_success
 
 
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "1e999"])
