@@ -66,6 +66,7 @@ def _is_ours(record: logging.LogRecord) -> bool:
 
 _LOG = logging.getLogger("uvicorn.error.rageval")
 _LOG.addFilter(_is_ours)
+_LOG.setLevel(logging.ERROR)  # uvicorn warns of each malformed request, of which there is no end
 
 
 class _Protocol(H11Protocol):
