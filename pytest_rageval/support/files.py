@@ -221,6 +221,13 @@ def remove_left_over(path: Path) -> None:
             beside.unlink()
 
 
+def remove_all_left_over(folder: Path) -> None:
+    """Remove files of killed writers of any file of a folder; only while its lock is held."""
+    for beside in folder.glob(".*.rageval-*.tmp"):
+        with suppress(OSError):
+            beside.unlink()
+
+
 _BINARY: Final = getattr(os, "O_BINARY", 0)
 
 
