@@ -33,7 +33,7 @@ _CITES: Final = Evidence(claims=(CheckedClaim(text="", citations=(CitationCheck(
 
 
 _NAMES: Final = ((str, ("file", "case_id", "parameters")), (int, ("lineno", "repeat")))
-"""What names a record, by type."""
+"""Fields that name a record, by type."""
 
 
 class _Abstention(TypedDict, total=False):
