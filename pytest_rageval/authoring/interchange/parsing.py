@@ -392,8 +392,8 @@ def parse_list(value: Any) -> list[Any]:
         for read in (json.loads, ast.literal_eval):
             try:
                 found = read(text)
+                if isinstance(found, list):
+                    return list(tidy(found))
             except (ValueError, SyntaxError, RecursionError, MemoryError):
                 continue
-            if isinstance(found, list):
-                return list(tidy(found))
     return [value] if text else []

@@ -192,6 +192,12 @@ def test_what_is_no_list_is_one_text(text: str) -> None:
     assert parse_list(text) == [text]
 
 
+@pytest.mark.parametrize("depth", [700, 900, 2_000, 100_000])
+def test_a_cell_that_nests_too_deep_for_a_list_is_a_text(depth: int) -> None:
+    text = "[" * depth + "]" * depth
+    assert parse_list(text) == [text]
+
+
 def test_a_table_leaves_the_limit_of_the_process_alone() -> None:
     before = csv.field_size_limit()
     parse_table(file("a\n" + "x" * 200_000, "t.csv"))
