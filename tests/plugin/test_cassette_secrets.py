@@ -81,7 +81,7 @@ ECHOES = [
     KEY.encode(),
     TOKEN.encode("utf-16"),
     TOKEN.encode("utf-16-be"),
-    gzip.compress(TOKEN.encode()),
+    gzip.compress(TOKEN.encode(), mtime=0),
 ]
 
 
