@@ -139,11 +139,16 @@ class Scrubber:
         if body.startswith(_GZIP):  # a file that is sent as it is
             with suppress(TransportError):
                 plain = unpacked("gzip", body, MAX_BODY_BYTES)
-                if (found := self._body(plain, parts_of_keys=parts_of_keys)) != plain:
+                if (found := self._plain(plain, parts_of_keys=parts_of_keys)) != plain:
                     return found
+        return self._plain(body, parts_of_keys=parts_of_keys)
+
+    def _plain(self, body: bytes, *, parts_of_keys: bool) -> bytes:
         for codec in _WIDE if b"\0" in body else ():
             for secret in self._secrets:
-                body = body.replace(secret.encode(codec, "surrogatepass"), "***".encode(codec))
+                if len(secret) >= _SHORTEST:
+                    coded = secret.encode(codec, "surrogatepass")
+                    body = body.replace(coded, "***".encode(codec))
         # latin-1 reads any bytes and writes them back.
         text = self._text(body.decode("latin-1"))
         if parts_of_keys and self._key_head:

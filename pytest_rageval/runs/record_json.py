@@ -123,12 +123,11 @@ def redact(record: CaseRecord, *, full_text: bool) -> CaseRecord:
 
 
 def _with_short_answer(verdicts: CaseVerdicts) -> CaseVerdicts:
-    given = verdicts.judge_input
-    answer = given and given.get("answer")
-    if not given or not isinstance(answer, str) or len(answer) <= STORED_ANSWER_CHARS:
+    given = verdicts.judge_input or {}
+    answer = given.get("answer")
+    if not isinstance(answer, str) or len(answer) <= STORED_ANSWER_CHARS:
         return verdicts
-    cut = {**given, "answer": answer[:STORED_ANSWER_CHARS]}
-    return replace(verdicts, judge_input=cut)
+    return replace(verdicts, judge_input={**given, "answer": answer[:STORED_ANSWER_CHARS]})
 
 
 def _without_vector(chunk: RetrievedChunk) -> RetrievedChunk:

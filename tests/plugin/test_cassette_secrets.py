@@ -138,6 +138,19 @@ def test_a_packed_reply_is_unpacked_and_searched() -> None:
     assert "content-encoding" not in cleaned["headers"]
 
 
+def test_a_file_that_is_packed_many_times_is_unpacked_once() -> None:
+    body = TOKEN.encode()
+    for _ in range(1_100):
+        body = gzip.compress(body, mtime=0)
+    assert scrubber().response(response(body))["body"]["string"] == body
+
+
+def test_a_short_secret_garbles_no_wide_text() -> None:
+    body = "abcde".encode("utf-16")
+    environ = {"RAG_TOKEN": "b", "JUDGE_KEY": "cd"}
+    assert scrubber(environ).response(response(body))["body"]["string"] == body
+
+
 def test_a_reply_that_cannot_be_unpacked_is_not_recorded() -> None:
     with pytest.raises(EndpointError, match="compressed as 'zstd'"):
         scrubber().response(response(b"(packed)", content_encoding="zstd"))

@@ -509,13 +509,14 @@ def test_what_was_answered_before_an_early_signal_is_stored(
     answered = project.path / "answered"
     # While the first answers are scored, which waits for imports.
     session = start(project, "--rageval-run-id", "cut", *workers)
-    wait_until(answered.exists, "the first answer")
+    wait_until(lambda: answered.exists() and answered.stat().st_size > 0, "the first answer")
     before = answered.read_text(encoding="utf-8").splitlines()
     (os.killpg if to_all else os.kill)(session.pid, getattr(signal, name))
     output, _ = session.communicate(timeout=WAIT_S)
     assert session.returncode == 2, output
     assert "Traceback" not in output
     stored = {record["question"] for record in lines_of(project.folder("cut"))}
+    assert before
     assert stored >= set(before), output
 
 

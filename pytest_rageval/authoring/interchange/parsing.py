@@ -84,6 +84,7 @@ def _repeated_keys(text: str, name: str, key: str, line: int) -> list[Fault]:
     if len(text) <= _MAX_SURVEYED_CHARS:
         with contextlib.suppress(ValueError, RecursionError):  # broken further on
             unfit = survey(text).unfit
+    places = [(loc, at) for loc, at, what in unfit if what == message]
     found = [
         Fault(
             file=name,
@@ -92,7 +93,7 @@ def _repeated_keys(text: str, name: str, key: str, line: int) -> list[Fault]:
             field=shown(loc[-1]),
             message=message,
         )
-        for loc, at in [(loc, at) for loc, at, what in unfit if what == message][:_MAX_SHOWN_FAULTS]
+        for loc, at in places[:_MAX_SHOWN_FAULTS]  # each of them takes a search of the text
     ]
     return found or [Fault(file=name, line=line, field=shown(key), message=message)]
 

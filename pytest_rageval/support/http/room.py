@@ -22,8 +22,6 @@ FREE_VALUES: Final = 4 << 20
 """Estimate up to which values are made of it so; a usual reply is too short to need one."""
 ROOM_BYTES: Final = 16 << 20
 """Room of all replies together, except for one, whose own limits bound it."""
-
-
 _MMAP_THRESHOLD: Final = -3
 """Number of the setting in malloc.h."""
 _LARGE_BLOCK: Final = 128 << 10
