@@ -1,4 +1,4 @@
-"""Sections as they are stored; those of a run are in tests/plugin/test_own_metrics.py."""
+"""Sections as they are stored; those of a run are in tests/plugin/test_own_sections.py."""
 
 from __future__ import annotations
 

@@ -2,64 +2,21 @@
 
 from __future__ import annotations
 
-import importlib.util
 import itertools
 import json
-import os
-import signal
 import time
 from collections.abc import Sequence
 
 import pytest
 
 from tests.build.loopback import LoopbackServer, Question, after, loopback_server
+from tests.plugin.counting_client import ASYNC, COUNTING, REPLY, told
 from tests.plugin.long_runs import (
-    WAIT_S,
     ask_server,
     lines_of,
-    n_lines,
     numbered_cases,
-    start,
-    wait_until,
 )
 from tests.plugin.scratch import CONFTEST, SERIAL_AND_PARALLEL, Project, case, outcomes
-
-REPLY = CONFTEST.split("@pytest.fixture")[0]
-COUNTING = (
-    REPLY
-    + """
-import threading, time
-
-class Counting:
-    '''Notes what it is asked, and how much of it at once.'''
-    def __init__(self, name="only"):
-        self.name, self.asked, self.inside, self.peak = name, [], 0, 0
-        self.lock = threading.Lock()
-
-    def enter(self, question):
-        with self.lock:
-            self.asked.append(question)
-            self.inside += 1
-            self.peak = max(self.peak, self.inside)
-
-    def ask(self, request):
-        self.enter(request.question)
-        time.sleep(0.02)
-        with self.lock:
-            self.inside -= 1
-        return reply(request.question)
-
-def write(client):
-    import json, pathlib
-    told = {"asked": client.asked, "peak": client.peak}
-    with pathlib.Path("asked.jsonl").open("a", encoding="utf-8") as file:
-        file.write(json.dumps({"name": client.name, **told}) + "\\n")
-"""
-)
-
-
-ALONE = ("-p", "no:asyncio")
-"""It warns of settings that it wants, and warnings are errors."""
 
 
 def session_of(project: Project, server: LoopbackServer, *arguments: str) -> pytest.RunResult:
@@ -69,11 +26,6 @@ def session_of(project: Project, server: LoopbackServer, *arguments: str) -> pyt
 
 def questions(count: int) -> list[str]:
     return [str(one["question"]) for one in numbered_cases(count)]
-
-
-def told(project: Project) -> list[dict[str, object]]:
-    text = (project.path / "asked.jsonl").read_text(encoding="utf-8")
-    return [json.loads(line) for line in text.splitlines()]
 
 
 # --- how many, and in which order ----------------------------------------------------------------
@@ -265,21 +217,6 @@ def rag_client():
         assert client["peak"] == 4
 
 
-ASYNC = """
-@pytest.fixture(scope="session")
-{fixture} rag_client():
-    client = Counting()
-    async def ask(request):
-        import asyncio
-        client.enter(request.question)
-        await asyncio.sleep(0.05)
-        client.inside -= 1
-        return reply(request.question)
-    yield ask
-    write(client)
-"""
-
-
 @pytest.mark.parametrize("fixture", ["def", "async def"])
 def test_an_async_client_has_many_cases_in_flight_too(project: Project, fixture: str) -> None:
     project.write("conftest.py", COUNTING + ASYNC.format(fixture=fixture))
@@ -448,231 +385,7 @@ def test_what_another_worker_takes_over_is_not_asked_twice(project: Project) -> 
     assert len(server.asked) <= 200 + 5 * concurrency
 
 
-@SERIAL_AND_PARALLEL
-def test_ctrl_c_ends_soon_and_tells_what_is_done_and_how_to_go_on(
-    project: Project, workers: Sequence[str]
-) -> None:
-    async def answer(question: Question, writer: object) -> bytes:
-        slow = int(question.text.split()[-1]) >= 6
-        reply = await after(30.0 if slow else 0.0)(question, writer)  # type: ignore[arg-type]
-        assert reply is not None
-        return reply
-
-    project.cases(numbered_cases(200))
-    with loopback_server(answer) as server:
-        ask_server(project, server.url)
-        run_id = "cut"
-        session = start(project, "--rageval-run-id", run_id, *workers)
-        in_flight = 8 * (2 if workers else 1)
-        wait_until(lambda: server.in_flight == in_flight, "slow cases in flight")
-        folder = project.path / "evals" / "results" / run_id
-        wait_until(lambda: n_lines(folder) >= 2, "the first cases to be reported")
-        began = time.monotonic()
-        os.killpg(session.pid, signal.SIGINT)  # as a terminal does
-        output, _ = session.communicate(timeout=30)
-        took_s = time.monotonic() - began
-    assert session.returncode == 2, output
-    # About 2 s; the target would take 30. A worker that has not ended after 10 is killed, which
-    # on a machine with much else to do may come first.
-    assert took_s < (15 if workers else 9), output
-    assert f"--rageval-resume {run_id}" in output.replace(" \\\n", " ").replace("         ", "")
-    assert {record["case_id"] for record in lines_of(folder)} >= {"c000", "c001"}
-    assert "Traceback" not in output
-
-
-NOTING = (
-    REPLY
-    + """
-import pathlib, time
-
-@pytest.fixture(scope="session")
-def rag_client():
-    def ask(request):
-        time.sleep(0.03)
-        with pathlib.Path("answered").open("a", encoding="utf-8") as file:
-            file.write(request.question + "\\n")
-        return reply(request.question)
-    return ask
-"""
-)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("to_all", [False, True], ids=["controller", "group"])
-@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
-@SERIAL_AND_PARALLEL
-def test_what_was_answered_before_an_early_signal_is_stored(
-    project: Project, workers: Sequence[str], name: str, to_all: bool
-) -> None:
-    project.cases(numbered_cases(60))
-    project.write("conftest.py", NOTING)
-    answered = project.path / "answered"
-    # While the first answers are scored, which waits for imports.
-    session = start(project, "--rageval-run-id", "cut", *workers)
-    wait_until(lambda: answered.exists() and answered.stat().st_size > 0, "the first answer")
-    before = answered.read_text(encoding="utf-8").splitlines()
-    (os.killpg if to_all else os.kill)(session.pid, getattr(signal, name))
-    output, _ = session.communicate(timeout=WAIT_S)
-    assert session.returncode == 2, output
-    assert "Traceback" not in output
-    stored = {record["question"] for record in lines_of(project.folder("cut"))}
-    assert before
-    assert stored >= set(before), output
-
-
-# --- what cases say ------------------------------------------------------------------------------
-
-CHATTY = """
-import logging, pytest, sys, time
-
-@pytest.fixture(scope="session")
-def rag_client():
-    def ask(request):
-        logging.getLogger("rag").warning("log of %s", request.question)
-        print("print of", request.question)
-        print("complaint of", request.question, file=sys.stderr)
-        time.sleep(0.01)
-        return {"answer": "It is so.", "abstained": False, "debug": {"retrieved_chunks": []}}
-    return ask
-"""
-
-
-@pytest.mark.parametrize("concurrency", ["1", "4"])
-def test_logs_and_prints_of_a_case_stand_in_its_own_report(
-    project: Project, concurrency: str
-) -> None:
-    project.write("conftest.py", CHATTY)
-    project.cases([case(f"c{n}", f"hit {n}") for n in range(8)])
-    project.write(
-        "evals/eval_set.py",
-        "def test_it(eval_case, eval_record, caplog, capsys):\n"
-        "    said = [r.getMessage() for r in caplog.get_records('setup')]\n"
-        "    assert said == [f'log of {eval_case.question}'], said\n"
-        "    assert eval_case.id not in {'c2', 'c5'}\n",
-    )
-    result = project.run("--rageval-concurrency", concurrency, "-p", "no:randomly")
-    assert result.parseoutcomes()["failed"] >= 2
-    text = result.stdout.str()
-    for n in range(8):
-        wanted = 1 if n in {2, 5} else 0
-        for what in ("log", "print", "complaint"):
-            found = text.count(f"{what} of hit {n}")
-            assert (found >= 1) == bool(wanted), f"{what} of hit {n}: {found}\n{text}"
-    for n in (2, 5):
-        section = text.split(f"_ c{n} _")[1].split("____")[1:]
-        assert f"print of hit {n}" in "".join(section)
-
-
-def test_prints_reach_the_terminal_where_nothing_is_captured(project: Project) -> None:
-    project.write("conftest.py", CHATTY)
-    project.cases([case("c1", "hit 1"), case("c2", "hit 2")])
-    text = project.run("-s").stdout.str()
-    assert "print of hit 1" in text
-    assert "print of hit 2" in text
-
-
-# --- beside other plugins ------------------------------------------------------------------------
-
-
-def test_beside_pytest_asyncio_and_uvloop(project: Project) -> None:
-    pytest.importorskip("pytest_asyncio")
-    uvloop = "uvloop" if _importable("uvloop") else "asyncio"
-    project.write(
-        "conftest.py",
-        COUNTING
-        + ASYNC.format(fixture="async def")
-        + f"""
-@pytest.fixture(scope="session")
-def event_loop_policy():
-    import {uvloop}
-    return {uvloop}.{"EventLoopPolicy" if uvloop == "uvloop" else "DefaultEventLoopPolicy"}()
-""",
-    )
-    project.write(
-        "evals/eval_set.py",
-        "import asyncio\n"
-        "async def test_it(eval_record):\n"
-        "    await asyncio.sleep(0)\n"
-        "    assert eval_record.case_id\n",
-    )
-    project.cases(numbered_cases(12))
-    result = project.run_apart(
-        "-o",
-        "asyncio_mode=auto",
-        "-o",
-        "asyncio_default_fixture_loop_scope=session",
-        "--rageval-concurrency",
-        "4",
-        "-W",
-        "default",
-    )
-    assert result.parseoutcomes()["passed"] >= 10
-    (client,) = told(project)
-    assert client["peak"] == 4
-
-
-def test_beside_pytest_timeout_a_case_that_takes_too_long_fails_alone(project: Project) -> None:
-    pytest.importorskip("pytest_timeout")
-
-    async def answer(question: Question, writer: object) -> bytes:
-        slow = question.text.endswith(" 5")
-        reply = await after(30.0 if slow else 0.0)(question, writer)  # type: ignore[arg-type]
-        assert reply is not None
-        return reply
-
-    project.cases(numbered_cases(10))
-    with loopback_server(answer) as server:
-        ask_server(project, server.url)
-        result = project.run_apart(*ALONE, "--timeout", "3", "--rageval-concurrency", "3")
-    assert result.parseoutcomes()["failed"] >= 1
-    assert sorted(project.records()) == sorted(f"c{n:03}" for n in range(10) if n != 5)
-    result.stdout.fnmatch_lines(["*c005*Timeout*"])
-
-
-def test_beside_pytest_rerunfailures_a_case_is_asked_again_and_kept_once(project: Project) -> None:
-    pytest.importorskip("pytest_rerunfailures")
-    cases = numbered_cases(10, miss_every=100)
-    project.cases(cases)
-    project.write(
-        "evals/eval_set.py",
-        "SEEN = set()\n"
-        "def test_it(eval_case, eval_record):\n"
-        "    first = eval_case.id not in SEEN\n"
-        "    SEEN.add(eval_case.id)\n"
-        "    assert not (first and eval_case.id in {'c004', 'c007'})\n",
-    )
-    with loopback_server(after(0.01)) as server:
-        ask_server(project, server.url)
-        result = project.run_apart(*ALONE, "--reruns", "1", "--rageval-concurrency", "3")
-        assert sorted(server.asked) == sorted(
-            [*questions_of(cases), "hit number 4", "hit number 7"]
-        )
-    assert result.parseoutcomes()["rerun"] == 2
-    (folder,) = project.run_folders()
-    assert [r["case_id"] for r in lines_of(folder)] == [f"c{n:03}" for n in range(10)]
-
-
-def test_beside_pytest_randomly_cases_are_asked_in_its_order(project: Project) -> None:
-    pytest.importorskip("pytest_randomly")
-    project.cases(numbered_cases(30))
-    with loopback_server(after(0.0)) as server:
-        ask_server(project, server.url)
-        result = project.pytester.runpytest_subprocess(
-            "-v", *ALONE, "-p", "no:cacheprovider", "--rageval-concurrency", "1"
-        )
-        lines = [line for line in result.outlines if "eval_set.jsonl::c" in line and "%" in line]
-        reported = [int(line.split("::c")[1][:3]) for line in lines]
-        assert [int(q.split()[-1]) for q in server.asked] == reported
-        assert sorted(reported) == list(range(30))
-        assert reported != sorted(reported)
-
-
-def _importable(name: str) -> bool:
-    return importlib.util.find_spec(name) is not None
-
-
-def questions_of(cases: Sequence[dict[str, object]]) -> list[str]:
-    return [str(one["question"]) for one in cases]
+# --- how many were, as stored ---------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ import pytest
 from pytest_rageval.plugin.lookahead import OutputKeeper, held_back
 from pytest_rageval.plugin.state import CaseOutput
 from pytest_rageval.support.threads import LoopThread
+from tests.plugin.scratch import Project, case
 
 LOGGER = logging.getLogger("some.rag")
 
@@ -116,3 +117,54 @@ def test_live_logs_are_shown_while_the_case_runs(pytestconfig: pytest.Config) ->
         keeper.show_live(output, running)
         thread.join(5)
     assert seen == ["first", "second, after 1"]
+
+
+# --- in a session --------------------------------------------------------------------------------
+
+CHATTY = """
+import logging, pytest, sys, time
+
+@pytest.fixture(scope="session")
+def rag_client():
+    def ask(request):
+        logging.getLogger("rag").warning("log of %s", request.question)
+        print("print of", request.question)
+        print("complaint of", request.question, file=sys.stderr)
+        time.sleep(0.01)
+        return {"answer": "It is so.", "abstained": False, "debug": {"retrieved_chunks": []}}
+    return ask
+"""
+
+
+@pytest.mark.parametrize("concurrency", ["1", "4"])
+def test_logs_and_prints_of_a_case_stand_in_its_own_report(
+    project: Project, concurrency: str
+) -> None:
+    project.write("conftest.py", CHATTY)
+    project.cases([case(f"c{n}", f"hit {n}") for n in range(8)])
+    project.write(
+        "evals/eval_set.py",
+        "def test_it(eval_case, eval_record, caplog, capsys):\n"
+        "    said = [r.getMessage() for r in caplog.get_records('setup')]\n"
+        "    assert said == [f'log of {eval_case.question}'], said\n"
+        "    assert eval_case.id not in {'c2', 'c5'}\n",
+    )
+    result = project.run("--rageval-concurrency", concurrency, "-p", "no:randomly")
+    assert result.parseoutcomes()["failed"] >= 2
+    text = result.stdout.str()
+    for n in range(8):
+        wanted = 1 if n in {2, 5} else 0
+        for what in ("log", "print", "complaint"):
+            found = text.count(f"{what} of hit {n}")
+            assert (found >= 1) == bool(wanted), f"{what} of hit {n}: {found}\n{text}"
+    for n in (2, 5):
+        section = text.split(f"_ c{n} _")[1].split("____")[1:]
+        assert f"print of hit {n}" in "".join(section)
+
+
+def test_prints_reach_the_terminal_where_nothing_is_captured(project: Project) -> None:
+    project.write("conftest.py", CHATTY)
+    project.cases([case("c1", "hit 1"), case("c2", "hit 2")])
+    text = project.run("-s").stdout.str()
+    assert "print of hit 1" in text
+    assert "print of hit 2" in text

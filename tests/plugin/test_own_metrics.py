@@ -4,115 +4,26 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from pathlib import Path
-from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 
-from pytest_rageval.cli import main as cli
 from tests.build.files import write_lines
-from tests.plugin.scratch import Project, case, checks, comparable, summary_lines
+from tests.plugin.own_code import (
+    CASES,
+    CLIENT,
+    METRICS,
+    SETTINGS,
+    documents,
+    numbers,
+    rageval,
+    records,
+    said,
+)
+from tests.plugin.scratch import Project, case, checks, summary_lines
 
 pytestmark = pytest.mark.slow
-
-SETTINGS = """
-[tool.pytest.ini_options]
-filterwarnings = ["error"]
-[tool.rageval]
-judge = "none"
-plugins = ["acme.metrics"]
-metric_timeout_s = 5
-no_report = true
-"""
-METRICS = """
-from pytest_rageval import NA, AskResponse, Case, Scored, metric
-
-
-@metric("acme.words", title="Words <b>of</b> the answer", direction="lower", scale=(0, None))
-def words(case: Case, reply: AskResponse) -> Scored:
-    n = len(reply.answer.split())
-    return Scored(n, detail=f"{n} words \\x1b[31m<i>here</i>")
-
-
-@metric("acme.pii_free", title="No personal data", binary=True, population="answerable cases",
-        version="2")
-def pii_free(case: Case, reply: AskResponse) -> Scored | NA:
-    if not case.answerable:
-        return NA("The case is unanswerable.")
-    return Scored("@" not in reply.answer)
-"""
-N = 24
-CLIENT = """
-import os, pytest
-
-def reply(question):
-    word, name = question.split()
-    if word == "refuse":
-        raise ConnectionRefusedError("nobody listens")
-    number = int(name[1:])
-    mail = " me@acme.test" if os.environ.get("LEAKS") and number % 2 == 0 else ""
-    path = f"{name}.md"
-    return {
-        "answer": "The answer text." + " more" * (number % 3) + mail,
-        "abstained": word == "abstain",
-        "references": [{"rel_path": path}],
-        "debug": {"retrieved_chunks": [{"rel_path": path, "text": "note", "rank": 1}]},
-    }
-
-@pytest.fixture(scope="session")
-def rag_client():
-    return lambda request: reply(request.question)
-"""
-CASES = [
-    case(
-        f"c{i:02}", f"hit q{i:02}", category="even" if i % 2 == 0 else "odd",
-        gold_supports=[{"rel_path": f"q{i:02}.md"}],
-    )
-    for i in range(N)
-]  # fmt: skip
-
-
-@pytest.fixture
-def own(project: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
-    """A project with two metrics of its own in a package beside its settings."""
-    monkeypatch.setattr(sys, "path", [*sys.path])
-    for name in ("acme", "acme.metrics"):  # commands of another test have imported theirs
-        monkeypatch.delitem(sys.modules, name, raising=False)
-    project.write("pyproject.toml", SETTINGS)
-    project.write("acme/__init__.py", "")
-    project.write("acme/metrics.py", METRICS)
-    project.write("conftest.py", CLIENT)
-    project.write("thresholds.toml", "")
-    project.cases([*CASES, case("none", "abstain q99", answerable=False)])
-    return project
-
-
-def documents(project: Project, run_id: str, name: str) -> Any:
-    return json.loads((project.folder(run_id) / name).read_text(encoding="utf-8"))
-
-
-def records(project: Project, run_id: str = "one") -> dict[str, Any]:
-    text = (project.folder(run_id) / "results.jsonl").read_text(encoding="utf-8")
-    return {r["case_id"]: r for r in map(json.loads, text.splitlines())}
-
-
-def numbers(project: Project, run_id: str) -> Any:
-    metrics = comparable(documents(project, run_id, "metrics.json"))
-    return metrics, comparable(documents(project, run_id, "groups.json"))["by_category"]
-
-
-def rageval(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
-    capsys.readouterr()
-    code = cli.run(arguments)
-    shown = capsys.readouterr()
-    return int(code), shown.out + shown.err
-
-
-def said(result: pytest.RunResult) -> str:
-    return "\n".join([*result.outlines, *result.errlines])
-
 
 # --- one run -----------------------------------------------------------------------------------
 
@@ -555,178 +466,3 @@ def test_another_version_is_not_compared_and_the_rest_is(
     result = own.run("--rageval-resume", "r1")
     assert result.ret == 4
     assert re.search(r"metric acme\.pii_free: 'version 2, ", said(result))
-
-
-# --- metrics of the whole run --------------------------------------------------------------------
-
-WHOLE = """
-from collections.abc import Sequence
-from pytest_rageval import NA, CaseRecord, Scored, run_metric
-
-@run_metric("acme.documents", title="Distinct <b>documents</b>", version="3")
-def documents(records: Sequence[CaseRecord]) -> Scored:
-    found = {c.rel_path for r in records for c in r.retrieved_chunks or ()}
-    return Scored(len(found))
-
-@run_metric("acme.length", direction="lower")
-def length(records):
-    return Scored(sum(len(r.answer) for r in records))
-
-@run_metric("acme.nothing")
-def nothing(records):
-    return NA("nothing to count")
-
-@run_metric("acme.broken")
-def broken(records):
-    raise ValueError("the answer was " + records[0].answer)
-"""
-
-
-@pytest.fixture
-def whole(own: Project) -> Project:
-    own.write("acme/metrics.py", METRICS + WHOLE)
-    own.cases([*CASES, case("draft", "hit q70", review="generated")])
-    return own
-
-
-def test_a_metric_of_the_run_is_stored_limited_and_shown(
-    whole: Project, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    whole.write_pages()
-    result = whole.run("--rageval-run-id", "r1", "--gate", "acme.documents>=25")
-    assert result.ret == 1
-    assert checks(documents(whole, "r1", "gate.json"))["acme.documents"] == "fail"
-    assert documents(whole, "r1", "metrics.json")["run_metrics"] == {
-        "acme.documents": {"value": 24.0},
-        "acme.length": {"value": 16.0 * N + 8 * 15},
-        "acme.nothing": {"not_applicable": "nothing to count"},
-        "acme.broken": {
-            "error": "acme.metrics:broken (acme/metrics.py:34): ValueError at acme/metrics.py:36"
-        },
-    }
-    lines = "\n".join(summary_lines(result))
-    assert re.search(r"acme\.documents +24 +24\.000 +- +>= 25 +FAIL", lines)
-    assert re.search(r"acme\.length +24 +504\.000", lines)
-    assert "acme.broken: acme.metrics:broken (acme/metrics.py:34): ValueError" in " ".join(
-        lines.split()
-    )
-    summary = (whole.folder("r1") / "summary.md").read_text(encoding="utf-8")
-    assert "| acme.documents | 24 | 24.000 | - | 0 | 0 |" in summary
-    assert "answer was" not in summary
-    page = (whole.folder("r1") / "report.html").read_text(encoding="utf-8")
-    assert "Distinct &lt;b&gt;documents" in page
-    monkeypatch.setenv("LEAKS", "1")
-    whole.run("--rageval-run-id", "r2")
-    (whole.path / "acme" / "metrics.py").unlink()
-    assert rageval(capsys, "gate", "r1", "--gate", "acme.documents>=24")[0] == 0
-    assert rageval(capsys, "gate", "r2", "--gate", "acme.length<=504")[0] == 1
-    code, shown = rageval(capsys, "compare", "r1", "r2")
-    assert re.search(r"acme\.length +24 +504\.000 +660\.000 \+156\.000 ", shown), shown
-    code, shown = rageval(capsys, "compare", "r1", "r2", "--json")
-    assert json.loads(shown)["run_metrics"]["acme.length"]["delta"] == 156
-    assert json.loads(shown)["latency"].keys() == {"latency_ms.p50", "latency_ms.p95"}
-    code, shown = rageval(capsys, "runs", "trend", "acme.length")
-    assert re.search(r"r2 .* 660\.000", shown), shown
-    whole.write("thresholds.toml", '[overall]\n"acme.length" = { max = 900, max_rise = 100 }\n')
-    code, shown = rageval(capsys, "gate", "r2", "--baseline", "r1")
-    assert (code, "acme.length" in shown) == (1, True)
-
-
-def test_a_metric_of_the_run_is_the_same_in_every_way(
-    whole: Project, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    whole.run("--rageval-run-id", "whole")
-    for shard in ("1/2", "2/2"):
-        whole.run("--rageval-run-id", f"s{shard[0]}", "--rageval-shard", shard)
-    assert rageval(capsys, "merge", "s1", "s2", "--run-id", "merged")[0] == 0
-    whole.run("--rageval-run-id", "again", "-k", "c0")
-    whole.run("--rageval-resume", "again")
-    found = [documents(whole, name, "metrics.json")["run_metrics"]
-             for name in ("whole", "merged", "again")]  # fmt: skip
-    assert found[0] == found[1] == found[2]
-    (whole.path / "acme" / "metrics.py").unlink()
-    monkeypatch.delitem(sys.modules, "acme.metrics", raising=False)
-    assert rageval(capsys, "merge", "s1", "s2", "--run-id", "bare")[0] == 0
-    assert documents(whole, "bare", "metrics.json")["run_metrics"]["acme.documents"] == {
-        "error": "acme.metrics:documents: its code of version 3 is not there"
-    }
-
-
-# --- sections of the report ----------------------------------------------------------------------
-
-SECTIONS = """
-from pytest_rageval import Bars, Run, Table, section
-
-@section("By <b>category</b>")
-def by_category(run: Run) -> Table:
-    n = {}
-    for row in run.rows():
-        n[row["category"]] = n.get(row["category"], 0) + 1
-    rows = [[f"<u>{k}</u>", v, v / len(run.records)] for k, v in sorted(n.items())]
-    return Table(["category|", "<i>cases</i>", "share"], [*rows, ["x", None, 0]])
-
-@section("Mean words")
-def mean_words(run: Run) -> Bars:
-    return Bars({"<script>": run.means["acme.words"], "none": 0}, unit="words")
-
-@section("Broken")
-def broken(run):
-    raise KeyError(run.records[0].answer)
-
-@section("Changes")
-def changes(run):
-    run.metrics["statistics"]["recall_at_k"] = 0
-
-@section("Uneven")
-def uneven(run):
-    return Table(["a"], [[1, 2]])
-
-@section("Markup")
-def markup(run):
-    return "<script>alert(1)</script>"
-"""
-
-
-def test_sections_are_shown_and_stored_with_the_run(
-    own: Project, capsys: pytest.CaptureFixture[str]
-) -> None:
-    own.write_pages()
-    own.write("acme/metrics.py", METRICS + SECTIONS)
-    result = own.run("--rageval-run-id", "one")
-    assert result.ret == 0, said(result)
-    stored = documents(own, "one", "sections.json")["sections"]
-    assert stored[0]["rows"][0] == ["<u>even</u>", 12, 0.48]
-    assert [one.get("error", "").partition(" at ")[0] for one in stored[2:]] == [
-        "acme.metrics:broken: KeyError",
-        "acme.metrics:changes: TypeError",
-        "acme.metrics:uneven: a row is not as long as the columns",
-        "acme.metrics:markup: returned a str, expected Table or Bars",
-    ]
-    summary = (own.folder("one") / "summary.md").read_text(encoding="utf-8")
-    assert "### By \\<b\\>category\\</b\\>" in summary
-    assert "| category\\| | \\<i\\>cases\\</i\\> | share |" in summary
-    assert "| \\<u\\>even\\</u\\> | 12 | 0.480 |" in summary
-    assert "The answer" not in summary
-    first = (own.folder("one") / "report.html").read_text(encoding="utf-8")
-    (own.path / "acme" / "metrics.py").unlink()
-    assert rageval(capsys, "report", "one")[0] == 0
-    again = (own.folder("one") / "report.html").read_text(encoding="utf-8")
-    for page in (first, again):
-        assert "<h2>By &lt;b&gt;category&lt;/b&gt;</h2>" in page
-        assert '<td class="text">&lt;u&gt;even&lt;/u&gt;</td><td class="num">12</td>' in page
-        assert "&lt;script&gt;: 3.960 words" in page
-        assert "<script>alert" not in page
-        assert "This section could not be made: acme.metrics:broken: KeyError" in page
-    assert rageval(capsys, "report", "one", "--redact")[0] == 0
-    page = (own.folder("one") / "report.html").read_text(encoding="utf-8")
-    assert "Mean words" not in page
-
-
-def test_a_merged_run_has_its_sections(own: Project, capsys: pytest.CaptureFixture[str]) -> None:
-    own.write("acme/metrics.py", METRICS + SECTIONS)
-    own.run("--rageval-run-id", "whole")
-    for shard in ("1/2", "2/2"):
-        own.run("--rageval-run-id", f"s{shard[0]}", "--rageval-shard", shard)
-    assert rageval(capsys, "merge", "s1", "s2", "--run-id", "merged")[0] == 0
-    found = [documents(own, name, "sections.json")["sections"] for name in ("whole", "merged")]
-    assert found[0][:2] == found[1][:2]

@@ -11,9 +11,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from pytest_rageval.cli import main as cli
 from tests.build.files import write_lines
 from tests.build.hostile_judge import Asked, Canned, HostileJudge, completion
+from tests.plugin.own_code import documents, rageval, said
 from tests.plugin.scratch import Project, case, checks, comparable, summary_lines
 
 pytestmark = pytest.mark.slow
@@ -113,21 +113,10 @@ def own(project: Project, tone: Tone, monkeypatch: pytest.MonkeyPatch) -> Iterat
         yield project
 
 
-def documents(project: Project, run_id: str, name: str) -> Any:
-    return json.loads((project.folder(run_id) / name).read_text(encoding="utf-8"))
-
-
 def numbers(project: Project, run_id: str) -> Any:
     metrics = comparable(documents(project, run_id, "metrics.json"))
     metrics["aggregate_metrics"].pop("cost")
     return metrics, comparable(documents(project, run_id, "groups.json"))["by_category"]
-
-
-def rageval(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
-    capsys.readouterr()
-    code = cli.run(arguments)
-    shown = capsys.readouterr()
-    return int(code), shown.out + shown.err
 
 
 def limit(project: Project, *lines: str) -> None:
@@ -225,7 +214,7 @@ def test_faults_are_usage_errors_before_the_first_case(
 ) -> None:
     result = own.run(*arguments)
     assert result.ret == 4
-    assert told in "\n".join([*result.outlines, *result.errlines])
+    assert told in said(result)
 
 
 def test_two_rubrics_of_one_name_are_refused_with_both_origins(own: Project) -> None:
@@ -234,7 +223,7 @@ def test_two_rubrics_of_one_name_are_refused_with_both_origins(own: Project) -> 
         own.write(f"evals/other/{name}", text)
     result = own.run("--judge-rubrics", "evals/rubrics/tone.jinja,evals/other/tone.jinja")
     assert result.ret == 4
-    shown = "\n".join([*result.outlines, *result.errlines])
+    shown = said(result)
     assert (
         "evals/other/tone.jinja: metric 'tone.politeness' is taken by 'tone.politeness' of "
         "evals/rubrics/tone.jinja"

@@ -1,20 +1,25 @@
-"""Messages and stored results of runs that end early."""
+"""Messages and stored results of runs that end early, by faults and by signals."""
 
 from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
 from pytest_rageval.runs.read import read_run
 from pytest_rageval.values.errors import StorageError
+from tests.build.loopback import Question, after, loopback_server
+from tests.plugin.counting_client import REPLY
 from tests.plugin.long_runs import (
     WAIT_S,
     ask_server,
+    lines_of,
     n_lines,
     numbered_cases,
     start,
@@ -231,3 +236,78 @@ def test_an_address_with_a_query_is_refused_in_one_line(project: Project) -> Non
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     assert "INTERNALERROR" not in result.stdout.str()
     assert "holds a query or a fragment" in result.stderr.str()
+
+
+# --- signals --------------------------------------------------------------------------------------
+
+
+@SERIAL_AND_PARALLEL
+def test_ctrl_c_ends_soon_and_tells_what_is_done_and_how_to_go_on(
+    project: Project, workers: Sequence[str]
+) -> None:
+    async def answer(question: Question, writer: object) -> bytes:
+        slow = int(question.text.split()[-1]) >= 6
+        reply = await after(30.0 if slow else 0.0)(question, writer)  # type: ignore[arg-type]
+        assert reply is not None
+        return reply
+
+    project.cases(numbered_cases(200))
+    with loopback_server(answer) as server:
+        ask_server(project, server.url)
+        run_id = "cut"
+        session = start(project, "--rageval-run-id", run_id, *workers)
+        in_flight = 8 * (2 if workers else 1)
+        wait_until(lambda: server.in_flight == in_flight, "slow cases in flight")
+        folder = project.path / "evals" / "results" / run_id
+        wait_until(lambda: n_lines(folder) >= 2, "the first cases to be reported")
+        began = time.monotonic()
+        os.killpg(session.pid, signal.SIGINT)  # as a terminal does
+        output, _ = session.communicate(timeout=30)
+        took_s = time.monotonic() - began
+    assert session.returncode == 2, output
+    # About 2 s; the target would take 30. A worker that has not ended after 10 is killed, which
+    # on a machine with much else to do may come first.
+    assert took_s < (15 if workers else 9), output
+    assert f"--rageval-resume {run_id}" in output.replace(" \\\n", " ").replace("         ", "")
+    assert {record["case_id"] for record in lines_of(folder)} >= {"c000", "c001"}
+    assert "Traceback" not in output
+
+
+NOTING = (
+    REPLY
+    + """
+import pathlib, time
+
+@pytest.fixture(scope="session")
+def rag_client():
+    def ask(request):
+        time.sleep(0.03)
+        with pathlib.Path("answered").open("a", encoding="utf-8") as file:
+            file.write(request.question + "\\n")
+        return reply(request.question)
+    return ask
+"""
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("to_all", [False, True], ids=["controller", "group"])
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
+@SERIAL_AND_PARALLEL
+def test_what_was_answered_before_an_early_signal_is_stored(
+    project: Project, workers: Sequence[str], name: str, to_all: bool
+) -> None:
+    project.cases(numbered_cases(60))
+    project.write("conftest.py", NOTING)
+    answered = project.path / "answered"
+    # While the first answers are scored, which waits for imports.
+    session = start(project, "--rageval-run-id", "cut", *workers)
+    wait_until(lambda: answered.exists() and answered.stat().st_size > 0, "the first answer")
+    before = answered.read_text(encoding="utf-8").splitlines()
+    (os.killpg if to_all else os.kill)(session.pid, getattr(signal, name))
+    output, _ = session.communicate(timeout=WAIT_S)
+    assert session.returncode == 2, output
+    assert "Traceback" not in output
+    stored = {record["question"] for record in lines_of(project.folder("cut"))}
+    assert before
+    assert stored >= set(before), output
