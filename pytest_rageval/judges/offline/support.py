@@ -14,7 +14,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence, Se
 from dataclasses import field
 from functools import cached_property, lru_cache
 from itertools import pairwise
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pytest_rageval.judges.offline.claims import sentences, unwrapped
 from pytest_rageval.judges.offline.lexicon import (
@@ -30,12 +30,18 @@ from pytest_rageval.judges.offline.lexicon import (
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.verdict import Passage
 
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
 WEIGHTS: Final[Mapping[int, int]] = {SOFT: 4, LIGHT: 7, FULL: 10}
 """Weight of a word by its tier; whole numbers, so that sums are the same in any order."""
 _REACH: Final = 4
 """Number of words after a negation, or before it, that it can negate."""
 CLOSEST: Final = 3
 """Sentences in which the order of words is compared."""
+_MANY_PLACES: Final = 20_000
+"""Places of a claim's words, from which on loading numpy is the shorter way."""
 
 FOR: Final = ("window", "new_words", "pairs", "runs", "on_topic")
 AGAINST: Final = ("numbers", "names", "negated", "not_negated", "rival", "absolute", "self_talk")
@@ -211,11 +217,27 @@ def question_keys(question: str) -> frozenset[str]:
 
 
 def _closest_sentences(weights: Mapping[str, int], index: ContextIndex) -> list[int]:
+    if sum([len(index.places.get(key, ())) for key in weights]) > _MANY_PLACES:
+        return _closest_of_many(weights, index)
     scores: defaultdict[int, int] = defaultdict(int)
     for key, weight in weights.items():
         for at in index.places.get(key, ()):
             scores[at] -= weight
     return [at for _, at in sorted(zip(scores.values(), scores, strict=True))[:CLOSEST]]
+
+
+def _closest_of_many(weights: Mapping[str, int], index: ContextIndex) -> list[int]:
+    """Return the same as ``_closest_sentences``, by a library that small contexts need not load."""
+    import numpy as np
+
+    scores = np.zeros(len(index.sentences), dtype=np.int64)
+    for key in weights.keys() & index.places.keys():
+        scores[index.place_array(key)] += weights[key]
+    found: list[int] = []
+    while len(found) < CLOSEST and scores[best := int(scores.argmax())]:  # the first of the best
+        found.append(best)
+        scores[best] = 0
+    return found
 
 
 def _share(weights: Mapping[str, int], vocabulary: Set[str]) -> float:
@@ -326,6 +348,15 @@ class ContextIndex:
     sentences: list[Sentence] = field(default_factory=list)
     places: dict[str, list[int]] = field(default_factory=dict)
     """Sentences by key."""
+    _arrays: dict[str, NDArray[np.intp]] = field(default_factory=dict)
+
+    def place_array(self, key: str) -> NDArray[np.intp]:
+        """Return the sentences of a key as an array, made once."""
+        import numpy as np
+
+        if key not in self._arrays:
+            self._arrays[key] = np.array(self.places[key], dtype=np.intp)
+        return self._arrays[key]
 
     def holds(self, word: Word) -> bool:
         """Whether any sentence contains a word as written; used for few words."""
@@ -333,7 +364,7 @@ class ContextIndex:
 
     def whole(self, keys: Set[str]) -> int | None:
         """Return the first sentence that holds all of some keys; None: there is none."""
-        places = self.places.get(next(iter(keys)), ())
+        places = min([self.places.get(key, ()) for key in keys], key=len)
         return next((at for at in places if keys <= self.sentences[at].read.keys), None)
 
     def window(self, at: int | None) -> Set[str]:
