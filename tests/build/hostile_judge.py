@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import socket
 import struct
+import sys
 import threading
 import time
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -89,6 +91,12 @@ def error(status: int, message: str, **fields: Any) -> Canned:
 class _Server(ThreadingHTTPServer):
     # Five are too few where eight threads connect at once: Linux resets what does not fit.
     request_queue_size = 128
+    faults: list[str]
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        # Standard error is that of a session within the test by now, which nobody reads.
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            self.faults.append(traceback.format_exc())
 
 
 class HostileJudge:
@@ -104,6 +112,7 @@ class HostileJudge:
         self._script = script
         self._lock = threading.Lock()
         self._server = _Server(("127.0.0.1", 0), self._handler())
+        self._server.faults = []
         self._server.daemon_threads = True
         self._server.block_on_close = False
         self._thread = threading.Thread(
@@ -131,6 +140,7 @@ class HostileJudge:
         self._server.shutdown()
         self._server.server_close()
         self._thread.join(5)
+        sys.stderr.writelines(self._server.faults)
 
     def _reply(self, asked: Asked) -> Canned:
         with self._lock:

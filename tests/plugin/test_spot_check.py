@@ -26,7 +26,6 @@ no_report = true
 [tool.rageval.target]
 retries = 0
 [tool.rageval.judge]
-retries = 0
 """
 CASES = (
     *(case(f"ask-{i}", f"hit number {i}") for i in range(8)),
