@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from tests.build.targets import Received, read_request
+from tests.build.targets import Received, accepting, read_request
 
 GOOD: Final = json.dumps({"answer": "Monthly.", "choices": []}).encode()
 OK: Final = b"HTTP/1.1 200 OK\r\n"
@@ -373,15 +373,7 @@ class HostileServer:
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}"
 
-    def serve(self, listener: socket.socket) -> None:
-        while True:
-            connection, _ = listener.accept()
-            if self.over.is_set():
-                connection.close()
-                return
-            threading.Thread(target=self._answer, args=(connection,), daemon=True).start()
-
-    def _answer(self, connection: socket.socket) -> None:
+    def answer(self, connection: socket.socket) -> None:
         with connection, contextlib.suppress(OSError):
             connection.settimeout(30)
             while (got := read_request(connection)).line:
@@ -400,13 +392,8 @@ def hostile_server(
 ) -> Iterator[HostileServer]:
     """Serve until the block ends, and end every behaviour then."""
     server = HostileServer(otherwise)
-    with socket.create_server(("127.0.0.1", 0), backlog=128) as listener:
-        server.port = listener.getsockname()[1]
-        thread = threading.Thread(target=server.serve, args=(listener,), daemon=True)
-        thread.start()
+    with accepting(server.answer) as server.port:
         try:
             yield server
         finally:
             server.over.set()
-            socket.create_connection(listener.getsockname()).close()
-            thread.join(5)

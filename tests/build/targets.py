@@ -31,23 +31,11 @@ class FakeTarget:
 
     replies: list[Reply]
     received: list[Received] = field(default_factory=list)
-    stopping: threading.Event = field(default_factory=threading.Event)
     port: int = 0
 
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}"
-
-    def serve(self, listener: socket.socket) -> None:
-        while True:
-            try:
-                connection, _ = listener.accept()
-            except OSError:
-                return
-            if self.stopping.is_set():
-                connection.close()
-                return
-            threading.Thread(target=self.answer, args=(connection,), daemon=True).start()
 
     def answer(self, connection: socket.socket) -> None:
         with connection, contextlib.suppress(OSError):
@@ -61,20 +49,39 @@ class FakeTarget:
 
 
 @contextlib.contextmanager
-def fake_target(*replies: Reply) -> Iterator[FakeTarget]:
-    target = FakeTarget(list(replies))
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        target.port = listener.getsockname()[1]
-        thread = threading.Thread(target=target.serve, args=(listener,), daemon=True)
+def accepting(answer: Callable[[socket.socket], None]) -> Iterator[int]:
+    """Hand every connection to a port to a thread of its own."""
+    over = threading.Event()
+
+    def serve() -> None:
+        while True:
+            connection, _ = listener.accept()
+            if over.is_set():
+                connection.close()
+                return
+            threading.Thread(target=answer, args=(connection,), daemon=True).start()
+
+    with socket.create_server(("127.0.0.1", 0), backlog=128) as listener:
+        thread = threading.Thread(target=serve, daemon=True)
         thread.start()
         try:
-            yield target
+            yield listener.getsockname()[1]
         finally:
-            target.stopping.set()
-            # Closing a listener does not wake accept(); one more connection does.
-            with contextlib.suppress(OSError), socket.create_connection(listener.getsockname()):
-                pass
+            over.set()
+            # Closing a listener does not wake accept(); one more connection does. A thread left
+            # there accepts connections of another server once that has the number of its socket
+            # and the process was paused. `create_connection` would ask a replaced resolver.
+            with socket.socket() as last:
+                last.connect(listener.getsockname())
             thread.join(5)
+            assert not thread.is_alive()
+
+
+@contextlib.contextmanager
+def fake_target(*replies: Reply) -> Iterator[FakeTarget]:
+    target = FakeTarget(list(replies))
+    with accepting(target.answer) as target.port:
+        yield target
 
 
 def unused_port() -> int:

@@ -15,7 +15,7 @@ import pytest
 from pytest_rageval.support.http.address import Address, join_url
 from pytest_rageval.support.http.deadline import within
 from pytest_rageval.support.http.exchange import Reply, Request, open_client, send
-from tests.build.targets import Received, fake_target, http_reply, read_request
+from tests.build.targets import Received, accepting, fake_target, http_reply, read_request
 
 TLS = Path(__file__).parents[2] / "data" / "tls"
 """A certificate for localhost and rag.test, signed by itself, its key, and one that has expired."""
@@ -51,30 +51,8 @@ def tls_target(
                 received.append(read_request(secured))
                 secured.sendall(reply)
 
-    with fake_server(answer) as port:
+    with accepting(answer) as port:
         yield port, received
-
-
-@contextmanager
-def fake_server(answer: object) -> Iterator[int]:
-    def serve() -> None:
-        while True:
-            connection, _ = listener.accept()
-            if over.is_set():
-                connection.close()
-                return
-            threading.Thread(target=answer, args=(connection,), daemon=True).start()  # type: ignore[arg-type]
-
-    over = threading.Event()
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        thread = threading.Thread(target=serve, daemon=True)
-        thread.start()
-        try:
-            yield listener.getsockname()[1]
-        finally:
-            over.set()
-            socket.create_connection(listener.getsockname()).close()
-            thread.join(5)
 
 
 def asked(address: Address, content: bytes = b"{}") -> Reply:
@@ -130,8 +108,13 @@ def test_a_certificate_for_another_host_is_a_connect_error() -> None:
 
 
 def test_a_server_without_tls_is_a_connect_error() -> None:
-    with fake_target(http_reply(BODY)) as target:
-        name, _ = fault_of(asked(join_url(f"https://127.0.0.1:{target.port}", "/ask")))
+    def refuse(connection: socket.socket) -> None:
+        with connection:
+            connection.recv(1)
+            connection.sendall(http_reply(b"", "400 Bad Request"))
+
+    with accepting(refuse) as port:
+        name, _ = fault_of(asked(join_url(f"https://127.0.0.1:{port}", "/ask")))
     assert name == "ConnectError"
 
 
@@ -142,7 +125,7 @@ def test_a_server_that_never_shakes_hands_is_a_connect_timeout() -> None:
         with connection:
             over.wait(5)
 
-    with fake_server(silent) as port:
+    with accepting(silent) as port:
         address = join_url(f"https://127.0.0.1:{port}", "/ask")
         with open_client(address, headers={}, connect_s=0.1) as http:
             name, _ = fault_of(send(http, Request(address=address, content=b"")))
@@ -173,7 +156,7 @@ def tunnel(port: int, status: str = "200 OK") -> Iterator[tuple[int, list[Receiv
             pass_on(connection, server)
             back.join(5)
 
-    with fake_server(answer) as proxy_port:
+    with accepting(answer) as proxy_port:
         yield proxy_port, received
 
 
