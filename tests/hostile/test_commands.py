@@ -19,6 +19,8 @@ from tests.build.projects import work_in
 from tests.hostile import attack
 from tests.hostile.project import MODEL, contents, make_project
 
+pytestmark = pytest.mark.slow
+
 MANY = 150
 RUN = "evals/results/one/"
 RUN_FILES = ("config.json", "metrics.json", "gate.json", "groups.json", "results.jsonl")
@@ -178,7 +180,6 @@ def test_no_command_ends_in_a_traceback_over_a_damaged_file(attacked: Attacked, 
     assert faults(attacked, name, [*damaged, (0, None), (0, b"")]) == []
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ATTACKED)
 def test_no_command_ends_in_a_traceback_over_a_file_damaged_at_random(
     attacked: Attacked, name: str
@@ -187,7 +188,6 @@ def test_no_command_ends_in_a_traceback_over_a_file_damaged_at_random(
     assert faults(attacked, name, ((n, mutated(data, n)) for n in range(1000, 1000 + MANY))) == []
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", [RUN + one for one in RUN_FILES[:3]])
 def test_no_command_ends_in_a_traceback_over_a_value_of_another_type(
     attacked: Attacked, name: str

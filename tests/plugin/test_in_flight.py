@@ -392,8 +392,8 @@ def test_what_another_worker_takes_over_is_not_asked_twice(project: Project) -> 
     ("arguments", "concurrency"),
     [
         (["--rageval-concurrency", "3"], 3),
-        (["--rageval-concurrency", "3", "-n", "2"], 6),
-        (["--rageval-concurrency", "1", "-n", "2"], 2),
+        pytest.param(["--rageval-concurrency", "3", "-n", "2"], 6, marks=pytest.mark.slow),
+        pytest.param(["--rageval-concurrency", "1", "-n", "2"], 2, marks=pytest.mark.slow),
         (["--rageval-concurrency", "64"], 12),  # there are no more cases
         (["-k", "c001"], 1),
     ],

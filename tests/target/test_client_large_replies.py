@@ -62,6 +62,7 @@ def large(size: int) -> bytes:
     return json.dumps(document, ensure_ascii=False).encode()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="the peak of a process is read from /proc")
 @pytest.mark.parametrize("kind", ["target", "judge", "embeddings"])
 @pytest.mark.parametrize("coding", ["", "gzip"])

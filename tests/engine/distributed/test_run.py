@@ -161,6 +161,7 @@ def test_a_killed_job_goes_on_from_its_finished_parts(tmp_path: Path) -> None:
     assert {path: path.stat().st_mtime_ns for path in finished} == finished
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cut", [3, 800, None])
 @pytest.mark.parametrize(
     "pattern", ["*.index", "cases-?", "part-?", "part-*.columns", "part-*.metrics", "table"]
