@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -41,7 +41,7 @@ from pytest_rageval.judges.model.wire import (
 )
 from pytest_rageval.support.closing import Closing
 from pytest_rageval.support.http.address import blot_out, blot_out_of_reply
-from pytest_rageval.values.dataclass import dataclass
+from pytest_rageval.values.dataclass import dataclass, replace
 from pytest_rageval.values.errors import JudgeError
 from pytest_rageval.values.verdict import JudgeFailure, Judgement, JudgeRequest, Verdict
 
@@ -303,7 +303,8 @@ class OpenAIJudge(Closing):
         self._remember(terms.form)
         outcome = reply.failure or _read(question, reply.text)
         # A repair shows the beginning of the text, which is else kept while it waits for the reply.
-        return _Said(outcome=outcome, reply=replace(reply, text=reply.text[:_KEPT_CHARS]))
+        reply.text = reply.text[:_KEPT_CHARS]
+        return _Said(outcome=outcome, reply=reply)
 
     def _closing(self, question: _Question) -> str:
         terms, shape = question.terms, question.prompt.shape

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from operator import attrgetter
 from typing import Any, Final
 
@@ -13,7 +12,7 @@ from pytest_rageval.judges.cost import Price
 from pytest_rageval.judges.model.endpoint import Answer
 from pytest_rageval.judges.model.wire import LADDER, Form, ModelReply
 from pytest_rageval.support.text import clean
-from pytest_rageval.values.dataclass import dataclass, field_values
+from pytest_rageval.values.dataclass import dataclass, field_values, replace
 from pytest_rageval.values.verdict import Claim, Judgement, JudgeUsage, Verdict
 
 _KEPT: Final = (

@@ -71,8 +71,11 @@ def parse_reply(rubric: Rubric, text: str, request: JudgeRequest) -> Verdict | J
     schema = shape_of(rubric, request).asked
     try:
         coerced: list[str] = []
-        fields = _coerce(_find_object(text, schema, request), schema, "", coerced)
-        _check(fields, schema)
+        found = _find_object(text, schema, request)
+        fields = {name: found[name] for name in schema["properties"] if name in found}
+        if not fits(fields, schema):  # as most replies do at once
+            fields = _coerce(found, schema, "", coerced)
+            _check(fields, schema)
     except _ReplyError as error:
         raw = text[:RAW_CHARS].encode("utf-8", "replace").decode()
         return JudgeFailure(kind=error.kind, message=str(error), raw=raw)
