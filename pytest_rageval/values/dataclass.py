@@ -16,12 +16,26 @@ from functools import cache, partial
 from operator import attrgetter
 from reprlib import recursive_repr
 from types import MemberDescriptorType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 if TYPE_CHECKING:
     from dataclasses import dataclass as dataclass
     from dataclasses import replace as replace
+
+    _P = ParamSpec("_P")
+    _T = TypeVar("_T")
+
+    def maker(kind: Callable[_P, _T]) -> Callable[_P, _T]:
+        """Return a function that makes objects of a dataclass."""
 else:
+
+    def maker(kind):
+        """Return a function that makes objects of a dataclass, at a third of the cost of a call.
+
+        Python packs the keywords of the call of a class into a dictionary, and those of a function
+        not. For what is made several times a case.
+        """
+        return _compiled(kind, new=True)
 
     def replace(value, /, **changes):
         """Behave as the standard function, at a quarter of its cost."""
@@ -65,9 +79,12 @@ class _Constructor:
         return made.__get__(instance, owner)
 
 
-def _compiled(kind: Any) -> Any:
-    known: dict[str, Any] = {"_absent": object(), "_set": object.__setattr__}
+def _compiled(kind: Any, *, new: bool = False) -> Any:
+    """Return the ``__init__`` of a class, or a function that makes a new object of it."""
+    known: dict[str, Any] = {"_absent": object(), "_set": object.__setattr__, "_kind": kind}
     positional, named, lines = ["self"], ["*"], []
+    if new:
+        positional, lines = [], ["self = object.__new__(_kind)"]
     fields = [one for one in dataclasses.fields(kind) if one.init]
     for one in fields:
         name = value = parameter = one.name
@@ -88,6 +105,7 @@ def _compiled(kind: Any) -> Any:
         else:
             lines.append(f"_set(self, {name!r}, {value})")
     lines.append("self.__post_init__()" if hasattr(kind, "__post_init__") else "pass")
+    lines += ["return self"] if new else []
     parameters = ", ".join(positional + named[len(named) == 1 :])
     source = f"def make({', '.join(known)}):\n def __init__({parameters}):\n  "
     source += "\n  ".join(lines) + "\n return __init__"

@@ -190,3 +190,28 @@ def test_a_copy_computes_fields_that_are_not_given_anew() -> None:
             self.area = self.side**2
 
     assert ours.replace(Square(2), side=3).area == 9
+
+
+def test_a_maker_does_what_a_call_of_the_class_does(kind: Any) -> None:
+    make = ours.maker(kind)
+    assert make(x=1) == kind(x=1)
+    assert repr(make(x=1, y=3, secret="s")) == repr(kind(x=1, y=3))
+    with pytest.raises(TypeError, match="missing 1 required keyword-only argument: 'x'"):
+        make(y=1)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'z'"):
+        make(x=1, z=2)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        make(x=1).x = 2
+
+
+def test_a_maker_runs_what_follows_the_fields_and_keeps_lists_apart() -> None:
+    @ours.dataclass(kw_only=True)
+    class Pair:
+        one: int
+        both: list[int] = dataclasses.field(default_factory=list)
+
+        def __post_init__(self) -> None:
+            self.both.append(self.one)
+
+    make = ours.maker(Pair)
+    assert [make(one=1).both, make(one=2).both] == [[1], [2]]

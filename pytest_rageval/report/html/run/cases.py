@@ -13,9 +13,11 @@ from pytest_rageval.metrics.definitions import stored_registry
 from pytest_rageval.report.html.run.check_cases import check_rules, checks_of
 from pytest_rageval.report.html.run.detail import brief_detail, stage_of, view_detail
 from pytest_rageval.report.html.run.values import CaseKey, CaseRow, CasesView, ReportOptions
+from pytest_rageval.values.dataclass import maker
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.run import StoredRun
 
+_case_row: Final = maker(CaseRow)
 _COLUMNS: Final = ("recall_at_k", "mrr", "groundedness", "correctness")
 """Metrics that the list shows at first, if any case has them."""
 
@@ -57,7 +59,7 @@ def view_cases(
             if key in whole
             else partial(brief_detail, record, run, options)
         )
-        return CaseRow(
+        return _case_row(
             record=record,
             number=number,
             anchor=anchors[key],
