@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import lru_cache
 from typing import Any, Final
 
 from pytest_rageval.metrics.registry import Registry
@@ -30,7 +30,7 @@ def page_data(cases: CasesView, registry: Registry) -> dict[str, Any]:
         "required": [int(row.record.required) for row in rows],
         "facets": {key: _facet(map(names, rows)) for key, names in _NAMES.items()},
         "rank": [first_rank(row.record) for row in rows],
-        "ms": [_rounded(row.record.latency.get("total_ms")) for row in rows],
+        "ms": _rounded([row.record.latency.get("total_ms") for row in rows]),
         "metrics": _metrics([row.record for row in rows], registry),
         "shown": list(cases.columns),
     }
@@ -51,14 +51,17 @@ FACETS: Final = tuple(_NAMES)
 
 def _facet(names: Iterable[Sequence[str | None]]) -> dict[str, Any]:
     """Return the names by frequency, and for every case the indices of its own."""
-    found = [tuple(visible(name) for name in one if name) for one in names]
-    counts: dict[str, int] = {}
-    for one in found:
-        for name in one:
-            counts[name] = counts.get(name, 0) + 1
+    found = [*map(tuple, names)]
+    # Most cases share the names of others, so each combination is looked at once.
+    shown = {one: [visible(name) for name in one if name] for one in {*found}}
+    counts: Counter[str] = Counter()
+    for one, n in Counter(found).items():
+        for name in shown[one]:
+            counts[name] += n
     order = sorted(counts, key=lambda name: (-counts[name], name))
     place = {name: index for index, name in enumerate(order)}
-    return {"names": order, "of": [[place[name] for name in one] for one in found]}
+    of = {one: [place[name] for name in own] for one, own in shown.items()}
+    return {"names": order, "of": [of[one] for one in found]}
 
 
 def first_rank(record: CaseRecord) -> int | None:
@@ -77,17 +80,19 @@ def _metrics(records: Sequence[CaseRecord], registry: Registry) -> list[dict[str
             "key": visible(key),
             "title": visible(infos[key].title if key in infos else key),
             "lower": int(key in infos and infos[key].direction == "lower"),
-            "values": [_rounded(metrics.get(key)) for metrics in cases],
+            "values": _rounded([metrics.get(key) for metrics in cases]),
         }
         for key in (*known, *sorted(present - {*known}))
     ]
 
 
-@lru_cache(maxsize=10_000)
-def _rounded(value: float | None) -> float | int | None:
-    """Return a value as short as the page shows it: six significant digits."""
-    if value is None:
-        return None
-    # Cached: most cases share a few values, and formatting is slow.
+def _rounded(values: Sequence[float | None]) -> list[float | int | None]:
+    """Return values as short as the page shows them: with six significant digits."""
+    # Most cases share a few values, and formatting is slow.
+    short = {value: None if value is None else _short(value) for value in {*values}}
+    return [short[value] for value in values]
+
+
+def _short(value: float) -> float | int:
     short = float(f"{value:.6g}")
     return int(short) if short.is_integer() else short

@@ -80,11 +80,12 @@ def metric_panels(
 def _metric_panels(
     records: Sequence[CaseRecord], registry: Registry, keys: Iterable[str]
 ) -> Iterator[Panel]:
+    cases = [record.metrics for record in records]
     for number, key in enumerate(keys):
         info = registry.info(key)
         if info is None or info.binary or info.level == "document":
             continue
-        values = [v for record in records if (v := record.metrics.get(key)) is not None]
+        values = [v for metrics in cases if (v := metrics.get(key)) is not None]
         if len({*values}) > 1:
             yield _metric_panel(f"spread-{number}", info, values)
 
