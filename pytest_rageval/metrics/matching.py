@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from hashlib import sha256
 from typing import Any, Final, Literal
@@ -273,18 +273,24 @@ def citation_in_chunks(
     citation: Citation, chunks: Sequence[RetrievedChunk], path_case: PathCase = "sensitive"
 ) -> bool:
     """Return whether a citation points at any of several chunks."""
+    return next(cited_ranks(citation, chunks, path_case), None) is not None
+
+
+def cited_ranks(
+    citation: Citation, chunks: Sequence[RetrievedChunk], path_case: PathCase = "sensitive"
+) -> Iterator[int]:
+    """Yield the places, from 1, of the chunks that a citation points at."""
     if citation.rel_path is None:
-        return False
+        return
     path, paths = norm_path(citation.rel_path, path_case), NORMAL_PATHS[path_case]
     segments = norm_heading(citation.heading_path)
-    for chunk in chunks:  # for every citation of a run, so not with any()
+    for place, chunk in enumerate(chunks, start=1):
         if paths[chunk.rel_path] == path and same_document(
             (citation.vault, path), (chunk.vault, path)
         ):
             found = norm_heading(chunk.heading_path)
             if segments is None or found is None or starts_with(found, segments):
-                return True
-    return False
+                yield place
 
 
 def in_scope(rel_path: str, folders: Sequence[str], path_case: PathCase = "sensitive") -> bool:

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 _LARGEST: Final = 2**63 - 1
 """Largest integer that a database keeps."""
-_OBJECT: Final = (dict, Mapping)
+OBJECT: Final = (dict, Mapping)
 """A dictionary is recognised at once, which no other mapping is."""
 _LIST: Final = (list, tuple)
 
@@ -21,7 +21,7 @@ def value(document: object, *path: str) -> object:
     """Return the value at a path; None: there is none."""
     for name in path:
         # What is often missing costs no look for a mapping of another class.
-        if document is None or not isinstance(document, _OBJECT):
+        if document is None or not isinstance(document, OBJECT):
             return None
         document = document.get(name)
     return document
@@ -30,7 +30,7 @@ def value(document: object, *path: str) -> object:
 def part(document: object, *path: str) -> Mapping[str, Any]:
     """Return the object at a path; empty: there is none."""
     found = value(document, *path)
-    return found if isinstance(found, _OBJECT) else {}
+    return found if isinstance(found, OBJECT) else {}
 
 
 def items(document: object, *path: str) -> Sequence[Any]:

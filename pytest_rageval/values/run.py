@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pytest_rageval.values.dataclass import dataclass
-from pytest_rageval.values.json_documents import items, number, part, whole
+from pytest_rageval.values.json_documents import items, number, part, value, whole
 from pytest_rageval.values.record import CaseRecord, ScoreSettings
 from pytest_rageval.values.settings import Settings
 
@@ -161,7 +161,7 @@ class StoredRun:
     @property
     def trace_url(self) -> object:
         """Address of a trace with a place for its id, as the project set it; None: it did not."""
-        return part(self.given, "target").get("trace_url")
+        return value(self.config, "settings", "target", "trace_url")
 
     @property
     def wall_s(self) -> float | None:

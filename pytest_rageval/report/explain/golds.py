@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from typing import Final
 
 from pytest_rageval.metrics.deciding import cited_golds
 from pytest_rageval.metrics.matching import (
-    citation_in_chunk,
+    cited_ranks,
     document_key,
     in_scope,
     same_document,
@@ -23,8 +24,11 @@ from pytest_rageval.report.explain.values import (
     ranks,
 )
 from pytest_rageval.values.case import Anchor, Case
+from pytest_rageval.values.dataclass import maker
 from pytest_rageval.values.record import CaseRecord, ScoreSettings
 from pytest_rageval.values.reply import Citation, FolderSelection, RetrievedChunk
+
+_citation: Final = maker(CitationReason)
 
 
 def explain_golds(
@@ -189,14 +193,10 @@ def explain_citations(
         golds = cited_golds(citation, case, record.retrieved_chunks or (), settings)
         places = None
         if record.retrieved_chunks is not None:
-            places = tuple(
-                rank
-                for rank, chunk in enumerate(record.retrieved_chunks, start=1)
-                if citation.chunk_rank in (None, rank)
-                and citation_in_chunk(citation, chunk, settings.path_case)
-            )
+            cited = cited_ranks(citation, record.retrieved_chunks, settings.path_case)
+            places = tuple([rank for rank in cited if citation.chunk_rank in (None, rank)])
         found.append(
-            CitationReason(
+            _citation(
                 number=number,
                 citation=citation,
                 golds=tuple(sorted(golds or ())),

@@ -36,7 +36,8 @@ from pytest_rageval.report.explain.values import (
 )
 from pytest_rageval.support.tracebacks import last_place
 from pytest_rageval.values.case import Case
-from pytest_rageval.values.json_documents import items, part
+from pytest_rageval.values.dataclass import maker
+from pytest_rageval.values.json_documents import OBJECT, items, part
 from pytest_rageval.values.record import Aspect, CaseRecord, FailureStage
 from pytest_rageval.values.reply import MatchRule, RetrievedChunk
 from pytest_rageval.values.settings import REQUEST_TABLE
@@ -294,6 +295,9 @@ def _without_ending(rel_path: str) -> str:
 
 # --- verdicts of the judge -------------------------------------------------------------------
 
+_judgement: Final = maker(JudgementReason)
+_claim_reason: Final = maker(ClaimReason)
+_fact_reason: Final = maker(FactReason)
 _CLAIM_RUBRICS: Final = ("groundedness", "claims")
 """Rubrics whose claims a record keeps, in order of preference."""
 
@@ -303,7 +307,7 @@ def explain_judgements(record: CaseRecord, case: Case | None) -> tuple[Judgement
     verdicts = _verdicts(record)
     claimed = next((name for name in _CLAIM_RUBRICS if name in verdicts), None)
     first = (
-        JudgementReason(
+        _judgement(
             rubric=rubric,
             judge=_text(verdict.get("judge")),
             scores=_scores(verdict.get("scores")),
@@ -340,7 +344,7 @@ def _verdicts(record: CaseRecord) -> dict[str, Mapping[str, Any]]:
     found = {
         rubric: verdict
         for rubric, verdict in record.judgements.items()
-        if isinstance(verdict, Mapping)
+        if isinstance(verdict, OBJECT)
     }
     if found:
         return found
@@ -378,7 +382,7 @@ def judge_error(verdict: Mapping[str, Any]) -> str | None:
 def _claims(record: CaseRecord) -> tuple[ClaimReason, ...]:
     verdict = record.groundedness or {}
     passages = _passages(record)
-    listed = [claim for claim in items(verdict, "claims") if isinstance(claim, Mapping)]
+    listed = [claim for claim in items(verdict, "claims") if isinstance(claim, OBJECT)]
     if listed:
         return tuple(_claim(claim, passages) for claim in listed)
     # Records from other tools may contain only the claims.
@@ -395,7 +399,7 @@ def _claim(claim: Mapping[str, Any], passages: Sequence[tuple[int, RetrievedChun
     rank, chunk = None, None
     if type(number) is int and 1 <= number <= len(passages):
         rank, chunk = passages[number - 1]
-    return ClaimReason(
+    return _claim_reason(
         text=_text(claim.get("text")),
         supported=claim.get("supported") is True,
         rank=rank,
@@ -422,7 +426,7 @@ def _facts(record: CaseRecord, case: Case | None) -> tuple[FactReason, ...]:
     if len(expected) != len(found):
         return ()
     return tuple(
-        FactReason(text=text, found=there is True, in_context=held.get(text))
+        _fact_reason(text=text, found=there is True, in_context=held.get(text))
         for text, there in zip(expected, found, strict=True)
     )
 
@@ -430,15 +434,18 @@ def _facts(record: CaseRecord, case: Case | None) -> tuple[FactReason, ...]:
 # --- untrusted values ----------------------------------------------------------------------
 
 
+_NUMBER: Final = (int, float)
+
+
 def _text(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
 def _scores(value: object) -> dict[str, float]:
-    if not isinstance(value, Mapping):
+    if not isinstance(value, OBJECT):
         return {}
     return {
         str(key): float(score)
         for key, score in value.items()
-        if isinstance(score, int | float) and not isinstance(score, bool)
+        if isinstance(score, _NUMBER) and not isinstance(score, bool)
     }
