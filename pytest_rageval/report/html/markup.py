@@ -103,10 +103,13 @@ def shortened(text: str, limit: int) -> str:
     return text if left <= 0 else f"{text[:limit]} [{left:,} more characters]"
 
 
-_UNSAFE: Final = re.compile("[<>&\u2028\u2029\ud800-\udfff]")
+_UNSAFE: Final = re.compile("[\u2028\u2029\ud800-\udfff]")
 
 
 def script_json(value: Any) -> str:
     """Return JSON that can stand in a script element: nothing in it ends or opens one."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    text = text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+    if text.isascii():
+        return text
     return _UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)

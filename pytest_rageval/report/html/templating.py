@@ -20,7 +20,7 @@ from jinja2.bccache import Bucket
 from jinja2.compiler import CodeGenerator, Frame
 
 from pytest_rageval.report.html.assets import TEMPLATES
-from pytest_rageval.report.html.markup import escaped
+from pytest_rageval.report.html.markup import Element, harmless
 from pytest_rageval.support.files import write_file
 
 
@@ -43,15 +43,24 @@ def page_environment(folder: Path = TEMPLATES) -> Environment:
 
 def _shown(value: Any) -> str:
     # Applied to all fields here, so that none can be forgotten.
-    if type(value) is not str:
-        if hasattr(value, "__html__"):
-            return str(value.__html__())
-        value = str(value)
-    return escaped(value)
+    if type(value) is str:
+        return harmless(value)
+    if type(value) is Element:
+        return value
+    if hasattr(value, "__html__"):
+        return str(value.__html__())
+    return harmless(str(value))
 
 
 class _Generator(CodeGenerator):
-    """Leaves it to ``finalize`` to escape a value, in whatever mode a block is."""
+    """Leaves it to ``finalize`` to escape a value, in whatever mode a block is.
+
+    It reads an attribute as Python does, without looking for an item of its name, too.
+    """
+
+    def visit_Getattr(self, node: nodes.Getattr, frame: Frame) -> None:
+        self.visit(node.node, frame)
+        self.write(f".{node.attr}")
 
     def _output_child_pre(
         self, node: nodes.Expr, frame: Frame, finalize: CodeGenerator._FinalizeInfo
@@ -60,10 +69,7 @@ class _Generator(CodeGenerator):
 
 
 class _Environment(Environment):
-    """Reads an attribute without looking for an item of its name, too."""
-
     code_generator_class = _Generator
-    getattr = staticmethod(getattr)  # type: ignore[assignment]
 
 
 class _CompiledTemplates(BytecodeCache):

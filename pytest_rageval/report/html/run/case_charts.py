@@ -27,22 +27,18 @@ def phase_bar(phases: Sequence[tuple[str, float]], total_ms: float | None) -> El
         total_ms: of the whole request at the client; None: unknown.
     """
     spent = [(name, ms) for name, ms in phases if ms > 0]
-    words = [f"{name} {format_value(ms, 'ms')} ms" for name, ms in spent]
     total = "" if total_ms is None else f"total {format_value(total_ms, 'ms')} ms"
     longest = max(total_ms or 0.0, sum(ms for _, ms in spent))
     if not spent:
         return element("p", total, class_="numbers")
-    x, parts = 0, []
-    for number, (_, ms) in enumerate(spent):
-        width = max(round(_BAR * ms / longest), 1)
-        parts.append(f'<rect x="{x}" width="{width}" height="12" class="p{number % _HUES}"/>')
+    x, bars, keys = 0, "", ""
+    for number, (name, ms) in enumerate(spent):
+        hue, width = number % _HUES, max(round(_BAR * ms / longest), 1)
+        bars += f'<rect x="{x}" width="{width}" height="12" class="p{hue}"/>'
+        keys += f'<span class="k{hue}">{harmless(name)} {format_value(ms, "ms")} ms</span>'
         x += width
-    keys = "".join(
-        f'<span class="k{number % _HUES}">{harmless(text)}</span>'
-        for number, text in enumerate(words)
-    )
     # The words under the chart say the same. Written out, as a page has thousands.
-    chart = f'<svg aria-hidden="true" viewBox="0 0 {_BAR} 12">{"".join(parts)}</svg>'
+    chart = f'<svg aria-hidden="true" viewBox="0 0 {_BAR} 12">{bars}</svg>'
     return Element(f'<div class="times">{chart}<p class="numbers">{keys} {total}</p></div>')
 
 

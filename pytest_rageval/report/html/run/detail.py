@@ -22,7 +22,7 @@ from pytest_rageval.report.explain.values import (
     MetricReason,
 )
 from pytest_rageval.report.explain.verdict import STAGE_MEANING, STAGE_NAMES, explain_judgements
-from pytest_rageval.report.html.markup import shortened
+from pytest_rageval.report.html.markup import Element, harmless, shortened
 from pytest_rageval.report.html.run.highlight import Mark, citation_marks, phrase_marks
 from pytest_rageval.report.html.run.values import (
     BaseDetail,
@@ -34,7 +34,7 @@ from pytest_rageval.report.html.run.values import (
 )
 from pytest_rageval.report.text.word_diff import diff_words
 from pytest_rageval.support.text import format_value
-from pytest_rageval.values.dataclass import replace
+from pytest_rageval.values.dataclass import maker, replace
 from pytest_rageval.values.json_documents import count
 from pytest_rageval.values.json_documents import text as text_at
 from pytest_rageval.values.record import CaseRecord
@@ -42,6 +42,9 @@ from pytest_rageval.values.reply import RetrievedChunk
 from pytest_rageval.values.run import StoredRun
 from pytest_rageval.values.trace import trace_link
 
+_case_detail: Final = maker(CaseDetail)
+_chunk_view: Final = maker(ChunkView)
+_fact_view: Final = maker(FactView)
 _ANSWER_CHARS: Final = 10_000
 _CHUNK_CHARS: Final = 2_000
 _TEXT_CHARS: Final = 4_000
@@ -99,7 +102,7 @@ def view_detail(
         citations=found.citations,
     )
     lines = tuple(_metric_lines(found, before, registry))
-    detail.steps, detail.values = found.next_steps, ""
+    detail.steps, detail.values = found.next_steps, Element()
     detail.metrics = tuple(line for line, best in lines if not best)
     detail.at_best = ", ".join(line.key for line, best in lines if best)
     detail.not_applicable = tuple(_not_applicable(found.metrics, run.metrics))
@@ -119,8 +122,8 @@ def _passed_plainly(record: CaseRecord) -> bool:
     """Return whether nothing of a case failed, no stage of the answer and no metric."""
     if record.outcome != "passed" or record.failure_stage is not None:
         return False
-    unscored = {key for key, value in record.metrics.items() if value is None}
-    return unscored <= record.not_applicable.keys()
+    reasons = record.not_applicable
+    return not [k for k, v in record.metrics.items() if v is None and k not in reasons]
 
 
 def _misses(record: CaseRecord) -> bool:
@@ -150,21 +153,23 @@ def _with_evidence(
 def _plain(record: CaseRecord, run: StoredRun, *, brief: bool = False) -> CaseDetail:
     name = record.name if record.case_id else record.nodeid
     stage = record.failure_stage
-    return CaseDetail(
+    return _case_detail(
         question=shortened(record.question, _TEXT_CHARS),
-        facts=tuple(_facts(record, ())),
+        facts=tuple(_facts(record, ())) if brief else (),
         expected_answer=record.case.expected_answer,
         answer=_answer(record),
         error=_error(record),
         abstained=_abstained(record),
         stage_name=STAGE_NAMES.get(stage, stage) if stage else "",
         stage_meaning=STAGE_MEANING.get(stage, "") if stage else "",
-        values=", ".join(
-            [
-                _metric_text(key, value)
-                for key, value in record.metrics.items()
-                if value is not None and key not in _OF_DOCUMENTS
-            ]
+        values=Element(
+            ", ".join(
+                [
+                    _metric_text(key, value)
+                    for key, value in record.metrics.items()
+                    if value is not None and key not in _OF_DOCUMENTS
+                ]
+            )
         ),
         phases=()
         if brief
@@ -187,7 +192,7 @@ def _facts(record: CaseRecord, judgements: Sequence[JudgementReason]) -> Iterato
     words = {True: "found", False: "not found", None: ""}
     for number, text in enumerate(record.case.expected_key_facts):
         found = known.get(text)
-        yield FactView(
+        yield _fact_view(
             letter=ascii_uppercase[number] if number < len(ascii_uppercase) else str(number + 1),
             text=text,
             finding=words[None if found is None else found.found],
@@ -349,24 +354,22 @@ def _chunk(
     record: CaseRecord, facts: Sequence[tuple[str, str]], rank: int, chunk: RetrievedChunk
 ) -> ChunkView:
     text = shortened(chunk.text or "", _CHUNK_CHARS)
-    golds = record.case.gold_supports
-    matched = [i for i in chunk.matched_golds or () if i < len(golds)]
-    quotes = [(quote, f"gold [{i}]") for i in matched for quote in golds[i].snippets]
-    return ChunkView(
+    marks = phrase_marks(text, facts, "fact")
+    if matched := chunk.matched_golds:
+        golds = record.case.gold_supports
+        known = [i for i in matched if i < len(golds)]
+        quotes = [(quote, f"gold [{i}]") for i in known for quote in golds[i].snippets]
+        marks += phrase_marks(text, quotes, "gold")
+    return _chunk_view(
         rank=rank,
         in_cut=rank <= record.k,
-        golds=f"gold {', '.join(f'[{index}]' for index in chunk.matched_golds)}"
-        if chunk.matched_golds
-        else "",
+        golds=f"gold {', '.join([f'[{index}]' for index in matched])}" if matched else "",
         irrelevant=bool(chunk.irrelevant),
         path=chunk.rel_path if chunk.vault is None else f"{chunk.vault}: {chunk.rel_path}",
         heading=chunk.heading_path or "",
         facts=", ".join(_chunk_facts(chunk, rank)),
         text=text,
-        marks=(
-            *phrase_marks(text, facts, "fact"),
-            *phrase_marks(text, quotes, "gold"),
-        ),
+        marks=marks,
         truncated=chunk.text_truncated,
     )
 
@@ -384,7 +387,7 @@ def _chunk_facts(chunk: RetrievedChunk, rank: int) -> Iterator[str]:
         yield f"vector {chunk.score_vector:.4g}"
     if chunk.score_lexical is not None:
         yield f"lexical {chunk.score_lexical:.4g}"
-    if chunk.rank_before_rerank not in {None, rank}:
+    if chunk.rank_before_rerank not in (None, rank):
         yield f"rank {chunk.rank_before_rerank} before reranking"
 
 
@@ -404,7 +407,8 @@ def score_text(value: float) -> str:
 
 @lru_cache(maxsize=10_000)
 def _metric_text(key: str, value: float) -> str:
-    return f"{key} {value:.0f}" if value.is_integer() else f"{key} {score_text(value)}"
+    shown = f"{value:.0f}" if value.is_integer() else score_text(value)
+    return f"{harmless(key)} {shown}"
 
 
 def redacted(detail: CaseDetail, record: CaseRecord) -> CaseDetail:

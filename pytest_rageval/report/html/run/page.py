@@ -55,7 +55,7 @@ def render_report(view: ReportView, frame: PageFrame | None = None) -> Iterator[
         marked=marked_text,
         phase_bar=phase_bar,
         rank_moves=rank_moves,
-        link_to=chunk_link,
+        rank_links=rank_links,
     )
     template = environment.get_template("run/page.html.j2")
     anchors = view.cases.anchors
@@ -87,6 +87,13 @@ def render_chunks(chunks: Sequence[ChunkView], case: int | None = None) -> Eleme
     return Element(f'<ol class="chunks">{items}</ol>')
 
 
+def rank_links(ranks: Sequence[int], case: int, between: str = " ") -> Element:
+    """Return the ranks of chunks of the case with a number, each as a link to its chunk."""
+    start = chunk_link("", case)
+    links = [f'<a href="{start}{rank}">rank {rank}</a>' for rank in map(str, ranks)]
+    return Element(between.join(links))
+
+
 def render_pieces(pieces: Sequence[Piece], tag: str) -> Element:
     """Return a text with its changed parts in separate elements."""
     parts = (
@@ -97,40 +104,28 @@ def render_pieces(pieces: Sequence[Piece], tag: str) -> Element:
 
 
 def _item(chunk: ChunkView, case: int | None) -> str:
+    """Return a chunk with rank, marks and place; the marks are words, which borders only repeat."""
+    classes = "gold" if chunk.golds else "wrong" if chunk.irrelevant else ""
+    head = f"<b>rank {chunk.rank}</b>"
+    if chunk.golds:
+        head += f' <span class="tag t-gold">{harmless(chunk.golds)}</span>'
+    if chunk.irrelevant:
+        head += ' <span class="tag t-fail">irrelevant</span>'
+    if not chunk.in_cut:
+        classes += " beyond" if classes else "beyond"
+        head += ' <span class="tag">below the cut</span>'
+    if chunk.moved:
+        head += f' <span class="tag">{harmless(chunk.moved)}</span>'
+    if chunk.path:
+        head += f" <code>{harmless(chunk.path)}</code>"
+    if chunk.heading:
+        head += f" <i>{harmless(chunk.heading)}</i>"
+    if chunk.facts:
+        head += f" <small>{harmless(chunk.facts)}</small>"
     text = ""
     if chunk.text:
         cut = " <small>(stored cut)</small>" if chunk.truncated else ""
         text = f'<p class="fold">{marked_text(chunk.text, chunk.marks)}{cut}</p>'
-    head = " ".join(_head(chunk))
-    place = "" if case is None else f' id="{chunk_place(case, chunk.rank)}"'
-    classes = " ".join(_classes(chunk))
     marks = f' class="{classes}"' if classes else ""
+    place = "" if case is None else f' id="{chunk_place(case, chunk.rank)}"'
     return f"<li{marks}{place}><p>{head}</p>{text}</li>\n"
-
-
-def _classes(chunk: ChunkView) -> Iterator[str]:
-    if chunk.golds:
-        yield "gold"
-    elif chunk.irrelevant:
-        yield "wrong"
-    if not chunk.in_cut:
-        yield "beyond"
-
-
-def _head(chunk: ChunkView) -> Iterator[str]:
-    """Yield rank, marks and place; the marks are words, which borders only repeat."""
-    yield f"<b>rank {chunk.rank}</b>"
-    if chunk.golds:
-        yield f'<span class="tag t-gold">{harmless(chunk.golds)}</span>'
-    if chunk.irrelevant:
-        yield '<span class="tag t-fail">irrelevant</span>'
-    if not chunk.in_cut:
-        yield '<span class="tag">below the cut</span>'
-    if chunk.moved:
-        yield f'<span class="tag">{harmless(chunk.moved)}</span>'
-    if chunk.path:
-        yield f"<code>{harmless(chunk.path)}</code>"
-    if chunk.heading:
-        yield f"<i>{harmless(chunk.heading)}</i>"
-    if chunk.facts:
-        yield f"<small>{harmless(chunk.facts)}</small>"

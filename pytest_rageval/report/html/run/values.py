@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from pytest_rageval.report.explain.values import AnchorReason, CitationReason, JudgementReason
@@ -56,7 +56,7 @@ class ChunkView:
     facts: str
     """Lines, scores and earlier rank: numbers and fixed words."""
     text: str
-    marks: tuple[Mark, ...]
+    marks: Sequence[Mark]
     """Key facts and quotes of golds in the text."""
     truncated: bool
     moved: str = ""
@@ -109,7 +109,7 @@ class CaseDetail:
     """Failure stage in a few words."""
     stage_meaning: str
     steps: tuple[str, ...] = ()
-    values: str
+    values: Element
     """Of all metrics, in one line; empty: they are in lines of their own, with reasons."""
     metrics: tuple[MetricLine, ...] = ()
     at_best: str = ""

@@ -19,7 +19,7 @@ from pytest_rageval.report.html.run.highlight import (
 
 def parts(text: str, *phrases: str) -> list[str]:
     marks = phrase_marks(text, [(phrase, "A") for phrase in phrases], "fact")
-    return [text[mark.start : mark.end] for mark in marks]
+    return [text[start:end] for start, end, *_ in marks]
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_a_phrase_of_hundreds_of_words_is_not_looked_for() -> None:
 def test_only_numbers_of_cited_chunks_are_links() -> None:
     text = "Five days [1], or [2][3]. See [17], [x] and [1, 2, 3]."
     marks = [*citation_marks(text, {1, 3}, 7)]
-    assert [(text[one.start : one.end], one.link) for one in marks] == [
+    assert [(text[start:end], link) for start, end, *_, link in marks] == [
         ("[1]", "#c7.1"),
         ("[3]", "#c7.3"),
         ("1", "#c7.1"),
@@ -58,9 +58,9 @@ def test_only_numbers_of_cited_chunks_are_links() -> None:
 
 def test_a_text_is_marked_with_its_labels_and_links() -> None:
     text = "It takes <5> days [1]."
-    marks = [
-        Mark(start=9, end=17, kind="fact", label="A"),
-        Mark(start=18, end=21, kind="cite", link="#x.chunk1"),
+    marks: list[Mark] = [
+        (9, 17, "fact", "A", ""),
+        (18, 21, "cite", "", "#x.chunk1"),
     ]
     assert marked_text(text, marks) == (
         'It takes <mark class="m-fact">&lt;5&gt; days</mark><sup class="m-fact">A</sup> '
@@ -69,9 +69,9 @@ def test_a_text_is_marked_with_its_labels_and_links() -> None:
 
 
 def test_marks_that_overlap_are_both_shown() -> None:
-    marks = [
-        Mark(start=0, end=6, kind="gold", label="gold [0]"),
-        Mark(start=2, end=4, kind="fact", label="A"),
+    marks: list[Mark] = [
+        (0, 6, "gold", "gold [0]", ""),
+        (2, 4, "fact", "A", ""),
     ]
     assert marked_text("abcdef", marks) == (
         '<mark class="m-gold">ab</mark><mark class="m-fact m-gold">cd</mark>'
@@ -88,9 +88,7 @@ def marked(draw: st.DrawFn) -> tuple[str, list[Mark]]:
     names: tuple[Kind, ...] = ("fact", "gold", "cite")
     kinds = st.sampled_from(names)
     return text, [
-        Mark(start=min(pair), end=max(pair), kind=draw(kinds), label="L", link="#x")
-        for pair in pairs
-        if pair[0] != pair[1]
+        (min(pair), max(pair), draw(kinds), "L", "#x") for pair in pairs if pair[0] != pair[1]
     ]
 
 
