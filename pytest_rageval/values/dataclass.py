@@ -35,12 +35,12 @@ else:
         Python packs the keywords of the call of a class into a dictionary, and those of a function
         not. For what is made several times a case.
         """
-        return _compiled(kind, new=True)
+        return _made(kind)
 
     def replace(value, /, **changes):
         """Behave as the standard function, at a quarter of its cost."""
         names, read = _fields(type(value), given=True)
-        return type(value)(**dict(zip(names, read(value), strict=True)) | changes)
+        return _made(type(value))(**dict(zip(names, read(value), strict=True)) | changes)
 
     def dataclass(cls=None, /, *, eq=True, repr=True, frozen=False, slots=False, **options):
         """Behave as the standard decorator, with methods that are shared or made when needed."""
@@ -79,41 +79,84 @@ class _Constructor:
         return made.__get__(instance, owner)
 
 
-def _compiled(kind: Any, *, new: bool = False) -> Any:
-    """Return the ``__init__`` of a class, or a function that makes a new object of it."""
-    known: dict[str, Any] = {"_absent": object(), "_set": object.__setattr__, "_kind": kind}
+def _compiled(kind: Any) -> Any:
+    """Return the ``__init__`` of a class."""
+    known: dict[str, Any] = {"_set": object.__setattr__}
     positional, named, lines = ["self"], ["*"], []
-    if new:
-        positional, lines = [], ["self = object.__new__(_kind)"]
-    fields = [one for one in dataclasses.fields(kind) if one.init]
-    for one in fields:
-        name = value = parameter = one.name
-        if one.default is not dataclasses.MISSING:
-            known[f"_default_{name}"] = one.default
-            parameter = f"{name}=_default_{name}"
-        elif one.default_factory is not dataclasses.MISSING:
-            known[f"_default_{name}"] = one.default_factory
-            parameter = f"{name}=_absent"
-            value = f"_default_{name}() if {name} is _absent else {name}"
+    for one in _given(kind):
+        parameter, value = _parameter(one, known)
         (named if one.kw_only else positional).append(parameter)
-        slot = getattr(kind, name, None)
+        slot = getattr(kind, one.name, None)
         if not kind.__dataclass_params__.frozen:
-            lines.append(f"self.{name} = {value}")
+            lines.append(f"self.{one.name} = {value}")
         elif isinstance(slot, MemberDescriptorType):  # faster than to look for it each time
-            known[f"_set_{name}"] = slot.__set__
-            lines.append(f"_set_{name}(self, {value})")
+            known[f"_set_{one.name}"] = slot.__set__
+            lines.append(f"_set_{one.name}(self, {value})")
         else:
-            lines.append(f"_set(self, {name!r}, {value})")
+            lines.append(f"_set(self, {one.name!r}, {value})")
     lines.append("self.__post_init__()" if hasattr(kind, "__post_init__") else "pass")
-    lines += ["return self"] if new else []
-    parameters = ", ".join(positional + named[len(named) == 1 :])
-    source = f"def make({', '.join(known)}):\n def __init__({parameters}):\n  "
-    source += "\n  ".join(lines) + "\n return __init__"
+    made = _function(kind, "__init__", positional + named[len(named) == 1 :], lines, known)
+    made.__annotations__ = {one.name: one.type for one in _given(kind)} | {"return": None}
+    return made
+
+
+@cache
+def _made(kind: Any) -> Any:
+    """Return the function of ``maker``.
+
+    It sets the fields of an object of a class that is not frozen, which then becomes a frozen one.
+    """
+    frozen, slots = kind.__dataclass_params__.frozen, vars(kind).get("__slots__")
+    # Without slots, it would lose the keys that it shares with others when it changes its class.
+    if (frozen and slots is None) or not _is_ours(vars(kind).get("__init__")):
+        return kind
+    namespace = {"__slots__": slots, "__setattr__": object.__setattr__}
+    known = {"_new": object.__new__, "_kind": kind}
+    known["_open"] = type("_Open", kind.__bases__, namespace) if frozen else kind
+    # Those with a default come last. Unlike in a call of the class, places need not count.
+    fields = sorted(_given(kind), key=lambda one: _parameter(one, known)[0] != one.name)
+    both = [(one.name, *_parameter(one, known)) for one in fields]
+    lines = ["self = _new(_open)", *(f"self.{name} = {value}" for name, _, value in both)]
+    lines += ["self.__class__ = _kind"] if frozen else []
+    lines += ["self.__post_init__()"] if hasattr(kind, "__post_init__") else []
+    parameters = [parameter for _, parameter, _ in both]
+    return _function(kind, "make", parameters, [*lines, "return self"], known)
+
+
+def _is_ours(constructor: Any) -> bool:
+    code = getattr(constructor, "__code__", None)
+    return isinstance(constructor, _Constructor) or getattr(code, "co_filename", "") == _SOURCE
+
+
+def _given(kind: Any) -> list[Any]:
+    return [one for one in dataclasses.fields(kind) if one.init]
+
+
+def _parameter(one: Any, known: dict[str, Any]) -> tuple[str, str]:
+    """Return a field as a parameter and as a value, whose default goes to what is ``known``."""
+    name = one.name
+    if one.default is not dataclasses.MISSING:
+        known[f"_default_{name}"] = one.default
+        return f"{name}=_default_{name}", name
+    if one.default_factory is not dataclasses.MISSING:
+        known["_absent"], known[f"_default_{name}"] = _ABSENT, one.default_factory
+        return f"{name}=_absent", f"_default_{name}() if {name} is _absent else {name}"
+    return name, name
+
+
+_ABSENT = object()
+_SOURCE = "<dataclass>"
+
+
+def _function(
+    kind: Any, name: str, parameters: list[str], lines: list[str], known: dict[str, Any]
+) -> Any:
+    source = f"def make({', '.join(known)}):\n def {name}({', '.join(parameters)}):\n  "
+    source += "\n  ".join(lines) + f"\n return {name}"
     found: dict[str, Any] = {}
-    exec(source, vars(sys.modules[kind.__module__]), found)
+    exec(compile(source, _SOURCE, "exec"), vars(sys.modules[kind.__module__]), found)
     made = found["make"](**known)
-    made.__qualname__ = f"{kind.__qualname__}.__init__"
-    made.__annotations__ = {one.name: one.type for one in fields} | {"return": None}
+    made.__qualname__ = f"{kind.__qualname__}.{name}"
     return made
 
 
