@@ -26,7 +26,7 @@ from pytest_rageval.support.http.address import blot_out_known
 from pytest_rageval.support.slots import Slots, waiting
 from pytest_rageval.support.text import clean
 from pytest_rageval.values.case import Case
-from pytest_rageval.values.dataclass import dataclass, field_values
+from pytest_rageval.values.dataclass import dataclass, field_values, maker
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.record import CaseVerdicts
 from pytest_rageval.values.verdict import (
@@ -52,6 +52,8 @@ _KEYS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """Metric keys that each rubric of the package gives."""
 
+_make_request: Final = maker(JudgeRequest)
+_passage: Final = maker(Passage)
 _GROUNDED: Final = frozenset({"groundedness", "claims"})
 _EVERY_ANSWER: Final = frozenset({"five_dimensions"})
 _NOT_GIVEN: Final = "The judge gave no such score."
@@ -147,11 +149,11 @@ def judge_case(
 
 def _request(view: CaseView, answer: str) -> JudgeRequest:
     case = view.case
-    return JudgeRequest(
+    return _make_request(
         question=case.question,
         answer=answer,
         context=tuple(
-            Passage(
+            _passage(
                 text=chunk.text,
                 rel_path=chunk.rel_path,
                 heading_path=chunk.heading_path,

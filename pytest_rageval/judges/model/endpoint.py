@@ -33,7 +33,7 @@ from pytest_rageval.support.http.room import Reading, drop_room, take_for_values
 from pytest_rageval.support.json_ascii import read_json
 from pytest_rageval.support.slots import waiting
 from pytest_rageval.support.text import clean, did_you_mean
-from pytest_rageval.values.dataclass import dataclass
+from pytest_rageval.values.dataclass import dataclass, maker
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.settings import JudgeSettings
 from pytest_rageval.values.verdict import JudgeErrorKind, JudgeFailure
@@ -95,6 +95,9 @@ class _Attempt:
     @property
     def is_success(self) -> bool:
         return self.status is not None and 200 <= self.status < 300
+
+
+_answer: Final = maker(Answer)
 
 
 class ChatEndpoint:
@@ -216,7 +219,7 @@ class ChatEndpoint:
 
         with Reading():
             last, calls = self.pacing.until_settled(in_line, retries=self.settings.retries)
-        return Answer(
+        return _answer(
             body=last.body,
             status=last.status,
             failure=None if last.is_success else self._failure(last, calls),

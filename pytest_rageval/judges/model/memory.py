@@ -12,7 +12,7 @@ from pytest_rageval.judges.cost import Price
 from pytest_rageval.judges.model.endpoint import Answer
 from pytest_rageval.judges.model.wire import LADDER, Form, ModelReply
 from pytest_rageval.support.text import clean
-from pytest_rageval.values.dataclass import dataclass, field_values, replace
+from pytest_rageval.values.dataclass import dataclass, field_values, maker, replace
 from pytest_rageval.values.verdict import Claim, Judgement, JudgeUsage, Verdict
 
 _KEPT: Final = (
@@ -26,6 +26,7 @@ _KEPT: Final = (
     "repaired",
 )
 _read_kept: Final = attrgetter(*_KEPT)
+_usage_of: Final = maker(JudgeUsage)
 
 
 def document_of(judgement: Judgement) -> dict[str, Any]:
@@ -157,7 +158,7 @@ class Tally:
 
     def usage(self) -> JudgeUsage:
         """Return the sums."""
-        return JudgeUsage(
+        return _usage_of(
             prompt_tokens=self.prompt_tokens,
             completion_tokens=self.completion_tokens,
             calls=self.calls,

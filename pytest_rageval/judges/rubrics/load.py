@@ -36,7 +36,7 @@ from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.registry import MetricInfo
 from pytest_rageval.support.files import read_plain
 from pytest_rageval.support.text import did_you_mean
-from pytest_rageval.values.dataclass import dataclass
+from pytest_rageval.values.dataclass import dataclass, maker
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.reply import Citation
 from pytest_rageval.values.verdict import (
@@ -376,6 +376,10 @@ def _has_expected_answer(request: JudgeRequest) -> bool:
 # --- prompts -------------------------------------------------------------------------------
 
 
+_make_prompt: Final = maker(Prompt)
+_message: Final = maker(Message)
+
+
 def render_prompt(
     rubric: Rubric,
     request: JudgeRequest,
@@ -405,8 +409,8 @@ def render_prompt(
     data = _render_data(rest, shown)
     digest = digest.copy()
     digest.update(data.encode())
-    return Prompt(
-        messages=(system, Message(role="user", text=data)),
+    return _make_prompt(
+        messages=(system, _message(role="user", text=data)),
         sha256=digest.hexdigest(),
         shape=shape,
         context_chunk_ids=tuple(passage.chunk_id for passage in passages[: len(shown)]),

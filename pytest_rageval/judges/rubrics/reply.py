@@ -25,6 +25,7 @@ from pytest_rageval.judges.rubrics.schema import (
 )
 from pytest_rageval.metrics.judged import claim_support
 from pytest_rageval.support.text import first_repeated
+from pytest_rageval.values.dataclass import maker
 from pytest_rageval.values.json_documents import number
 from pytest_rageval.values.verdict import (
     Claim,
@@ -37,6 +38,7 @@ from pytest_rageval.values.verdict import (
 if TYPE_CHECKING:
     from jsonschema import ValidationError
 
+_make_verdict: Final = maker(Verdict)
 RAW_CHARS: Final = 2_000
 _MAX_CHARS: Final = 1_000_000
 _MAX_BRACES: Final = 1_000
@@ -299,7 +301,9 @@ def _verdict(
     absent = {key: _NOT_GIVEN for prop, key in rubric.metrics.items() if prop not in fields}
     reasoning = clean_text(_text(fields.get("reasoning")))
     if rubric.own:
-        return Verdict(scores=scores, not_applicable=absent, reasoning=reasoning, coerced=coerced)
+        return _make_verdict(
+            scores=scores, not_applicable=absent, reasoning=reasoning, coerced=coerced
+        )
     claims = tuple(_claim(claim, len(request.context)) for claim in fields.get("claims", ()))
     if rubric.name in {"groundedness", "claims"}:
         supported = sum(claim.supported for claim in claims)
@@ -311,7 +315,7 @@ def _verdict(
     facts = tuple(fields["key_facts"]) if "key_facts" in fields else None
     if facts is not None:
         scores["key_fact_recall"] = sum(facts) / len(facts)
-    return Verdict(
+    return _make_verdict(
         scores=scores,
         not_applicable=absent,
         reasoning=reasoning,

@@ -19,7 +19,7 @@ from pytest_rageval.support.http.retry import is_retryable, parse_http_date, ret
 from pytest_rageval.support.http.room import Growth, drop_room
 from pytest_rageval.support.http.route import basic_auth, find_route
 from pytest_rageval.support.text import clean
-from pytest_rageval.values.dataclass import dataclass
+from pytest_rageval.values.dataclass import dataclass, maker
 from pytest_rageval.values.errors import EndpointError, TargetErrorKind
 
 MAX_BODY_BYTES: Final = 16 * 1024 * 1024
@@ -114,6 +114,10 @@ class Attempt:
         return self.error is not None and is_retryable(self.error.kind, self.status)
 
 
+_reply: Final = maker(Reply)
+_done: Final = maker(Attempt)
+
+
 def open_client(
     address: Address,
     *,
@@ -186,7 +190,7 @@ def send(http: Client, request: Request) -> Reply:
     if head is None:
         return Reply(fault=fault)
     location = head.headers.get("location") if head.status in _REDIRECTS else None
-    return Reply(
+    return _reply(
         status=head.status,
         body=bytes(memoryview(body)[:limit]),
         too_large=too_large,
@@ -246,7 +250,7 @@ def _attempt(
         limit = (request.max_bytes or MAX_BODY_BYTES) >> 20
         text = f"the reply is larger than {limit} MB"
         return Attempt(error=failure("protocol", address, text))
-    return Attempt(
+    return _done(
         body=reply.body,
         status=reply.status,
         content_type=reply.content_type,
