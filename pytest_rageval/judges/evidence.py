@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pytest_rageval.judges.asking import Judged
 from pytest_rageval.metrics.view import CaseView, Verdicts
-from pytest_rageval.values.dataclass import replace
 from pytest_rageval.values.record import Evidence
 
 
@@ -20,9 +19,10 @@ def with_evidence(view: CaseView, judged: Judged | None) -> Verdicts | None:
     """
     evidence = _find(view, judged)
     verdicts = None if judged is None else judged.verdicts
-    if evidence is None:
-        return verdicts
-    return replace(verdicts or Verdicts(), evidence=evidence)
+    if evidence is not None:
+        verdicts = verdicts or Verdicts()
+        verdicts.evidence = evidence
+    return verdicts
 
 
 def _find(view: CaseView, judged: Judged | None) -> Evidence | None:

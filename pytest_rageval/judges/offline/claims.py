@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Final
 
 from pytest_rageval.metrics.citation_numbers import BRACKETED, cited_numbers
-from pytest_rageval.values.dataclass import dataclass
+from pytest_rageval.values.dataclass import dataclass, replace
 
 LIMIT: Final = 20_000
 """Characters of an answer that are read; longer ones are judged by their beginning."""

@@ -150,11 +150,6 @@ class StatedText(NamedTuple):
         text = plain_text(answer)
         return cls(_line(read_words(text)), read_context((Passage(text=text),)))
 
-    @classmethod
-    def of_passage(cls, text: str, heading_path: str | None) -> StatedText:
-        """Read a retrieved passage."""
-        return cls(_passage_line(text), read_passage(text, heading_path))
-
     def look_up(self, expected: Expected) -> Stated:
         """Look an expected answer or key fact up."""
         support = find_support(expected.claim, self.context)
@@ -177,16 +172,16 @@ class Stated(NamedTuple):
         if self.support is None:
             return None
         found, content, claim = self.support, self.expected.content, self.expected.claim
-        numbers = [claim.words[at].key for at in claim.numbers]
+        lost = [at for at in claim.numbers if claim.words[at].key not in self.known]
         return {
             "window": found.covered,
             "new_words": found.new_words,
             "pairs": found.pairs,
             "coverage": found.coverage,
-            "first": float(content[0] in self.known),
-            "last": float(content[-1] in self.known),
-            "exact": float(self.exact),
-            "numbers": float(any([key not in self.known for key in numbers])),
+            "first": 1.0 if content[0] in self.known else 0.0,
+            "last": 1.0 if content[-1] in self.known else 0.0,
+            "exact": 1.0 if self.exact else 0.0,
+            "numbers": 1.0 if lost else 0.0,
             "against": found.covered**2 * (found.negated != found.denied),
         }
 
@@ -217,8 +212,9 @@ class Stated(NamedTuple):
 
     def holds(self, parameters: Parameters) -> bool:
         """Return whether the text states a key fact."""
-        features, statement = self.features(), self.statement()
-        if features is None or (statement is not None and self.exact):
+        statement = self.statement()
+        features = None if statement is not None and self.exact else self.features()
+        if features is None:
             return self.exact
         if features["numbers"] or features["against"]:
             return False
@@ -250,9 +246,11 @@ def scale(log_odds: float, best: float) -> float:
     return PASS + min(1.0, (chance - _LINE) / (probability(best) - _LINE))
 
 
-@lru_cache(maxsize=512)  # questions of a run share passages
-def _passage_line(text: str) -> str:
-    return _line(read_words(plain_text(text, PASSAGE_LIMIT)))
+@lru_cache(maxsize=256)  # questions of a run share passages
+def stated_passage(text: str, heading_path: str | None) -> StatedText:
+    """Read a retrieved passage."""
+    line = _line(read_words(plain_text(text, PASSAGE_LIMIT)))
+    return StatedText(line, read_passage(text, heading_path))
 
 
 def _line(words: Sequence[Word]) -> str:

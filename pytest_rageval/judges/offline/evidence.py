@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pytest_rageval.judges.offline.correctness import Expected, StatedText
+from pytest_rageval.judges.offline.correctness import Expected, stated_passage
 from pytest_rageval.judges.offline.grounding import statements, support_odds
 from pytest_rageval.judges.offline.lexicon import read_words
 from pytest_rageval.judges.offline.parameters import load_parameters
@@ -32,12 +32,13 @@ def find_facts(
 ) -> tuple[tuple[int, ...], ...]:
     """Return for each key fact the ranks, from 1, of the chunks whose text states it."""
     keys, layers = question_keys(question), load_parameters()
-    passages = [StatedText.of_passage(chunk.text or "", chunk.heading_path) for chunk in chunks]
-    expected = [Expected(fact, keys) for fact in facts]
-    return tuple(
-        tuple(rank for rank, text in enumerate(passages, 1) if text.look_up(fact).confirmed(layers))
-        for fact in expected
-    )
+    passages = [stated_passage(chunk.text or "", chunk.heading_path) for chunk in chunks]
+    found = []
+    for fact in facts:
+        wanted, ranks = Expected(fact, keys), enumerate(passages, 1)
+        at = [rank for rank, text in ranks if text.look_up(wanted).confirmed(layers)]
+        found.append(tuple(at))
+    return tuple(found)
 
 
 def check_claims(
@@ -68,7 +69,7 @@ def check_claims(
                 CitationCheck(ranks=ranks, supports=passages.any_supports(ranks, claim))
                 for ranks in cited
             )
-            lost = bool(checks) and not any(check.supports for check in checks)
+            lost = bool(checks) and not any([check.supports for check in checks])
             stated_at = passages.first_support(claim, k) if lost else None
             found.append(CheckedClaim(text=raw.text, citations=checks, stated_at=stated_at))
     return tuple(found)

@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import lru_cache
 from typing import Final
 
@@ -31,7 +30,7 @@ from pytest_rageval.judges.offline.support import (
     read_context,
 )
 from pytest_rageval.metrics.judged import claim_support
-from pytest_rageval.values.dataclass import dataclass
+from pytest_rageval.values.dataclass import dataclass, replace
 from pytest_rageval.values.verdict import Claim, JudgeRequest
 
 PASS: Final = 4.0

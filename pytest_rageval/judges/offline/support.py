@@ -10,16 +10,15 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Container, Iterable, Mapping, Sequence, Set
 from dataclasses import field
 from functools import cached_property, lru_cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from pytest_rageval.judges.offline.claims import sentences, unwrapped
 from pytest_rageval.judges.offline.lexicon import (
     APPROXIMATE,
-    CORE,
     FULL,
     LIGHT,
     SOFT,
@@ -59,7 +58,8 @@ class ReadClaim:
     def __init__(self, words: Sequence[Word], question: Set[str] = frozenset()) -> None:
         self.words: Final = words
         self.question: Final = question
-        self.weights: Final = {word.key: WEIGHTS[word.tier] for word in words if word.tier != CORE}
+        # By index, as in ``content_keys``.
+        self.weights: Final = {word[1]: WEIGHTS[word[2]] for word in words if word[2]}
         """Weight of each distinct key, core words left out."""
         self.keys: Final = frozenset(self.weights)
         new = {key: weight for key, weight in self.weights.items() if key not in question}
@@ -96,9 +96,7 @@ class Support:
         self.coverage: Final = 1.0 if at is not None else _share(weights, index.places.keys())
         """As ``covered``, by the whole context."""
         self.new_words: Final = 1.0 if at is not None else _share(claim.new, self.window)
-        self.pairs: Final = _found(
-            claim.pairs, (order.pairs for order in self._orders()), self.coverage
-        )
+        self.pairs: Final = self._found(claim.pairs, "pairs")
         self.negated: Final = _negates(claim.negations, self.window)
         self.denied: Final = best is not None and _negates(best.negations, weights)
         """Whether the best sentence negates a shared word."""
@@ -107,11 +105,15 @@ class Support:
     def _closest(self) -> list[int]:
         return _closest_sentences(self.claim.weights, self._index)
 
-    def _orders(self) -> Iterator[Order]:
-        """Yield the order of words in the best sentence, then in the other close ones."""
-        if self._best is not None:
-            yield self._best.order
-            yield from (self._index.sentences[at].read.order for at in self._closest[1:])
+    def _found(self, wanted: Set[object], kind: Literal["pairs", "runs"]) -> float:
+        """Return the share of neighbouring words that the close sentences hold, the best first."""
+        if not wanted:
+            return self.coverage
+        left = wanted if self._best is None else wanted - getattr(self._best.order, kind)
+        if left and self._best is not None:
+            for at in self._closest[1:]:
+                left = left - getattr(self._index.sentences[at].read.order, kind)
+        return (len(wanted) - len(left)) / len(wanted)
 
     @cached_property
     def features(self) -> Mapping[str, float]:
@@ -140,7 +142,7 @@ class Support:
             "window": self.covered,
             "new_words": self.new_words,
             "pairs": self.pairs,
-            "runs": _found(runs, (order.runs for order in self._orders()), self.coverage),
+            "runs": self._found(runs, "runs"),
             "on_topic": len(question & places.keys()) / len(question) if question else 0.5,
             "numbers": sure * bool(self.lost_numbers),
             "names": sure * bool(self.lost_names),
@@ -213,7 +215,7 @@ def find_support(claim: ReadClaim, index: ContextIndex) -> Support | None:
 @lru_cache(maxsize=64)  # of each case for every rubric, its facts and its claims
 def question_keys(question: str) -> frozenset[str]:
     """Return the keys of the words that a question asks about."""
-    return frozenset(word.key for word in read_words(question) if word.tier >= LIGHT)
+    return frozenset([word.key for word in read_words(question) if word.tier >= LIGHT])
 
 
 def _closest_sentences(weights: Mapping[str, int], index: ContextIndex) -> list[int]:
@@ -247,15 +249,6 @@ def _share(weights: Mapping[str, int], vocabulary: Set[str]) -> float:
     return found / sum(weights.values())
 
 
-def _found(wanted: Set[object], there: Iterable[Set[object]], without: float) -> float:
-    left = wanted
-    for one in there:
-        left = left - one
-        if not left:
-            break
-    return (len(wanted) - len(left)) / len(wanted) if wanted else without
-
-
 def _negated_keys(words: Sequence[Word]) -> tuple[str | None, ...]:
     """Return the word that each negation can negate: the next content word, else the last one.
 
@@ -272,7 +265,10 @@ def _negated_keys(words: Sequence[Word]) -> tuple[str | None, ...]:
 
 def _negates(negated: Sequence[str | None], shared: Container[str]) -> bool:
     """Whether a negation precedes a word that both sides have."""
-    return any([key is None or key in shared for key in negated])
+    for key in negated:  # mostly none, so not with any()
+        if key is None or key in shared:
+            return True
+    return False
 
 
 def _near(one: str, other: str) -> bool:
@@ -364,8 +360,12 @@ class ContextIndex:
 
     def whole(self, keys: Set[str]) -> int | None:
         """Return the first sentence that holds all of some keys; None: there is none."""
-        places = min([self.places.get(key, ()) for key in keys], key=len)
-        return next((at for at in places if keys <= self.sentences[at].read.keys), None)
+        if not keys <= self.places.keys():
+            return None
+        for at in min(map(self.places.__getitem__, keys), key=len):
+            if keys <= self.sentences[at].read.keys:
+                return at
+        return None
 
     def window(self, at: int | None) -> Set[str]:
         """Return the words of a sentence, its neighbours, and first line and heading."""
