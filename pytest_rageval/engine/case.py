@@ -217,8 +217,8 @@ def record_of(
             repeat=trial.repeat,
             slots=trial.slots,
         )
-    verdicts = with_evidence(view, judged)
-    scores = score_case(view, verdicts)
+    view.verdicts = verdicts = with_evidence(view, judged)
+    scores = score_case(view)
     if trial.registry.own_cases:
         reply = response if result.error is None else None
         whole = reply and replace(reply, retrieved_chunks=view.chunks)

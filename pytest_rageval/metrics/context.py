@@ -76,7 +76,8 @@ def estimate_tokens(text: str) -> int:
     >>> estimate_tokens("Refunds take 30 days."), estimate_tokens("")
     (6, 0)
     """
-    return -(-len(text.encode("utf-8", "surrogatepass")) // BYTES_PER_TOKEN)
+    size = len(text if text.isascii() else text.encode("utf-8", "surrogatepass"))
+    return -(-size // BYTES_PER_TOKEN)
 
 
 def within_budget(tokens: Sequence[int], budget: int) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import Final
 
 from pytest_rageval.metrics.matching import (
@@ -19,12 +19,11 @@ from pytest_rageval.metrics.matching import (
     matches_anchor,
     matches_section,
     norm_heading,
-    norm_path,
     order_chunks,
     same_document,
 )
 from pytest_rageval.values.case import Anchor, Case, MatchingMode
-from pytest_rageval.values.dataclass import dataclass
+from pytest_rageval.values.dataclass import dataclass, replace
 from pytest_rageval.values.record import CaseRecord, Reported, ScoreSettings
 from pytest_rageval.values.reply import MATCH_RULES, Citation, MatchRule, RetrievedChunk
 
@@ -278,14 +277,9 @@ def cited_golds(
         return None if unknown else frozenset(found or ())
     if citation.rel_path is None:
         return _NO_GOLDS
-    path, case_of = norm_path(citation.rel_path, settings.path_case), settings.path_case
+    golds, path_case = case.gold_supports, settings.path_case
     return frozenset(
-        [
-            index
-            for index, gold in enumerate(case.gold_supports)
-            if norm_path(gold.rel_path, case_of) == path
-            and citation_points_into(citation, gold, case_of)
-        ]
+        [i for i, gold in enumerate(golds) if citation_points_into(citation, gold, path_case)]
     )
 
 

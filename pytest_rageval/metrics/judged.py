@@ -32,6 +32,7 @@ _JUDGED_KEYS: Final = tuple(
     key for key, info in BUILT_IN.cases.items() if info.judged and key != "context_utilization"
 )
 """Metrics that are scores of a verdict; ``context_utilization`` only counts by one."""
+_BOUNDS: Final = {key: BUILT_IN.cases[key].bounds for key in _JUDGED_KEYS}
 
 
 def valid_score(score: object, scale: tuple[float, float]) -> float | None:
@@ -133,17 +134,17 @@ def _score(view: CaseView, verdicts: Verdicts, key: str) -> Score:
         return outside
     if key in verdicts.not_applicable:
         return NotApplicable(verdicts.not_applicable[key])
-    value = _five_composite(view) if key == "five.composite" else _verdict(view, key)
+    value = _five_composite(verdicts) if key == "five.composite" else _valid(verdicts, key)
     return FAILED if value is None else value
 
 
-def _verdict(view: CaseView, key: str) -> float | None:
-    score = view.verdicts.scores.get(key) if view.verdicts is not None else None
-    return valid_score(score, BUILT_IN.cases[key].bounds)
+def _valid(verdicts: Verdicts, key: str) -> float | None:
+    return valid_score(verdicts.scores.get(key), _BOUNDS[key])
 
 
-def _five_composite(view: CaseView) -> float | None:
-    return composite({name: _verdict(view, f"five.{name}") for name in FIVE_WEIGHTS}, FIVE_WEIGHTS)
+def _five_composite(verdicts: Verdicts) -> float | None:
+    found = {name: _valid(verdicts, f"five.{name}") for name in FIVE_WEIGHTS}
+    return composite(found, FIVE_WEIGHTS)
 
 
 def _outside_case(view: CaseView, key: str) -> NotApplicable | None:

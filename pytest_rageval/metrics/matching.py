@@ -153,8 +153,11 @@ def document_keys(
 
 def same_document(one: DocumentKey, other: DocumentKey) -> bool:
     """Return whether two keys name one document; vaults count only if both are known."""
-    vaults_agree = one[0] is None or other[0] is None or one[0] == other[0]
-    return vaults_agree and one[1] == other[1]
+    return one[1] == other[1] and _vaults_agree(one[0], other[0])
+
+
+def _vaults_agree(one: str | None, other: str | None) -> bool:
+    return one is None or other is None or one == other
 
 
 def starts_with(segments: Segments, prefix: Segments) -> bool:
@@ -249,10 +252,10 @@ def citation_points_into(
 
     Snippets are ignored.
     """
-    if citation.rel_path is None:
+    paths = NORMAL_PATHS[path_case]
+    if citation.rel_path is None or paths[citation.rel_path] != paths[anchor.rel_path]:
         return False
-    cited = (citation.vault, norm_path(citation.rel_path, path_case))
-    if not same_document(cited, document_key(anchor, path_case)):
+    if not _vaults_agree(citation.vault, anchor.vault):
         return False
     segments = norm_heading(citation.heading_path)
     return segments is None or starts_with(segments, anchor_segments(anchor))
@@ -282,12 +285,10 @@ def cited_ranks(
     """Yield the places, from 1, of the chunks that a citation points at."""
     if citation.rel_path is None:
         return
-    path, paths = norm_path(citation.rel_path, path_case), NORMAL_PATHS[path_case]
-    segments = norm_heading(citation.heading_path)
+    paths = NORMAL_PATHS[path_case]
+    path, segments = paths[citation.rel_path], norm_heading(citation.heading_path)
     for place, chunk in enumerate(chunks, start=1):
-        if paths[chunk.rel_path] == path and same_document(
-            (citation.vault, path), (chunk.vault, path)
-        ):
+        if paths[chunk.rel_path] == path and _vaults_agree(citation.vault, chunk.vault):
             found = norm_heading(chunk.heading_path)
             if segments is None or found is None or starts_with(found, segments):
                 yield place

@@ -10,7 +10,7 @@ given for the order before reranking, and for the folders that a target chose to
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 from functools import lru_cache
 from math import log2
 from typing import Final
@@ -23,6 +23,7 @@ from pytest_rageval.metrics.matching import (
     duplicate_flags,
     in_scope,
     norm_path,
+    same_document,
 )
 from pytest_rageval.metrics.view import (
     ANSWERABLE,
@@ -34,7 +35,7 @@ from pytest_rageval.metrics.view import (
     gold_population,
 )
 from pytest_rageval.values.case import Case
-from pytest_rageval.values.dataclass import dataclass
+from pytest_rageval.values.dataclass import dataclass, replace
 from pytest_rageval.values.record import ScoreSettings
 from pytest_rageval.values.reply import RetrievedChunk
 
@@ -174,6 +175,7 @@ _GROUP_MEASURES: Final[Mapping[str, Callable[[Ranking, Groups], float]]] = {
     "recall_all_at_k": recall_all_at_k,
     "group_recall_at_k": group_recall_at_k,
 }
+_WITHOUT_GROUPS: Final = dict.fromkeys(_GROUP_MEASURES, _NO_GROUPS)
 
 
 @lru_cache(maxsize=_RANKINGS_KEPT)
@@ -219,18 +221,14 @@ def document_ranking(
     for gold in case.gold_supports:
         key = document_key(gold, settings.path_case)
         golds[key] = max(gold.grade, golds.get(key, 0))
-    by_path: dict[str, list[tuple[int, str | None]]] = {}
-    for index, (vault, path) in enumerate(golds):
-        by_path.setdefault(path, []).append((index, vault))
+    paths = {path for _, path in golds}
     documents = dict.fromkeys(document_keys(chunks[:k], settings.path_case))
     matched = []
-    for vault, path in documents:
-        if path not in by_path:
-            matched.append(_NOTHING)
-            continue
-        same = by_path[path]  # vaults count only if both are known
-        found = [i for i, own in same if own is None or vault is None or own == vault]
-        matched.append(frozenset(found))
+    for document in documents:
+        found = _NOTHING
+        if document[1] in paths:
+            found = frozenset([i for i, gold in enumerate(golds) if same_document(gold, document)])
+        matched.append(found)
     return _ranking(tuple(matched), (False,) * len(documents), tuple(golds.values()), k)
 
 
@@ -266,18 +264,15 @@ def score_retrieval(view: CaseView) -> Scores:
     Source: docs/metrics.md#retrieval; equal to trec_eval (pytrec_eval) where it is defined.
     """
     unscored = gold_population(view.case)
-    group_keys = dict.fromkeys(_GROUP_MEASURES)
-    anchor_block = unscored or anchors_unreadable(view) or chunks_missing(view)
-    anchor_block = anchor_block or texts_missing(view)
     document_block = unscored or chunks_missing(view)
+    anchor_block = unscored or anchors_unreadable(view) or document_block or texts_missing(view)
     scores: dict[str, Score] = {}
-    groups = view.case.required_support_groups
     if anchor_block is not None:
-        scores |= dict.fromkeys((*_MEASURES, *group_keys), anchor_block)
+        scores |= dict.fromkeys((*_MEASURES, *_GROUP_MEASURES), anchor_block)
     else:
         scores |= _measure_anchors(view)
-    if not groups and unscored is None:
-        scores |= dict.fromkeys(group_keys, _NO_GROUPS)
+    if unscored is None and not view.case.required_support_groups:
+        scores |= _WITHOUT_GROUPS
     if document_block is not None:
         scores |= dict.fromkeys(_DOCUMENT_KEYS, document_block)
     else:
@@ -357,7 +352,7 @@ def order_before_rerank(
     chunks: tuple[RetrievedChunk, ...] | None,
 ) -> tuple[RetrievedChunk, ...] | None:
     """Return chunks in their order before reranking; None unless every chunk reports it."""
-    if chunks is None or any(chunk.rank_before_rerank is None for chunk in chunks):
+    if chunks is None or None in [chunk.rank_before_rerank for chunk in chunks]:
         return None
     return tuple(sorted(chunks, key=lambda chunk: chunk.rank_before_rerank or 0))
 
@@ -388,18 +383,17 @@ def score_scope(view: CaseView) -> Scores:
     ``scope_selection_miss_rate`` the same before any fallback, and ``scope_any_excluded_rate`` is 1
     if at least one gold is outside the effective scope.
     """
-    scores: dict[str, Score] = dict.fromkeys(_KEYS, 0.0)
-    scores["fallback_rate"] = _fallback(view)
     selected = _selected_folders(view)
-    if isinstance(selected, tuple):
-        selection = view.response.folder_selection if view.response else None
-        effective = _EVERYTHING if selection and selection.fallback_used else selected
-        scores["scope_miss_rate"] = _none_inside(view, effective)
-        scores["scope_selection_miss_rate"] = _none_inside(view, selected)
-        scores["scope_any_excluded_rate"] = 1.0 - float(all(_inside(view, effective)))
-    else:
-        scores |= dict.fromkeys(_KEYS, selected)
-    return scores
+    if not isinstance(selected, tuple):
+        return {**dict.fromkeys(_KEYS, selected), "fallback_rate": _fallback(view)}
+    selection = view.response.folder_selection if view.response else None
+    effective = _EVERYTHING if selection and selection.fallback_used else selected
+    return {
+        "scope_miss_rate": _none_inside(view, effective),
+        "scope_selection_miss_rate": _none_inside(view, selected),
+        "scope_any_excluded_rate": 1.0 - float(all(_inside(view, effective))),
+        "fallback_rate": _fallback(view),
+    }
 
 
 def _selected_folders(view: CaseView) -> tuple[str, ...] | Score:

@@ -110,7 +110,9 @@ def score_case(
         scores |= dict.fromkeys(_ANSWER_SIDE, _RETRIEVAL_ONLY)
     scores |= known or {}
     unscored, outside = _by_kind(tuple(map(type, scores.values())))
-    metrics: dict[str, float | None] = scores | unscored
+    reasons = _reasons(outside, tuple([scores[key].reason for key in outside]))
+    metrics: dict[str, float | None] = scores
+    metrics |= unscored
     before = scores_before_rerank(view)
     stage = find_failure_stage(view, metrics, before)
     judged_on = view.settings.judged_on
@@ -120,7 +122,7 @@ def score_case(
     unchecked = outcome == "passed" and not _is_checked(view.case, metrics, judged_on)
     return CaseScores(
         metrics=metrics,
-        not_applicable=_reasons(outside, tuple([scores[key].reason for key in outside])),
+        not_applicable=reasons,
         outcome=outcome,
         failure_stage=stage,
         citations=view.citations,
@@ -415,7 +417,7 @@ def reported_by(records: Iterable[CaseRecord]) -> Reported:
 def cites_in_text(record: CaseRecord) -> bool:
     """Return whether a claim of the answer has a citation, as far as claims were looked at."""
     claims = record.evidence.claims if record.evidence is not None else None
-    return any(claim.citations for claim in claims or ())
+    return any([claim.citations for claim in claims or ()])
 
 
 def seems_reported(
@@ -430,7 +432,7 @@ def seems_reported(
 
     ``settle`` corrects the guess at the end. Parts that the case does not need count as reported.
     """
-    headings = not chunks or any(norm_heading(chunk.heading_path) for chunk in chunks)
+    headings = not chunks or any([norm_heading(chunk.heading_path) for chunk in chunks])
     facts = Reported(
         headings=headings, citations=citations is not None, citations_in_text=citations_in_text
     )

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 from enum import Enum
 from types import MappingProxyType
 from typing import Final
@@ -29,7 +29,7 @@ from pytest_rageval.metrics.matching import (
     norm_path,
 )
 from pytest_rageval.values.case import Case
-from pytest_rageval.values.dataclass import dataclass
+from pytest_rageval.values.dataclass import dataclass, replace
 from pytest_rageval.values.record import Evidence, ScoreSettings
 from pytest_rageval.values.reply import (
     AskResponse,
@@ -107,19 +107,14 @@ class CaseView:
     """Cutoff in delivered chunks: the case's, else the run's."""
     cut: tuple[RetrievedChunk, ...] = field(init=False)
     """The first ``k`` chunks; empty if they are not reported."""
+    texts_whole: bool = field(init=False)
+    """Whether every chunk in the cut came with its whole text."""
 
     def __post_init__(self) -> None:
         """Derive what every metric family asks for."""
         self.k = self.case.k if self.case.k is not None else self.settings.k
         self.cut = (self.chunks or ())[: self.k]
-
-    @property
-    def texts_whole(self) -> bool:
-        """Whether every chunk in the cut came with its whole text."""
-        for chunk in self.cut:  # for every case of a run, so not with all()
-            if chunk.text is None or chunk.text_truncated:
-                return False
-        return True
+        self.texts_whole = not [c for c in self.cut if c.text is None or c.text_truncated]
 
     @property
     def evidence(self) -> Evidence | None:

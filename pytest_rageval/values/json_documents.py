@@ -15,6 +15,7 @@ _LARGEST: Final = 2**63 - 1
 OBJECT: Final = (dict, Mapping)
 """A dictionary is recognised at once, which no other mapping is."""
 _LIST: Final = (list, tuple)
+_NUMBER: Final = (int, float)
 
 
 def value(document: object, *path: str) -> object:
@@ -41,8 +42,8 @@ def items(document: object, *path: str) -> Sequence[Any]:
 
 def number(document: object, *path: str) -> float | None:
     """Return the finite number at a path; None: there is none."""
-    found = value(document, *path)
-    if isinstance(found, bool) or not isinstance(found, int | float):
+    found = value(document, *path) if path else document
+    if isinstance(found, bool) or not isinstance(found, _NUMBER):
         return None
     try:
         as_float = float(found)
@@ -76,4 +77,4 @@ def text(document: object, *path: str) -> str:
     found = value(document, *path)
     if isinstance(found, str):
         return found
-    return str(found) if isinstance(found, int | float) and not isinstance(found, bool) else ""
+    return str(found) if isinstance(found, _NUMBER) and not isinstance(found, bool) else ""
