@@ -42,8 +42,10 @@ class JudgeFacts:
         for rubric, found in record.judgements.items():
             judge = text(found, "judge")
             # The metrics of a user's rubric are calibrated one by one.
-            for name in (rubric, *scores) if (scores := part(found, "scores")) else ():
-                self.versions.setdefault(judge, {})[name] = text(found, "rubric_version")
+            if scores := part(found, "scores"):
+                version = text(found, "rubric_version")
+                known = self.versions.setdefault(judge, {})
+                known |= dict.fromkeys((rubric, *scores), version)
             self.asked = self.asked or word(found, "level") not in {None, "offline"}
             if error := judge_error(part(found)):
                 self._count(judge, error, 1)

@@ -115,7 +115,7 @@ def judge_case(
         ConfigError: a judge cannot work as it is set up.
     """
     case, response = view.case, view.response
-    in_use = frozenset(key for rubric in rubrics for key in rubric_keys(rubric))
+    in_use = frozenset([key for rubric in rubrics for key in rubric_keys(rubric)])
     if response is None or view.failed:
         return Judged(
             verdicts=Verdicts(judged_keys=in_use),
@@ -139,7 +139,7 @@ def judge_case(
         judgements=tuple(found.values()),
         own_scores=dict(_own_scores(found, rubrics, registry, case)),
         source="target" if response.abstained is not None else "judge",
-        context_chunk_ids=tuple(passage.chunk_id for passage in request.context),
+        context_chunk_ids=tuple([passage.chunk_id for passage in request.context]),
         repeated=tuple(repeated),
         second=tuple(second.ask(r) for r in repeated if found[r].verdict is not None)
         if second is not None
@@ -389,7 +389,7 @@ def _judge_input(judged: Judged, question: str, answer: str) -> dict[str, Any] |
         "question": question,
         "answer": answer,
         "context_chunk_ids": list(judged.context_chunk_ids),
-        "context_chunks_truncated": any(j.truncated_chunk_ids for j in judged.judgements),
+        "context_chunks_truncated": any([j.truncated_chunk_ids for j in judged.judgements]),
         "prompt_hash": hashes,
     }
 
@@ -400,18 +400,19 @@ def judge_cost(judgements: Iterable[Judgement]) -> dict[str, Any]:
     if not usages:
         return {}
 
-    def money(values: Iterable[float | None]) -> float | None:
-        known = list(values)
-        paid = [value for value in known if value is not None]
-        return math.fsum(paid) if len(paid) == len(known) else None
-
+    sent = [usage for usage in usages if not usage.cached]
     return {
-        "judge_prompt_tokens": sum(u.prompt_tokens for u in usages if not u.cached),
-        "judge_completion_tokens": sum(u.completion_tokens for u in usages if not u.cached),
-        "judge_cost_usd": money(u.cost_usd for u in usages),
-        "judge_cost_usd_uncached": money(u.cost_usd_uncached for u in usages),
-        "cached": all(u.cached for u in usages),
+        "judge_prompt_tokens": sum([usage.prompt_tokens for usage in sent]),
+        "judge_completion_tokens": sum([usage.completion_tokens for usage in sent]),
+        "judge_cost_usd": _money([usage.cost_usd for usage in usages]),
+        "judge_cost_usd_uncached": _money([usage.cost_usd_uncached for usage in usages]),
+        "cached": not sent,
     }
+
+
+def _money(known: Sequence[float | None]) -> float | None:
+    paid = [value for value in known if value is not None]
+    return math.fsum(paid) if len(paid) == len(known) else None
 
 
 def judge_ms(judgements: Iterable[Judgement]) -> float | None:

@@ -7,9 +7,10 @@ the whole case. Lines from other tools may lack the case; it is then made from t
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, is_dataclass, replace
 from functools import cache
+from itertools import chain
 from math import isfinite
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
@@ -90,7 +91,8 @@ _CHUNK: Final = dict(
 )
 """Fields of a chunk in the order of a line, with their defaults."""
 _SPARSE_OF_CHUNK: Final = tuple(_SPARSE & _CHUNK.keys())
-_VALUES: Final = attrgetter(*LINE_FIELDS)
+_NAMES: Final = ("schema_version", *LINE_FIELDS, "case", "parameters")
+_VALUES: Final = attrgetter(*LINE_FIELDS, "stored_case", "parameters")
 
 _OWN: Final = frozenset({item.name for item in fields(CaseRecord)} - {"case_stored", *PARTS})
 
@@ -160,7 +162,7 @@ def record_line(record: CaseRecord) -> bytes:
         line["retrieved_chunks"] = [_chunk_fields(chunk) for chunk in chunks]
     numbers = (record.metrics, record.latency, record.cost, record.usage)
     try:
-        if all(all(map(isfinite, filter(None, one.values()))) for one in numbers):
+        if all(map(isfinite, filter(None, chain(*[one.values() for one in numbers])))):
             # With the blanks that json writes, so that a text search finds what it found before.
             return msgspec.json.format(msgspec.json.encode(line), indent=0)
     except (TypeError, ValueError):  # a subclass of str, or half of a surrogate pair
@@ -190,19 +192,16 @@ def record_to_json(record: CaseRecord) -> dict[str, Any]:
 
 
 def _line(record: CaseRecord) -> dict[str, Any]:
-    line = {
-        "schema_version": SCHEMA_VERSION,
-        **dict(zip(LINE_FIELDS, _VALUES(record), strict=True)),
-        "case": record.stored_case,
-        "parameters": record.parameters,
-    }
+    line = dict(zip(_NAMES, (SCHEMA_VERSION, *_VALUES(record)), strict=True))
     for name in _WHERE_REPORTED if record.response is not None else ():
         if (reported := getattr(record.response, name)) != getattr(_BARE, name):
             line[name] = reported
     if record.metric_details:
         line["metric_details"] = {k: _said(one) for k, one in record.metric_details.items()}
-    asked = {name: getattr(record, name) for name in _WHERE_ASKED}
-    return line | {name: value for name, value in asked.items() if value is not None}
+    for name in _WHERE_ASKED:
+        if (asked := getattr(record, name)) is not None:
+            line[name] = asked
+    return line
 
 
 def _said(detail: MetricDetail) -> dict[str, str]:
@@ -230,18 +229,20 @@ def to_plain(value: Any) -> Any:
 def _fields_of(value: Any) -> dict[str, Any]:
     """Return the fields of a dataclass, the sparse ones last."""
     kind: Any = type(value)
-    names, sparse = _names_of(kind)
-    plain = {name: getattr(value, name) for name in names}
+    names, sparse, read = _reader_of(kind)
+    plain = dict(zip(names, read(value), strict=True))
     for name in sparse:
-        if (item := getattr(value, name)) not in (None, ()):
-            plain[name] = item
+        if plain[name] in (None, ()):
+            del plain[name]
     return plain
 
 
 @cache
-def _names_of(kind: Any) -> tuple[list[str], list[str]]:
-    names = [item.name for item in fields(kind)]
-    return [n for n in names if n not in _SPARSE], [n for n in names if n in _SPARSE]
+def _reader_of(kind: Any) -> tuple[list[str], list[str], Callable[[Any], Iterable[Any]]]:
+    names = sorted([item.name for item in fields(kind)], key=_SPARSE.__contains__)
+    read = attrgetter(*names)
+    sparse = [name for name in names if name in _SPARSE]
+    return names, sparse, read if len(names) > 1 else lambda value: [read(value)]
 
 
 def record_from_json(document: Mapping[str, Any]) -> CaseRecord:

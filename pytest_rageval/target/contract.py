@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import json
 import re
+from codecs import BOM_UTF8
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Any, Final, Required, TypedDict
@@ -218,7 +219,7 @@ def parse_reply_bytes(body: bytes) -> object:
     if not take_for_values(body):
         raise _protocol(TOO_MUCH)
     try:
-        text = body.decode("utf-8-sig")
+        text = body.removeprefix(BOM_UTF8).decode()
     except UnicodeDecodeError as error:
         byte = body[error.start : error.start + 1].hex()
         raise _protocol(

@@ -11,6 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import count
 from math import inf
+from struct import Struct
 from typing import Any, Final, NamedTuple, TypeVar
 
 from pytest_rageval.analysis.aggregate.case_groups import (
@@ -109,6 +110,7 @@ class RecordColumns:
         self.registry = registry
         self._path_case = path_case
         self._keys = tuple(registry.cases)
+        self._pack = Struct(f"{len(self._keys)}d").pack
         self.metrics = array("d")
         self.extra = defaultdict[str, _Sparse](_Sparse)
         self.before = defaultdict[str, _Sparse](_Sparse)
@@ -180,16 +182,15 @@ class RecordColumns:
         scores = record.scores
         metrics, reasons = scores.metrics, scores.not_applicable
         if tuple(metrics) == self._keys:
-            self.metrics.extend(
-                [
-                    value if value is not None else NOT_APPLICABLE if key in reasons else ERROR
-                    for key, value in metrics.items()
-                ]
-            )
+            values = [
+                value if value is not None else NOT_APPLICABLE if key in reasons else ERROR
+                for key, value in metrics.items()
+            ]
         else:
-            self.metrics.extend([_value(metrics, reasons, key) for key in self._keys])
+            values = [_value(metrics, reasons, key) for key in self._keys]
             for key in metrics.keys() - self.registry.cases.keys():
                 self.extra[key].add(row, _value(metrics, reasons, key))
+        self.metrics.frombytes(self._pack(*values))  # a tenth of the time of extend()
         if scores.metrics_before_rerank is None:
             return
         # An empty list has all of its ranks, but is not evidence of a reranker.

@@ -103,9 +103,13 @@ def verdict_failures(record: CaseRecord) -> list[bool]:
     """
     if record.status != "ok":
         return []
-    asked = [verdict for verdict in record.judgements.values() if isinstance(verdict, Mapping)]
+    asked = [
+        verdict.get("error") is not None
+        for verdict in record.judgements.values()
+        if isinstance(verdict, (dict, Mapping))  # in this order, since the second takes long
+    ]
     if asked:
-        return [verdict.get("error") is not None for verdict in asked]
+        return asked
     metrics, reasons, abstained = record.metrics, record.not_applicable, record.abstained
     failures = []
     for key in _VERDICT_KEYS:
