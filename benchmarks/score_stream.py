@@ -5,7 +5,8 @@ compares neighbours in time. Importing is left out of the CPU time. The retrieva
 agree before anything is reported.
 
 - ``floor``: ``json.loads`` of every line, nothing kept;
-- ``ours``: what ``rageval score`` does: every metric, interval and group;
+- ``ours``: what ``rageval score`` does without ``--save``: every metric, interval and group, and
+  the lines that it prints;
 - ``rival``: pydantic models, dictionaries of the whole set, four means by ir_measures.
 
 ``--stages`` adds the parts of ours, each of which holds the one before.
@@ -163,18 +164,21 @@ def floor() -> Contender:
 
 
 def ours() -> Contender:
-    from pytest_rageval.analysis.aggregate.columns import RecordColumns
-    from pytest_rageval.analysis.aggregate.run import aggregate_columns
+    from pytest_rageval.cli.judge_options import JudgeWatch
     from pytest_rageval.engine.recorded import RecordedRun
+    from pytest_rageval.engine.scored import ScoredRun
+    from pytest_rageval.report.text.scores import score_lines
     from pytest_rageval.values.settings import Settings
 
     def run(cases: Path, responses: Path) -> Numbers:
-        columns = RecordColumns()
-        for record in RecordedRun(
-            cases, responses, Settings(rootdir=".", k=K, judge="none")
-        ).records():
-            columns.add(record)
-        totals = aggregate_columns(columns)
+        settings = Settings(rootdir=".", k=K, judge="none")
+        watch = JudgeWatch(settings.max_errors)
+        with ScoredRun(settings, run_id=None, cases=cases) as scored:
+            for record in RecordedRun(cases, responses, settings, stored=False).records():
+                watch.see(record)
+                scored.add(record)
+            totals = scored.finish()
+        list(score_lines(totals, scored.failures, watch.notes(settings)))
         means = {key: totals.metrics[key].mean for key in MEASURES}
         return totals.total, {key: mean for key, mean in means.items() if mean is not None}
 
@@ -262,7 +266,8 @@ def stage_scored() -> Contender:
     from pytest_rageval.values.settings import Settings
 
     def run(cases: Path, responses: Path) -> Numbers:
-        records = RecordedRun(cases, responses, Settings(rootdir=".", k=K, judge="none")).records()
+        settings = Settings(rootdir=".", k=K, judge="none")
+        records = RecordedRun(cases, responses, settings, stored=False).records()
         return sum(1 for _ in records), {}
 
     return run
