@@ -102,10 +102,10 @@ class ScoredRun:
         if self._writer is not None:
             self._writer.append(redact(record, full_text=self._settings.store_full_text))
             self._case_hashes[record.file, record.case_id] = record.case_hash
+            self._facts.add(record)
         if self._kept is not None:
             self._kept.append(record)
         self._columns.add(record)
-        self._facts.add(record)
         self.n_records += 1
         self.failures.add(record)
 
