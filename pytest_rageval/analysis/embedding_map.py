@@ -239,8 +239,9 @@ class _Neighbours:
         self._by_path: dict[str, list[RetrievedChunk]] = defaultdict(list)
         for one in chunks:
             if (at := builder.chunk(one.chunk)) is not None:
-                undecided = one.chunk.decided(None, irrelevant=None)
-                self._by_path[one.document[1]].append(replace(undecided, rank=at))
+                near = replace(one.chunk, rank=at)
+                near.decide(None, irrelevant=None)
+                self._by_path[one.document[1]].append(near)
 
     def of(self, case: CaseGroup, at: int, cosines: Floats) -> MapCase:
         golds = [self._builder.golds[g] for g in _golds(case) if g in self._builder.golds]

@@ -187,7 +187,11 @@ def not_asked(
 
 
 def record_of(
-    trial: Trial, result: AskResult, *, scoring: ScoreSettings | None = None
+    trial: Trial,
+    result: AskResult,
+    *,
+    scoring: ScoreSettings | None = None,
+    owned: bool = False,
 ) -> CaseRecord:
     """Judge and score an answer, and build its record (full text; storage cuts it).
 
@@ -196,6 +200,7 @@ def record_of(
         result: of asking.
         scoring: the settings with the parts of replies that the target of the run reports; None:
             they are unknown so far.
+        owned: whether nobody else holds the response, so that its chunks are decided in place.
 
     Raises:
         ConfigError: the judge cannot work with its settings.
@@ -206,7 +211,7 @@ def record_of(
         chunks = response.retrieved_chunks if response is not None else None
         reported = seems_reported(case, chunks, None, settings.matching_mode)
         scoring = score_settings(settings, reported)
-    view = view_case(case, response, scoring, error=result.error)
+    view = view_case(case, response, scoring, error=result.error, owned=owned)
     judged = None
     if trial.judges is not None and not settings.retrieval_only:
         judged = judge_case(

@@ -408,7 +408,7 @@ class RecordedRun:
 
     def _record(self, trial: Trial, payload: object, scoring: ScoreSettings) -> CaseRecord:
         result = _result(payload, retrieval_only=self._settings.retrieval_only)
-        return record_of(trial, result, scoring=scoring)
+        return record_of(trial, result, scoring=scoring, owned=True)
 
 
 class _CaseIds:

@@ -172,24 +172,24 @@ class _Decider:
                 if anchor.snippets and (anchor_segments(anchor) or anchor.pages)
             ]
 
-    def decide_all(self, chunks: Iterable[RetrievedChunk]) -> tuple[RetrievedChunk, ...]:
-        decided, normal, paths = [], self._normal, self._paths
+    def decide_all(self, chunks: Iterable[RetrievedChunk]) -> None:
+        normal, paths = self._normal, self._paths
         for chunk in chunks:
             path = normal[chunk.rel_path]
             if (chunk.text is None or chunk.text_truncated) and self._lacks_text(chunk):
-                decided.append(chunk)
-            elif path in paths:
-                decided.append(self._decide(chunk, path))
+                continue
+            if path in paths:
+                self._decide(chunk, path)
             else:
-                decided.append(chunk.decided((), irrelevant=False))
-        return tuple(decided)
+                chunk.decide((), irrelevant=False)
 
-    def _decide(self, chunk: RetrievedChunk, path: str) -> RetrievedChunk:
+    def _decide(self, chunk: RetrievedChunk, path: str) -> None:
         if self._settings.matching_mode == "heading" or (
             not self._by_page and has_heading(chunk, self._settings)
         ):
-            return self._by_headings(chunk, path)
-        return self._by_rules(chunk)
+            self._by_headings(chunk, path)
+        else:
+            self._by_rules(chunk)
 
     def _lacks_text(self, chunk: RetrievedChunk) -> bool:
         """Return whether a chunk without a text needs it, or was decided when it had one."""
@@ -198,7 +198,7 @@ class _Decider:
         unread = self._texts_needed and not has_heading(chunk, self._settings)
         return bool(unread) and any(not (chunk.pages and pages) for pages in self._texts_needed)
 
-    def _by_headings(self, chunk: RetrievedChunk, path: str) -> RetrievedChunk:
+    def _by_headings(self, chunk: RetrievedChunk, path: str) -> None:
         anchors = self._anchors
         at = [
             index
@@ -214,9 +214,9 @@ class _Decider:
             deepest_bad = max(len(anchor_segments(anchors[i])) for i in at[len(golds) :])
             deepest_gold = max((len(anchor_segments(anchors[i])) for i in golds), default=-1)
             irrelevant = deepest_bad >= deepest_gold
-        return chunk.decided(() if irrelevant else golds, irrelevant=irrelevant, rules=_BY_HEADING)
+        chunk.decide(() if irrelevant else golds, irrelevant=irrelevant, rules=_BY_HEADING)
 
-    def _by_rules(self, chunk: RetrievedChunk) -> RetrievedChunk:
+    def _by_rules(self, chunk: RetrievedChunk) -> None:
         used: set[MatchRule] = set()
         golds, best_gold, best_bad = [], (-1, False), (-1, False)
         key = document_key(chunk, self._path_case)
@@ -226,7 +226,8 @@ class _Decider:
                 continue
             rule = rule_for(anchor, chunk, self._settings)
             if rule is None:
-                return chunk.decided(None, irrelevant=None)
+                chunk.decide(None, irrelevant=None)
+                return
             used.add(rule)
             if not matches_by(rule, anchor, chunk, self._settings):
                 continue
@@ -238,7 +239,7 @@ class _Decider:
                 best_bad = max(best_bad, precision)
         irrelevant = best_bad[0] >= 0 and best_bad >= best_gold
         rules = tuple([rule for rule in MATCH_RULES if rule in used]) or None
-        return chunk.decided(() if irrelevant else tuple(golds), irrelevant=irrelevant, rules=rules)
+        chunk.decide(() if irrelevant else tuple(golds), irrelevant=irrelevant, rules=rules)
 
 
 def headings_decide(case: Case, chunk: RetrievedChunk, settings: ScoreSettings) -> bool:
@@ -284,14 +285,22 @@ def cited_golds(
 
 
 def decide_chunks(
-    case: Case, chunks: Sequence[RetrievedChunk], settings: ScoreSettings
+    case: Case, chunks: Sequence[RetrievedChunk], settings: ScoreSettings, *, owned: bool = False
 ) -> tuple[RetrievedChunk, ...]:
     """Return the chunks in rank order, with ``matched_golds``, ``irrelevant`` and ``matched_by``.
 
     If a text is needed and a chunk has none, or only the beginning, an earlier decision, made with
     the text, is kept; without one the fields stay None: it cannot be decided.
+
+    Args:
+        case: the case with the anchors.
+        chunks: in any order.
+        settings: matching settings of the run.
+        owned: whether nobody else holds the chunks, so that they are decided in place.
     """
-    return _Decider(case, settings).decide_all(order_chunks(chunks))
+    decided = order_chunks(chunks if owned else [chunk.copy() for chunk in chunks])
+    _Decider(case, settings).decide_all(decided)
+    return decided
 
 
 def unreadable_anchor(case: Case, settings: ScoreSettings) -> str | None:

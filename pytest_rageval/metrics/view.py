@@ -137,6 +137,7 @@ def view_case(
     settings: ScoreSettings,
     *,
     error: ErrorInfo | None = None,
+    owned: bool = False,
 ) -> CaseView:
     """Order and decide the chunks of a response and read its citations.
 
@@ -149,6 +150,7 @@ def view_case(
             decision in ``matched_golds`` and ``irrelevant``: clear both before scoring with other
             matching settings or another case.
         error: reason for which the target failed; required if ``response`` is None.
+        owned: whether nobody else holds the response, so that its chunks are decided in place.
 
     Raises:
         ValueError: ``response`` and ``error`` are both None.
@@ -159,7 +161,7 @@ def view_case(
     written = None if response is None else response.answer
     if response is not None:
         if response.retrieved_chunks is not None:
-            chunks = decide_chunks(case, response.retrieved_chunks, settings)
+            chunks = decide_chunks(case, response.retrieved_chunks, settings, owned=owned)
         response = read_markers(response, chunks, settings)
         citations = read_citations(response, chunks, case, settings)
         if citations is None and settings.citations_reported:

@@ -115,21 +115,22 @@ class RetrievedChunk:
         _set(chunk, "__dict__", checked)
         return chunk
 
-    def decided(
+    def copy(self) -> Self:
+        """Return a copy, which ``decide`` may change."""
+        return self.of(self.__dict__.copy())
+
+    def decide(
         self,
         matched_golds: tuple[int, ...] | None,
         *,
         irrelevant: bool | None,
         rules: tuple[MatchRule, ...] | None = None,
-    ) -> Self:
-        """Return a copy with the result of comparing it with the anchors of a case."""
-        fields = self.__dict__.copy()
+    ) -> None:
+        """Set the result of comparing a chunk that nobody else holds with the anchors of a case."""
+        fields = self.__dict__
         fields["matched_golds"] = matched_golds
         fields["irrelevant"] = irrelevant
         fields["matched_by"] = rules
-        chunk = object.__new__(type(self))
-        _set(chunk, "__dict__", fields)
-        return chunk
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -75,9 +75,10 @@ def test_a_chunk_made_of_checked_fields_equals_one_that_was_called() -> None:
     assert dataclasses.asdict(made)["heading_path"] is None
 
 
-def test_a_decided_chunk_is_a_copy() -> None:
+def test_deciding_a_copy_leaves_the_chunk() -> None:
     chunk = RetrievedChunk(rel_path="a.md")
-    decided = chunk.decided((0, 2), irrelevant=False)
+    decided = chunk.copy()
+    decided.decide((0, 2), irrelevant=False)
     assert (decided.matched_golds, decided.irrelevant) == ((0, 2), False)
     assert (chunk.matched_golds, chunk.irrelevant) == (None, None)
     assert (
