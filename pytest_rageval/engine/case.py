@@ -25,7 +25,7 @@ from pytest_rageval.metrics.scoring import (
     seems_reported,
     with_own_scores,
 )
-from pytest_rageval.metrics.view import Score, view_case
+from pytest_rageval.metrics.view import CaseView, Score, view_case
 from pytest_rageval.project.case_reader import LocatedCase
 from pytest_rageval.project.case_variables import case_variables
 from pytest_rageval.support.slots import Slots
@@ -212,16 +212,7 @@ def record_of(
         reported = seems_reported(case, chunks, None, settings.matching_mode)
         scoring = score_settings(settings, reported)
     view = view_case(case, response, scoring, error=result.error, owned=owned)
-    judged = None
-    if trial.judges is not None and not settings.retrieval_only:
-        judged = judge_case(
-            view,
-            trial.judges,
-            rubrics=settings.judging.rubrics,
-            registry=trial.registry,
-            repeat=trial.repeat,
-            slots=trial.slots,
-        )
+    judged = _judged(trial, view)
     view.verdicts = verdicts = with_evidence(view, judged)
     scores = score_case(view)
     if trial.registry.own_cases:
@@ -249,6 +240,19 @@ def record_of(
         trace_id=result.trace_id or None,
         span_id=result.span_id or None,
         asked_at=None if result.asked_at is None else _utc(result.asked_at),
+    )
+
+
+def _judged(trial: Trial, view: CaseView) -> Judged | None:
+    if trial.judges is None or trial.settings.retrieval_only:
+        return None
+    return judge_case(
+        view,
+        trial.judges,
+        rubrics=trial.settings.judging.rubrics,
+        registry=trial.registry,
+        repeat=trial.repeat,
+        slots=trial.slots,
     )
 
 
