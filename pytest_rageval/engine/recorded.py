@@ -295,7 +295,7 @@ class FilesPart:
 
 
 class RecordedRun:
-    """The cases of one file with their recorded responses, scored one by one.
+    """The cases of one file with their recorded responses, scored in turn.
 
     A case without a response is an error of kind ``not_attempted``.
 

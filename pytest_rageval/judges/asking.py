@@ -410,9 +410,9 @@ def judge_cost(judgements: Iterable[Judgement]) -> dict[str, Any]:
     }
 
 
-def _money(known: Sequence[float | None]) -> float | None:
-    paid = [value for value in known if value is not None]
-    return math.fsum(paid) if len(paid) == len(known) else None
+def _money(costs: Sequence[float | None]) -> float | None:
+    known = [cost for cost in costs if cost is not None]
+    return math.fsum(known) if len(known) == len(costs) else None
 
 
 def judge_ms(judgements: Iterable[Judgement]) -> float | None:

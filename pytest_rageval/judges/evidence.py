@@ -12,7 +12,8 @@ def with_evidence(view: CaseView, judged: Judged | None) -> Verdicts | None:
 
     Args:
         view: the case with its response.
-        judged: result of judging; None: there is no judge, so only facts are looked up.
+        judged: result of judging, whose verdicts get the evidence; None: there is no judge, so only
+            facts are looked up.
 
     Returns:
         None if there is neither a verdict nor anything to look up.

@@ -3,8 +3,8 @@
 The standard decorator compiles source code for each method of each class, which a session pays
 when it imports the modules, though it makes objects of few of the classes.
 
-Freezing costs a call per field of each object, more than all else: what is made several times a
-case and lives in one step of it, such as a reply or a part of the page, is not frozen.
+Freezing costs a call per field of each object, more than all else, unless a ``maker`` makes it.
+What is made several times a case and lives in one step of it, such as a reply, is not frozen.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ else:
         """Return a function that makes objects of a dataclass, at a third of the cost of a call.
 
         Python packs the keywords of the call of a class into a dictionary, and those of a function
-        not. For what is made several times a case.
+        not. For what is made several times a case, from keywords.
         """
         return _made(kind)
 
@@ -108,12 +108,13 @@ def _made(kind: Any) -> Any:
     """
     frozen, slots = kind.__dataclass_params__.frozen, vars(kind).get("__slots__")
     # Without slots, it would lose the keys that it shares with others when it changes its class.
-    if (frozen and slots is None) or not _is_ours(vars(kind).get("__init__")):
+    without_twin = slots is None or "__orig_bases__" in vars(kind)  # the bases of a generic class
+    if (frozen and without_twin) or not _is_ours(vars(kind).get("__init__")):
         return kind
     namespace = {"__slots__": slots, "__setattr__": object.__setattr__}
     known = {"_new": object.__new__, "_kind": kind}
     known["_open"] = type("_Open", kind.__bases__, namespace) if frozen else kind
-    # Those with a default come last. Unlike in a call of the class, places need not count.
+    # Those with a default come last: one that is not given costs less than one by keyword alone.
     fields = sorted(_given(kind), key=lambda one: _parameter(one, known)[0] != one.name)
     both = [(one.name, *_parameter(one, known)) for one in fields]
     lines = ["self = _new(_open)", *(f"self.{name} = {value}" for name, _, value in both)]

@@ -3,11 +3,13 @@
 import copy
 import dataclasses
 import inspect
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import pytest
 
 from pytest_rageval.values import dataclass as ours
+
+T = TypeVar("T")
 
 
 def _point(decorator: Any) -> Any:
@@ -218,6 +220,14 @@ def test_a_maker_makes_frozen_objects_of_derived_classes() -> None:
     assert copy.deepcopy(one) == ours.replace(one) == one
     with pytest.raises(dataclasses.FrozenInstanceError):
         one.x = 2  # type: ignore[misc]
+
+
+def test_a_maker_makes_objects_of_generic_classes() -> None:
+    @ours.dataclass(frozen=True, slots=True)
+    class Held(Generic[T]):
+        one: T
+
+    assert ours.maker(Held)(one=1) == Held(1) == ours.replace(Held(2), one=1)
 
 
 def test_a_maker_calls_a_class_with_a_constructor_of_its_own() -> None:

@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple
 
 from pytest_rageval.analysis.stats.intervals import percentile_place
 from pytest_rageval.values.dataclass import dataclass
+from pytest_rageval.values.json_documents import OBJECT
 from pytest_rageval.values.numbers import LatencySummary
 from pytest_rageval.values.record import CaseRecord
 
@@ -106,7 +107,7 @@ def verdict_failures(record: CaseRecord) -> list[bool]:
     asked = [
         verdict.get("error") is not None
         for verdict in record.judgements.values()
-        if isinstance(verdict, (dict, Mapping))  # in this order, since the second takes long
+        if isinstance(verdict, OBJECT)
     ]
     if asked:
         return asked

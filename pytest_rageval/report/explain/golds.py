@@ -28,7 +28,7 @@ from pytest_rageval.values.dataclass import maker
 from pytest_rageval.values.record import CaseRecord, ScoreSettings
 from pytest_rageval.values.reply import Citation, FolderSelection, RetrievedChunk
 
-_citation: Final = maker(CitationReason)
+_citation_reason: Final = maker(CitationReason)
 
 
 def explain_golds(
@@ -196,7 +196,7 @@ def explain_citations(
             cited = cited_ranks(citation, record.retrieved_chunks, settings.path_case)
             places = tuple([rank for rank in cited if citation.chunk_rank in (None, rank)])
         found.append(
-            _citation(
+            _citation_reason(
                 number=number,
                 citation=citation,
                 golds=tuple(sorted(golds or ())),

@@ -295,7 +295,7 @@ def _without_ending(rel_path: str) -> str:
 
 # --- verdicts of the judge -------------------------------------------------------------------
 
-_judgement: Final = maker(JudgementReason)
+_judgement_reason: Final = maker(JudgementReason)
 _claim_reason: Final = maker(ClaimReason)
 _fact_reason: Final = maker(FactReason)
 _CLAIM_RUBRICS: Final = ("groundedness", "claims")
@@ -307,7 +307,7 @@ def explain_judgements(record: CaseRecord, case: Case | None) -> tuple[Judgement
     verdicts = _verdicts(record)
     claimed = next((name for name in _CLAIM_RUBRICS if name in verdicts), None)
     first = (
-        _judgement(
+        _judgement_reason(
             rubric=rubric,
             judge=_text(verdict.get("judge")),
             scores=_scores(verdict.get("scores")),

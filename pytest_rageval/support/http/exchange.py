@@ -115,7 +115,7 @@ class Attempt:
 
 
 _reply: Final = maker(Reply)
-_done: Final = maker(Attempt)
+_make_attempt: Final = maker(Attempt)
 
 
 def open_client(
@@ -250,7 +250,7 @@ def _attempt(
         limit = (request.max_bytes or MAX_BODY_BYTES) >> 20
         text = f"the reply is larger than {limit} MB"
         return Attempt(error=failure("protocol", address, text))
-    return _done(
+    return _make_attempt(
         body=reply.body,
         status=reply.status,
         content_type=reply.content_type,

@@ -59,7 +59,8 @@ def _pattern(phrase: str, lower: bool) -> re.Pattern[str] | None:
     if not 0 < len(words) <= _MOST_WORDS:
         return None
     words[0] += rf"(?<!\w{words[0]})"
-    return re.compile(r"\W++".join(words) + r"(?!\w)", re.ASCII if lower else re.IGNORECASE)
+    between, flags = (r"\W++", re.ASCII) if lower else (r"\W+", re.IGNORECASE)
+    return re.compile(between.join(words) + r"(?!\w)", flags)
 
 
 def citation_marks(text: str, ranks: Collection[int], number: int) -> Iterator[Mark]:
