@@ -306,12 +306,14 @@ def environment_secrets(environ: Mapping[str, str]) -> tuple[str, ...]:
     Paths and short values, such as ``1`` or ``true``, are not listed. User names and passwords of
     URLs are, such as those of a proxy or a database, and secrets that this process learned.
     """
+    # One by one: pytest sets and removes a variable for each test, on another thread.
+    variables = [(name, value) for name in environ if (value := environ.get(name)) is not None]
     found = (
         value
-        for name, value in environ.items()
+        for name, value in variables
         if _ENVIRONMENT_SECRET.search(name) and len(value) >= 8 and value[0] not in "/~."
     )
-    urls = (credentials_in(value) for value in environ.values() if _USER_INFO.search(value))
+    urls = (credentials_in(value) for _, value in variables if _USER_INFO.search(value))
     pairs = (sent_forms(pair) for pair in urls if pair is not None and pair[1])
     return (*found, *(text for pair in pairs for text in pair), *learned_secrets())
 

@@ -220,10 +220,13 @@ def find_route(url: str, *, by_proxy: bool, connect_s: float | None, read_s: flo
 def _proxy(scheme: str, authority: str) -> SplitResult | None:
     from urllib.request import getproxies, proxy_bypass
 
-    proxies = getproxies()
-    found = proxies.get(scheme) or proxies.get("all")
-    if not found or proxy_bypass(authority):
-        return None
+    try:
+        proxies = getproxies()
+        found = proxies.get(scheme) or proxies.get("all")
+        if not found or proxy_bypass(authority):
+            return None
+    except KeyError:  # pytest removed its variable of the test meanwhile, on another thread
+        return _proxy(scheme, authority)
     try:
         parts = urlsplit(found if "://" in found else f"http://{found}")
         return parts if parts.port != 0 else urlsplit("")

@@ -153,6 +153,23 @@ def test_credentials_of_any_bytes_are_secrets() -> None:
     assert "p\udce4ss-word" in found
 
 
+def test_a_variable_that_goes_while_all_are_read_is_left_out() -> None:
+    class Environment(dict[str, str]):
+        def __getitem__(self, name: str) -> str:
+            raise KeyError(name)  # as os.environ for one that another thread removed
+
+        def get(self, name: str, default: object = None) -> object:  # type: ignore[override]
+            return "sk-4f7a9c1e2b8d" if name == "API_KEY" else None
+
+        def items(self) -> object:  # type: ignore[override]
+            return ((name, self[name]) for name in self)
+
+        values = items  # type: ignore[assignment]
+
+    found = environment_secrets(Environment(API_KEY="", PYTEST_CURRENT_TEST=""))
+    assert "sk-4f7a9c1e2b8d" in found
+
+
 def test_secrets_are_removed_from_replies_of_any_mapping_and_sequence() -> None:
     reply = MappingProxyType({"chunks": ({"text": "the key is hushed-1"},)})
     assert blot_out_of_reply(reply, ("hushed-1",)) == {"chunks": [{"text": "the key is ***"}]}

@@ -6,6 +6,7 @@ import base64
 import socket
 import ssl
 import threading
+import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -211,6 +212,23 @@ def test_no_proxy_is_used_for_a_host_that_is_spared(
         monkeypatch.setattr(socket, "getaddrinfo", unknown)
         assert fault_of(asked(join_url("http://rag.test:8000", "/ask")))[0] == "ConnectError"
     assert proxy.received == []
+
+
+def test_the_proxies_are_looked_up_again_where_a_variable_went_meanwhile(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    look_up, faults = urllib.request.getproxies, [KeyError("PYTEST_CURRENT_TEST")]
+
+    def getproxies() -> dict[str, str]:
+        if faults:
+            raise faults.pop()
+        return look_up()
+
+    monkeypatch.setattr(urllib.request, "getproxies", getproxies)
+    with fake_target(http_reply(BODY)) as proxy:
+        monkeypatch.setenv("http_proxy", proxy.url)
+        assert asked(join_url("http://rag.test:8000", "/ask")).body == BODY
+    assert not faults
 
 
 def test_a_proxy_that_is_not_spoken_to_by_http_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
