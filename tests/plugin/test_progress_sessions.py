@@ -83,7 +83,9 @@ def test_the_line_is_there_before_the_first_answer_and_right_when_interrupted(
         assert int(drawn.partition("/")[0]) <= sum(stored.values())
     else:
         # There are two more threads than places, so these are eight of the first ten.
-        assert sum(stored.values()) == 8
+        names = {line["case_id"] for line in lines_of(project.folder())}
+        assert len(names) == sum(stored.values()) == 8
+        assert names <= {f"c{n:03}" for n in range(10)}
         failed = ", 1 error (1 http), " if stored["error"] else ", "
         assert drawn.startswith(f"8/24 cases, {stored['missed']} missed{failed}")
     assert not [row for row in screen.text().split("\n") if LIVE.search(row)]
