@@ -407,6 +407,7 @@ def _split(base: str, where: str) -> SplitResult:
     try:
         parts = urlsplit(base)
         port_is_valid = parts.port is None or parts.port > 0
+        (parts.hostname or "").encode("idna")  # as it is looked up
     except ValueError:
         port_is_valid = False
     if not port_is_valid:

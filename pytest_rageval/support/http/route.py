@@ -24,6 +24,7 @@ from pytest_rageval.support.http.connection import (
 from pytest_rageval.support.http.deadline import waited
 from pytest_rageval.support.http.reading import Reader
 from pytest_rageval.values.dataclass import dataclass
+from pytest_rageval.values.errors import ConfigError
 
 _UNDER_WAY: Final = (errno.EINPROGRESS, errno.EWOULDBLOCK)
 
@@ -199,6 +200,7 @@ def find_route(url: str, *, by_proxy: bool, connect_s: float | None, read_s: flo
 
     Raises:
         TransportError: the URL cannot be used.
+        ConfigError: the certificates of the environment cannot be read.
     """
     try:
         parts = urlsplit(url)
@@ -235,13 +237,21 @@ def _proxy(scheme: str, authority: str) -> SplitResult | None:
 
 
 def _tls_context() -> ssl.SSLContext:
-    """Return a context with the certificates of the environment, or else those of certifi."""
+    """Return a context with the certificates of the environment, or else those of certifi.
+
+    Raises:
+        ConfigError: the certificates of the environment cannot be read.
+    """
     file, folder = os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")
     if not file and not folder:
         import certifi
 
         file = certifi.where()
-    context = ssl.create_default_context(cafile=file or None, capath=None if file else folder)
+    try:
+        context = ssl.create_default_context(cafile=file or None, capath=None if file else folder)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise ConfigError(f"SSL_CERT_FILE: the certificates cannot be read: {reason}") from error
     context.set_alpn_protocols(["http/1.1"])
     context.sslsocket_class = TlsSocket
     return context
@@ -249,4 +259,5 @@ def _tls_context() -> ssl.SSLContext:
 
 def basic_auth(user: str, password: str) -> str:
     """Return the value of a header for HTTP basic authentication."""
-    return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode("ascii")
+    sent = f"{user}:{password}"  # of a variable, which may hold any bytes
+    return "Basic " + base64.b64encode(sent.encode("utf-8", "surrogateescape")).decode("ascii")

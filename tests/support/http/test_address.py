@@ -15,11 +15,13 @@ from pytest_rageval.support.http.address import (
     blot_out_of_reply,
     blot_out_written,
     environment_secrets,
+    join_url,
     learned_secrets,
     reply_secrets,
     without_query_secrets,
     without_secrets,
 )
+from pytest_rageval.values.errors import ConfigError
 
 
 @pytest.mark.parametrize(
@@ -173,3 +175,8 @@ def test_a_variable_that_goes_while_all_are_read_is_left_out() -> None:
 def test_secrets_are_removed_from_replies_of_any_mapping_and_sequence() -> None:
     reply = MappingProxyType({"chunks": ({"text": "the key is hushed-1"},)})
     assert blot_out_of_reply(reply, ("hushed-1",)) == {"chunks": [{"text": "the key is ***"}]}
+
+
+def test_a_host_that_no_name_can_be_is_refused() -> None:
+    with pytest.raises(ConfigError, match="the host or the port is not valid"):
+        join_url(f"http://{'a' * 70}.test", "/ask")

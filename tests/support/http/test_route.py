@@ -16,6 +16,7 @@ import pytest
 from pytest_rageval.support.http.address import Address, join_url
 from pytest_rageval.support.http.deadline import within
 from pytest_rageval.support.http.exchange import Reply, Request, open_client, send
+from pytest_rageval.values.errors import ConfigError
 from tests.build.targets import Received, accepting, fake_target, http_reply, read_request
 
 TLS = Path(__file__).parents[2] / "data" / "tls"
@@ -90,6 +91,26 @@ def test_a_certificate_of_nobody_known_is_a_connect_error(monkeypatch: pytest.Mo
     assert name == "ConnectError"
     assert "CERTIFICATE_VERIFY_FAILED" in text
     assert received == []
+
+
+@pytest.mark.parametrize("content", [None, "no certificate"])
+def test_certificates_that_cannot_be_read_are_an_error_of_the_variable(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, content: str | None
+) -> None:
+    file = tmp_path / "ca.pem"
+    if content is not None:
+        file.write_text(content)
+    monkeypatch.setenv("SSL_CERT_FILE", str(file))
+    with pytest.raises(ConfigError, match=r"SSL_CERT_FILE: the certificates cannot be read"):
+        open_client(join_url("https://localhost:1", "/ask"), headers={})
+
+
+def test_credentials_of_a_proxy_may_hold_any_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    with fake_target(http_reply(BODY)) as proxy:
+        monkeypatch.setenv("http_proxy", f"http://ann:pa\udcffss@127.0.0.1:{proxy.port}")
+        assert asked(join_url("http://rag.test:8000", "/ask")).body == BODY
+    sent = proxy.received[0].headers["proxy-authorization"].split()[1]
+    assert base64.b64decode(sent) == b"ann:pa\xffss"
 
 
 def test_a_certificate_that_has_expired_is_a_connect_error(monkeypatch: pytest.MonkeyPatch) -> None:
