@@ -16,6 +16,9 @@ _MAX_HEAD_LINES: Final = 100
 _MAX_LINE_BYTES: Final = 64 * 1024
 _MAX_DIGITS: Final = 15
 _MAX_INTERIM: Final = 100
+_CHUNK_ENDS_BYTES: Final = 4
+_MAX_FRAMES_BYTES: Final = 1024 * 1024
+"""Of sizes of chunks and what stands beside them, in addition to as many as the body has."""
 _MAX_CODINGS: Final = 3
 _MAX_PACKED_BYTES: Final = 64 * 1024 * 1024
 """Of what is itself compressed: gigabytes of nothing may follow from a few kilobytes."""
@@ -192,18 +195,33 @@ class Reader:
             yield piece
 
     def _chunks(self) -> Iterator[bytes]:
+        room = _MAX_FRAMES_BYTES
         while True:
-            size = _CHUNK_SIZE.fullmatch(self._line())
+            line = self._line()
+            size = _CHUNK_SIZE.fullmatch(line)
             if size is None:
                 raise _broken("a chunk without a size")
             if not (left := int(size[1], 16)):
                 break
+            room += min(left - len(line) - _CHUNK_ENDS_BYTES, 0)
+            if room < 0:
+                raise _broken("chunks that hold nearly nothing")
             yield from self._part(left)
             if self._line():
                 raise _broken("a chunk longer than its size")
-        while self._line():  # trailers
-            pass
+        self._skip_trailers()
         self._end()
+
+    def _skip_trailers(self) -> None:
+        room = MAX_HEAD_BYTES
+        for _ in range(_MAX_HEAD_LINES):
+            line = self._line()
+            room -= len(line)
+            if not line:
+                return
+            if room < 0:
+                break
+        raise TransportError("HeadTooLarge", f"trailers over 64 kB or {_MAX_HEAD_LINES} lines")
 
     def _rest(self) -> Iterator[bytes]:
         """Yield all that is received until the server closes the connection."""

@@ -100,6 +100,28 @@ def test_a_head_that_is_too_large_is_a_fault_of_its_own(lines: list[str]) -> Non
     assert found.fault.name == "HeadTooLarge"
 
 
+@pytest.mark.parametrize("lines", [b"X: " + b"x" * 40_000 + b"\r\n", b"X: 1\r\n" * 100])
+def test_trailers_have_the_limits_of_a_head(lines: bytes) -> None:
+    found = got(chunked(BODY, end=b"0\r\n" + 2 * lines + b"\r\n"))
+    assert found.fault is not None
+    assert found.fault.name == "HeadTooLarge"
+
+
+@pytest.mark.parametrize("size", [b"1", b"1;" + b"x" * 60_000])
+def test_chunks_that_hold_nearly_nothing_are_given_up(size: bytes) -> None:
+    chunk = size + b"\r\n \r\n"
+    n = (4 << 20) // len(chunk)
+    found = got(chunked(end=chunk * n + b"0\r\n\r\n"))
+    assert found.fault is not None
+    assert "nearly nothing" in str(found.fault)
+
+
+def test_many_small_chunks_are_a_usual_reply() -> None:
+    body = b'data: {"x": 1}\n\n' * 50_000
+    found = got(chunked(*[body[at : at + 16] for at in range(0, len(body), 16)]))
+    assert (found.fault, found.body) == (None, body)
+
+
 def test_a_compressed_body_is_unpacked_no_further_than_its_limit() -> None:
     bomb = gzip.compress(gzip.compress(b" " * 2**26))
     found = got(http_reply(bomb, content_encoding="gzip, gzip"), max_bytes=1000)
