@@ -8,12 +8,15 @@ import random
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 from urllib.parse import urlencode
 
 from pytest_rageval.support.http.address import (
+    blot_out,
     blot_out_of_reply,
     blot_out_written,
+    environment_secrets,
     join_url,
     reply_secrets,
     resolve_headers,
@@ -115,6 +118,7 @@ class HttpRagClient:
         self._auth = HeaderSource(target.auth, clock=clock) if target.auth is not None else None
         self._environ = environ
         self._known = reply_secrets(environ)
+        self._of_errors = environment_secrets(environ)
         self._clock = clock
         self._pacing = Pacing(sleep=sleep, rng=rng or random.Random(), slots=slots)
         self.takes_slots = slots is not None
@@ -178,7 +182,8 @@ class HttpRagClient:
             headers = filled_headers(target.headers, headers, variables)
             sent = self._request(document, headers, secrets, variables)
         except EndpointError as error:
-            return _failed(error, attempts=0, total_ms=None, secrets=secrets), None
+            hidden = (*secrets, *self._of_errors)
+            return _failed(error, attempts=0, total_ms=None, secrets=hidden), None
         spans = Spans(request.trace_id)
         with Reading():
             last, attempts = self._pacing.until_settled(
@@ -217,7 +222,7 @@ class HttpRagClient:
             content=content,
             method=target.method,
             headers=headers,
-            secrets=(*secrets, *address.secrets),
+            secrets=(*secrets, *address.secrets, *self._of_errors),
         )
 
     def close(self) -> None:
@@ -243,13 +248,14 @@ class HttpRagClient:
         reader = None
         with within(self._target.timeout_s, self._clock) as deadline:
             if self._stream is not None:
-                reader = StreamReader(self._stream, lambda: deadline.elapsed_ms)
+                hide = partial(blot_out, secrets=request.secrets)
+                reader = StreamReader(self._stream, lambda: deadline.elapsed_ms, hide)
                 request = replace(request, on_piece=reader.feed)
             done = attempt(self._http, request, timeout_text)
         done.total_ms, done.sent_at = deadline.elapsed_ms, deadline.sent_at
         return done if reader is None else reader.timed(done)
 
-    def _document(self, last: Attempt) -> tuple[object, str]:
+    def _document(self, last: Attempt, secrets: Sequence[str]) -> tuple[object, str]:
         """Return a decoded reply, and the fault of a stream that ended early; empty: none.
 
         Raises:
@@ -257,7 +263,7 @@ class HttpRagClient:
         """
         try:
             if self._stream is None:
-                return parse_reply_bytes(last.body), ""
+                return parse_reply_bytes(last.body, partial(blot_out, secrets=secrets)), ""
             found: tuple[object, str] = last.reader.document(
                 last.body, last.content_type, delimited=last.delimited
             )
@@ -350,12 +356,13 @@ class HttpRagClient:
         try:
             if last.error is not None:
                 raise last.error
-            found, cut = self._document(last)
+            found, cut = self._document(last, (*secrets, *self._of_errors))
             raw = blot_out_of_reply(found, secrets)
             response = self._response(raw, cut, secrets)
         except EndpointError as error:
             error = self._explained(error, raw, sent)
-            return _failed(error, attempts=attempts, total_ms=last.total_ms, secrets=secrets), raw
+            hidden = (*secrets, *self._of_errors)
+            return _failed(error, attempts=attempts, total_ms=last.total_ms, secrets=hidden), raw
         ttft_ms = last.reader and last.reader.ttft_ms
         if ttft_ms is not None:
             response = replace(response, latency={**response.latency, "ttft_ms": ttft_ms})

@@ -54,6 +54,8 @@ _PLAIN_NAME: Final = re.compile(r"[A-Za-z_$@][\w$@-]{0,39}(\.[A-Za-z_$@][\w$@-]{
 _WRAPPERS: Final = frozenset({"data", "debug", "output", "response", "result", "results"})
 _NAMES_KEPT: Final = 20
 _ERROR_CHARS: Final = 400
+READ_CHARS: Final = 10_000
+"""Length of a text in which secrets are looked for before its beginning is shown."""
 TOO_MUCH: Final = "the reply holds more values or text than fit into memory safely"
 _MOST_LISTED: Final = 2_000
 """Chunks, and references; a search returns a thousand at most."""
@@ -207,10 +209,14 @@ def usual_fields(reply: Any) -> ReplyBody:
 # --- the target's reply --------------------------------------------------------------------
 
 
-def parse_reply_bytes(body: bytes) -> object:
+def parse_reply_bytes(body: bytes, hide: Callable[[str], str] = str) -> object:
     """Read a reply as JSON in UTF-8 (a byte order mark is ignored).
 
     The tokens NaN and Infinity, which Python servers write though JSON has none, become null.
+
+    Args:
+        body: of the reply.
+        hide: removes secrets from a text before it is cut for a message.
 
     Raises:
         EndpointError: kind ``protocol``; the body is empty, not UTF-8 or not JSON, or holds too
@@ -233,8 +239,9 @@ def parse_reply_bytes(body: bytes) -> object:
         raise _protocol(f"the reply is {error}") from error
     except ValueError as error:
         kind = "HTML" if text.lstrip()[:1] == "<" else "not JSON"
+        begins = clean(hide(text[:READ_CHARS]), 80)
         where = f" (line {error.lineno})" if isinstance(error, json.JSONDecodeError) else ""
-        raise _protocol(f"the reply is {kind}{where}; it begins: {clean(text, 80)}") from error
+        raise _protocol(f"the reply is {kind}{where}; it begins: {begins}") from error
 
 
 _DECODER: Final = json.JSONDecoder(parse_constant=lambda _: None, parse_float=finite_float)

@@ -8,12 +8,19 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from pytest_rageval.project.case_variables import PLACEHOLDER
 from pytest_rageval.project.documents import LoadedDocument, scope_prefix_fault
-from pytest_rageval.support.http.address import blot_out, join_url, resolve_headers, secret_values
+from pytest_rageval.support.http.address import (
+    blot_out,
+    blot_out_cut,
+    environment_secrets,
+    join_url,
+    resolve_headers,
+    secret_values,
+)
 from pytest_rageval.support.http.deadline import within
 from pytest_rageval.support.http.exchange import (
     Attempt,
@@ -62,6 +69,7 @@ class DocumentsClient:
         headers = {n: v for n, v in target.headers.items() if not PLACEHOLDER.search(v)}
         self._headers = resolve_headers(headers, environ)
         self._secrets = (
+            *environment_secrets(environ),
             *secret_values(headers, self._headers),
             *self._address.secrets,
         )
@@ -104,6 +112,7 @@ class DocumentsClient:
             content=json.dumps(body, allow_nan=False).encode("ascii"),
             method=method,
             headers=self._headers,
+            secrets=self._secrets,
         )
         auth = self._auth
         with open_client(self._address, headers={"Content-Type": "application/json"}) as http:
@@ -114,7 +123,7 @@ class DocumentsClient:
                         http,
                         request,
                         lambda _: f"no answer within {TIMEOUT_S:g} s",
-                        lambda reply: _status_text(method, reply),
+                        lambda reply: _status_text(method, reply, request.secrets),
                     )
 
             def once() -> Attempt:
@@ -134,14 +143,15 @@ def _refuse(scope_prefix: str) -> None:
         raise ConfigError(f"scope prefix: {fault}")
 
 
-def _status_text(method: str, reply: Reply) -> str:
+def _status_text(method: str, reply: Reply, secrets: Sequence[str]) -> str:
     if reply.status in {404, 405, 501}:
         return (
             f"HTTP {reply.status} to {method}: the target takes no documents here; name "
             "another place with [tool.rageval.documents] path, or let a rag_client fixture of "
             "your own take them from the fixture rageval_documents"
         )
-    shown = clean(reply.body.decode("utf-8", "replace"), _SHOWN_CHARS)
+    hide = blot_out_cut if reply.too_large else blot_out
+    shown = clean(hide(reply.body.decode("utf-8", "replace"), secrets), _SHOWN_CHARS)
     return f"HTTP {reply.status} to {method}; the reply begins: {shown or 'nothing'}"
 
 

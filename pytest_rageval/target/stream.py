@@ -17,6 +17,7 @@ from pytest_rageval.support.http.room import FREE_VALUES, Growth
 from pytest_rageval.support.json_cost import MOST_BYTES, json_cost
 from pytest_rageval.support.text import clean, counted
 from pytest_rageval.target.contract import (
+    READ_CHARS,
     TOO_MUCH,
     error_message,
     last_data,
@@ -133,16 +134,17 @@ class LinesParser:
     ``feed`` and ``end`` raise EndpointError (``protocol``) for a line that is not JSON.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, hide: Callable[[str], str] = str) -> None:
         self._lines = Lines()
         self._n = 0
+        self._hide = hide
 
     def feed(self, piece: bytes) -> Iterator[Event]:
         """Yield the events that a piece completes."""
         for line in self._lines.feed(piece):
             self._n += 1
             if line.strip():
-                yield _line_event(line, self._n)
+                yield _line_event(line, self._n, self._hide)
 
     def end(self) -> Iterator[Event]:
         """Yield the event of a last line without an end, if it is whole."""
@@ -150,7 +152,7 @@ class LinesParser:
         if not rest:
             return
         try:
-            yield _line_event(rest.removeprefix(_BOM), self._n + 1)
+            yield _line_event(rest.removeprefix(_BOM), self._n + 1, self._hide)
         except EndpointError:
             return  # cut within the line, which the missing last event shows
 
@@ -161,12 +163,19 @@ class StreamReader:
     Args:
         rules: of the target.
         now: milliseconds since the request, of the last piece that was received.
+        hide: removes secrets from a text before it is cut for a message.
     """
 
-    def __init__(self, rules: StreamRules, now: Callable[[], float] = lambda: 0.0) -> None:
+    def __init__(
+        self,
+        rules: StreamRules,
+        now: Callable[[], float] = lambda: 0.0,
+        hide: Callable[[str], str] = str,
+    ) -> None:
         self._rules = rules
         self._now = now
-        self._parser = SseParser() if rules.kind == "sse" else LinesParser()
+        self._hide = hide
+        self._parser = SseParser() if rules.kind == "sse" else LinesParser(hide)
         self._events: list[Event] = []
         self._n_read = self._cost = 0
         self._growth = Growth(FREE_VALUES)
@@ -209,7 +218,7 @@ class StreamReader:
             self._rules.kind == "sse" or _format(body) != "ndjson"
         ):
             self.ttft_ms = None
-            return parse_reply_bytes(body), ""
+            return parse_reply_bytes(body, self._hide), ""
         self._read(body[self._n_read :])
         self._take(self._parser.end())
         if not self._n_read:  # as from a cassette
@@ -262,7 +271,7 @@ class StreamReader:
 
     def _missing(self, body: bytes) -> str:
         if not self._events:
-            begins = clean(body[:400].decode("utf-8", "replace"), 80)
+            begins = _beginning(body, self._hide)
             shown = f"it begins: {begins}" if begins else "it is empty"
             return f"no event came; {shown}{stream_advice(body, self._rules.kind)}"
         if self._rules.last_event is None:
@@ -401,13 +410,19 @@ def _event_data(text: str) -> object:
         return text
 
 
-def _line_event(line: bytes, number: int) -> Event:
+def _beginning(text: bytes, hide: Callable[[str], str]) -> str:
+    """Return the beginning of a text that cannot be read, for a message."""
+    return clean(hide(text[:READ_CHARS].decode("utf-8", "replace")), 80)
+
+
+def _line_event(line: bytes, number: int, hide: Callable[[str], str]) -> Event:
     prefix = _PREFIX.match(line)
     name = prefix[1].decode() if prefix else None
-    return {"event": name, "data": _line_data(line[prefix.end() :] if prefix else line, number)}
+    rest = line[prefix.end() :] if prefix else line
+    return {"event": name, "data": _line_data(rest, number, hide)}
 
 
-def _line_data(line: bytes, number: int) -> object:
+def _line_data(line: bytes, number: int, hide: Callable[[str], str]) -> object:
     if line.strip() == DONE.encode():
         return DONE
     try:
@@ -415,7 +430,7 @@ def _line_data(line: bytes, number: int) -> object:
     except RecursionError as error:
         raise EndpointError("protocol", f"line {number} of the stream is {error}") from error
     except ValueError as error:
-        begins = clean(line[:400].decode("utf-8", "replace"), 80)
+        begins = _beginning(line, hide)
         raise EndpointError(
             "protocol", f"line {number} of the stream is not JSON; it begins: {begins}"
         ) from error

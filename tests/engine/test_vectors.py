@@ -157,6 +157,23 @@ def test_an_echoed_key_is_blotted_out(status: str, caplog: pytest.LogCaptureFixt
     assert error.__context__ is None or error.__suppress_context__
 
 
+@pytest.mark.parametrize(
+    ("status", "before", "headers"),
+    [
+        ("401 No", b"x" * 190, {}),
+        ("500 No", b'{"error": "' + b"x " * 145, {}),
+        ("302 Found", b"", {"location": f"http://other.test/{'p' * 170}{KEY}"}),
+        ("200 OK", b"x" * 70, {}),
+    ],
+)
+def test_an_echoed_key_across_the_cut_of_a_message_leaves_no_beginning(
+    status: str, before: bytes, headers: dict[str, Any]
+) -> None:
+    echo = http_reply(before + KEY.encode() + b'"}', status, **headers)
+    error = failure(echo, environ={"EMB_KEY": KEY}, api_key_env="EMB_KEY", retries=0)
+    assert KEY[:6] not in str(error)
+
+
 def test_a_key_echoed_with_a_refused_text_is_blotted_out() -> None:
     echo = http_reply(f"too long {KEY}".encode(), "413 Large")
     both = vectors([1])

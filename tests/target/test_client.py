@@ -224,6 +224,24 @@ def test_a_secret_across_the_cut_of_a_reason_leaves_no_beginning(body: str) -> N
     assert "hush" not in message
 
 
+@pytest.mark.parametrize("stream", ["off", "sse", "ndjson"])
+def test_a_secret_across_the_cut_of_a_body_that_cannot_be_read_leaves_no_beginning(
+    stream: str,
+) -> None:
+    echo = http_reply(b"y" * 70 + b"hushed" * 5)
+    _, message, _ = failure(echo, headers={"X-Api-Key": "hushed" * 5}, stream=stream)
+    assert "it begins: yyy" in message
+    assert "hush" not in message
+
+
+def test_a_password_of_the_environment_is_removed_from_errors_though_it_may_be_a_word() -> None:
+    environ = {"https_proxy": "http://ann:lantern@proxy.test:3128"}
+    echo = http_reply(b"no access for ann:lantern", "502 Bad Gateway")
+    _, message, _ = failure(echo, environ=environ)
+    assert "HTTP 502" in message
+    assert "lantern" not in message
+
+
 def test_a_key_in_the_query_that_a_server_echoes_does_not_reach_the_message() -> None:
     echo = http_reply(
         b"no access to /ask?api_key=q%2Fkey-7&max=55555 with q/key-7", "403 Forbidden"

@@ -85,6 +85,14 @@ def test_headers_are_sent_and_their_secrets_are_not_shown() -> None:
         assert target.received[0].line.startswith("DELETE /api/v1/documents ")
 
 
+def test_a_secret_across_the_cut_of_a_reply_leaves_no_beginning() -> None:
+    reply = json_reply("x" * 190 + "s3cret-token", "403 Forbidden")
+    headers = {"Authorization": "Bearer env:TOKEN"}
+    with fake_target(reply) as target, pytest.raises(EndpointError, match="HTTP 403") as caught:
+        client(target.url, headers=headers).delete(PREFIX)
+    assert "s3c" not in str(caught.value)
+
+
 def test_a_target_that_takes_no_documents_says_what_to_do() -> None:
     with (
         fake_target(json_reply({}, "404 Not Found")) as target,

@@ -24,6 +24,7 @@ from pytest_rageval.support.http.address import (
     Address,
     blot_out,
     blot_out_of_reply,
+    environment_secrets,
     join_url,
     reply_secrets,
 )
@@ -170,7 +171,8 @@ class ChatEndpoint:
 
     def blot(self, text: str) -> str:
         """Replace every secret in a text, and every text that looks like part of a key."""
-        text = _KEY_LIKE.sub("***", blot_out(text, self.secrets))
+        secrets = (*self.secrets, *environment_secrets(self._environ))
+        text = _KEY_LIKE.sub("***", blot_out(text, secrets))
         if self._key and len(self._key) >= 2 * _MIN_HEAD:
             text = re.sub(re.escape(self._key[:_MIN_HEAD]) + f"{_KEY_REST}*", "***", text)
         return text
@@ -271,7 +273,7 @@ class ChatEndpoint:
         if reply.too_large:
             body = TOO_LARGE
         elif reply.fault is None:
-            body = self._value(reply.body)
+            body = self._value(reply.body, is_error=not reply.is_success)
         if reply.is_success:
             return _Attempt(status=_hidden_error(body) or reply.status, body=body)
         return _Attempt(status=reply.status, body=body, retry_after_s=reply.retry_after_s)
@@ -284,15 +286,17 @@ class ChatEndpoint:
         said = clean(self.blot(str(error)), 200)
         return _Attempt(fault=f"{what}: {name}: {said}".rstrip(": "))
 
-    def _value(self, body: bytes) -> Any:
+    def _value(self, body: bytes, *, is_error: bool) -> Any:
         """Return a body's JSON value, or its text, without secrets."""
+        of_errors = environment_secrets(self._environ) if is_error else ()
+        secrets = (*self.secrets, *of_errors)
         if not take_for_values(body):
             return TOO_LARGE
         text = body.decode("utf-8", "replace")
         try:
-            return blot_out_of_reply(read_json(text), self.secrets, text)
+            return blot_out_of_reply(read_json(text), secrets, text)
         except (ValueError, RecursionError):
-            return blot_out(text, self.secrets)
+            return blot_out(text, secrets)
 
     def _failure(self, attempt: _Attempt, calls: int) -> JudgeFailure:
         status = attempt.status

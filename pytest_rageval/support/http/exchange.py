@@ -56,7 +56,7 @@ class Request:
     max_error_bytes: int = _HEAD_BYTES
     """Maximum body of any other reply."""
     secrets: Sequence[str] = ()
-    """Texts blotted out of the reason of a failed reply, before it is cut."""
+    """Texts blotted out of the reason of a failure, before it is cut."""
     on_piece: Callable[[str, bytes], bool] | None = None
     """Called with the content type and each piece of a body with a 2xx status as it is received;
     true ends the reply there. Not called for a body that was read before, as from a cassette."""
@@ -245,7 +245,7 @@ def _attempt(
             retry_after_s=reply.retry_after_s,
         )
     if fault is not None:
-        return Attempt(error=_broken(address, fault, timeout_text))
+        return Attempt(error=_broken(request, fault, timeout_text))
     if reply.too_large:
         limit = (request.max_bytes or MAX_BODY_BYTES) >> 20
         text = f"the reply is larger than {limit} MB"
@@ -259,13 +259,15 @@ def _attempt(
 
 
 def _broken(
-    address: Address, fault: TransportError, timeout_text: Callable[[TransportError], str]
+    request: Request, fault: TransportError, timeout_text: Callable[[TransportError], str]
 ) -> EndpointError:
+    address = request.address
     if fault.is_timeout:
         return failure("timeout", address, timeout_text(fault), cause=fault)
     if what := _UNREADABLE.get(fault.name):
         return failure("protocol", address, f"{what}: {clean(str(fault), 80)}", cause=fault)
-    return failure("connection", address, _connection_text(fault), cause=fault)
+    text = _connection_text(fault, request.secrets)
+    return failure("connection", address, text, cause=fault)
 
 
 def failure(
@@ -307,10 +309,11 @@ def _retry_after(headers: Mapping[str, str]) -> float | None:
     return retry_after_seconds(pause, parse_http_date(headers.get("date")) or datetime.now(UTC))
 
 
-def _connection_text(fault: TransportError) -> str:
+def _connection_text(fault: TransportError, secrets: Sequence[str]) -> str:
     if fault.name == "RemoteProtocolError":
         return "connection cut short: the reply is not complete HTTP"
     for kind, text in _CONNECTION_TEXTS:
         if isinstance(fault.__cause__, kind):
             return text
-    return f"connection failed: {clean(str(fault), 160) or fault.name}"
+    said = blot_out(str(fault), secrets)  # a proxy may repeat what was sent to it
+    return f"connection failed: {clean(said, 160) or fault.name}"

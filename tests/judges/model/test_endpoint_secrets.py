@@ -16,6 +16,7 @@ from pytest_rageval.judges.opening import open_judge as open_judge_of
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.settings import JudgeSettings, Settings, TargetSettings
 from tests.build.hostile_judge import Canned, HostileJudge, completion, error
+from tests.build.targets import fake_target, http_reply
 from tests.judges.model.conftest import KEY, DictCache, OpenJudge, model_judge
 from tests.judges.model.test_endpoint_replies import GOOD, REQUEST
 
@@ -206,3 +207,13 @@ def test_what_the_target_was_sent_is_removed_from_a_verdict_too() -> None:
             verdict = judge.judge("groundedness", REQUEST).verdict
     assert verdict is not None
     assert "it says ***" in verdict.reasoning
+
+
+def test_a_password_of_a_proxy_is_removed_from_errors_though_it_may_be_a_word() -> None:
+    environ = {"OPENAI_API_KEY": KEY, "https_proxy": "http://ann:lantern@proxy.test:3128"}
+    with fake_target(http_reply(b"no access for ann:lantern", "502 Bad Gateway")) as target:
+        settings = JudgeSettings(base_url=f"{target.url}/v1", retries=0)
+        answer = ChatEndpoint("m", settings, environ=environ).ask(b"{}", 1)
+    assert answer.failure is not None
+    assert "HTTP 502: no access for" in answer.failure.message
+    assert "lantern" not in repr(answer)
