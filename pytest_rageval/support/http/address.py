@@ -63,6 +63,8 @@ _USER_INFO: Final = re.compile(r"(?<=//)[^/?#\s]*@")
 _WORD: Final = re.compile(r"""[^\s"']+""")
 _MIN_SECRET_CHARS: Final = 4
 """Minimum length to blot out; shorter values would garble messages."""
+_MIN_INNER_BYTES: Final = 8
+"""Minimum length to look for within longer base64, where a shorter one may stand by chance."""
 _MIN_DIGITS: Final = 8
 """Minimum length of a number to blot out; a shorter one may be a count."""
 _ESCAPED: Final = re.compile(r"\\(?:/|u00[2-7])")
@@ -256,6 +258,16 @@ def _spelled(secret: str) -> Iterator[str]:
     yield from (secret, quote(data), quote(data, safe=""), escape(secret))
     yield from (in_json, in_json.replace("/", r"\/"))
     yield base64.b64encode(data).decode("ascii").rstrip("=")
+    if len(data) >= _MIN_INNER_BYTES:
+        yield from _within_base64(data)
+
+
+def _within_base64(data: bytes) -> Iterator[str]:
+    """Yield what base64 of a longer text, such as of a whole header, holds of a secret in it."""
+    for before in range(3):
+        coded = base64.b64encode(b"\0" * before + data).decode("ascii")
+        # Of the characters at both ends, only some bits are the secret's.
+        yield coded[-(-before * 8 // 6) : (before + len(data)) * 8 // 6]
 
 
 def secret_values(spec: Mapping[str, str], resolved: Mapping[str, str]) -> tuple[str, ...]:

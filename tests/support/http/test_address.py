@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import time
 from types import MappingProxyType
@@ -180,3 +181,13 @@ def test_secrets_are_removed_from_replies_of_any_mapping_and_sequence() -> None:
 def test_a_host_that_no_name_can_be_is_refused() -> None:
     with pytest.raises(ConfigError, match="the host or the port is not valid"):
         join_url(f"http://{'a' * 70}.test", "/ask")
+
+
+@pytest.mark.parametrize("before", ["", "k", "it", "Bearer "])
+def test_a_secret_within_longer_base64_is_removed(before: str) -> None:
+    secret = "hushed-key-1"
+    coded = base64.b64encode(f"{before}{secret}, and more".encode()).decode()
+    shown = blot_out(f"sent {coded}", [secret])
+    assert "***" in shown
+    (left, right) = shown.removeprefix("sent ").split("***")
+    assert len(left) + len(right) <= len(coded) - len(secret) * 8 // 6 + 2
