@@ -253,7 +253,7 @@ def _write(target: Path, content: Iterable[bytes]) -> None:
     with named_errors(target, StorageError):
         try:
             write_file(target, content)
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):  # the latter: a file stands in its place
             raise StorageError(f"{target}: {_GONE}") from None
 
 

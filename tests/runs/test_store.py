@@ -139,6 +139,16 @@ def test_records_whose_file_was_removed_are_not_written_to_nowhere(tmp_path: Pat
             write_document(writer.path, "metrics.json", {})
 
 
+@pytest.mark.skipif(os.name == "nt", reason="no folder in use can be moved there")
+def test_a_file_in_place_of_the_results_folder_is_a_folder_that_was_moved(tmp_path: Path) -> None:
+    results = tmp_path / "results"
+    with RunWriter(results, "run") as writer:
+        results.rename(tmp_path / "moved")
+        results.write_bytes(b"")
+        with pytest.raises(StorageError, match=r"metrics\.json: .* was removed or moved away"):
+            write_document(writer.path, "metrics.json", {})
+
+
 def test_lines_of_several_threads_do_not_mix(tmp_path: Path) -> None:
     record = changed(RECORD, answer="x" * 20_000)
     with RunWriter(tmp_path, "r") as writer:
