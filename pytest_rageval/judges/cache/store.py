@@ -289,19 +289,37 @@ class JudgeCache(Closing):
         """Count the entries of the cache.
 
         Raises:
-            StorageError: the database cannot be read.
+            StorageError: the database cannot be read, or an entry of it is damaged.
         """
         with suppress(StorageError):
             self.flush()
             self._note_uses()
         rows = self._database.read(sql.COUNT)
-        return CacheStats(
-            entries=sum(entries for _, entries, *_ in rows),
-            document_bytes=sum(size for _, _, size, *_ in rows),
-            by_identity={json.loads(identity): entries for identity, entries, *_ in rows},
-            oldest_use=_time(min((oldest for *_, oldest, _ in rows), default=None)),
-            newest_use=_time(max((newest for *_, newest in rows), default=None)),
-        )
+        try:
+            return _stats(rows)
+        except (OSError, OverflowError, RecursionError, TypeError, ValueError) as error:
+            # SQLite keeps values of any type in any column.
+            raise StorageError(
+                f"{self.shown}: an entry is damaged ({error}); delete the file, and what it held "
+                "is asked again"
+            ) from error
+
+
+def _stats(rows: Sequence[Sequence[Any]]) -> CacheStats:
+    return CacheStats(
+        entries=sum(entries for _, entries, *_ in rows),
+        document_bytes=sum(size for _, _, size, *_ in rows),
+        by_identity={_identity(identity): entries for identity, entries, *_ in rows},
+        oldest_use=_time(min((oldest for *_, oldest, _ in rows), default=None)),
+        newest_use=_time(max((newest for *_, newest in rows), default=None)),
+    )
+
+
+def _identity(text: str) -> str:
+    found = json.loads(text)
+    if not isinstance(found, str):
+        raise ValueError("identity: expected a text")
+    return found
 
 
 def _time(seconds: int | None) -> datetime | None:

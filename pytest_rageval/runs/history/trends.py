@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +12,7 @@ from pytest_rageval.analysis.trend import RunFigure, TrendQuery, TrendRun
 from pytest_rageval.runs.history.database import tables
 from pytest_rageval.runs.history.run_rows import NUMBERS
 from pytest_rageval.runs.list import TrendSource
+from pytest_rageval.values.errors import StorageError
 
 if TYPE_CHECKING:
     from sqlalchemy import Row
@@ -21,7 +24,7 @@ def query_trend(database: IndexDatabase, project: str, query: TrendQuery) -> Tre
     """Return the result of ``read_trend`` for the folders that the index was filled from.
 
     Raises:
-        StorageError: the database fails.
+        StorageError: the database fails, or a row of it is damaged.
     """
     from sqlalchemy import and_, select
 
@@ -41,7 +44,7 @@ def query_trend(database: IndexDatabase, project: str, query: TrendQuery) -> Tre
     )
     names = select(metrics.c.metric).where(own).distinct()
     groups = select(metrics.c.group_name).where(own, metrics.c.scope == query.scope).distinct()
-    with database.transaction() as connection:
+    with database.transaction() as connection, _damage_named(database.shown):
         return TrendSource(
             runs=tuple(_trend_run(row, query) for row in connection.execute(found)),
             metrics=frozenset(connection.execute(names).scalars()),
@@ -49,16 +52,29 @@ def query_trend(database: IndexDatabase, project: str, query: TrendQuery) -> Tre
         )
 
 
+@contextmanager
+def _damage_named(shown: str) -> Iterator[None]:
+    # A database does not notice that a byte within a value has changed, and SQLite keeps values of
+    # any type in any column: the driver, or the code below, cannot read them.
+    try:
+        yield
+    except (RecursionError, TypeError, ValueError) as error:
+        raise StorageError(
+            f"{shown}: a row of the index is damaged ({error}); rageval runs sync --rebuild "
+            "makes it anew"
+        ) from error
+
+
 def _trend_run(row: Row[Any], query: TrendQuery) -> TrendRun:
     return TrendRun(
         run_id=row.run_id,
         ran_at=_utc(row.ran_at),
         figure=None if row.metric is None else _figure(row, query),
-        tags=tuple(row.tags.split()),
-        verdict=row.verdict,
-        config_hash=row.config_hash,
-        dataset_hash=row.dataset_hash,
-        config=json.loads(row.config),
+        tags=tuple((_text(row, "tags") or "").split()),
+        verdict=_text(row, "verdict"),
+        config_hash=_text(row, "config_hash"),
+        dataset_hash=_text(row, "dataset_hash"),
+        config=_config(row),
         partial=row.partial,
     )
 
@@ -68,8 +84,29 @@ def _figure(row: Row[Any], query: TrendQuery) -> RunFigure:
         scope=query.scope,
         group=row.group_name,
         metric=row.metric,
-        **{name: getattr(row, name) for name in NUMBERS},
+        **{name: _number(row, name) for name in NUMBERS},
     )
+
+
+def _config(row: Row[Any]) -> dict[str, Any]:
+    found = json.loads(row.config)
+    if not isinstance(found, dict):
+        raise ValueError("config: expected an object")
+    return found
+
+
+def _text(row: Row[Any], name: str) -> str | None:
+    value = getattr(row, name)
+    if value is not None and not isinstance(value, str):
+        raise ValueError(f"{name}: expected a text")
+    return value
+
+
+def _number(row: Row[Any], name: str) -> Any:
+    value = getattr(row, name)
+    if value is not None and not isinstance(value, int | float):
+        raise ValueError(f"{name}: expected a number")
+    return value
 
 
 def _utc(time: datetime) -> datetime:

@@ -201,6 +201,27 @@ def test_an_entry_that_broke_is_asked_again_and_healed(cache: JudgeCache, file: 
     assert cache.get(nth(0)) == {"score": 5}
 
 
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("identity", "\x1b[31m"),
+        ("identity", "[]"),
+        ("identity", "[" * 100_000),
+        ("identity", b"\xff"),
+        ("used_at", "yesterday"),
+        ("used_at", 10**18),
+    ],
+)
+def test_entries_that_cannot_be_counted_are_named(
+    cache: JudgeCache, file: Path, column: str, value: object
+) -> None:
+    cache.put(nth(0), {"score": 4}, identity=JUDGE)
+    cache.flush()
+    _change(file, f"UPDATE rageval_judge_verdicts SET {column} = ?", value)
+    with pytest.raises(StorageError, match=r"an entry is damaged .*; delete the file"):
+        cache.stats()
+
+
 def _change(file: Path, statement: str, *values: object) -> None:
     connection = sqlite3.connect(file)
     with connection:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ from pytest_rageval.runs.history.database import IndexDatabase
 from pytest_rageval.runs.history.trends import query_trend
 from pytest_rageval.runs.list import TrendSource, read_trend
 from pytest_rageval.runs.tags import write_tag
+from pytest_rageval.values.errors import StorageError
 from tests.build.runs import SETTINGS, write_run
 from tests.runs.history.builders import OURS, RESULTS, cases, sync
 
@@ -96,3 +99,28 @@ def test_a_server_in_another_time_zone_changes_no_time(postgres: str) -> None:
     indexed, read = both(elsewhere, query)
     assert [run.ran_at for run in indexed.runs] == [run.ran_at for run in read.runs]
     assert indexed.runs[0].ran_at.isoformat() == "2026-01-01T00:00:00+00:00"
+
+
+@pytest.mark.usefixtures("history")
+@pytest.mark.parametrize(
+    ("table", "column", "value"),
+    [
+        ("evaluation_runs", "config", '{"k": 5, \x1b'),
+        ("evaluation_runs", "config", "[]"),
+        ("evaluation_runs", "config", "[" * 100_000),
+        ("evaluation_runs", "config_hash", b"\xff"),
+        ("evaluation_runs", "ran_at", "yesterday"),
+        ("evaluation_runs", "tags", b"\xff"),
+        ("metrics", "value", "high"),
+    ],
+)
+def test_a_damaged_row_is_named(tmp_path: Path, table: str, column: str, value: object) -> None:
+    file = tmp_path / "history.sqlite"
+    sync(str(file))
+    with closing(sqlite3.connect(file)) as connection, connection:
+        connection.execute(f"UPDATE {table} SET {column} = ?", (value,))
+    with (
+        IndexDatabase(str(file), rootdir=tmp_path, write=False) as database,
+        pytest.raises(StorageError, match=r"history\.sqlite: a row of the index is damaged"),
+    ):
+        query_trend(database, OURS.project, TrendQuery(metric="recall_at_k"))
