@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from math import isfinite
 
@@ -29,8 +29,7 @@ from pytest_rageval.analysis.stats.intervals import (
 from pytest_rageval.analysis.stats.paired import paired_difference
 from pytest_rageval.analysis.stats.repeats import (
     flip_probability,
-    pass_at_k,
-    pass_hat_k,
+    pass_curves,
     variance_components,
 )
 from pytest_rageval.metrics.cross_lingual import cross_lingual_consistency
@@ -234,10 +233,13 @@ def summarise_repeats(table: CaseTable) -> RepeatSummary | None:
     mixed.sort(key=lambda case: (abs(2 * case[2] - repeated[case[0], case[1]][0]), case))
     flips = [flip_probability(*pair) for pair in repeated.values()]
 
-    def over_cases(estimate: Callable[[int, int, int], float | None]) -> dict[int, float]:
+    # Many cases have the same counts.
+    curves = {pair: pass_curves(*pair) for pair in set(repeated.values())}
+
+    def over_cases(curve: int) -> dict[int, float]:
         found = {}
         for k in range(1, most + 1):
-            known = [v for pair in repeated.values() if (v := estimate(*pair, k)) is not None]
+            known = [curves[pair][curve][k - 1] for pair in repeated.values() if pair[0] >= k]
             found[k] = math.fsum(known) / len(known)
         return found
 
@@ -246,8 +248,8 @@ def summarise_repeats(table: CaseTable) -> RepeatSummary | None:
         n=len(repeated),
         flaky_rate=len(mixed) / len(repeated),
         flip_probability=math.fsum(flips) / len(flips),
-        pass_at_k=over_cases(pass_at_k),
-        pass_hat_k=over_cases(pass_hat_k),
+        pass_at_k=over_cases(0),
+        pass_hat_k=over_cases(1),
         flaky_cases=tuple(mixed[:_SHOWN_FLAKY]),
         variance=_variance(table, most),
     )

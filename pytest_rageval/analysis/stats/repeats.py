@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from pytest_rageval.analysis.stats.intervals import fmean
 from pytest_rageval.values.dataclass import dataclass
@@ -105,6 +105,34 @@ def pass_hat_k(repeats: int, passes: int, k: int) -> float | None:
     if k < 1 or k > repeats:
         return None
     return math.comb(passes, k) / math.comb(repeats, k)
+
+
+def pass_curves(repeats: int, passes: int) -> tuple[list[float], list[float]]:
+    """Return ``pass_at_k`` and ``pass_hat_k`` for each k from 1 to R.
+
+    Each number of ways follows from the one before, so that thousands of repeats take a moment.
+
+    Args:
+        repeats: R, how often the case was asked.
+        passes: how often it passed, 0 to R.
+
+    >>> pass_curves(2, 1)
+    ([0.5, 1.0], [0.5, 0.0])
+    """
+    some, every = [], []
+    counts = (_ways(drawn_from, repeats) for drawn_from in (repeats, repeats - passes, passes))
+    for ways, none_passes, all_pass in zip(*counts, strict=True):
+        some.append((ways - none_passes) / ways)
+        every.append(all_pass / ways)
+    return some, every
+
+
+def _ways(n: int, most: int) -> Iterator[int]:
+    """Yield ``math.comb(n, k)`` for each k from 1 to the most."""
+    ways = 1
+    for k in range(1, most + 1):
+        ways = ways * max(0, n - k + 1) // k
+        yield ways
 
 
 def flip_probability(repeats: int, passes: int) -> float:

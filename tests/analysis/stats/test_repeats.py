@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import time
 from itertools import combinations, permutations
 
 import pytest
@@ -10,6 +11,7 @@ from scipy import stats
 from pytest_rageval.analysis.stats.repeats import (
     flip_probability,
     pass_at_k,
+    pass_curves,
     pass_hat_k,
     variance_components,
 )
@@ -59,6 +61,21 @@ def test_pass_at_k_and_pass_hat_k_count_subsets(outcomes: list[bool], k: int) ->
     every = sum(all(s) for s in subsets) / len(subsets) if subsets else None
     assert pass_at_k(n, c, k) == pytest.approx(some)
     assert pass_hat_k(n, c, k) == pytest.approx(every)
+
+
+@given(st.integers(1, 40).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n))))
+def test_curves_are_the_figures_of_each_k_to_the_last_digit(counts: tuple[int, int]) -> None:
+    ks = range(1, counts[0] + 1)
+    some, every = pass_curves(*counts)
+    assert some == [pass_at_k(*counts, k) for k in ks]
+    assert every == [pass_hat_k(*counts, k) for k in ks]
+
+
+def test_thousands_of_repeats_take_a_moment() -> None:
+    begun = time.process_time()
+    some, every = pass_curves(10_000, 5_000)
+    assert (some[-1], every[0]) == (1.0, 0.5)
+    assert time.process_time() - begun < 5  # 0.1 s; each k on its own takes minutes
 
 
 def test_k_below_one_is_no_data() -> None:
