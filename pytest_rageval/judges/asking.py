@@ -27,7 +27,7 @@ from pytest_rageval.support.slots import Slots, waiting
 from pytest_rageval.support.text import clean
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.dataclass import dataclass, field_values, maker
-from pytest_rageval.values.errors import ConfigError
+from pytest_rageval.values.errors import ConfigError, StorageError
 from pytest_rageval.values.record import CaseVerdicts
 from pytest_rageval.values.verdict import (
     RUBRICS,
@@ -113,6 +113,7 @@ def judge_case(
 
     Raises:
         ConfigError: a judge cannot work as it is set up.
+        StorageError: its cache cannot be used.
     """
     case, response = view.case, view.response
     in_use = frozenset([key for rubric in rubrics for key in rubric_keys(rubric)])
@@ -192,7 +193,7 @@ class _Asker:
         try:
             with slots.hold() if slots else nullcontext(), waiting() if slots else nullcontext():
                 found: object = judge.judge(rubric, self.request, repeat=self._repeat)
-        except ConfigError:
+        except (ConfigError, StorageError):  # the latter of the cache: all others would fail too
             raise
         except Exception as error:
             # A custom judge may raise anything; an answer that it could not judge is an error.

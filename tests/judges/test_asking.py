@@ -17,7 +17,7 @@ from pytest_rageval.project.case_reader import LocatedCase
 from pytest_rageval.runs.record_json import record_from_json, record_to_json
 from pytest_rageval.target.calling import answered
 from pytest_rageval.values.case import Case
-from pytest_rageval.values.errors import ConfigError
+from pytest_rageval.values.errors import ConfigError, StorageError
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import AskResponse, AskResult, ErrorInfo, RetrievedChunk
 from pytest_rageval.values.settings import JudgeSettings, Settings
@@ -380,3 +380,12 @@ def test_a_judge_that_is_set_up_wrongly_is_a_configuration_error() -> None:
 
     with pytest.raises(ConfigError, match=r"Wrong\.judge returned dict, expected a .*Judgement"):
         judged(GOLD, reply(), Wrong())
+
+
+def test_a_cache_that_cannot_be_used_is_no_failed_verdict() -> None:
+    class Broken(FakeJudge):
+        def judge(self, rubric: str, request: JudgeRequest, *, repeat: int = 0) -> Judgement:
+            raise StorageError("judge.sqlite: malformed; delete the file")
+
+    with pytest.raises(StorageError, match="delete the file"):
+        judged(GOLD, reply(), Broken())

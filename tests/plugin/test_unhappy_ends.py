@@ -26,7 +26,7 @@ from tests.plugin.long_runs import (
     wait_until,
 )
 from tests.plugin.rag_server import rag_server
-from tests.plugin.scratch import REFUSED, SERIAL_AND_PARALLEL, Project, outcomes
+from tests.plugin.scratch import CONFTEST, REFUSED, SERIAL_AND_PARALLEL, Project, outcomes
 
 
 def test_two_records_of_one_case_and_repeat_are_not_guessed_between(project: Project) -> None:
@@ -105,6 +105,44 @@ def test_a_limit_of_the_size_of_files_ends_a_run_like_a_full_disk(project: Proje
     assert "File too large; the records so far are kept: once it can be," in said
     assert "Traceback" not in said
     assert n_lines(project.run_folders()[0]) > 0
+
+
+# --- a broken cache ------------------------------------------------------------------------------
+
+
+BREAKING = """
+import pytest
+from pytest_rageval import Judgement, StorageError, Verdict
+
+class Broken:
+    identity = "m"
+    def judge(self, rubric, request, *, repeat=0):
+        if request.question.endswith("number 20"):
+            raise StorageError("judge.sqlite: malformed; delete the file")
+        verdict = Verdict(scores={rubric: 5.0})
+        return Judgement(rubric=rubric, rubric_version="1", judge="m", verdict=verdict)
+
+@pytest.fixture(scope="session")
+def judge():
+    return Broken()
+"""
+
+
+@SERIAL_AND_PARALLEL
+def test_a_broken_cache_ends_the_run_and_keeps_what_was_judged(
+    project: Project, workers: tuple[str, ...]
+) -> None:
+    project.cases(numbered_cases(30))
+    project.write("conftest.py", CONFTEST + BREAKING)
+    limits = ("--rageval-run-id", "cut", "--rageval-concurrency", "1", *workers)
+    result = project.run(*limits)
+    assert result.ret == 4
+    said = result.stdout.str() + result.stderr.str()
+    assert "judge.sqlite: malformed; delete the file" in said
+    assert "Traceback" not in said
+    kept = {record["case_id"] for record in lines_of(project.folder("cut"))}
+    assert len(kept) >= (10 if workers else 20)
+    assert "c020" not in kept
 
 
 # --- a folder that goes --------------------------------------------------------------------------

@@ -12,6 +12,7 @@ import pytest
 
 from pytest_rageval.cli import main as cli
 from pytest_rageval.cli.output import ExitCode
+from pytest_rageval.judges.cache.store import JudgeCache
 from pytest_rageval.runs.store import RunWriter, read_records
 from pytest_rageval.values.settings import Settings
 from pytest_rageval.values.verdict import JudgeFailure, Verdict
@@ -119,6 +120,21 @@ def test_a_judge_that_cannot_be_reached_ends_the_command(
     assert cli.run(["judge", "run-1", "--judge", "m"]) == ExitCode.UNREACHABLE
     assert "the judge cannot be reached: connection refused" in capsys.readouterr().err
     assert not list(stored.glob("judged-*"))
+
+
+def test_a_broken_cache_is_named_as_what_to_mend(
+    stored: Path, monkeypatch: pytest.MonkeyPatch, capsys: Output
+) -> None:
+    file = Path("evals/cache/judge.sqlite")
+    with JudgeCache(file) as cache:
+        for n in range(200):
+            cache.put(f"{n:064}", {"x": "y" * 500}, identity="m")
+    whole = file.read_bytes()
+    file.write_bytes(whole[:24_576] + b"\xff" * (len(whole) - 24_576))
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-nobody")
+    flags = ("--judge", "m-2024-08-06", "--judge-base-url", "http://127.0.0.1:9/v1")
+    assert cli.run(["judge", "run-1", *flags]) == ExitCode.USAGE
+    assert "malformed; delete the file, and what it held is asked again" in capsys.readouterr().err
 
 
 def test_a_failed_verdict_is_counted_and_no_score(
