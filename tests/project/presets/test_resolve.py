@@ -253,6 +253,12 @@ def test_an_empty_header_takes_one_of_the_preset_away(tmp_path: Path) -> None:
     assert load(tmp_path, text).target.headers == {"X-Team": "shop"}
 
 
+def test_the_only_header_of_a_preset_can_be_taken_away(tmp_path: Path) -> None:
+    settings = load(tmp_path, 'preset = "dify"\nheaders.authorization = ""')
+    assert settings.target.headers == {}
+    assert config_warnings(settings) == []
+
+
 def test_a_value_in_braces_is_sent_in_a_header_as_it_is(tmp_path: Path) -> None:
     text = 'preset = "dify"\nvars = { user = "{question}" }\nheaders.X-User = "{vars.user}"'
     assert load(tmp_path, text).target.headers["X-User"] == "{{question}}"
