@@ -16,10 +16,18 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from pytest_rageval.plugin.private import fixture_definitions, fixture_info, fixture_request
+from pytest_rageval.plugin.private import (
+    fixture_definitions,
+    fixture_info,
+    fixture_request,
+    unknown_fixture,
+)
 from pytest_rageval.plugin.state import CLIENT_FIXTURES
 from pytest_rageval.support.threads import session_loop
+from pytest_rageval.support.tracebacks import source_place
+from pytest_rageval.target.calling import raised_error
 from pytest_rageval.target.opening import configured_target
+from pytest_rageval.values.reply import ErrorInfo
 
 if TYPE_CHECKING:
     from pytest_rageval.values.settings import Settings
@@ -128,6 +136,14 @@ def client_parameters(item: pytest.Function) -> dict[str, int]:
             needed.add(name)
             names += [one for definition in found.get(name, ()) for one in definition.argnames]
     return {name: place for name, place in item.callspec.indices.items() if name in needed}
+
+
+def fixture_error(error: BaseException, rootdir: Path) -> ErrorInfo:
+    """Describe what went wrong with a fixture, at the line that raised or takes an unknown one."""
+    if not isinstance(error, pytest.FixtureLookupError):
+        return raised_error(error, rootdir)
+    words, taker = unknown_fixture(error)  # its text and its frames are those of pytest
+    return ErrorInfo(kind="fixture", message=words, traceback=source_place(taker, rootdir))
 
 
 def make_sync(fixturedef: pytest.FixtureDef[Any]) -> None:

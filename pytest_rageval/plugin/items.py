@@ -29,14 +29,13 @@ from pytest_rageval.engine.case import (
 )
 from pytest_rageval.judges.asking import Judges
 from pytest_rageval.plugin import default_case
-from pytest_rageval.plugin.client_fixtures import asked_target, known_values
+from pytest_rageval.plugin.client_fixtures import asked_target, fixture_error, known_values
 from pytest_rageval.plugin.private import fixture_info
 from pytest_rageval.plugin.reports import ReportDetails, decide_report, set_properties
 from pytest_rageval.plugin.state import CLIENT_FIXTURES, Evaluated
 from pytest_rageval.project.case_reader import LoadedSet, LocatedCase, read_set
 from pytest_rageval.runs.record_json import redact
 from pytest_rageval.support.tracebacks import without_own_frames
-from pytest_rageval.target.calling import raised_error
 from pytest_rageval.values.errors import DatasetError
 from pytest_rageval.values.record import CaseRecord
 
@@ -253,7 +252,7 @@ class CaseItem(pytest.Function):
     def note_fixture_error(self, error: BaseException) -> None:
         """Record that a fixture of the case raised, so that it was not asked."""
         settings = self.state.settings
-        info = replace(raised_error(error, Path(settings.rootdir)), kind="fixture", attempts=0)
+        info = replace(fixture_error(error, Path(settings.rootdir)), kind="fixture", attempts=0)
         if not getattr(error, "pytrace", True):  # pytest.fail(..., pytrace=False)
             info = replace(info, traceback="")
         trials = [

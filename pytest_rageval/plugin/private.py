@@ -49,6 +49,13 @@ def fixture_request(item: pytest.Function) -> pytest.FixtureRequest:
     return item._request
 
 
+def unknown_fixture(error: pytest.FixtureLookupError) -> tuple[str, object]:
+    """Return why a fixture was not found, in pytest's words, and the function that takes it."""
+    words, stack = error.formatrepr().errorstring.strip(), error.fixturestack
+    taker = stack[-1].func if stack else error.request._pyfuncitem.obj
+    return words.splitlines()[0], taker
+
+
 def is_own_reporter(reporter: object) -> bool:
     """Return whether pytest's own reporter prints; it is public only from pytest 8.4 on."""
     from _pytest.terminal import TerminalReporter

@@ -25,6 +25,7 @@ from pytest_rageval.plugin.client_fixtures import (
     asked_one_by_one,
     asked_target,
     asks_configured_target,
+    fixture_error,
 )
 from pytest_rageval.plugin.hooks import STATE
 from pytest_rageval.plugin.items import CaseItem
@@ -32,7 +33,6 @@ from pytest_rageval.plugin.private import fixture_info
 from pytest_rageval.project.settings import no_target, target_kind
 from pytest_rageval.support.http.address import blot_out_known
 from pytest_rageval.support.tracebacks import last_place
-from pytest_rageval.target.calling import raised_error
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.errors import ConfigError, EndpointError
 
@@ -124,7 +124,7 @@ def pytest_runtest_setup(item: pytest.Item) -> Generator[None, None, None]:
 
 
 def _not_set_up(item: pytest.Item, error: BaseException) -> Finding:
-    info = raised_error(error, item.config.rootpath)
+    info = fixture_error(error, item.config.rootpath)
     place = last_place(info.traceback)
     message = f"pytest cannot set up {item.nodeid}: {info.message}{place and f', at {place}'}"
     return _FOUND.fail("rag_client", message, "mend the fixture there")

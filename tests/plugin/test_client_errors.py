@@ -70,6 +70,19 @@ def test_an_error_of_the_client_fixture_is_shown_once_with_its_cases(
     assert one["metadata"]["rageval"]["error"]["kind"] == "fixture"
 
 
+@pytest.mark.parametrize("header", ["def", "async def"])
+def test_a_client_fixture_that_takes_an_unknown_one_is_named_with_its_place(
+    broken: Project, header: str
+) -> None:
+    text = BROKEN_FIXTURE.replace("def rag_client()", f"{header} rag_client(indx)")
+    broken.write("conftest.py", text)
+    assert section(broken.run("evals")) == [
+        "error    fixture in 3 of 3 cases: fixture 'indx' not found",
+        "         conftest.py:4: in rag_client",
+        "         cases: case-0, case-1, case-2",
+    ]
+
+
 def test_options_of_pytest_hold_for_an_error_of_a_fixture(broken: Project) -> None:
     stopped = broken.run("evals", "-x")
     stopped.stdout.fnmatch_lines(["!*stopping after 1 failure*!"])

@@ -132,6 +132,11 @@ def test_a_fixture_that_fails_is_shown_with_its_place() -> None:
     assert "ZeroDivisionError: division by zero, at evals/conftest.py:14" in found["rag_client"]
 
 
+def test_a_fixture_that_takes_an_unknown_one_is_shown_with_its_place() -> None:
+    found = failures(doctor(CLIENT.replace("def rag_client(", "def rag_client(indx")))
+    assert "fixture 'indx' not found, at evals/conftest.py:" in found["rag_client"]
+
+
 def test_a_conftest_file_that_cannot_be_imported_is_named() -> None:
     [found] = doctor("import no_such_module\n")
     assert (found.level, found.check) == ("FAIL", "pytest")
