@@ -53,6 +53,7 @@ from pytest_rageval.report.explain.golds import (
     explain_golds,
     explain_groups,
     explain_irrelevant,
+    scored_citations,
 )
 from pytest_rageval.report.explain.values import (
     AnchorReason,
@@ -296,6 +297,6 @@ def _stored_view(record: CaseRecord, case: Case, settings: ScoreSettings) -> Cas
         response=record.response,
         failed=record.error is not None,
         chunks=record.retrieved_chunks,
-        citations=record.citations,
+        citations=scored_citations(record, settings),
         verdicts=Verdicts(abstained=abstention_verdict(record), evidence=record.evidence),
     )

@@ -182,14 +182,25 @@ def explain_groups(
     )
 
 
+def scored_citations(record: CaseRecord, settings: ScoreSettings) -> tuple[Citation, ...] | None:
+    """Return the citations that a reply was scored by; None: citations are not reported.
+
+    A reply without any cites nothing if others of its run have some.
+    """
+    if record.citations is None and record.response is not None and settings.citations_reported:
+        return ()
+    return record.citations
+
+
 def explain_citations(
     case: Case, record: CaseRecord, settings: ScoreSettings
 ) -> tuple[CitationReason, ...] | None:
     """Return the golds and retrieved chunks of each citation; None: citations are not reported."""
-    if record.citations is None:
+    citations = scored_citations(record, settings)
+    if citations is None:
         return None
     found = []
-    for number, citation in enumerate(record.citations, start=1):
+    for number, citation in enumerate(citations, start=1):
         golds = cited_golds(citation, case, record.retrieved_chunks or (), settings)
         places = None
         if record.retrieved_chunks is not None:

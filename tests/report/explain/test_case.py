@@ -103,6 +103,18 @@ def test_citations_say_where_they_point() -> None:
     )
 
 
+def test_an_answer_that_cites_nothing_is_explained_where_others_of_its_run_cite() -> None:
+    of, reply = case(S), response(S)
+    settings = ScoreSettings(citations_reported=True)
+    scores = score_reply(of, reply, settings)
+    record = changed(recorded(of, reply), metrics=scores.metrics)
+    found = explain_record(record, settings)
+    assert (found.citations, record.citations) == ((), None)
+    hit, recall = metric(found, "attribution_hit_rate"), metric(found, "attribution_recall")
+    assert (hit.value, hit.computed, hit.reason) == (0, 0, "the answer cites nothing")
+    assert (recall.computed, recall.reason) == (0, "0 of 1 gold cited")
+
+
 def test_a_number_says_what_its_chunk_is_and_not_its_document() -> None:
     of = case(gold_supports=(gold(S, snippets=("set the model",)),))
     chunks = (chunk("a.md", text="other"), chunk("a.md", text="set the model"), chunk("b.md"))
