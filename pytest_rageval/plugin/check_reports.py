@@ -15,7 +15,7 @@ from pytest_rageval.project.discovery import THRESHOLDS
 from pytest_rageval.report.text.lines import detectable_text
 from pytest_rageval.support.text import counted
 from pytest_rageval.values.dataclass import dataclass
-from pytest_rageval.values.gate import CheckKind, CheckResult, CheckStatus
+from pytest_rageval.values.gate import MOST_CASES, CheckKind, CheckResult, CheckStatus
 from pytest_rageval.values.record import STAGES
 
 
@@ -155,6 +155,8 @@ def check_text(result: CheckResult) -> str:
     if result.missed_cases:
         # Cases that pull a value down need not be misses.
         word = _CASES_OF.get(check.metric) or _CASES_OF_KIND[check.kind]
+        if len(result.missed_cases) == MOST_CASES:  # there may be more
+            word += f", at most {MOST_CASES} of them"
         lines.append(f"{word}: " + ", ".join(result.missed_cases))
     return "\n".join(lines)
 

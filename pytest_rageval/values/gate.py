@@ -16,6 +16,9 @@ CheckStatus = Literal["pass", "fail", "warn", "skip"]
 Proof = Literal["proven_pass", "proven_fail", "unproven"]
 Decide = Literal["estimate", "prove_pass", "prove_fail"]
 
+MOST_CASES: Final = 10
+"""Cases that the result of a check names."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
@@ -101,7 +104,7 @@ class CheckResult:
     small_n: bool = False
     """Whether there are fewer cases than ``min_n``."""
     missed_cases: tuple[str, ...] = ()
-    """Ids of up to ten cases that made the value worse, worst first."""
+    """Ids of up to ``MOST_CASES`` cases that made the value worse, worst first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -62,6 +62,14 @@ def test_only_missed_cases_are_called_missed(check: dict[str, Any], word: str) -
     assert check_text(found).splitlines()[-1] == f"{word}: a"
 
 
+def test_a_list_of_cases_that_may_be_cut_says_so() -> None:
+    check = {"metric": "error_rate", "kind": "max"}
+    named = tuple("abcdefghij")
+    whole, cut = (check_text(result(check=check, missed_cases=ids)) for ids in (named[:9], named))
+    assert whole.splitlines()[-1] == "failed: a, b, c, d, e, f, g, h, i"
+    assert cut.splitlines()[-1] == "failed, at most 10 of them: a, b, c, d, e, f, g, h, i, j"
+
+
 def test_the_metadata_of_a_check_holds_its_numbers_as_scalars() -> None:
     assert check_metadata(result(check={"table": "category", "group": "multi_hop"})) == {
         "metric": "mrr",

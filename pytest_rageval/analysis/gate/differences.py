@@ -34,6 +34,7 @@ from pytest_rageval.support.text import TOLERANCE, counted, format_limit_pair, f
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.gate import (
     CHANGE_WORDS,
+    MOST_CASES,
     BaselineInfo,
     Check,
     CheckResult,
@@ -191,9 +192,6 @@ def _message(
     return f"{sentence}, {state}"
 
 
-_MAX_CASES: Final = 10
-
-
 def check_differences(
     checks: Iterable[Check],
     pairs: Sequence[CasePair],
@@ -233,7 +231,7 @@ def _newly_missed(pairs: Sequence[CasePair]) -> Difference:
     missed = newly_missed(pairs)
     lost = sum(pair.base.outcome in MET and pair.new.outcome == "error" for pair in pairs)
     return Difference(
-        estimate=float(len(missed)), n=len(pairs), n_lost=lost, missed_cases=missed[:_MAX_CASES]
+        estimate=float(len(missed)), n=len(pairs), n_lost=lost, missed_cases=missed[:MOST_CASES]
     )
 
 
@@ -291,7 +289,7 @@ def _worst(check: Check, values: PairedValues) -> tuple[str, ...]:
     sign = -1.0 if check.kind == "max_drop" else 1.0
     moved = zip(values.base, values.new, values.case_ids, strict=True)
     bad = sorted((-sign * (n - b), case_id) for b, n, case_id in moved if sign * (n - b) > 0)
-    return tuple(case_id for _, case_id in bad[:_MAX_CASES])
+    return tuple(case_id for _, case_id in bad[:MOST_CASES])
 
 
 def margins(checks: Iterable[Check]) -> Mapping[str, float]:

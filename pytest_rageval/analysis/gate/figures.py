@@ -28,11 +28,10 @@ from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.registry import STAGE_PREFIX, MetricInfo, Registry
 from pytest_rageval.support.text import TOLERANCE
 from pytest_rageval.values.dataclass import dataclass
-from pytest_rageval.values.gate import Check, CheckKind, Decide, Proof
+from pytest_rageval.values.gate import MOST_CASES, Check, CheckKind, Decide, Proof
 from pytest_rageval.values.numbers import Aggregate, MetricSummary, no_data_reason
 from pytest_rageval.values.record import CaseRecord
 
-_MAX_MISSED: Final = 10
 _PERCENTILES: Final = {"p50": 0.50, "p95": 0.95}
 
 
@@ -110,7 +109,7 @@ def _summary(check: Check, run: GateRun, key: str) -> MetricSummary | None:
 def _worst_first(values: Iterable[tuple[float, str]]) -> tuple[str, ...]:
     """Return at most ten ids by descending badness, each once."""
     ranked = sorted(values, key=lambda pair: (-pair[0], pair[1]))
-    return tuple(dict.fromkeys(case_id for _, case_id in ranked))[:_MAX_MISSED]
+    return tuple(dict.fromkeys(case_id for _, case_id in ranked))[:MOST_CASES]
 
 
 def _beyond(check: Check, values: Iterable[tuple[float, str]]) -> tuple[str, ...]:
@@ -266,7 +265,7 @@ def _run_figure(check: Check, run: GateRun, cases: Sequence[CaseGroup]) -> Check
             estimate=float(len(failed)) if cases else None,
             n=len(cases),
             no_data="no case was asked",
-            missed_cases=failed[:_MAX_MISSED],
+            missed_cases=failed[:MOST_CASES],
         )
     records = [r for case in cases for r in case.records]
     if metric == "judge_error_rate":
