@@ -210,7 +210,7 @@ def _chunks(first: AskResponse, second: AskResponse | None, asked: Asked) -> Ite
     yield _ids(chunks, asked)
     if second is not None:
         yield _stability(chunks, second.retrieved_chunks)
-    yield _paths(chunks)
+    yield _paths(chunks, asked)
     yield _headings(chunks, asked)
     yield _texts(chunks, asked)
 
@@ -297,13 +297,15 @@ def _place(chunk: RetrievedChunk) -> tuple[str | None, ...]:
     return chunk.vault, norm_path(chunk.rel_path), chunk.heading_path, chunk.text
 
 
-def _paths(chunks: Sequence[RetrievedChunk]) -> Finding:
+def _paths(chunks: Sequence[RetrievedChunk], asked: Asked) -> Finding:
     odd = [chunk.rel_path for chunk in chunks if _DRIVE.match(chunk.rel_path)]
+    named_so = any(_DRIVE.match(gold.rel_path) for gold in asked.case.gold_supports)
     empty = sum(not norm_path(chunk.rel_path) for chunk in chunks)
-    fix = "return rel_path relative to the folder of your documents, as gold_supports name it"
+    fix = "return rel_path relative to the folder of your documents, as gold_supports name it, "
+    fix += "or name it there as it comes"
     if empty:
         return _FOUND.fail("rel_path", f"empty in {empty} of {len(chunks)} chunks", fix)
-    if odd:
+    if odd and not named_so:
         return _FOUND.warn("rel_path", f"{odd[0]!r} is not a path below a folder", fix)
     return _FOUND.ok("rel_path", f"such as {chunks[0].rel_path!r}")
 
@@ -311,7 +313,7 @@ def _paths(chunks: Sequence[RetrievedChunk]) -> Finding:
 def _headings(chunks: Sequence[RetrievedChunk], asked: Asked) -> Finding:
     missing = sum(chunk.heading_path is None for chunk in chunks)
     if missing:
-        lost = ": golds that name a heading are not matched there"
+        lost = ": there a gold that names a heading is matched by its snippets or pages, if at all"
         return _lacking("heading_path", missing, chunks, lost, asked)
     shown = next((chunk.heading_path for chunk in chunks if chunk.heading_path), "")
     return _FOUND.ok("heading_path", f"such as {shown!r}")
@@ -349,7 +351,8 @@ def _references(response: AskResponse, asked: Asked) -> Finding:
     references = response.references
     if references is None:
         fix = "return references, a list of {rel_path, heading_path}; [] for none"
-        message = "not reported, so only citations in the answer's text count"
+        message = asked.nothing("references") or "not reported"
+        message += ", so only citations in the answer's text count"
         return _FOUND.warn("references", message, asked.fix("references", fix))
     if not references:
         if response.abstained:

@@ -325,6 +325,27 @@ def test_what_a_mapped_target_lacks_is_advised_for_the_mapping() -> None:
     assert all("[tool.rageval.target.response]" in fix for fix in fixes.values())
 
 
+def test_references_that_a_mapping_gives_as_null_are_shown_with_their_expression() -> None:
+    found = chat({"answer": "choices[0].message.content", "references": "sources"})
+    [warned] = [one for one in found if one.check == "references"]
+    assert warned.level == "warn"
+    assert warned.message.startswith("`sources` in [tool.rageval.target.response] gave nothing; ")
+    assert warned.message.endswith(", so only citations in the answer's text count")
+
+
+def test_an_address_is_a_path_where_the_golds_name_it_so() -> None:
+    address = "https://wiki.acme.example/gates.md"
+    reply = {"answer": "a", "hits": [{"url": address, "text": "At 8:15."}]}
+    mapping = {"answer": "answer", "retrieved_chunks": "hits[].{rel_path: url, text: text}"}
+    levels = []
+    with rag_server(lambda question, nth: reply) as server:
+        for path in ("gates.md", address):
+            case = Case(id="gate", question="q", gold_supports=(Anchor(rel_path=path),))
+            found = diagnose(server.url, case=case, response=mapping)
+            levels += [one.level for one in found if one.check == "rel_path"]
+    assert levels == ["warn", "ok"]
+
+
 def test_fields_of_the_request_that_came_out_null_are_listed() -> None:
     request = {"query": "question", "sessionId": "id", "in": "folders"}
     answer = {"answer": "choices[0].message.content"}
