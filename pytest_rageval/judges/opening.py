@@ -70,6 +70,18 @@ def open_judge(
             yield judge
 
 
+def check_offline(settings: Settings) -> None:
+    """Refuse rubrics in use that the offline judge of a run does not have.
+
+    Raises:
+        ConfigError: names the first of them.
+    """
+    if settings.judge == "offline" and not settings.retrieval_only:
+        from pytest_rageval.judges.offline.judge import check_rubrics
+
+        check_rubrics(settings.judging.rubrics)
+
+
 @contextmanager
 def open_model(
     settings: Settings,

@@ -41,6 +41,21 @@ def test_what_a_refusal_quotes_cannot_steer_a_terminal(
 
 
 @SERIAL_AND_PARALLEL
+def test_a_rubric_that_the_offline_judge_lacks_is_refused_before_a_case_is_asked(
+    project: Project, workers: tuple[str, ...]
+) -> None:
+    asked = 'lambda request: print(file=open("asked.txt", "a")) or {"answer": "a"}'
+    fixture = f"@pytest.fixture(scope='session')\ndef rag_client():\n    return {asked}\n"
+    project.write("conftest.py", f"import pytest\n\n{fixture}")
+    rubrics = ("--judge=offline", "--judge-rubrics=quality")
+    result = project.run("evals", *rubrics, *workers)
+    assert result.ret == 4
+    assert "the offline judge has no rubric 'quality'" in result.stderr.str()
+    assert not (project.path / "asked.txt").exists()
+    assert project.run("evals", *rubrics, "--retrieval-only", *workers).ret != 4
+
+
+@SERIAL_AND_PARALLEL
 def test_every_fault_of_a_case_file_is_told_at_once(
     project: Project, workers: tuple[str, ...]
 ) -> None:

@@ -14,6 +14,7 @@ from pytest_rageval.authoring.doctor.findings import Finding, Findings, missing_
 from pytest_rageval.judges.cost import count_prompt_tokens
 from pytest_rageval.judges.model.chat import ChatReply
 from pytest_rageval.judges.named_judge import is_named, open_named_judge
+from pytest_rageval.judges.opening import check_offline
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.settings import JudgeSettings, Settings
 from pytest_rageval.values.verdict import Judgement, JudgeRequest, Passage
@@ -59,7 +60,7 @@ def check_judge(
         sleep: pauses between attempts, in seconds.
     """
     if settings.judge == "offline":
-        yield _FOUND.ok("offline", "deterministic, no model is asked")
+        yield _offline(settings)
         return
     if is_named(settings):
         try:
@@ -80,6 +81,14 @@ def check_judge(
         fix = "set it in [tool.rageval.judge], or by --judge-base-url and --judge-api-key-env"
         fix = missing_variable(error) or fix
         yield _FOUND.fail("settings", str(error), fix)
+
+
+def _offline(settings: Settings) -> Finding:
+    try:
+        check_offline(settings)
+    except ConfigError as error:
+        return _FOUND.fail("rubrics", str(error), "name a model, or take the rubric away")
+    return _FOUND.ok("offline", "deterministic, no model is asked")
 
 
 def _asked(

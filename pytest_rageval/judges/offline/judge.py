@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from pytest_rageval.judges.offline.abstention import read_abstention
@@ -42,19 +42,29 @@ class OfflineJudge:
         Raises:
             ConfigError: the rubric is not supported offline.
         """
-        decide = _RUBRICS.get(rubric)
-        if decide is None:
-            known = ", ".join(_RUBRICS)
-            raise ConfigError(
-                f"the offline judge has no rubric {rubric[:200]!r}, expected one of {known}; "
-                "others need a model: --judge MODEL"
-            )
+        check_rubrics([rubric])
+        decide = _RUBRICS[rubric]
         return Judgement(
             rubric=rubric,
             rubric_version=f"{rubric}-{self.identity}",
             judge=self.identity,
             verdict=decide(request, self._parameters),
         )
+
+
+def check_rubrics(rubrics: Iterable[str]) -> None:
+    """Refuse rubrics that the offline judge does not have.
+
+    Raises:
+        ConfigError: names the first of them.
+    """
+    for rubric in rubrics:
+        if rubric not in _RUBRICS:
+            known = ", ".join(_RUBRICS)
+            raise ConfigError(
+                f"the offline judge has no rubric {rubric[:200]!r}, expected one of {known}; "
+                "others need a model: --judge MODEL"
+            )
 
 
 def _groundedness(request: JudgeRequest, parameters: Parameters) -> Verdict:

@@ -178,6 +178,13 @@ def test_no_model_is_asked_for_the_judges_that_are_none() -> None:
         assert found.level == level
 
 
+def test_a_rubric_that_the_offline_judge_lacks_is_a_fault() -> None:
+    settings = Settings(rootdir=".", judging=JudgeSettings(rubrics=("groundedness", "quality")))
+    [found] = check_judge(settings, environ={}, probe_chars=9)
+    assert (found.level, found.check) == ("FAIL", "rubrics")
+    assert "the offline judge has no rubric 'quality'" in found.message
+
+
 def test_a_missing_key_is_a_fault_of_the_settings() -> None:
     settings = Settings(
         rootdir=".", judge="m-1", judging=JudgeSettings(base_url="https://judge.example/v1")
