@@ -242,7 +242,8 @@ def _row(cells: tuple[str, str, str, str, str, str, str, str], width: int) -> st
     adjusted = f"{p_holm:>10}" if width >= WIDE else ""
     room = min(max(width - 59 - len(adjusted), 21), 31)
     cut = key if len(key) <= room else f"{key[: room - 2]}.."
-    base, new, delta = (f" {value}" for value in (base, new, delta))  # large ones stay apart
+    numbers = (base, new, delta, interval)
+    base, new, delta, interval = (f" {value}" for value in numbers)  # large ones stay apart
     return f"{cut:<{room}}{n:>5}{base:>7}{new:>7}{delta:>8}{interval:>16}{p:>7}{adjusted}  "
 
 
@@ -297,7 +298,8 @@ def _group_lines(view: ComparisonView, width: int, verbose: bool) -> Iterator[Li
         change, style = one.change, _STYLES[one.verdict] if one.verdict else "dim"
         name = cut_columns(clean(f"{change.key} [{one.name}]"), room - 1)
         delta = change_text(change.key, change.delta)
-        row = f"{name:<{room}}{change.n:>5}{delta:>8}{change_interval(change):>17}  "
+        interval = f" {change_interval(change)}"  # a large one stays apart
+        row = f"{name:<{room}}{change.n:>5}{delta:>8}{interval:>17}  "
         yield ((row, ""), (group_verdict(one), style))
     hidden = len(view.groups) - len(rows)
     if hidden:

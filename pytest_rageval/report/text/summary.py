@@ -321,6 +321,7 @@ class _Table:
         return ((row, row_style), (f"  {word}", style)) if word else ((row.rstrip(), ""),)
 
     def row(self, key: str, n: str, value: str, interval: str, limit: str, change: str) -> str:
+        value, interval = f" {value}", f" {interval}"  # large ones stay apart
         if self.compares:
             row = f"{key:<31}{n:>5}{value:>8}{interval:>10}  {limit:<9}{change:>8}"
             return row.rstrip().ljust(73)

@@ -14,7 +14,7 @@ from pytest_rageval.cli.output import ExitCode
 from pytest_rageval.runs.tags import write_tag
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.settings import Settings
-from tests.build.records import changed, failed
+from tests.build.records import changed, failed, record
 from tests.build.runs import SETTINGS, random_churn, run_of, scored, write_run
 
 Output = pytest.CaptureFixture[str]
@@ -45,6 +45,15 @@ def test_runs_whose_cases_all_erred_say_why_nothing_is_compared(capsys: Output) 
     write_run(RESULTS, "e2", erred, day=3)
     said = "no metric of the 3 paired cases is scored in both runs: 3 erred in base, 3 in new"
     assert said in " ".join(line.strip() for line in printed(capsys, "e1", "e2"))
+
+
+def test_an_interval_of_large_numbers_stands_apart_from_the_difference(capsys: Output) -> None:
+    for name, tokens in (("long", 2000.25), ("short", 1000.25)):
+        records = [record(f"c{n}", {"context_tokens": tokens + n}) for n in range(30)]
+        write_run(RESULTS, name, records, day=2)
+    rows = [line for line in printed(capsys, "long", "short") if line.startswith("context_tokens")]
+    assert rows
+    assert all(" -1000 -1000.00 .. -1000.00 " in row for row in rows)
 
 
 def thresholds(text: str) -> None:

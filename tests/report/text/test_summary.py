@@ -74,6 +74,15 @@ def test_a_metric_row_holds_count_value_interval_limit_and_verdict() -> None:
     assert row.split() == ["hit_at_k", "2", "0.500", "0.09-0.91", ">=", "0.9", "FAIL"]
 
 
+@pytest.mark.parametrize("changes", [{}, {"context_tokens": 7.0}], ids=["alone", "compared"])
+def test_large_numbers_of_a_row_stay_apart(changes: dict[str, float]) -> None:
+    records = [record(f"c{n}", {"context_tokens": 1500.25 + 40 * n}) for n in range(30)]
+    shown = view(records, changes=changes)
+    row = next(t for t in text(shown, verbosity=1) if t.startswith("context_tokens"))
+    cells = row.split()
+    assert (cells[:3], len(cells)) == (["context_tokens", "30", "2080"], 5 + bool(changes))
+
+
 def test_a_failing_row_is_red_and_says_so_in_words() -> None:
     lines = render_summary(view(hits(1, 0), result("fail")))
     (row,) = (line for line in lines if line[0][0].startswith("hit_at_k"))
