@@ -6,7 +6,7 @@ import json
 import os
 import textwrap
 from collections import Counter
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -98,6 +98,8 @@ class Controller:
         self._shown: dict[str, Outcome] = {}
         """Outcome of each case as pytest reported it, which the end of the run may change."""
         self._changed: dict[str, CaseRecord] = {}
+        self._failed: set[str] = set()
+        """Cases that pytest reported as failed, for whatever reason."""
 
     # --- before the cases
 
@@ -212,6 +214,8 @@ class Controller:
             raise usage_error(error) from error
         if details.outcome is not None:
             self._shown[report.nodeid] = details.outcome
+            if report.failed:
+                self._failed.add(report.nodeid)
             self._stop_after_errors(report, details)
         if details.outcome == "error" and hasattr(report, "wasxfail"):
             record = deciding_record(self.run.cases.records_of(report.nodeid))
@@ -320,7 +324,8 @@ class Controller:
             put_into_index([self.run.run_id], results, Path(settings.rootdir), os.environ),
             prune_hint(results, settings.results_dir),
         )
-        notes = [*finished.view.notes, *filter(None, remarks), *self._change_notes()]
+        own = self._own_failures(decided)
+        notes = [*finished.view.notes, *filter(None, remarks), *self._change_notes(), *own]
         view = replace(finished.view, notes=notes)
         commands = view.commands
         if getattr(self.config, "cache", None) is None:
@@ -341,14 +346,25 @@ class Controller:
                 "whole run, such as whether any answer cites"
             )
 
+    def _own_failures(self, decided: Mapping[str, Sequence[CaseRecord]]) -> Iterator[str]:
+        """Say how many cases the user's test function alone failed, since no check counts them."""
+        records = [deciding_record(decided[one]) for one in self._failed if decided.get(one)]
+        n = sum(record.outcome != "error" and not self._must_fail(record) for record in records)
+        if n:
+            their = "its test function" if n == 1 else "their test function"
+            yield f"{counted(n, 'case')} failed in {their}, which the gate does not count"
+
+    def _must_fail(self, record: CaseRecord) -> bool:
+        """Whether a case that did not pass fails the run by its record."""
+        required = record.required or self.state.on_miss_fails
+        return record.counted and required and record.outcome != "passed"
+
     def _late_failures(self) -> list[str]:
         """Return the cases that fail the run though pytest has reported them as passed."""
         return [
             record.name
             for nodeid, record in self._changed.items()
-            if self._shown[nodeid] == "passed"
-            and record.counted
-            and (record.required or self.state.on_miss_fails)
+            if self._shown[nodeid] == "passed" and self._must_fail(record)
         ]
 
     def _log_checks(self) -> None:

@@ -175,13 +175,25 @@ def test_it(eval_case, eval_record):
 """
 
 
-def test_a_sibling_module_tests_every_case_in_its_own_way(project: Project) -> None:
+@SERIAL_AND_PARALLEL
+def test_a_sibling_module_tests_every_case_in_its_own_way(
+    project: Project, workers: tuple[str, ...]
+) -> None:
     project.write("evals/eval_set.py", OWN_TEST)
-    result = project.run()
+    result = project.run(*workers)
     assert result.ret == 1
+    said = "note     2 cases failed in their test function, which the gate does not count"
+    assert said in result.outlines
     failed = sorted(line.split()[1] for line in result.outlines if line.startswith("FAILED "))
     assert failed == ["evals/eval_set.jsonl::ok-2", "evals/eval_set.jsonl::short-1"]
     assert len(project.records()) == len(CASES)
+
+
+def test_a_case_that_fails_by_its_record_is_none_of_the_test_function(project: Project) -> None:
+    project.write("thresholds.toml", 'version = 1\n[cases]\non_miss = "fail"\n')
+    result = project.run()
+    assert result.ret == 1
+    assert "test function" not in result.stdout.str()
 
 
 CHANGING_TEST = """
