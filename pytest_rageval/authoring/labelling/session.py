@@ -467,8 +467,10 @@ class LabelSession:
             self._quote()
         elif key in {"escape", "q"}:
             self.mode, self.choice = Mode.BROWSE, None
-        elif self.choice is not None:
-            self.choice.press(key)
+        elif self.choice is not None and not self.choice.press(key):
+            known = "space picks, enter keeps, escape leaves"
+            wrong = f"sentence {key[:6]}" if key.isdigit() else f"key {key[:20]!r}: {known}"
+            self.notice = f"no {wrong}"
 
     def _quote(self) -> None:
         row, choice, self.choice = self.row, self.choice, None

@@ -33,8 +33,12 @@ class SnippetChoice:
         """Whether anything was picked or dropped."""
         return self.picked != self._first
 
-    def press(self, key: str) -> None:
-        """Take one key: ``up``, ``down``, ``j``, ``k``, ``space`` or the number of a sentence."""
+    def press(self, key: str) -> bool:
+        """Take one key: ``up``, ``down``, ``j``, ``k``, ``space`` or the number of a sentence.
+
+        Returns:
+            Whether it was one of these, and a number that of a sentence.
+        """
         last = len(self.passages) - 1
         if key in {"down", "j"}:
             self.cursor = min(self.cursor + 1, last)
@@ -45,6 +49,9 @@ class SnippetChoice:
         elif key.isascii() and key.isdigit() and len(key) < 6 and 1 <= int(key) <= last + 1:
             self.cursor = int(key) - 1
             self.picked ^= {self.cursor}
+        else:
+            return False
+        return True
 
     def snippets(self) -> list[str]:
         """Return the quotes: first the existing ones that are kept, then new ones."""

@@ -329,6 +329,13 @@ def test_sentences_that_are_picked_are_unsaved() -> None:
     assert press(session, "1", "escape").unsaved == ()
 
 
+def test_a_number_without_a_sentence_is_refused_by_name() -> None:
+    session = press(session_of(), "s", "99")
+    assert session.notice == "no sentence 99"
+    assert press(session, "z").notice.startswith("no key 'z'")
+    assert press(session, "1").notice == ""
+
+
 def test_what_is_written_of_a_case_counts_once() -> None:
     session = press(session_of(), "3", "w", "1", "w", "u", "enter", "a", "n")
     assert session.n_saved == 2
