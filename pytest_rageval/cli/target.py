@@ -30,9 +30,12 @@ def opened_target(
     Raises:
         ConfigError: the settings are wrong, or code that they name raised; then with its place.
     """
+    from pytest_rageval.project.settings import no_target, target_kind
     from pytest_rageval.target.calling import raised_error
     from pytest_rageval.target.opening import open_target
 
+    if served_at is None and target_kind(settings) == "none":
+        raise ConfigError(no_target(settings, fixtures=False))
     with ExitStack() as stack:
         try:
             client = stack.enter_context(

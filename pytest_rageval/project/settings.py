@@ -38,6 +38,11 @@ rageval: no target to ask. Reach one in one of three ways:
        [tool.rageval.target]
        vault = "evals/vault"                       (in pyproject.toml)"""
 """Text of the usage error when nothing can be asked."""
+_NO_TARGET_HERE: Final = (
+    "no target to ask: a rag_client fixture is not reached from here; set url, client or vault in "
+    "[tool.rageval.target], or RAGEVAL_RAG_URL in the environment"
+)
+"""The same for what runs outside pytest."""
 
 _PYPROJECT = "pyproject.toml"
 _TABLES = (
@@ -107,10 +112,15 @@ def load_settings(
     return _build(rootdir, found)
 
 
-def no_target(settings: Settings) -> str:
-    """Return the text of the usage error when nothing can be asked."""
+def no_target(settings: Settings, *, fixtures: bool = True) -> str:
+    """Return the text of the usage error when nothing can be asked.
+
+    Args:
+        settings: which name no target.
+        fixtures: whether a ``rag_client`` fixture would be asked, as in pytest.
+    """
     if settings.target.preset is None:
-        return NO_TARGET
+        return NO_TARGET if fixtures else _NO_TARGET_HERE
     from pytest_rageval.project.presets.preset import load_preset
 
     preset = load_preset(settings.target.preset)

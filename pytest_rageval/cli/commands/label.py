@@ -42,10 +42,6 @@ _NO_TEXTUAL: Final = (
 _NO_TERMINAL: Final = (
     "there is no terminal here for the app; add --plain to work over lines, or --web"
 )
-_NO_TARGET: Final = (
-    "no target to ask: a rag_client fixture is not reached from here; name --rag-url, or set vault "
-    "or url in [tool.rageval.target]"
-)
 _LOST: Final = frozenset({"connection", "timeout"})
 
 
@@ -159,8 +155,7 @@ def _label(wanted: _Wanted, rag_url: str | None) -> ExitCode:
     if not (wanted.plain or wanted.web):
         _require_terminal()
     if target_kind(settings) == "none":
-        unset = settings.target.preset is None
-        raise CommandError(_NO_TARGET if unset else no_target(settings))
+        raise CommandError(no_target(settings, fixtures=False))
     with opened_target(settings) as client:
         asked = _Asked(client, settings, wanted.k)
         session = _session(wanted, loaded, cases, asked, settings)

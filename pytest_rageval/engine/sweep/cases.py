@@ -39,7 +39,7 @@ def read_cases(settings: Settings) -> SweepCases:
         DatasetError: with every fault of the files, or there is no case.
     """
     if target_kind(settings) == "none":
-        raise ConfigError(no_target(settings))
+        raise ConfigError(no_target(settings, fixtures=False))
     check_target(settings.target, os.environ)
     check_results_dir(settings)
     spot_check.check_second_judge(settings)

@@ -234,7 +234,7 @@ def test_without_a_target_only_ways_that_help_are_named(
     assert label("--plain") == ExitCode.USAGE
     (line,) = capsys.readouterr().err.splitlines()
     assert "a rag_client fixture is not reached from here" in line
-    assert "--rag-url" in line
+    assert "RAGEVAL_RAG_URL" in line
 
 
 def test_unknown_keys_are_a_warning(project: Path, label: Label, capsys: Output) -> None:

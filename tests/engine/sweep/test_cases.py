@@ -44,7 +44,7 @@ def test_faults_are_named_before_the_first_question() -> None:
     write_lines(Path("evals/a.jsonl"), case("a-1", "one?"), {"id": "a-2", "question": 7})
     with pytest.raises(DatasetError, match=r"a\.jsonl:2"):
         read_cases(settings())
-    with pytest.raises(ConfigError, match="no target to ask"):
+    with pytest.raises(ConfigError, match="no target to ask: a rag_client fixture is not reached"):
         read_cases(settings(""))
 
 
