@@ -273,7 +273,8 @@ class HttpRagClient:
             raise EndpointError(error.kind, error.message + advice) from error
 
     def _timeout(self, what: str, setting: str) -> str:
-        return f"{what} within {getattr(self._target, setting):g} s ({setting})"
+        key = setting.removesuffix("_s")  # as users write it
+        return f"{what} within {getattr(self._target, setting):g} s ({key} in {_TABLE})"
 
     def _open(self) -> Client:
         target = self._target

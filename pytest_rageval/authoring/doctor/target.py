@@ -24,6 +24,7 @@ from pytest_rageval.values.settings import REQUEST_TABLE, RESPONSE_TABLE, Settin
 
 _FOUND: Final = Findings("target")
 _UNREACHABLE: Final = frozenset({"connection", "timeout", "not_attempted"})
+_SERVER_ERROR: Final = re.compile(r": HTTP 5\d\d\b")
 _DRIVE: Final = re.compile(r"[A-Za-z]:[\\/]|file:|https?:")
 
 
@@ -141,7 +142,18 @@ def _refused(message: str, check: str) -> Finding:
         fix = "check the token or key that headers or auth of [tool.rageval.target] send"
         return _FOUND.fail("auth", message, fix)
     fix = "answer POST {url}/api/v1/ask with 200, or set path and headers in [tool.rageval.target]"
+    if ": HTTP 429" in message:
+        fix = "ask again later, or with a key of a higher limit"
+    elif _SERVER_ERROR.search(message):
+        fix = "look at its log, and at that of a proxy before it"
     return _FOUND.fail(check, message, fix)
+
+
+def _unreachable(kind: str, message: str, check: str) -> Finding:
+    fix = "start the service, or name its address with --rag-url"
+    if kind == "timeout" and "connect_timeout" not in message:
+        fix = "look why it takes so long, or allow more time there"
+    return _FOUND.fail(check, message, fix, unreachable=True)
 
 
 def _failed(error: ErrorInfo | None, asked: Asked, *, check: str = "reachable") -> Finding:
@@ -156,8 +168,7 @@ def _failed(error: ErrorInfo | None, asked: Asked, *, check: str = "reachable") 
         fix = "change the function that [tool.rageval.target] auth names"
         return _FOUND.fail("auth", message, fix, unreachable=kind in _UNREACHABLE)
     if kind in _UNREACHABLE:
-        fix = "start the service, or name its address with --rag-url"
-        return _FOUND.fail(check, message, fix, unreachable=True)
+        return _unreachable(kind, message, check)
     if kind == "http" and REQUEST_TABLE in message:
         fix = f'name the fields that your API takes in {REQUEST_TABLE}, such as q = "question"'
         return _FOUND.fail("request", message, fix)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -188,6 +189,31 @@ def test_a_target_that_refuses_us_asks_for_a_look_at_the_token(status: int) -> N
         [found] = diagnose(server.url)
     assert (found.level, found.check, found.unreachable) == ("FAIL", "auth", False)
     assert found.fix == "check the token or key that headers or auth of [tool.rageval.target] send"
+
+
+@pytest.mark.parametrize(
+    ("status", "fix"),
+    [
+        (404, "answer POST {url}/api/v1/ask with 200, or set path and headers"),
+        (429, "ask again later, or with a key of a higher limit"),
+        (502, "look at its log, and at that of a proxy before it"),
+    ],
+)
+def test_the_advice_fits_the_status(status: int, fix: str) -> None:
+    with rag_server(lambda question, nth: status) as server:
+        [found] = diagnose(server.url)
+    assert found.fix.startswith(fix)
+
+
+def test_a_target_that_takes_too_long_is_not_one_to_start() -> None:
+    def slow(question: str, nth: int) -> Reply:
+        time.sleep(0.5)
+        return good(question, nth)
+
+    with rag_server(slow) as server:
+        [found] = diagnose(server.url, read_timeout_s=0.1)
+    assert "within 0.1 s (read_timeout in [tool.rageval.target])" in found.message
+    assert found.fix == "look why it takes so long, or allow more time there"
 
 
 @pytest.mark.parametrize("status", [404, 500])
