@@ -65,10 +65,10 @@ from pytest_rageval.report.explain.values import (
     MetricStatus,
 )
 from pytest_rageval.report.explain.verdict import (
-    STAGE_MEANING,
     explain_expectations,
     explain_judgements,
     next_steps,
+    stage_meaning,
 )
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.record import CaseRecord, MetricDetail, ScoreSettings
@@ -115,7 +115,7 @@ def explain_record(
     )
     return Explanation(
         record=record,
-        stage_meaning=STAGE_MEANING.get(record.failure_stage) if record.failure_stage else None,
+        stage_meaning=stage_meaning(record),
         next_steps=next_steps(record, golds, groups, irrelevant),
         expectations=explain_expectations(case, record, metrics, settings.judged_on),
         case_known=case is not None,

@@ -75,6 +75,17 @@ STAGE_NAMES: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 """Failure stages in a few words."""
+_UNSEEN: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
+    {
+        "wrongly_abstained": (
+            "The question has an answer, and the target refused.",
+            "abstained, though there is an answer",
+        ),
+        "not_cited": ("The answer cites no gold.", "no gold cited"),
+        "incorrect": ("The answer is not right.", "answer wrong"),
+    }
+)
+"""Meaning and name of stages where no chunks are reported, so that nothing is known of evidence."""
 _ERRORS: Final[Mapping[str, str]] = MappingProxyType(
     {
         "timeout": "Raise --rag-timeout, or look at which phase of the target is slow.",
@@ -111,6 +122,19 @@ _STAGES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         ),
     }
 )
+_UNSEEN_STEPS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
+    {
+        "wrongly_abstained": (
+            "Look at the threshold or prompt by which the target refuses, and report the "
+            "retrieved chunks, which show whether it had the evidence.",
+        ),
+        "not_cited": (
+            "Compare the paths of its citations with those of the golds, which must be equal.",
+        ),
+        "incorrect": ("Compare the answer with expected_key_facts.",),
+    }
+)
+"""Steps in place of the others where no chunks are reported."""
 _BROKEN_RULE: Final = "The answer breaks a rule of answer_rules; below, its metric names which."
 _MISSED_BY: Final[Mapping[MatchRule, str]] = MappingProxyType(
     {
@@ -163,6 +187,24 @@ def explain_expectations(
     return tuple(found)
 
 
+def stage_meaning(record: CaseRecord) -> str | None:
+    """Say in a sentence what the failure stage of a case means; None: it has none."""
+    stage = record.failure_stage
+    if stage is None:
+        return None
+    if record.retrieved_chunks is None and stage in _UNSEEN:
+        return _UNSEEN[stage][0]
+    return STAGE_MEANING.get(stage)
+
+
+def stage_name(record: CaseRecord) -> str:
+    """Return the failure stage of a case in a few words; empty: it has none."""
+    stage = record.failure_stage or ""
+    if record.retrieved_chunks is None and stage in _UNSEEN:
+        return _UNSEEN[stage][1]
+    return STAGE_NAMES.get(stage, stage)
+
+
 def next_steps(
     record: CaseRecord,
     golds: Sequence[AnchorReason],
@@ -179,13 +221,15 @@ def next_steps(
     stage, steps = record.failure_stage, list(_leaked(record) or _unwanted(irrelevant))
     if stage in {"not_retrieved", "lost_in_rerank"}:
         return (*_find_evidence(record, _needed(golds, groups)), *steps)
-    if stage == "not_cited":
+    unseen = record.retrieved_chunks is None
+    if stage == "not_cited" and not unseen:
         return (*_uncited(golds), *steps)
     if stage == "not_used" and (unused := unused_sentence(record.stored_case, record)):
         steps.insert(0, f"In the context and not in the answer: {unused}. {_READS_LITTLE}")
     if stage == "incorrect" and record.metrics.get("answer_rules_pass_rate") == 0:
         steps.insert(0, _BROKEN_RULE)
-    return (*_STAGES.get(stage or "", ()), *steps)
+    usual = _STAGES.get(stage or "", ())
+    return (*(_UNSEEN_STEPS.get(stage or "", usual) if unseen else usual), *steps)
 
 
 def _leaked(record: CaseRecord) -> list[str]:

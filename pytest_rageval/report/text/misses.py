@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from pytest_rageval.analysis.aggregate.case_groups import worst_misses
 from pytest_rageval.analysis.aggregate.target_faults import ErrorGroup, group_errors
-from pytest_rageval.report.explain.verdict import STAGE_MEANING
+from pytest_rageval.report.explain.verdict import stage_meaning
 from pytest_rageval.report.text.lines import HEAD, Line, fit_line, wrapped
 from pytest_rageval.report.text.next_commands import case_names, explain_worst
 from pytest_rageval.report.text.target_faults import FaultOptions, cause_lines
@@ -30,7 +30,6 @@ class Cause:
     """The errors of one message; None: the cases were answered."""
 
 
-_MEANINGS: Final = {str(stage): meaning for stage, meaning in STAGE_MEANING.items()}
 _SHOWN: Final = 10
 """Cases of one cause that are listed unless all are asked for."""
 _ID_COLUMNS: Final = 28
@@ -139,7 +138,10 @@ def _cause_head(cause: Cause, n_cases: int, width: int) -> Iterator[Line]:
     if cause.error is not None:
         yield from cause_lines(cause.error, n_cases, FaultOptions(width=width))
         return
-    title, meaning = f"{clean(cause.name)} {len(cause.records)}", _MEANINGS.get(cause.name, "")
+    unseen = [record for record in cause.records if record.retrieved_chunks is None]
+    one = (unseen or cause.records)[0]
+    meaning = (stage_meaning(one) or "") if cause.name == one.failure_stage else ""
+    title = f"{clean(cause.name)} {len(cause.records)}"
     if len(title) + 3 + len(meaning) <= width:
         yield ((title, "bold"), (f"   {meaning}", "dim"))
     else:

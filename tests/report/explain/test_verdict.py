@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
+from pytest_rageval.report.explain.verdict import stage_name
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.reply import AskResponse, ErrorInfo, FolderSelection
-from tests.build.scores import case, chunk, gold, response
+from tests.build.scores import case, chunk, cite, gold, response
 from tests.report.explain.builders import S, U, explained, metric
 
 
@@ -65,6 +66,26 @@ def test_each_failure_stage_says_what_it_means_and_what_to_try(
     assert found.record.failure_stage == stage
     assert found.stage_meaning
     assert words in " ".join(found.next_steps)
+
+
+@pytest.mark.parametrize(
+    ("fields", "stage"),
+    [
+        ({"references": (cite("https://x.example/a.md"),)}, "not_cited"),
+        ({"abstained": True}, "wrongly_abstained"),
+    ],
+)
+def test_nothing_is_said_of_evidence_where_no_chunks_are_reported(
+    fields: dict[str, Any], stage: str
+) -> None:
+    found = explained(case(S), AskResponse(answer="a", **fields))
+    assert found.record.failure_stage == stage
+    said = " ".join([found.stage_meaning or "", *found.next_steps])
+    assert said
+    assert not any(word in said for word in ("was there", "was in its context", "was not in"))
+    name = stage_name(found.record)
+    assert name
+    assert "evidence" not in name
 
 
 def test_only_the_golds_of_the_nearest_group_are_sought() -> None:

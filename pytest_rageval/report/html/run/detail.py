@@ -21,7 +21,7 @@ from pytest_rageval.report.explain.values import (
     JudgementReason,
     MetricReason,
 )
-from pytest_rageval.report.explain.verdict import STAGE_MEANING, STAGE_NAMES, explain_judgements
+from pytest_rageval.report.explain.verdict import explain_judgements, stage_meaning, stage_name
 from pytest_rageval.report.html.markup import Element, harmless, shortened
 from pytest_rageval.report.html.run.highlight import Mark, citation_marks, phrase_marks
 from pytest_rageval.report.html.run.values import (
@@ -152,7 +152,6 @@ def _with_evidence(
 
 def _plain(record: CaseRecord, run: StoredRun, *, brief: bool = False) -> CaseDetail:
     name = record.name if record.case_id else record.nodeid
-    stage = record.failure_stage
     return _case_detail(
         question=shortened(record.question, _TEXT_CHARS),
         facts=tuple(_facts(record, ())) if brief else (),
@@ -160,8 +159,8 @@ def _plain(record: CaseRecord, run: StoredRun, *, brief: bool = False) -> CaseDe
         answer=_answer(record),
         error=_error(record),
         abstained=_abstained(record),
-        stage_name=STAGE_NAMES.get(stage, stage) if stage else "",
-        stage_meaning=STAGE_MEANING.get(stage, "") if stage else "",
+        stage_name=stage_name(record),
+        stage_meaning=stage_meaning(record) or "",
         values=Element(
             ", ".join(
                 [
