@@ -11,7 +11,13 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any, Final
 
-from pytest_rageval.support.http.address import Address, blot_out, environment_secrets, join_url
+from pytest_rageval.support.http.address import (
+    Address,
+    blot_out,
+    environment_secrets,
+    join_url,
+    reply_secrets,
+)
 from pytest_rageval.support.http.client import Client
 from pytest_rageval.support.http.deadline import within
 from pytest_rageval.support.http.exchange import (
@@ -81,7 +87,8 @@ class EndpointClient:
         self.endpoint = endpoint
         self._address = _address(endpoint.url, resource, options[0])
         self._key = _key(endpoint.api_key_env, environ, options[1])
-        self._known = environment_secrets(environ)
+        self._known = reply_secrets(environ)
+        self._of_errors = environment_secrets(environ)
         self._pacing = Pacing(sleep=sleep, rng=rng or random.Random())
 
     @property
@@ -122,7 +129,7 @@ class EndpointClient:
             kind = RefusedError if last.status in _TEXT_REFUSED else EndpointError
             raise kind(error.kind, message, attempts=attempts) from error.__cause__
         try:
-            return parse_reply_bytes(last.body, partial(blot_out, secrets=self._secrets))
+            return parse_reply_bytes(last.body, partial(blot_out, secrets=self._of_reasons))
         except EndpointError as wrong:
             # Not chained: the cause may quote a key, which a traceback would show.
             raise self.error("protocol", wrong.message) from None
@@ -136,9 +143,14 @@ class EndpointClient:
         key = () if self._key is None else (self._key,)
         return (*self._address.secrets, *self._known, *key)
 
+    @property
+    def _of_reasons(self) -> tuple[str, ...]:
+        """Secrets that the words of a server must not hold, in which they may stand by chance."""
+        return (*self._secrets, *self._of_errors)
+
     def _attempt(self, http: Client, content: bytes) -> Attempt:
         limit = self.endpoint.timeout_s
-        request = Request(address=self._address, content=content, secrets=self._secrets)
+        request = Request(address=self._address, content=content, secrets=self._of_reasons)
         with within(limit):
             return attempt(http, request, lambda _: f"no complete reply within {limit:g} s")
 

@@ -182,8 +182,7 @@ class HttpRagClient:
             headers = filled_headers(target.headers, headers, variables)
             sent = self._request(document, headers, secrets, variables)
         except EndpointError as error:
-            hidden = (*secrets, *self._of_errors)
-            return _failed(error, attempts=0, total_ms=None, secrets=hidden), None
+            return _failed(error, attempts=0, total_ms=None, secrets=secrets), None
         spans = Spans(request.trace_id)
         with Reading():
             last, attempts = self._pacing.until_settled(
@@ -301,7 +300,7 @@ class HttpRagClient:
         if error.kind == "target":
             return error
         message = error.message
-        if reported := reported_error(last_data(raw), _hide):
+        if reported := reported_error(last_data(raw), self._hide):
             message = refusal(message, reported)
         elif message.startswith(ENDED_EARLY):
             pass  # the expressions are not at fault
@@ -350,6 +349,23 @@ class HttpRagClient:
             raise EndpointError("protocol", cut)
         return response
 
+    def _requoted(
+        self, error: EndpointError, hidden: object, secrets: Sequence[str]
+    ) -> EndpointError:
+        """Return an error of a reply as the same reply without secrets gives it.
+
+        Only so are they removed before a message is cut, and from no word that is not the reply's.
+        """
+        try:
+            self._response(hidden, "", secrets)
+        except EndpointError as found:
+            return found if found.kind == error.kind else error
+        return error
+
+    def _hide(self, text: str) -> str:
+        """Blot out what looks like a secret before a message is shortened in its middle."""
+        return blot_out_written(text, self._of_errors)
+
     def _result(
         self, last: Attempt, attempts: int, secrets: Sequence[str], sent: object
     ) -> tuple[AskResult, object]:
@@ -361,15 +377,16 @@ class HttpRagClient:
             raw = blot_out_of_reply(found, secrets)
             response = self._response(raw, cut, secrets)
         except EndpointError as error:
-            error = self._explained(error, raw, sent)
-            hidden = (*secrets, *self._of_errors)
-            return _failed(error, attempts=attempts, total_ms=last.total_ms, secrets=hidden), raw
+            hidden = blot_out_of_reply(raw, self._of_errors)
+            error = self._requoted(error, hidden, secrets) if raw != hidden else error
+            error = self._explained(error, hidden, sent)
+            return _failed(error, attempts=attempts, total_ms=last.total_ms, secrets=secrets), raw
         ttft_ms = last.reader and last.reader.ttft_ms
         if ttft_ms is not None:
             response = replace(response, latency={**response.latency, "ttft_ms": ttft_ms})
         if not response.retrieved_chunks:
             response = replace(response, reply_keys=reply_keys(raw))
-        reported = reported_error(last_data(raw), _hide) if is_empty_answer(response) else ""
+        reported = reported_error(last_data(raw), self._hide) if is_empty_answer(response) else ""
         result = answered(response, total_ms=last.total_ms, attempts=attempts, reported=reported)
         return result, raw
 
@@ -381,11 +398,6 @@ def _encoded(body: object) -> bytes:
     except (TypeError, ValueError, RecursionError) as error:
         reason = clean(str(error), 80)
         raise EndpointError("protocol", f"the request cannot be sent as JSON: {reason}") from error
-
-
-def _hide(text: str) -> str:
-    """Blot out what looks like a secret before a message is shortened in its middle."""
-    return blot_out_written(text, ())
 
 
 def _failed(

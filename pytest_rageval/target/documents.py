@@ -69,10 +69,10 @@ class DocumentsClient:
         headers = {n: v for n, v in target.headers.items() if not PLACEHOLDER.search(v)}
         self._headers = resolve_headers(headers, environ)
         self._secrets = (
-            *environment_secrets(environ),
             *secret_values(headers, self._headers),
             *self._address.secrets,
         )
+        self._of_errors = (*self._secrets, *environment_secrets(environ))
         self._auth = HeaderSource(target.auth) if target.auth is not None else None
         self._retries = target.retries
         self._pacing = Pacing(sleep=sleep)
@@ -112,7 +112,7 @@ class DocumentsClient:
             content=json.dumps(body, allow_nan=False).encode("ascii"),
             method=method,
             headers=self._headers,
-            secrets=self._secrets,
+            secrets=self._of_errors,
         )
         auth = self._auth
         with open_client(self._address, headers={"Content-Type": "application/json"}) as http:

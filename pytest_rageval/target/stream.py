@@ -286,8 +286,8 @@ class StreamReader:
         return (
             text
             + counted(len(self._events), "event")
-            + (f" ({clean(shown, 200)})" if shown else "")
-            + (f"; keys of the last one's data: {keys}" if keys else "")
+            + (f" ({clean(self._hide(shown), 200)})" if shown else "")
+            + (f"; keys of the last one's data: {self._hide(keys)}" if keys else "")
         )
 
 

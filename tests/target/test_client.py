@@ -242,6 +242,31 @@ def test_a_password_of_the_environment_is_removed_from_errors_though_it_may_be_a
     assert "lantern" not in message
 
 
+@pytest.mark.parametrize(
+    "reply",
+    [
+        {"answer": "", "code": 5, "message": "no lantern-word"},
+        {"answer": "a", "error": "x" * 393 + " lantern-word"},
+        {"answer": ["lantern-word"]},
+    ],
+)
+def test_a_password_that_a_reply_with_status_200_echoes_is_removed_before_a_cut(
+    reply: dict[str, Any],
+) -> None:
+    environ = {"https_proxy": "http://ann:lantern-word@proxy.test:3128"}
+    error = ask_once(json_reply(reply), environ=environ).error
+    assert error is not None
+    assert "lan" not in error.message
+
+
+def test_words_that_may_be_passwords_are_kept_in_what_the_message_says_itself() -> None:
+    environ = {"DATABASE_URL": "postgresql://rageval:rageval@db.test/rageval"}
+    refused = json_reply({"detail": "rageval_id is missing"}, "422 Unprocessable")
+    _, message, _ = failure(refused, environ=environ)
+    assert "[tool.rageval.target.request]" in message
+    assert "***_id is missing" in message
+
+
 def test_a_key_in_the_query_that_a_server_echoes_does_not_reach_the_message() -> None:
     echo = http_reply(
         b"no access to /ask?api_key=q%2Fkey-7&max=55555 with q/key-7", "403 Forbidden"

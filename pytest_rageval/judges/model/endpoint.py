@@ -171,11 +171,14 @@ class ChatEndpoint:
 
     def blot(self, text: str) -> str:
         """Replace every secret in a text, and every text that looks like part of a key."""
-        secrets = (*self.secrets, *environment_secrets(self._environ))
-        text = _KEY_LIKE.sub("***", blot_out(text, secrets))
+        text = _KEY_LIKE.sub("***", blot_out(text, self.secrets))
         if self._key and len(self._key) >= 2 * _MIN_HEAD:
             text = re.sub(re.escape(self._key[:_MIN_HEAD]) + f"{_KEY_REST}*", "***", text)
         return text
+
+    def _hide(self, text: str) -> str:
+        """Do as ``blot``, in the words of a server, in which other secrets may stand by chance."""
+        return self.blot(blot_out(text, environment_secrets(self._environ)))
 
     def close(self) -> None:
         """Close the connections; a later question opens new ones."""
@@ -211,7 +214,7 @@ class ChatEndpoint:
             )
             if attempt.retryable:
                 # In the pause nothing else is kept of a page of many megabytes.
-                attempt.body = error_text(attempt.body)
+                attempt.body = error_text(attempt.body, self._hide)
                 drop_room()
             return attempt
 
@@ -273,7 +276,7 @@ class ChatEndpoint:
         if reply.too_large:
             body = TOO_LARGE
         elif reply.fault is None:
-            body = self._value(reply.body, is_error=not reply.is_success)
+            body = self._value(reply.body)
         if reply.is_success:
             return _Attempt(status=_hidden_error(body) or reply.status, body=body)
         return _Attempt(status=reply.status, body=body, retry_after_s=reply.retry_after_s)
@@ -283,20 +286,18 @@ class ChatEndpoint:
         if "Timeout" in name:
             limit = f"no whole reply within {self.settings.timeout_s:g} s"
             return _Attempt(fault=limit, timed_out=True)
-        said = clean(self.blot(str(error)), 200)
+        said = clean(self._hide(str(error)), 200)
         return _Attempt(fault=f"{what}: {name}: {said}".rstrip(": "))
 
-    def _value(self, body: bytes, *, is_error: bool) -> Any:
+    def _value(self, body: bytes) -> Any:
         """Return a body's JSON value, or its text, without secrets."""
-        of_errors = environment_secrets(self._environ) if is_error else ()
-        secrets = (*self.secrets, *of_errors)
         if not take_for_values(body):
             return TOO_LARGE
         text = body.decode("utf-8", "replace")
         try:
-            return blot_out_of_reply(read_json(text), secrets, text)
+            return blot_out_of_reply(read_json(text), self.secrets, text)
         except (ValueError, RecursionError):
-            return blot_out(text, secrets)
+            return blot_out(text, self.secrets)
 
     def _failure(self, attempt: _Attempt, calls: int) -> JudgeFailure:
         status = attempt.status
@@ -304,8 +305,8 @@ class ChatEndpoint:
         said = attempt.fault
         if status is not None:
             said = f"HTTP {status}"
-            if text := error_text(attempt.body):
-                said = f"{said}: {clean(self.blot(text), 300)}"
+            if text := error_text(attempt.body, self._hide):
+                said = f"{said}: {text}"
             said += self._hint(status)
         tries = f" (after {calls} attempts)" if calls > 1 else ""
         return JudgeFailure(kind=kind, message=f"judge at {self.host}: {said}{tries}")

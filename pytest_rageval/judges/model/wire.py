@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Final
@@ -21,6 +21,8 @@ from pytest_rageval.values.verdict import JudgeFailure, OutputLevel
 LADDER: Final[tuple[OutputLevel, ...]] = ("json_schema", "json_object", "text")
 RAW_CHARS: Final = 2000
 _EXCERPT_CHARS: Final = 300
+_READ_CHARS: Final = 10_000
+"""Length of a text in which secrets are looked for before it is cut."""
 _DROPPABLE: Final = ("temperature", "seed", "max_tokens", "max_completion_tokens")
 _FORMAT_WORDS: Final = re.compile(
     r"response[_ ]?format|json[_ ]?schema|json[_ ]?object|json[ _]mode|structured[ _]output|"
@@ -248,14 +250,19 @@ def _count(value: Any) -> int | None:
 # --- refusals ------------------------------------------------------------------------------
 
 
-def error_text(body: Any) -> str:
-    """Return the message in an error's body as one short printable line."""
+def error_text(body: Any, hide: Callable[[str], str] = str) -> str:
+    """Return the message in an error's body as one short printable line.
+
+    Args:
+        body: JSON value of the reply, or its text.
+        hide: removes secrets from a text before it is cut.
+    """
     for key in ("error", "message", "detail", "msg"):
         if isinstance(body, dict) and body.get(key):
-            return error_text(body[key])
+            return error_text(body[key], hide)
     if isinstance(body, list):
-        return clean("; ".join(filter(None, map(_fault, body))), _EXCERPT_CHARS)
-    return clean(body, _EXCERPT_CHARS) if isinstance(body, str) else ""
+        body = "; ".join(filter(None, map(_fault, body)))
+    return clean(hide(body[:_READ_CHARS]), _EXCERPT_CHARS) if isinstance(body, str) else ""
 
 
 def is_filtered(status: int | None, body: Any) -> bool:

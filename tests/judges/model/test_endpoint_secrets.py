@@ -216,4 +216,26 @@ def test_a_password_of_a_proxy_is_removed_from_errors_though_it_may_be_a_word() 
         answer = ChatEndpoint("m", settings, environ=environ).ask(b"{}", 1)
     assert answer.failure is not None
     assert "HTTP 502: no access for" in answer.failure.message
-    assert "lantern" not in repr(answer)
+    assert "lantern" not in answer.failure.message
+
+
+def test_what_a_judge_decides_by_holds_words_that_may_be_passwords() -> None:
+    environ = {"OPENAI_API_KEY": KEY, "DATABASE_URL": "postgresql://model:error@db.test/x"}
+    reply = error(400, "model not supported: response_format", code="model_not_found")
+    with HostileJudge(lambda _: reply) as server:
+        settings = JudgeSettings(base_url=server.url, retries=0)
+        answer = ChatEndpoint("m", settings, environ=environ).ask(b"{}", 1)
+    assert answer.body["error"]["code"] == "model_not_found"
+    assert answer.failure is not None
+    assert "*** not supported: response_format" in answer.failure.message
+
+
+@pytest.mark.parametrize("status", [200, 502])
+def test_a_password_across_the_cut_of_an_error_leaves_no_beginning(status: int) -> None:
+    environ = {"OPENAI_API_KEY": KEY, "https_proxy": "http://ann:lantern-word@proxy.test:3128"}
+    body = {"error": {"message": "x " * 145 + "lantern-word", "code": status}}
+    with HostileJudge(lambda _: Canned(body=json.dumps(body), status=status)) as server:
+        settings = JudgeSettings(base_url=server.url, retries=0)
+        answer = ChatEndpoint("m", settings, environ=environ).ask(b"{}", 1)
+    assert answer.failure is not None
+    assert "lant" not in answer.failure.message
