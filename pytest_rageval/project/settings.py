@@ -40,7 +40,7 @@ rageval: no target to ask. Reach one in one of three ways:
 """Text of the usage error when nothing can be asked."""
 _NO_TARGET_HERE: Final = (
     "no target to ask: a rag_client fixture is not reached from here; set url, client or vault in "
-    "[tool.rageval.target], or RAGEVAL_RAG_URL in the environment"
+    "[tool.rageval.target], RAGEVAL_RAG_URL in the environment, or --rag-url where a command has it"
 )
 """The same for what runs outside pytest."""
 

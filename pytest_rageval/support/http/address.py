@@ -265,9 +265,10 @@ def _spelled(secret: str) -> Iterator[str]:
 def _within_base64(data: bytes) -> Iterator[str]:
     """Yield what base64 of a longer text, such as of a whole header, holds of a secret in it."""
     for before in range(3):
-        coded = base64.b64encode(b"\0" * before + data).decode("ascii")
-        # Of the characters at both ends, only some bits are the secret's.
-        yield coded[-(-before * 8 // 6) : (before + len(data)) * 8 // 6]
+        for encode in (base64.b64encode, base64.urlsafe_b64encode):
+            coded = encode(b"\0" * before + data).decode("ascii")
+            # Of the characters at both ends, only some bits are the secret's.
+            yield coded[-(-before * 8 // 6) : (before + len(data)) * 8 // 6]
 
 
 def secret_values(spec: Mapping[str, str], resolved: Mapping[str, str]) -> tuple[str, ...]:
