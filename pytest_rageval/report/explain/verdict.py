@@ -81,7 +81,7 @@ _UNSEEN: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
             "The question has an answer, and the target refused.",
             "abstained, though there is an answer",
         ),
-        "not_cited": ("The answer cites no gold.", "no gold cited"),
+        "not_cited": ("The answer does not cite the golds that it needs.", "golds not cited"),
         "incorrect": ("The answer is not right.", "answer wrong"),
     }
 )
@@ -127,9 +127,6 @@ _UNSEEN_STEPS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "wrongly_abstained": (
             "Look at the threshold or prompt by which the target refuses, and report the "
             "retrieved chunks, which show whether it had the evidence.",
-        ),
-        "not_cited": (
-            "Compare the paths of its citations with those of the golds, which must be equal.",
         ),
         "incorrect": ("Compare the answer with expected_key_facts.",),
     }
@@ -222,8 +219,8 @@ def next_steps(
     if stage in {"not_retrieved", "lost_in_rerank"}:
         return (*_find_evidence(record, _needed(golds, groups)), *steps)
     unseen = record.retrieved_chunks is None
-    if stage == "not_cited" and not unseen:
-        return (*_uncited(golds), *steps)
+    if stage == "not_cited":
+        return (*([_unseen_uncited(record)] if unseen else _uncited(golds)), *steps)
     if stage == "not_used" and (unused := unused_sentence(record.stored_case, record)):
         steps.insert(0, f"In the context and not in the answer: {unused}. {_READS_LITTLE}")
     if stage == "incorrect" and record.metrics.get("answer_rules_pass_rate") == 0:
@@ -265,6 +262,20 @@ def _uncited(golds: Sequence[AnchorReason]) -> Iterator[str]:
     absent = indices(gold.index for gold in golds if not gold.found and not gold.cited_by)
     if absent:
         yield f"Gold {absent} was not in the context, so it could not be cited."
+
+
+def _unseen_uncited(record: CaseRecord) -> str:
+    """Say what to try for an answer without the citations it needs, where no chunks are reported.
+
+    An answer that cites a gold has this stage only for a conflict of which it cites too little.
+    """
+    if not record.citations:
+        return "Cite the documents used: the answer has no citations."
+    if record.metrics.get("attribution_hit_rate"):
+        case = record.stored_case
+        newer = case is not None and case.recency_conflict_rule == "cite_newer"
+        return f"Cite {'the newer source' if newer else 'all sources'} of the conflict."
+    return "Compare the paths of its citations with those of the golds, which must be equal."
 
 
 def _needed(golds: Sequence[AnchorReason], groups: Sequence[GroupReason]) -> list[AnchorReason]:

@@ -68,24 +68,37 @@ def test_each_failure_stage_says_what_it_means_and_what_to_try(
     assert words in " ".join(found.next_steps)
 
 
+HIDDEN = case("new.md", "old.md", recency_conflict_rule="cite_both")
+OUTDATED = case("new.md", "old.md", recency_conflict_rule="cite_newer")
+
+
 @pytest.mark.parametrize(
-    ("fields", "stage"),
+    ("of", "fields", "stage", "step"),
     [
-        ({"references": (cite("https://x.example/a.md"),)}, "not_cited"),
-        ({"abstained": True}, "wrongly_abstained"),
+        (
+            case(S),
+            {"references": (cite("https://x.example/a.md"),)},
+            "not_cited",
+            "Compare the paths of its citations",
+        ),
+        (case(S), {"references": ()}, "not_cited", "the answer has no citations"),
+        (HIDDEN, {"references": (cite("new.md"),)}, "not_cited", "Cite all sources"),
+        (OUTDATED, {"references": (cite("old.md"),)}, "not_cited", "Cite the newer source"),
+        (case(S), {"abstained": True}, "wrongly_abstained", "threshold or prompt"),
     ],
 )
 def test_nothing_is_said_of_evidence_where_no_chunks_are_reported(
-    fields: dict[str, Any], stage: str
+    of: Case, fields: dict[str, Any], stage: str, step: str
 ) -> None:
-    found = explained(case(S), AskResponse(answer="a", **fields))
+    found = explained(of, AskResponse(answer="a", **fields))
     assert found.record.failure_stage == stage
     said = " ".join([found.stage_meaning or "", *found.next_steps])
-    assert said
     assert not any(word in said for word in ("was there", "was in its context", "was not in"))
+    assert "cites no gold" not in said
+    assert step in said
     name = stage_name(found.record)
     assert name
-    assert "evidence" not in name
+    assert not any(word in name for word in ("evidence", "no gold"))
 
 
 def test_only_the_golds_of_the_nearest_group_are_sought() -> None:
