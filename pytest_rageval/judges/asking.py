@@ -113,7 +113,7 @@ def judge_case(
 
     Raises:
         ConfigError: a judge cannot work as it is set up.
-        StorageError: its cache cannot be used.
+        StorageError: its cache or the file of its rate limits cannot be used.
     """
     case, response = view.case, view.response
     in_use = frozenset([key for rubric in rubrics for key in rubric_keys(rubric)])
@@ -193,7 +193,9 @@ class _Asker:
         try:
             with slots.hold() if slots else nullcontext(), waiting() if slots else nullcontext():
                 found: object = judge.judge(rubric, self.request, repeat=self._repeat)
-        except (ConfigError, StorageError):  # the latter of the cache: all others would fail too
+        except (ConfigError, StorageError):
+            # The latter: its cache or the file of its rate limits cannot be used, so all others
+            # would fail too.
             raise
         except Exception as error:
             # A custom judge may raise anything; an answer that it could not judge is an error.
