@@ -63,6 +63,8 @@ if TYPE_CHECKING:
     from pytest_rageval.engine.finish import FinishedRun
     from pytest_rageval.report.text.progress import Progress
 
+_STRICT: Final = "[XPASS(strict)]"
+"""Beginning of what pytest reports of a test that passed against its strict xfail."""
 _NAMED: Final = 10
 """Cases that a failure of the whole run names."""
 _MOST_WHOLE: Final = 1_000
@@ -99,7 +101,7 @@ class Controller:
         """Outcome of each case as pytest reported it, which the end of the run may change."""
         self._changed: dict[str, CaseRecord] = {}
         self._failed: set[str] = set()
-        """Cases that pytest reported as failed, for whatever reason."""
+        """Cases that pytest reported as failed last, but for those that had to fail and passed."""
 
     # --- before the cases
 
@@ -214,8 +216,7 @@ class Controller:
             raise usage_error(error) from error
         if details.outcome is not None:
             self._shown[report.nodeid] = details.outcome
-            if report.failed:
-                self._failed.add(report.nodeid)
+            self._note_failure(report)
             self._stop_after_errors(report, details)
         if details.outcome == "error" and hasattr(report, "wasxfail"):
             record = deciding_record(self.run.cases.records_of(report.nodeid))
@@ -231,6 +232,14 @@ class Controller:
             import_whole("pytest_rageval.analysis.aggregate.run")
             if not self.state.settings.no_report:
                 import_whole("pytest_rageval.report.html.run.files")
+
+    def _note_failure(self, report: pytest.TestReport) -> None:
+        """Note whether the last report of a case is a failure of its test function."""
+        text = report.longrepr
+        if report.failed and not (isinstance(text, str) and text.startswith(_STRICT)):
+            self._failed.add(report.nodeid)
+        elif report.when == "call":  # a plugin ran it again
+            self._failed.discard(report.nodeid)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: object, error: object) -> None:

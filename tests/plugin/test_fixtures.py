@@ -189,6 +189,49 @@ def test_a_sibling_module_tests_every_case_in_its_own_way(
     assert len(project.records()) == len(CASES)
 
 
+STRICT_TEST = """
+import pytest
+
+@pytest.mark.xfail(strict=True, reason="known")
+def test_it(eval_record): pass
+"""
+
+
+def test_a_case_that_its_mark_fails_is_none_of_the_test_function(project: Project) -> None:
+    project.write("evals/eval_set.py", STRICT_TEST)
+    result = project.run()
+    assert result.ret == 1
+    assert "XPASS(strict)" in result.stdout.str()
+    assert "test function" not in result.stdout.str()
+
+
+FAILS_ONCE = """
+tried = []
+
+def test_it(eval_case, eval_record):
+    tried.append(eval_case.id)
+    assert eval_case.id != "ok-1" or tried.count("ok-1") > 1
+"""
+RUNS_TWICE = """
+from _pytest.runner import runtestprotocol
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item, nextitem):
+    for _ in range(2):
+        item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+        runtestprotocol(item, nextitem=nextitem)
+    return True
+"""
+
+
+def test_a_case_that_passes_when_run_again_is_not_counted_as_failed(project: Project) -> None:
+    project.write("conftest.py", CONFTEST + RUNS_TWICE)
+    project.write("evals/eval_set.py", FAILS_ONCE)
+    result = project.run()
+    assert "1 failed" in result.stdout.str()
+    assert "test function" not in result.stdout.str()
+
+
 def test_a_case_that_fails_by_its_record_is_none_of_the_test_function(project: Project) -> None:
     project.write("thresholds.toml", 'version = 1\n[cases]\non_miss = "fail"\n')
     result = project.run()
