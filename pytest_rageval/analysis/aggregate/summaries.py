@@ -235,24 +235,27 @@ def summarise_repeats(table: CaseTable) -> RepeatSummary | None:
 
     # Many cases have the same counts.
     curves = {pair: pass_curves(*pair) for pair in set(repeated.values())}
-
-    def over_cases(curve: int) -> dict[int, float]:
-        found = {}
-        for k in range(1, most + 1):
-            known = [curves[pair][curve][k - 1] for pair in repeated.values() if pair[0] >= k]
-            found[k] = math.fsum(known) / len(known)
-        return found
-
+    at_k = [curves[pair].at_k for pair in repeated.values()]
+    hat_k = [curves[pair].hat_k for pair in repeated.values()]
     return RepeatSummary(
         repeats=most,
         n=len(repeated),
         flaky_rate=len(mixed) / len(repeated),
         flip_probability=math.fsum(flips) / len(flips),
-        pass_at_k=over_cases(0),
-        pass_hat_k=over_cases(1),
+        pass_at_k=_mean_curve(at_k, most),
+        pass_hat_k=_mean_curve(hat_k, most),
         flaky_cases=tuple(mixed[:_SHOWN_FLAKY]),
         variance=_variance(table, most),
     )
+
+
+def _mean_curve(curves: Sequence[Sequence[float]], most: int) -> dict[int, float]:
+    """Return the mean of each k over the cases that were asked at least k times."""
+    found = {}
+    for k in range(1, most + 1):
+        known = [curve[k - 1] for curve in curves if len(curve) >= k]
+        found[k] = math.fsum(known) / len(known)
+    return found
 
 
 def _variance(table: CaseTable, repeats: int) -> dict[str, dict[str, float | None]]:

@@ -107,7 +107,17 @@ def pass_hat_k(repeats: int, passes: int, k: int) -> float | None:
     return math.comb(passes, k) / math.comb(repeats, k)
 
 
-def pass_curves(repeats: int, passes: int) -> tuple[list[float], list[float]]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PassCurves:
+    """Figures of one case for each k from 1 to the number of its repeats."""
+
+    at_k: Sequence[float]
+    """Of each k, ``pass_at_k``."""
+    hat_k: Sequence[float]
+    """Of each k, ``pass_hat_k``."""
+
+
+def pass_curves(repeats: int, passes: int) -> PassCurves:
     """Return ``pass_at_k`` and ``pass_hat_k`` for each k from 1 to R.
 
     Each number of ways follows from the one before, so that thousands of repeats take a moment.
@@ -117,14 +127,14 @@ def pass_curves(repeats: int, passes: int) -> tuple[list[float], list[float]]:
         passes: how often it passed, 0 to R.
 
     >>> pass_curves(2, 1)
-    ([0.5, 1.0], [0.5, 0.0])
+    PassCurves(at_k=[0.5, 1.0], hat_k=[0.5, 0.0])
     """
-    some, every = [], []
+    at_k, hat_k = [], []
     counts = (_ways(drawn_from, repeats) for drawn_from in (repeats, repeats - passes, passes))
     for ways, none_passes, all_pass in zip(*counts, strict=True):
-        some.append((ways - none_passes) / ways)
-        every.append(all_pass / ways)
-    return some, every
+        at_k.append((ways - none_passes) / ways)
+        hat_k.append(all_pass / ways)
+    return PassCurves(at_k=at_k, hat_k=hat_k)
 
 
 def _ways(n: int, most: int) -> Iterator[int]:
