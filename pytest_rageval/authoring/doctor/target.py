@@ -24,7 +24,9 @@ from pytest_rageval.values.settings import REQUEST_TABLE, RESPONSE_TABLE, Settin
 
 _FOUND: Final = Findings("target")
 _UNREACHABLE: Final = frozenset({"connection", "timeout", "not_attempted"})
-_SERVER_ERROR: Final = re.compile(r": HTTP 5\d\d\b")
+_TABLE: Final = "[tool.rageval.target]"
+_STATUS: Final = re.compile(r": HTTP (\d{3})\b")
+"""First in a message is the status itself; what the target wrote may name others."""
 _DRIVE: Final = re.compile(r"[A-Za-z]:[\\/]|file:|https?:")
 
 
@@ -138,13 +140,15 @@ def _unsent(mapping: MappingReport) -> Iterator[Finding]:
 
 
 def _refused(message: str, check: str) -> Finding:
-    if ": HTTP 401" in message or ": HTTP 403" in message:
+    found = _STATUS.search(message)
+    status = int(found[1]) if found else 0
+    if status in {401, 403}:
         fix = "check the token or key that headers or auth of [tool.rageval.target] send"
         return _FOUND.fail("auth", message, fix)
     fix = "answer POST {url}/api/v1/ask with 200, or set path and headers in [tool.rageval.target]"
-    if ": HTTP 429" in message:
+    if status == 429:
         fix = "ask again later, or with a key of a higher limit"
-    elif _SERVER_ERROR.search(message):
+    elif status >= 500:
         fix = "look at its log, and at that of a proxy before it"
     return _FOUND.fail(check, message, fix)
 
@@ -152,7 +156,8 @@ def _refused(message: str, check: str) -> Finding:
 def _unreachable(kind: str, message: str, check: str) -> Finding:
     fix = "start the service, or name its address with --rag-url"
     if kind == "timeout" and "connect_timeout" not in message:
-        fix = "look why it takes so long, or allow more time there"
+        setting = "there" if _TABLE in message else f"(`timeout` in {_TABLE})"
+        fix = f"look why it takes so long, or allow more time {setting}"
     return _FOUND.fail(check, message, fix, unreachable=True)
 
 

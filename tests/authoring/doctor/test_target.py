@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import socket
-import time
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -17,10 +17,13 @@ from pytest_rageval.server.config import ReferenceConfig
 from pytest_rageval.server.server import start_in_thread
 from pytest_rageval.target.calling import call_client
 from pytest_rageval.target.client import HttpRagClient
+from pytest_rageval.target.mapping import MappingReport
 from pytest_rageval.values.case import Anchor, Case
-from pytest_rageval.values.reply import AskRequest
+from pytest_rageval.values.errors import TargetErrorKind
+from pytest_rageval.values.reply import AskRequest, AskResult, ErrorInfo
 from pytest_rageval.values.settings import TargetSettings
 from tests.build.loopback import Question, http, http_json, loopback_server
+from tests.build.targets import fake_target, silence
 from tests.plugin.rag_server import Answer, rag_server
 
 Reply = dict[str, Any]
@@ -205,13 +208,31 @@ def test_the_advice_fits_the_status(status: int, fix: str) -> None:
     assert found.fix.startswith(fix)
 
 
-def test_a_target_that_takes_too_long_is_not_one_to_start() -> None:
-    def slow(question: str, nth: int) -> Reply:
-        time.sleep(0.5)
-        return good(question, nth)
+def failed(kind: TargetErrorKind, message: str) -> Finding:
+    error = ErrorInfo(kind=kind, message=message)
+    asked = Asked(Case(id="q", question="?"), 3, MappingReport())
+    [found] = check_replies(AskResult(response=None, error=error, total_ms=None), None, asked)
+    return found
 
-    with rag_server(slow) as server:
+
+def test_the_advice_follows_the_status_of_the_reply_and_not_one_it_quotes() -> None:
+    for quoted in ("HTTP 502 bad", "HTTP 401", "HTTP 429"):
+        found = failed("http", f"POST http://x/ask: HTTP 404: upstream replied: {quoted}")
+        assert found.check == "reachable"
+        assert found.fix.startswith("answer POST {url}")
+
+
+def test_a_timeout_that_names_no_setting_gets_its_name() -> None:
+    assert failed("timeout", "no answer within 9 s").fix == (
+        "look why it takes so long, or allow more time (`timeout` in [tool.rageval.target])"
+    )
+
+
+def test_a_target_that_takes_too_long_is_not_one_to_start() -> None:
+    over = threading.Event()
+    with fake_target(silence(over)) as server:
         [found] = diagnose(server.url, read_timeout_s=0.1)
+        over.set()
     assert "within 0.1 s (read_timeout in [tool.rageval.target])" in found.message
     assert found.fix == "look why it takes so long, or allow more time there"
 
