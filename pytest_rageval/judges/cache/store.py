@@ -26,7 +26,7 @@ from pytest_rageval.support.http.address import (
     without_user_info,
 )
 from pytest_rageval.support.json_ascii import ascii_json
-from pytest_rageval.support.text import counted
+from pytest_rageval.support.text import clean, counted
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import StorageError
 
@@ -300,8 +300,8 @@ class JudgeCache(Closing):
         except (OSError, OverflowError, RecursionError, TypeError, ValueError) as error:
             # SQLite keeps values of any type in any column.
             raise StorageError(
-                f"{self.shown}: an entry is damaged ({error}); delete the file, and what it held "
-                "is asked again"
+                f"{self.shown}: an entry is damaged ({clean(str(error), 200)}); delete the file, "
+                "and what it held is asked again"
             ) from error
 
 

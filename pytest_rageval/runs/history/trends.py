@@ -12,6 +12,7 @@ from pytest_rageval.analysis.trend import RunFigure, TrendQuery, TrendRun
 from pytest_rageval.runs.history.database import tables
 from pytest_rageval.runs.history.run_rows import NUMBERS
 from pytest_rageval.runs.list import TrendSource
+from pytest_rageval.support.text import clean
 from pytest_rageval.values.errors import StorageError
 
 if TYPE_CHECKING:
@@ -60,8 +61,8 @@ def _damage_named(shown: str) -> Iterator[None]:
         yield
     except (RecursionError, TypeError, ValueError) as error:
         raise StorageError(
-            f"{shown}: a row of the index is damaged ({error}); rageval runs sync --rebuild "
-            "makes it anew"
+            f"{shown}: a row of the index is damaged ({clean(str(error), 200)}); rageval runs sync "
+            "--rebuild makes it anew"
         ) from error
 
 
