@@ -18,7 +18,7 @@ _MAX_DIGITS: Final = 15
 _MAX_INTERIM: Final = 100
 _CHUNK_ENDS_BYTES: Final = 4
 _MAX_FRAMES_BYTES: Final = 1024 * 1024
-"""Of sizes of chunks and what stands beside them, in addition to as many as the body has."""
+"""Most bytes of sizes and line ends of chunks beyond the length of the body."""
 _MAX_CODINGS: Final = 3
 _MAX_PACKED_BYTES: Final = 64 * 1024 * 1024
 """Of what is itself compressed: gigabytes of nothing may follow from a few kilobytes."""
@@ -214,7 +214,7 @@ class Reader:
 
     def _skip_trailers(self) -> None:
         room = MAX_HEAD_BYTES
-        for _ in range(_MAX_HEAD_LINES):
+        for _ in range(_MAX_HEAD_LINES + 1):  # and the empty line after them
             line = self._line()
             room -= len(line)
             if not line:

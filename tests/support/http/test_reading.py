@@ -107,6 +107,12 @@ def test_trailers_have_the_limits_of_a_head(lines: bytes) -> None:
     assert found.fault.name == "HeadTooLarge"
 
 
+@pytest.mark.parametrize(("n", "fault"), [(100, None), (101, "HeadTooLarge")])
+def test_as_many_trailers_are_read_as_the_limit_says(n: int, fault: str | None) -> None:
+    found = got(chunked(BODY, end=b"0\r\n" + b"X: 1\r\n" * n + b"\r\n"))
+    assert (found.fault and found.fault.name) == fault
+
+
 @pytest.mark.parametrize("size", [b"1", b"1;" + b"x" * 60_000])
 def test_chunks_that_hold_nearly_nothing_are_given_up(size: bytes) -> None:
     chunk = size + b"\r\n \r\n"
