@@ -23,6 +23,7 @@ from pytest_rageval.support.http.connection import (
 )
 from pytest_rageval.support.http.deadline import waited
 from pytest_rageval.support.http.reading import Reader
+from pytest_rageval.support.text import clean
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import ConfigError
 
@@ -243,6 +244,7 @@ def _tls_context() -> ssl.SSLContext:
         ConfigError: the certificates of the environment cannot be read.
     """
     file, folder = os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")
+    variable = "SSL_CERT_FILE: " if file else "SSL_CERT_DIR: " if folder else ""
     if not file and not folder:
         import certifi
 
@@ -251,7 +253,8 @@ def _tls_context() -> ssl.SSLContext:
         context = ssl.create_default_context(cafile=file or None, capath=None if file else folder)
     except OSError as error:
         reason = error.strerror or str(error)
-        raise ConfigError(f"SSL_CERT_FILE: the certificates cannot be read: {reason}") from error
+        place = f"{variable}{clean(str(file or folder), 500)}"
+        raise ConfigError(f"{place}: the certificates cannot be read: {reason}") from error
     context.set_alpn_protocols(["http/1.1"])
     context.sslsocket_class = TlsSocket
     return context
