@@ -107,7 +107,7 @@ def _summary(check: Check, run: GateRun, key: str) -> MetricSummary | None:
 
 
 def _worst_first(values: Iterable[tuple[float, str]]) -> tuple[str, ...]:
-    """Return at most ten ids by descending badness, each once."""
+    """Return at most ``MOST_CASES`` ids by descending badness, each once."""
     ranked = sorted(values, key=lambda pair: (-pair[0], pair[1]))
     return tuple(dict.fromkeys(case_id for _, case_id in ranked))[:MOST_CASES]
 
