@@ -108,7 +108,7 @@ def _gold(
         if cited_by or None not in citations:
             notes += f"; cited by {numbers}" if cited_by else "; not cited"
     if chunks is None:
-        text = "no chunks are reported"
+        text = "no chunks are reported" if record.error is None else "unknown: no answer came"
     elif plain.found:
         text = f"found at {ranks(plain.ranks)}"
     elif plain.ranks:

@@ -276,7 +276,7 @@ def _side_by_side(
         lost=tuple(
             f"gold [{gold.index}], at rank {ranks[0]} then"
             for gold in detail.golds
-            if not gold.found and (ranks := _ranks_of(gold, before))
+            if detail.chunks is not None and not gold.found and (ranks := _ranks_of(gold, before))
         ),
     )
     return replace(detail, base=base, chunks=detail.chunks if same_chunks else new)

@@ -230,11 +230,10 @@ def latency_panel(records: Sequence[CaseRecord], whole: LatencyView | None) -> P
         for suffix, area in (("", _LARGE), ("-narrow", _NARROW))
     )
     wide, narrow = charts
-    shown = [name for name, _ in marks]
     return Panel(
         key="ms",
         title="Time of a case",
-        note=f"{counted(len(values), 'case')}{': ' if shown else ''}{', '.join(shown)}",
+        note=f"{_note_of_times(whole, len(values))}{', '.join(name for name, _ in marks)}",
         columns=("Time", "Cases", "Share"),
         rows=tuple(row for row in rows if row.n),
         chart=element(
@@ -245,13 +244,21 @@ def latency_panel(records: Sequence[CaseRecord], whole: LatencyView | None) -> P
     )
 
 
+def _note_of_times(whole: LatencyView | None, n: int) -> str:
+    """Count the cases of the bars, and those of the percentiles after it if they are others."""
+    cases = counted(n, "case")
+    if whole is None:
+        return cases
+    return f"{cases}: " if whole.n == n else f"{cases}, percentiles of {whole.n}: "
+
+
 def _time_marks(records: Iterable[CaseRecord], whole: LatencyView) -> Iterator[tuple[str, float]]:
     yield f"p50 {whole.p50} ms", whole.p50_ms
     yield f"p95 {whole.p95} ms", whole.p95_ms
     answered = sorted(
         v for one in records if one.error is None and (v := one.latency.get("total_ms")) is not None
     )
-    if len(answered) >= _FOR_P99:
+    if len(answered) == whole.n >= _FOR_P99:  # else it were of others than p50 and p95
         p99 = percentile(answered, 0.99)
         yield f"p99 {format_value(p99, 'ms')} ms", p99
 

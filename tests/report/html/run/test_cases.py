@@ -13,7 +13,7 @@ from pytest_rageval.report.html.run.view import view_report
 from pytest_rageval.values.case import Anchor
 from pytest_rageval.values.record import CaseRecord
 from tests.build.records import changed
-from tests.report.html.builders import chunk, errored, missed, passed, run
+from tests.report.html.builders import chunk, errored, missed, page, passed, run
 
 
 def rows(*records: CaseRecord) -> tuple[CaseRow, ...]:
@@ -208,6 +208,21 @@ def test_a_gold_that_only_the_baseline_had_is_lost() -> None:
     assert found is not None
     assert found.base is not None
     assert found.base.lost == ("gold [0], at rank 2 then",)
+
+
+def test_golds_of_a_question_without_an_answer_are_neither_missed_nor_lost() -> None:
+    now = changed(errored("a"), case=missed("a").case)
+    before = changed(missed("a"), retrieved_chunks=(chunk(1, matched_golds=(0,)),))
+    key = (now.file, now.case_id, 0)
+
+    found = view_cases(run([now]), ReportOptions(), baseline={key: before}).rows[0].detail
+
+    assert found is not None
+    assert found.base is not None
+    assert found.base.lost == ()
+    assert [gold.reason for gold in found.golds] == ["unknown: no answer came"]
+    assert '<span class="tag">gold [0]</span>' in page(run([now]))
+    assert "gold [0] missed" in page(run([missed("a")]))
 
 
 def test_steps_are_given_for_what_missed() -> None:

@@ -11,6 +11,7 @@ from pytest_rageval.report.html.run.panels import (
     metric_panels,
     rank_panel,
 )
+from pytest_rageval.values.reply import ErrorInfo
 from tests.report.html.builders import errored, missed, passed
 
 RECORDS = [
@@ -50,6 +51,22 @@ def test_the_times_have_their_percentiles() -> None:
     assert sum(row.n for row in panel.rows) == 100
     assert len(re.findall('class="mean"', panel.chart)) == 2 * 3
     assert latency_panel([], whole) is None
+
+
+def test_percentiles_of_fewer_cases_than_the_bars_say_of_how_many() -> None:
+    times = [passed(str(n), latency={"total_ms": float(n)}) for n in range(1, 100)]
+    failed = errored("e", latency={"total_ms": 7.0})
+    late = errored(
+        "t",
+        latency={"total_ms": 900.0},
+        error=ErrorInfo(kind="timeout", message="late", attempts=1),
+    )
+    whole = LatencyView(phase="total", n=100, p50_ms=50.0, p95_ms=95.0, p50="50", p95="95")
+
+    panel = latency_panel([*times, failed, late], whole)
+
+    assert panel is not None
+    assert panel.note == "101 cases, percentiles of 100: p50 50 ms, p95 95 ms"
 
 
 def test_ranks_lead_to_their_cases_and_what_was_not_found_is_apart() -> None:
