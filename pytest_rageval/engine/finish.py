@@ -156,6 +156,8 @@ class EndWords:
     wall_s: float
     """Duration to show, in seconds."""
     notes: Sequence[str] = ()
+    judge_causes: Sequence[str] = ()
+    """Why verdicts failed; also in ``notes``."""
     gave_up: str = ""
     """The reason why the rest of the cases was not asked; empty: all were."""
     resume: str = ""
@@ -216,6 +218,7 @@ def finish_run(
         judge=_judge(run),
         folder=_shown(run.folder, Path(ended.project.rootdir)),
         notes=[*words.notes, *filter(None, [run.saturation]), *run_notes(run)],
+        judge_causes=words.judge_causes,
         run_metrics=run.run_metrics,
         reply_faults=tuple(chunk_sentences(run.records, run.settings, run.config.get("asked", ()))),
         confidence=ended.thresholds.confidence,

@@ -64,24 +64,33 @@ class JudgeFacts:
         cause = cut(error, _MESSAGE_CHARS)
         counts[cause if cause in counts or len(counts) < _CAUSES else _OTHER] += n
 
+    def causes(self) -> list[str]:
+        """Describe for every judge why verdicts failed."""
+        return [*_failures(self.failures)]
+
     def notes(self, settings: Settings) -> list[str]:
         """Describe for every judge why verdicts failed, and its agreement with people.
 
         Args:
             settings: with the folder of calibrations and the name by which the judge was asked for.
         """
-        found = [*_failures(self.failures), *_validations(self.versions, settings)]
+        found = [*self.causes(), *_validations(self.versions, settings)]
         found += _alias(settings.judge) if self.asked else ()
         named = settings.judging.spot_check_model
         return [*found, *(_alias(named) if self.second and named is not None else ())]
 
 
-def judge_notes(records: Iterable[CaseRecord], settings: Settings) -> list[str]:
-    """Return ``JudgeFacts.notes`` of the records of a run."""
+def judge_facts(records: Iterable[CaseRecord]) -> JudgeFacts:
+    """Take the verdicts of the records of a run."""
     facts = JudgeFacts()
     for record in records:
         facts.add(record)
-    return facts.notes(settings)
+    return facts
+
+
+def judge_notes(records: Iterable[CaseRecord], settings: Settings) -> list[str]:
+    """Return ``JudgeFacts.notes`` of the records of a run."""
+    return judge_facts(records).notes(settings)
 
 
 def _failures(failures: Mapping[str, Counter[str]]) -> Iterator[str]:

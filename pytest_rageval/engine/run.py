@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from pytest_rageval.engine.case import Trial, lost_judges, not_attempted
-from pytest_rageval.engine.judge_notes import judge_notes
+from pytest_rageval.engine.judge_notes import judge_facts
 from pytest_rageval.engine.own_metrics import own_notes
 from pytest_rageval.engine.resume import ResumedRun, find_resumed, read_resumed, resume_command
 from pytest_rageval.engine.run_cases import RunCases
@@ -386,6 +386,7 @@ class Run:
 
         settings, breaker = self.state.settings, self.state.breaker
         gave_up = breaker.reason if breaker.open else ""
+        judged = judge_facts(records)
         return EndWords(
             wall_s=self._wall_s or 0.0,
             notes=[
@@ -394,11 +395,12 @@ class Run:
                 *target_notes(settings, self.state.asked),
                 *self.state.notes,
                 *(w for loaded in self._selected_sets() for w in loaded.warnings),
-                *judge_notes(records, settings),
+                *judged.notes(settings),
                 *own_notes(records),
                 *self.notes,
                 *(["the git tree has uncommitted changes"] if self._git.get("dirty") else []),
             ],
+            judge_causes=judged.causes(),
             gave_up=gave_up,
             resume=resume_command(self.invocation, self.run_id),
         )

@@ -230,6 +230,15 @@ def test_every_fault_is_an_error_of_its_metric_that_names_its_origin(
     assert 'raise ValueError(f"lost {token}' in shown
 
 
+def test_quiet_names_the_error_of_a_metric_that_fails_a_check(bad: Project) -> None:
+    bad.write("thresholds.toml", '[overall]\n"bad.raises" = ">= 0.5"\n')
+    result = bad.run("-q")
+    assert result.ret == 1
+    told = [line for line in said(result).splitlines() if line.startswith("note ")]
+    assert len(told) == 1
+    assert told[0].startswith("note     bad.raises: 1 error of acme.bad:raises (acme/bad.py:")
+
+
 def test_a_question_that_failed_is_an_error_of_own_metrics(own: Project) -> None:
     own.cases([*CASES[:3], case("dead", "refuse q1")])
     own.run("--rageval-run-id", "one")

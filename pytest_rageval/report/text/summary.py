@@ -109,6 +109,8 @@ class SummaryView:
     folder: str
     """Run folder as shown to the user."""
     notes: Sequence[str] = ()
+    judge_causes: Sequence[str] = ()
+    """Why verdicts failed. Also in ``notes``."""
     confidence: float = 0.95
     reliability: JudgeReliability | None = None
     reply_faults: Sequence[str] = ()
@@ -145,11 +147,13 @@ def render_summary(view: SummaryView, *, width: int = 80, verbosity: int = 0) ->
     Args:
         view: the finished run.
         width: columns of the terminal; below 60 the tables become a list.
-        verbosity: pytest's; negative leaves only the gate, positive adds metrics and tags.
+        verbosity: pytest's; negative leaves only the gate, with the causes of checks that lack
+            verdicts or values, positive adds metrics and tags.
     """
     if verbosity < 0:
-        cut_short = [*wrapped("note", view.gave_up, width, "yellow")] if view.gave_up else []
-        return [*cut_short, *_gate_lines(view, width), *_command_lines("go on", view.resume, width)]
+        notes = [*filter(None, [view.gave_up]), *dict.fromkeys(_causes(view))]
+        shown = [line for note in notes for line in wrapped("note", note, width, "yellow")]
+        return [*shown, *_gate_lines(view, width), *_command_lines("go on", view.resume, width)]
     lines: list[Line] = [*_run_lines(view, width), *_stage_lines(view, width)]
     if rules := rules_text(view.aggregate.matching):
         lines += wrapped("evidence", f"chunks compared by {rules}", width)
@@ -494,6 +498,18 @@ def _baseline_lines(view: SummaryView, width: int) -> Iterator[Line]:
     for result in view.gate.checks:
         if (text := detectable_text(result)) is not None:
             yield from wrapped("", f"{result.check.name}: {text}", width, "")
+
+
+def _causes(view: SummaryView) -> Iterator[str]:
+    """Yield the notes on why verdicts or an own metric failed, where a check failed for it."""
+    for one in view.gate.checks:
+        metric, info = one.check.metric, view.registry.info(one.check.metric)
+        no_data = one.status == "fail" and one.estimate is None
+        if no_data:
+            yield from (note for note in view.notes if note.startswith(f"{metric}: "))
+        judged = no_data and info is not None and info.judged
+        if judged or (one.status == "fail" and metric == "judge_error_rate"):
+            yield from view.judge_causes
 
 
 def _gate_lines(view: SummaryView, width: int) -> Iterator[Line]:

@@ -130,6 +130,23 @@ def test_quiet_leaves_the_gate_alone() -> None:
     assert text(view(hits(1, 0)), verbosity=-1) == ["gate     pass, says the gate"]
 
 
+def test_quiet_names_the_cause_where_a_check_lacks_verdicts_or_values() -> None:
+    words = {"judge_causes": ("m @ h: 2 verdicts failed",), "notes": ("acme.x: 1 error", "other")}
+    told = {}
+    for metric in ("judge_error_rate", "groundedness", "acme.x", "mrr"):
+        lacking = replace(result("fail", metric=metric), estimate=None)
+        told[metric] = text(view(hits(1), lacking, lacking, **words), verbosity=-1)[:-1]
+
+    assert told == {
+        "judge_error_rate": ["note     m @ h: 2 verdicts failed"],
+        "groundedness": ["note     m @ h: 2 verdicts failed"],
+        "acme.x": ["note     acme.x: 1 error"],
+        "mrr": [],
+    }
+    for check in (result("fail", metric="acme.x"), result("pass", metric="judge_error_rate")):
+        assert len(text(view(hits(1), check, **words), verbosity=-1)) == 1
+
+
 def test_every_warned_check_is_named_with_its_group_and_what_it_says() -> None:
     warned = (
         result("warn", table="tag", group="work"),
