@@ -232,8 +232,10 @@ def _retrieval_sentences(record: CaseRecord, case: Case, settings: ScoreSettings
     sentences = ranking_sentences(ranking, terms)
     if case.required_support_groups:
         sentences |= group_sentences(ranking, case.required_support_groups, terms)
-    documents = dict.fromkeys(document_key(g, settings.path_case)[1] for g in case.gold_supports)
-    names = tuple(documents)
+    documents: dict[str, str] = {}  # as the case writes them: a URL is not read without its slashes
+    for gold in case.gold_supports:
+        documents.setdefault(document_key(gold, settings.path_case)[1], gold.rel_path)
+    names = tuple(documents.values())
     ranking = document_ranking(case, chunks, k, settings)
     if len(names) != len(ranking.grades):  # two vaults may contain the same path
         names = tuple(f"document {index}" for index in range(len(ranking.grades)))

@@ -224,10 +224,11 @@ def _other_document(
         text = f'the path of {name} but for case (path_case = "insensitive" would match)'
         return Relation(rule="path_case", text=text)
     if found.endswith(f"/{wanted}") or wanted.endswith(f"/{found}"):
-        text = f'other document; one path ends with the other: "{wanted}" is {name}'
+        text = f'other document; one path ends with the other: "{anchor.rel_path}" is {name}'
         return Relation(rule="path_prefix", text=text)
     if _alike(found, wanted):
-        return Relation(rule="similar_path", text=f'other document; similar: "{wanted}" is {name}')
+        text = f'other document; similar: "{anchor.rel_path}" is {name}'
+        return Relation(rule="similar_path", text=text)
     return Relation(rule="other_document", text="other document")
 
 

@@ -50,6 +50,13 @@ def test_each_ranking_metric_is_one_line_of_arithmetic(key: str, text: str) -> N
     assert metric(explained(of, response(retrieved_chunks=chunks)), key).reason == text
 
 
+def test_a_document_that_is_a_url_keeps_its_slashes() -> None:
+    found, other = "https://acme.test/a", "https://acme.test/b"
+    view = explained(case(found, f"{found} | # S", other), response(f"{found} | # S"))
+    assert metric(view, "doc_hit_at_k").reason == f"{found} at document rank 1"
+    assert metric(view, "doc_recall_at_k").reason.endswith(f"missing {other}")
+
+
 @pytest.mark.parametrize(
     ("chunks", "text"),
     [

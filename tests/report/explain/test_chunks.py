@@ -30,6 +30,13 @@ from tests.report.explain.builders import S, T, U, explained, metric, recorded
         (S, "A.md | # S", {"path_case": "insensitive"}, "same_section", "the section of gold [0]"),
         (S, "vault/a.md | # S", {}, "path_prefix", 'one path ends with the other: "a.md"'),
         ("notes/retention.md", "notes/retentions.md", {}, "similar_path", 'similar: "notes/ret'),
+        (
+            "https://a.test/b1",
+            "https://a.test/b",
+            {},
+            "similar_path",
+            '"https://a.test/b1" is gold',
+        ),
         ("a.md | # Retention", "a.md | # Retentions", {}, "other_section", "is the anchor up to"),
     ],
 )
