@@ -16,6 +16,7 @@ from pytest_rageval.support.tracebacks import places
 from pytest_rageval.target.calling import call_client, raised_error
 from pytest_rageval.target.client import HttpRagClient
 from pytest_rageval.target.mapping import MappingReport
+from pytest_rageval.target.stream import ENDED_EARLY
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import RagEvalError
@@ -153,6 +154,15 @@ def _refused(message: str, check: str) -> Finding:
     return _FOUND.fail(check, message, fix)
 
 
+def _stream_fix(message: str) -> str:
+    """Return the advice for a stream that ended early: expressions over its events are not read."""
+    if "last_event" in message:
+        return "set last_event in [tool.rageval.target] to what holds for the last event of a reply"
+    if "no event came" in message:
+        return "set stream in [tool.rageval.target] to the form in which the target answers"
+    return "look at its log, and at that of a proxy before it"
+
+
 def _unreachable(kind: str, message: str, check: str) -> Finding:
     fix = "start the service, or name its address with --rag-url"
     if kind == "timeout" and "connect_timeout" not in message:
@@ -182,10 +192,17 @@ def _failed(error: ErrorInfo | None, asked: Asked, *, check: str = "reachable") 
         return _FOUND.fail(check, f"the target reports an error: {message}", fix)
     if kind == "http":
         return _refused(message, check)
+    return _unread(message, asked, asked.mapping)
+
+
+def _unread(message: str, asked: Asked, mapping: MappingReport) -> Finding:
+    """Advise on a reply that came and could not be read."""
+    if ENDED_EARLY in message:
+        return _FOUND.fail("reply", message, _stream_fix(message))
     if nothing := asked.nothing("answer"):
         own = f"{message}; " if "reports an error" in message else ""
         return _FOUND.fail("answer", f"{own}{nothing}", asked.fix("answer", ""))
-    if asked.mapping.response:
+    if mapping.response:
         return _FOUND.fail("reply", message, f"change {RESPONSE_TABLE}")
     fix = (
         'answer with {"answer": ..., "references": [...], "debug": {"retrieved_chunks": [...]}}, '

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import socket
 import threading
@@ -263,6 +264,36 @@ def test_a_reply_of_another_shape_fails(reply: bytes, said: str) -> None:
         [found] = diagnose(server.url)
     assert (found.level, found.check, found.unreachable) == ("FAIL", "reply", False)
     assert said in found.message
+
+
+EVENT = b'data: {"t": "a"}\n\n'
+BROKEN = b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n" + EVENT
+UNBOUNDED = b"HTTP/1.1 200 OK\r\n\r\n" + EVENT
+
+
+@pytest.mark.parametrize(
+    ("reply", "settings", "fix"),
+    [
+        (http(EVENT), {"last_event": "data.end"}, "set last_event in "),
+        (UNBOUNDED, {}, "set last_event in "),
+        (http(b"hello"), {}, "set stream in "),
+        (BROKEN, {}, "look at its log"),
+    ],
+)
+def test_the_advice_for_a_stream_that_ended_early_is_that_of_its_error(
+    reply: bytes, settings: dict[str, Any], fix: str
+) -> None:
+    async def answer(question: Question, writer: asyncio.StreamWriter) -> bytes:
+        writer.write(reply)
+        await writer.drain()
+        raise ConnectionError("to be closed")
+
+    response = {"answer": "events[].data.t | join('', @)"}
+    with loopback_server(answer) as server:
+        [found] = diagnose(server.url, stream="sse", response=response, **settings)
+    assert (found.level, found.check) == ("FAIL", "reply")
+    assert "the stream ended early" in found.message
+    assert found.fix.startswith(fix)
 
 
 def test_an_empty_answer_fails_and_the_rest_is_looked_at() -> None:
