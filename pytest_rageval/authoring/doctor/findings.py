@@ -11,6 +11,16 @@ from pytest_rageval.values.dataclass import dataclass
 Level = Literal["ok", "warn", "FAIL"]
 Area = Literal["project", "target", "judge"]
 
+_NO_TLS: Final = re.compile(r"WRONG_VERSION_NUMBER|RECORD_LAYER_FAILURE|record layer failure")
+"""What OpenSSL says, by its version, of a server that answers without TLS."""
+
+
+def tls_fix(message: str) -> str:
+    """Return the advice for an error of TLS where the server has none; empty: it is another."""
+    if not _NO_TLS.search(message):
+        return ""
+    return "write http:// in its address: what answers there does not speak TLS"
+
 
 @dataclass(frozen=True, slots=True)
 class Finding:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from pytest_rageval.authoring.doctor.findings import Finding, Findings, missing_variable
+from pytest_rageval.authoring.doctor.findings import Finding, Findings, missing_variable, tls_fix
 from pytest_rageval.judges.cost import count_prompt_tokens
 from pytest_rageval.judges.model.chat import ChatReply
 from pytest_rageval.judges.named_judge import is_named, open_named_judge
@@ -133,9 +133,8 @@ def _is_lost(judgement: Judgement) -> bool:
 def _verdict(rubric: str, judgement: Judgement, model: str, *, first: bool) -> Iterator[Finding]:
     failure = judgement.failure
     if failure is not None:
-        yield _FOUND.fail(
-            rubric, failure.message, _FIXES[failure.kind], unreachable=_is_lost(judgement)
-        )
+        fix = tls_fix(failure.message) or _FIXES[failure.kind]
+        yield _FOUND.fail(rubric, failure.message, fix, unreachable=_is_lost(judgement))
         return
     if first:
         yield _level(judgement)

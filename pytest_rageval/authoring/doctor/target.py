@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from pytest_rageval.authoring.doctor.findings import Finding, Findings
+from pytest_rageval.authoring.doctor.findings import Finding, Findings, tls_fix
 from pytest_rageval.authoring.linting.findings import LintFinding
 from pytest_rageval.engine.case import ask_request
 from pytest_rageval.metrics.matching import citation_in_chunk, norm_path
@@ -168,7 +168,7 @@ def _unreachable(kind: str, message: str, check: str) -> Finding:
     if kind == "timeout" and "connect_timeout" not in message:
         setting = "there" if _TABLE in message else f"(`timeout` in {_TABLE})"
         fix = f"look why it takes so long, or allow more time {setting}"
-    return _FOUND.fail(check, message, fix, unreachable=True)
+    return _FOUND.fail(check, message, tls_fix(message) or fix, unreachable=True)
 
 
 def _failed(error: ErrorInfo | None, asked: Asked, *, check: str = "reachable") -> Finding:

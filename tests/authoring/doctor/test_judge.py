@@ -171,6 +171,15 @@ def test_a_judge_that_does_not_answer_is_unreachable_and_asked_no_more(status: i
     assert [(one.check, one.unreachable) for one in failed] == [("groundedness", True)]
 
 
+def test_a_judge_without_tls_is_one_to_ask_by_http() -> None:
+    with HostileJudge(good) as server:
+        judging = JudgeSettings(base_url=server.url.replace("http:", "https:"))
+        settings = Settings(rootdir=".", judge=MODEL, judging=judging)
+        found = [*check_judge(settings, environ={}, probe_chars=0, sleep=lambda seconds: None)]
+    [failed] = [one for one in found if one.level == "FAIL"]
+    assert failed.fix.startswith("write http:// in its address")
+
+
 def test_no_model_is_asked_for_the_judges_that_are_none() -> None:
     for judge, level in (("offline", "ok"), ("none", "warn")):
         settings = Settings(rootdir=".", judge=judge)

@@ -310,6 +310,13 @@ def test_nobody_at_the_address_is_unreachable() -> None:
     assert (found.level, found.unreachable) == ("FAIL", True)
 
 
+def test_a_server_without_tls_is_one_to_ask_by_http() -> None:
+    with rag_server(good) as server:
+        [found] = diagnose(server.url.replace("http:", "https:"))
+    assert (found.level, found.unreachable) == ("FAIL", True)
+    assert found.fix == "write http:// in its address: what answers there does not speak TLS"
+
+
 def test_a_second_call_that_fails_is_named() -> None:
     def once(question: str, nth: int) -> Reply | int:
         return 503 if nth else good(question, nth)
