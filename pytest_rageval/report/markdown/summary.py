@@ -31,7 +31,7 @@ from pytest_rageval.report.text.summary import (
     stage_counts,
 )
 from pytest_rageval.support.text import clean, counted, format_value
-from pytest_rageval.values.gate import GateResult
+from pytest_rageval.values.gate import BaselineInfo, CheckResult, GateResult
 from pytest_rageval.values.numbers import MetricSummary, group_size
 
 LISTED_CAUSES: Final = 20
@@ -102,11 +102,18 @@ def check_table(gate: GateResult) -> Iterator[str]:
         value = held_value_text(result, result.estimate)
         n = "-" if result.n is None else str(result.n)
         words = {"fail": "**FAIL**", "pass": "ok"}
-        word = words.get(result.status) or f"{result.status}: {escape(result.message)}"
+        word = words.get(result.status) or f"{result.status}: {_reason(result, gate.baseline)}"
         yield (
             f"| {escape(result.check.name)} | {value} | {limit_text(result)} | {n} "
             f"| {detectable_size(result) or '-'} | {word} |"
         )
+
+
+def _reason(result: CheckResult, baseline: BaselineInfo | None) -> str:
+    """Return why a check warned or was skipped; what ``baseline_line`` says is not repeated."""
+    if baseline is None or result.message != baseline.problem:
+        return escape(result.message)
+    return "no baseline" if baseline.run_id is None else "not comparable with the baseline"
 
 
 def _metric_table(view: SummaryView) -> Iterator[str]:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -7,8 +8,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from pytest_rageval.report.markdown.summary import escape, render_markdown
+from pytest_rageval.report.markdown.summary import escape, render_gate_markdown, render_markdown
 from pytest_rageval.support.text import clean
+from pytest_rageval.values.gate import BaselineInfo
 from tests.build.records import failed, hits, record
 from tests.report.text.test_summary import mixed_references, reliability, result, view
 
@@ -28,6 +30,26 @@ def test_failing_checks_come_before_the_rest() -> None:
     ]
     assert lines[at].endswith("| **FAIL** |")
     assert lines[at + 1].endswith("| skip: because |")
+
+
+@pytest.mark.parametrize(
+    ("run_id", "said"), [(None, "no baseline"), ("old", "not comparable with the baseline")]
+)
+def test_what_is_wrong_with_the_baseline_is_said_once(run_id: str | None, said: str) -> None:
+    problem = "the baseline is no good for a long reason"
+    drops = [
+        replace(result("skip", metric=metric, kind="max_drop"), message=problem)
+        for metric in ("mrr", "hit_at_k")
+    ]
+    shown = view(hits(1, 0), *drops, result("skip", metric="map_at_k"))
+    baseline = BaselineInfo(name="main", run_id=run_id, problem=problem)
+    lines = render_gate_markdown("r", replace(shown.gate, baseline=baseline)).splitlines()
+    assert [line for line in lines if "long reason" in line] == [f"T{problem[1:]}."]
+    assert [line.split(" | ")[-1] for line in lines if "skip" in line] == [
+        f"skip: {said} |",
+        f"skip: {said} |",
+        "skip: because |",
+    ]
 
 
 def test_a_metric_travels_with_its_counts() -> None:
