@@ -157,7 +157,7 @@ class EndWords:
     """Duration to show, in seconds."""
     notes: Sequence[str] = ()
     judge_causes: Sequence[str] = ()
-    """Why verdicts failed; also in ``notes``."""
+    """Causes of failed verdicts; also in ``notes``."""
     gave_up: str = ""
     """The reason why the rest of the cases was not asked; empty: all were."""
     resume: str = ""

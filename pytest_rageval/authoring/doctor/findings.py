@@ -12,7 +12,7 @@ Level = Literal["ok", "warn", "FAIL"]
 Area = Literal["project", "target", "judge"]
 
 _NO_TLS: Final = re.compile(r"WRONG_VERSION_NUMBER|RECORD_LAYER_FAILURE|record layer failure")
-"""What OpenSSL says, by its version, of a server that answers without TLS."""
+"""Errors of OpenSSL, by its version, at a server that answers without TLS."""
 
 
 def tls_fix(message: str) -> str:

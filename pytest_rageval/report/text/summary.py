@@ -110,7 +110,7 @@ class SummaryView:
     """Run folder as shown to the user."""
     notes: Sequence[str] = ()
     judge_causes: Sequence[str] = ()
-    """Why verdicts failed. Also in ``notes``."""
+    """Causes of failed verdicts. Also in ``notes``."""
     confidence: float = 0.95
     reliability: JudgeReliability | None = None
     reply_faults: Sequence[str] = ()
