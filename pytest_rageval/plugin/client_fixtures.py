@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -67,6 +67,13 @@ def _target_definitions(item: pytest.Function) -> Iterator[pytest.FixtureDef[Any
 
 def _is_configured(definition: pytest.FixtureDef[Any]) -> bool:
     return definition.func.__module__ == _HOOKS
+
+
+def judges_by_fixtures(items: Iterable[pytest.Function]) -> bool:
+    """Return whether each item that is judged has a ``judge`` of the user, maybe around ours."""
+    found = (fixture_definitions(item).get("judge") for item in items)
+    own = [not _is_configured(definitions[-1]) for definitions in found if definitions]
+    return bool(own) and all(own)
 
 
 def _place(function: Any, rootdir: Path) -> str:

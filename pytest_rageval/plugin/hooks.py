@@ -217,7 +217,7 @@ def _rageval_second_judge() -> Iterator[object]:
 def _open_judge(state: State, *, second: bool = False) -> Iterator[object]:
     from pytest_rageval.judges.opening import check_offline, open_judge
 
-    if not second:
+    if not second and not state.own_judge:  # which may judge by rubrics that ours does not have
         check_offline(state.settings)  # before the first case is asked
     if state.cassettes is not None:
         opened = state.cassettes.open_judge(second=second)

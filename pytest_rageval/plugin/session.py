@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_rageval.plugin.client_fixtures import make_sync
+from pytest_rageval.plugin.client_fixtures import judges_by_fixtures, make_sync
 from pytest_rageval.plugin.controller import Controller, FirstOfSummary
 from pytest_rageval.plugin.items import CaseFile, CaseItem, attach_record
 from pytest_rageval.plugin.reports import (
@@ -100,11 +100,13 @@ class Reporting:
         self._other_parts = _deselect(config, items, self._state.part)
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        """Choose the cases that are judged twice, the same in every process."""
+        """Note who judges, and choose the cases that are judged twice, the same everywhere."""
         from pytest_rageval.judges.spot_check import choose_cases
 
         items = [*session.items, *self._other_parts]
         cases = [(i.file, i.located.case) for i in items if isinstance(i, CaseItem)]
+        own = (item for item in session.items if isinstance(item, CaseItem))
+        self._state.own_judge = judges_by_fixtures(own)
         self._state.judged_twice = choose_cases(cases, self._state.settings)
 
     @pytest.hookimpl(wrapper=True)

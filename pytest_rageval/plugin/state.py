@@ -82,6 +82,9 @@ class State(RunState):
     """Plugin that records or replays the traffic of the cases; None: live traffic."""
     locations: dict[str, str] = field(default_factory=dict)
     """Path of a case file as pytest shows it, by its name in records."""
+    own_judge: bool = False
+    """Whether fixtures of the user judge every case, maybe by the judge of the settings, set after
+    collection."""
     judges: list[object] = field(default_factory=list)
     """Judges used by cases of this process so far."""
     judged_twice: frozenset[tuple[str, str]] = frozenset()

@@ -6,7 +6,7 @@ import pytest
 
 from tests.build.root_rights import without_root_rights
 from tests.build.targets import unused_port
-from tests.plugin.scratch import CASES, SERIAL_AND_PARALLEL, Project, case
+from tests.plugin.scratch import CASES, CONFTEST, SERIAL_AND_PARALLEL, Project, case
 
 
 @SERIAL_AND_PARALLEL
@@ -53,6 +53,34 @@ def test_a_rubric_that_the_offline_judge_lacks_is_refused_before_a_case_is_asked
     assert "the offline judge has no rubric 'quality'" in result.stderr.str()
     assert not (project.path / "asked.txt").exists()
     assert project.run("evals", *rubrics, "--retrieval-only", *workers).ret != 4
+
+
+OWN_JUDGE = """
+from pytest_rageval import Judgement, Verdict
+
+class Quality:
+    identity = "quality/1"
+    def __init__(self, inner=None):
+        self.inner = inner
+    def judge(self, rubric, request, *, repeat=0):
+        if rubric != "quality" and self.inner is not None:
+            return self.inner.judge(rubric, request, repeat=repeat)
+        verdict = Verdict(scores={f"{rubric}.overall" if rubric == "quality" else rubric: 1.0})
+        return Judgement(rubric=rubric, rubric_version="1", judge=self.identity, verdict=verdict)
+"""
+ALONE = "\n@pytest.fixture(scope='session')\ndef judge():\n    return Quality()\n"
+AROUND = "\n@pytest.fixture(scope='session')\ndef judge(judge):\n    return Quality(judge)\n"
+
+
+@SERIAL_AND_PARALLEL
+@pytest.mark.parametrize("fixture", [ALONE, AROUND], ids=["alone", "around"])
+def test_a_fixture_may_judge_by_rubrics_that_the_offline_judge_lacks(
+    project: Project, fixture: str, workers: tuple[str, ...]
+) -> None:
+    project.write("conftest.py", CONFTEST + OWN_JUDGE + fixture)
+    rubrics = ("--judge=offline", "--judge-rubrics=groundedness,quality")
+    assert project.run("evals", *rubrics, *workers).ret == 0
+    assert project.stored("metrics.json")["aggregate_metrics"]["quality.overall_avg"] == 1.0
 
 
 @SERIAL_AND_PARALLEL

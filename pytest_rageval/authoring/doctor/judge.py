@@ -87,7 +87,9 @@ def _offline(settings: Settings) -> Finding:
     try:
         check_offline(settings)
     except ConfigError as error:
-        return _FOUND.fail("rubrics", str(error), "name a model, or take the rubric away")
+        # Fixtures are not seen from here.
+        fix = "name a model, take the rubric away, or judge it in a fixture `judge`"
+        return _FOUND.warn("rubrics", str(error), fix)
     return _FOUND.ok("offline", "deterministic, no model is asked")
 
 

@@ -187,11 +187,12 @@ def test_no_model_is_asked_for_the_judges_that_are_none() -> None:
         assert found.level == level
 
 
-def test_a_rubric_that_the_offline_judge_lacks_is_a_fault() -> None:
+def test_a_rubric_that_the_offline_judge_lacks_warns_since_a_fixture_may_judge_it() -> None:
     settings = Settings(rootdir=".", judging=JudgeSettings(rubrics=("groundedness", "quality")))
     [found] = check_judge(settings, environ={}, probe_chars=9)
-    assert (found.level, found.check) == ("FAIL", "rubrics")
+    assert (found.level, found.check) == ("warn", "rubrics")
     assert "the offline judge has no rubric 'quality'" in found.message
+    assert "or judge it in a fixture `judge`" in found.fix
 
 
 def test_a_missing_key_is_a_fault_of_the_settings() -> None:
