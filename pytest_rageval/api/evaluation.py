@@ -25,7 +25,7 @@ from pytest_rageval.engine.preparing import (
 from pytest_rageval.engine.registry import open_registry
 from pytest_rageval.engine.run_state import Breaker, RunState
 from pytest_rageval.judges import spot_check
-from pytest_rageval.judges.opening import open_judge
+from pytest_rageval.judges.opening import check_offline, open_judge
 from pytest_rageval.project.documents import documents_path
 from pytest_rageval.project.options import OPTIONS
 from pytest_rageval.project.settings import load_settings, no_target, target_kind
@@ -87,6 +87,8 @@ def evaluate(
         raise ConfigError("resume: got save=False, expected a run that is written to be continued")
     chosen = choose_cases(cases, settings)
     _check(settings, target, chosen, save=save)
+    if _is_by_settings(judge):
+        check_offline(settings)
     registry = open_registry(settings)
     thresholds = run_thresholds(settings, registry, chosen.sets.values(), whole=chosen.whole)
     settings = replace(
@@ -160,6 +162,11 @@ def _check(settings: Settings, target: object, chosen: ChosenCases, *, save: boo
         check_results_dir(settings)
 
 
+def _is_by_settings(judge: object) -> bool:
+    """Return whether the settings name the judge, and the caller gives no object."""
+    return judge is None or isinstance(judge, str)
+
+
 def _evaluated(
     state: RunState, chosen: ChosenCases, target: object, judge: object, *, save: bool
 ) -> Run:
@@ -193,7 +200,7 @@ def _opened(settings: Settings, target: object, judge: object, slots: Slots) -> 
     with ExitStack() as stack:
         if target is None:
             target = stack.enter_context(open_target(settings, environ=os.environ, slots=slots))
-        if judge is None or isinstance(judge, str):
+        if _is_by_settings(judge):
             judge = stack.enter_context(open_judge(settings, environ=os.environ, slots=slots))
         elif not callable(getattr(judge, "judge", None)):
             raise ConfigError(

@@ -277,6 +277,25 @@ def test_the_judge_is_that_of_the_settings_a_name_or_an_object() -> None:
         evaluate(SET, reply, judge=wrong)
 
 
+@pytest.mark.parametrize("named", [None, "offline"])
+def test_a_rubric_that_the_offline_judge_lacks_is_refused_before_a_case_is_asked(
+    named: str | None,
+) -> None:
+    asked = []
+
+    def client(request: AskRequest) -> AskResponse:
+        asked.append(request.question)
+        return reply(request)
+
+    rubrics: dict[str, Any] = {"judge_rubrics": ["groundedness", "quality"]}
+    with pytest.raises(ConfigError, match="the offline judge has no rubric 'quality'"):
+        evaluate(SET, client, judge=named, **rubrics)
+    assert len(asked) == 0
+    evaluate(SET, client, judge=Judge(), **rubrics)
+    evaluate(SET, client, judge="none", **rubrics)
+    assert len(asked) == 2 * len(CASES)
+
+
 def test_metrics_of_an_own_rubric_count() -> None:
     folder = Path("evals/rubrics")
     folder.mkdir()

@@ -17,6 +17,7 @@ from pytest_rageval.engine.preparing import (
 from pytest_rageval.engine.registry import open_registry
 from pytest_rageval.engine.sweep.trials import SweepCases
 from pytest_rageval.judges import spot_check
+from pytest_rageval.judges.opening import check_offline
 from pytest_rageval.metrics.scoring import case_cluster, score_case, score_settings
 from pytest_rageval.metrics.view import view_case
 from pytest_rageval.project.case_reader import dataset_hash, other_file_note
@@ -34,14 +35,15 @@ def read_cases(settings: Settings) -> SweepCases:
     """Read the case files of a project, and check what every question would need.
 
     Raises:
-        ConfigError: the target, the judge's labels or thresholds.toml are wrong, or the cases bring
-            documents.
+        ConfigError: the target, the rubrics, the judge's labels or thresholds.toml are wrong, or
+            the cases bring documents.
         DatasetError: with every fault of the files, or there is no case.
     """
     if target_kind(settings) == "none":
         raise ConfigError(no_target(settings, fixtures=False))
     check_target(settings.target, os.environ)
     check_results_dir(settings)
+    check_offline(settings)
     spot_check.check_second_judge(settings)
     files = project_files(settings)
     sets, faulty = read_sets(files, Path(settings.rootdir), sent_fields(settings.target))

@@ -423,6 +423,15 @@ def test_wrong_input_is_named(
     assert not target.asked
 
 
+def test_a_rubric_that_the_offline_judge_lacks_is_named_before_anything_is_asked(
+    target: SweepTarget, capsys: Output
+) -> None:
+    with Path("pyproject.toml").open("a", encoding="utf-8") as file:
+        file.write('[tool.rageval.judge]\nrubrics = ["quality"]\n')
+    assert "the offline judge has no rubric 'quality'" in refused(capsys)
+    assert not target.asked
+
+
 def test_an_index_that_the_server_refuses_is_named_before_anything_is_asked(
     target: SweepTarget, capsys: Output
 ) -> None:
