@@ -48,9 +48,9 @@ def resolve(
     if faults:
         return {}, faults
     filled = {key: _fill(key, value, values) for key, value in merged.items()}
-    # What the project empties stays: its own value would be taken instead, with empty headers.
-    unset = [key for key, text in filled.items() if text == "" or (text == {} and key not in own)]
-    return {key: value for key, value in filled.items() if key not in unset}, []
+    # Headers that the project empties stay: its own would be taken instead, with empty values.
+    kept = own.keys() & {_HEADERS}
+    return {key: value for key, value in filled.items() if value not in ("", {}) or key in kept}, []
 
 
 def unneeded(preset: Preset | None, given: Mapping[str, Any]) -> list[str]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
 from pytest_rageval.metrics.scoring import score_settings
 from pytest_rageval.metrics.view import view_case
+from pytest_rageval.project.presets.preset import load_preset
 from pytest_rageval.project.settings import (
     config_hash,
     config_warnings,
@@ -257,6 +258,17 @@ def test_the_only_header_of_a_preset_can_be_taken_away(tmp_path: Path) -> None:
     settings = load(tmp_path, 'preset = "dify"\nheaders.authorization = ""')
     assert settings.target.headers == {}
     assert config_warnings(settings) == []
+
+
+@pytest.mark.parametrize("name", ["request", "response"])
+def test_a_mapping_whose_every_field_is_taken_away_is_a_fault(
+    name: Literal["request", "response"], tmp_path: Path
+) -> None:
+    fields = load_preset("dify").settings[f"target.{name}"]
+    text = "\n".join(f'{name}."{field}" = ""' for field in fields)
+    target = load(tmp_path, f'preset = "dify"\n{text}').target
+    with pytest.raises(ConfigError, match=rf"{name}\.\w+: .* cannot be empty"):
+        compile_mapping(getattr(target, name), name)
 
 
 def test_a_value_in_braces_is_sent_in_a_header_as_it_is(tmp_path: Path) -> None:
