@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -148,7 +149,7 @@ def client_parameters(item: pytest.Function) -> dict[str, int]:
 def fixture_error(error: BaseException, rootdir: Path) -> ErrorInfo:
     """Describe what went wrong with a fixture, at the line that raised or takes an unknown one."""
     if not isinstance(error, pytest.FixtureLookupError):
-        return raised_error(error, rootdir)
+        return replace(raised_error(error, rootdir), kind="fixture")
     words, taker = unknown_fixture(error)  # its text and its frames are those of pytest
     return ErrorInfo(kind="fixture", message=words, traceback=source_place(taker, rootdir))
 

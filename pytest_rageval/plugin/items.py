@@ -252,7 +252,7 @@ class CaseItem(pytest.Function):
     def note_fixture_error(self, error: BaseException) -> None:
         """Record that a fixture of the case raised, so that it was not asked."""
         settings = self.state.settings
-        info = replace(fixture_error(error, Path(settings.rootdir)), kind="fixture", attempts=0)
+        info = replace(fixture_error(error, Path(settings.rootdir)), attempts=0)
         if not getattr(error, "pytrace", True):  # pytest.fail(..., pytrace=False)
             info = replace(info, traceback="")
         trials = [

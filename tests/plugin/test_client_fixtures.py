@@ -4,12 +4,13 @@ import asyncio
 import inspect
 import threading
 from collections.abc import AsyncGenerator, Callable, Iterator
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
-from pytest_rageval.plugin.client_fixtures import make_sync
+from pytest_rageval.plugin.client_fixtures import fixture_error, make_sync
 from pytest_rageval.support.threads import session_loop
 from tests.plugin.scratch import Project
 
@@ -25,6 +26,12 @@ def synced(function: Callable[..., Any]) -> Callable[..., Any]:
     make_sync(cast("pytest.FixtureDef[Any]", definition))
     found: Callable[..., Any] = definition.func
     return found
+
+
+@pytest.mark.parametrize("error", [LookupError("no key"), ConnectionRefusedError("no server")])
+def test_whatever_a_fixture_raises_is_an_error_of_the_fixture(error: Exception) -> None:
+    found = fixture_error(error, Path.cwd())
+    assert (found.kind, found.message) == ("fixture", f"{type(error).__name__}: {error}")
 
 
 def test_a_synchronous_fixture_stays_what_it_is() -> None:
