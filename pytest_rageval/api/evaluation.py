@@ -86,9 +86,7 @@ def evaluate(
     if not save and settings.resume is not None:
         raise ConfigError("resume: got save=False, expected a run that is written to be continued")
     chosen = choose_cases(cases, settings)
-    _check(settings, target, chosen, save=save)
-    if _is_by_settings(judge):
-        check_offline(settings)
+    _check(settings, target, judge, chosen, save=save)
     registry = open_registry(settings)
     thresholds = run_thresholds(settings, registry, chosen.sets.values(), whole=chosen.whole)
     settings = replace(
@@ -139,13 +137,17 @@ def option_settings(
     )
 
 
-def _check(settings: Settings, target: object, chosen: ChosenCases, *, save: bool) -> None:
+def _check(
+    settings: Settings, target: object, judge: object, chosen: ChosenCases, *, save: bool
+) -> None:
     """Check before the first request what every one of them would need.
 
     Raises:
         ConfigError: something is wrong.
     """
     spot_check.check_second_judge(settings)
+    if _is_by_settings(judge):
+        check_offline(settings)
     if target is not None:
         check_client(target, "evaluate(): target")
     elif target_kind(settings) == "none":
