@@ -24,7 +24,7 @@ import msgspec
 from msgspec import Meta
 
 from pytest_rageval.metrics.matching import order_chunks
-from pytest_rageval.support.http.reason import document_reason
+from pytest_rageval.support.http.reason import READ_CHARS, document_reason
 from pytest_rageval.support.http.room import take_for_values
 from pytest_rageval.support.json_ascii import read_json
 from pytest_rageval.support.text import clean
@@ -54,8 +54,6 @@ _PLAIN_NAME: Final = re.compile(r"[A-Za-z_$@][\w$@-]{0,39}(\.[A-Za-z_$@][\w$@-]{
 _WRAPPERS: Final = frozenset({"data", "debug", "output", "response", "result", "results"})
 _NAMES_KEPT: Final = 20
 _ERROR_CHARS: Final = 400
-READ_CHARS: Final = 10_000
-"""Length of a text in which secrets are looked for before its beginning is shown."""
 TOO_MUCH: Final = "the reply holds more values or text than fit into memory safely"
 _MOST_LISTED: Final = 2_000
 """Chunks, and references; a search returns a thousand at most."""

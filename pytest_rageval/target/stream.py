@@ -13,11 +13,11 @@ from dataclasses import replace
 from typing import Any, Final
 
 from pytest_rageval.support.http.exchange import Attempt
+from pytest_rageval.support.http.reason import READ_CHARS
 from pytest_rageval.support.http.room import FREE_VALUES, Growth
 from pytest_rageval.support.json_cost import MOST_BYTES, json_cost
 from pytest_rageval.support.text import clean, counted
 from pytest_rageval.target.contract import (
-    READ_CHARS,
     TOO_MUCH,
     error_message,
     last_data,

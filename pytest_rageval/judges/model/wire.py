@@ -12,6 +12,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Final
 
+from pytest_rageval.support.http.reason import READ_CHARS
 from pytest_rageval.support.json_ascii import ascii_json
 from pytest_rageval.support.text import clean
 from pytest_rageval.values.dataclass import dataclass
@@ -21,8 +22,6 @@ from pytest_rageval.values.verdict import JudgeFailure, OutputLevel
 LADDER: Final[tuple[OutputLevel, ...]] = ("json_schema", "json_object", "text")
 RAW_CHARS: Final = 2000
 _EXCERPT_CHARS: Final = 300
-_READ_CHARS: Final = 10_000
-"""Length of a text in which secrets are looked for before it is cut."""
 _DROPPABLE: Final = ("temperature", "seed", "max_tokens", "max_completion_tokens")
 _FORMAT_WORDS: Final = re.compile(
     r"response[_ ]?format|json[_ ]?schema|json[_ ]?object|json[ _]mode|structured[ _]output|"
@@ -262,7 +261,7 @@ def error_text(body: Any, hide: Callable[[str], str] = str) -> str:
             return error_text(body[key], hide)
     if isinstance(body, list):
         body = "; ".join(filter(None, map(_fault, body)))
-    return clean(hide(body[:_READ_CHARS]), _EXCERPT_CHARS) if isinstance(body, str) else ""
+    return clean(hide(body[:READ_CHARS]), _EXCERPT_CHARS) if isinstance(body, str) else ""
 
 
 def is_filtered(status: int | None, body: Any) -> bool:

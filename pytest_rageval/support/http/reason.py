@@ -22,8 +22,8 @@ _FAILED: Final = frozenset({"error", "failed", "failure", "abort"})
 _DEPTH: Final = 4
 _ITEMS: Final = 3
 _CHARS: Final = 300
-_READ_CHARS: Final = 10_000
-"""Maximum length of a text in which secrets are looked for."""
+READ_CHARS: Final = 10_000
+"""Maximum length of a text in which secrets are looked for before its beginning is shown."""
 
 
 def reply_reason(body: str, hide: Callable[[str], str] = str) -> str:
@@ -76,7 +76,7 @@ def reported_error(document: object, hide: Callable[[str], str] = str) -> str:
 
 def _texts(value: object, depth: int, hide: Callable[[str], str]) -> Iterator[str]:
     if isinstance(value, str):
-        if text := clean(hide(value[:_READ_CHARS]), _CHARS):
+        if text := clean(hide(value[:READ_CHARS]), _CHARS):
             yield text
     elif not depth:
         return
@@ -87,7 +87,7 @@ def _texts(value: object, depth: int, hide: Callable[[str], str]) -> Iterator[st
         fields = {str(name).lower(): entry for name, entry in value.items()}
         if isinstance(place := fields.get("loc"), list) and isinstance(fields.get("msg"), str):
             text = f"{'.'.join(map(str, place))}: {fields['msg']}"
-            yield clean(hide(text[:_READ_CHARS]), _CHARS)
+            yield clean(hide(text[:READ_CHARS]), _CHARS)
             return
         for name in _NAMES:
             yield from _texts(fields.get(name), depth - 1, hide)
