@@ -34,7 +34,7 @@ from pytest_rageval.support.http.exchange import (
 )
 from pytest_rageval.support.http.reason import reported_error
 from pytest_rageval.support.http.retry import Pacing, Sleep
-from pytest_rageval.support.http.room import Reading
+from pytest_rageval.support.http.room import NO_ROOM, Reading
 from pytest_rageval.support.slots import Slots
 from pytest_rageval.support.text import clean
 from pytest_rageval.target.auth import HeaderSource
@@ -239,7 +239,8 @@ class HttpRagClient:
     def _timed(self, request: Request) -> Attempt:
         def timeout_text(fault: TransportError) -> str:
             if deadline.passed:
-                return self._timeout("no complete reply", "timeout_s")
+                reason = f"; {NO_ROOM}" if str(fault) == NO_ROOM else ""
+                return self._timeout("no complete reply", "timeout_s") + reason
             if fault.name == "ConnectTimeout":
                 return self._timeout("no connection", "connect_timeout_s")
             return self._timeout("nothing received or sent", "read_timeout_s")

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
+from pytest_rageval.support.http.deadline import time_left
 from pytest_rageval.support.http.exchange import Attempt
 from pytest_rageval.support.http.reason import READ_CHARS
 from pytest_rageval.support.http.room import FREE_VALUES, Growth
@@ -34,8 +35,6 @@ Event = dict[str, Any]
 
 DONE: Final = "[DONE]"
 """Data of the event that ends many streams; it is not listed among the events."""
-DEFAULT_LAST_EVENT: Final = f"data == '{DONE}' || data.jsonrpc && (data.result || data.error)"
-"""Ends of OpenAI's streams and of MCP's answers."""
 ENDED_EARLY: Final = "the stream ended early"
 _ACCEPT: Final = {
     "sse": "text/event-stream, application/json",
@@ -189,6 +188,9 @@ class StreamReader:
 
         That is so after the last event and after a fault, which ``document`` raises. A body of type
         ``application/json`` may also be one document.
+
+        Raises:
+            TimeoutError: the time of the exchange is up.
         """
         typed = _JSON_TYPE.match(content_type) is not None
         if typed and self._rules.kind == "sse":
@@ -256,6 +258,7 @@ class StreamReader:
             return
         try:
             for event in events:
+                time_left(None)
                 if event["data"] != DONE:
                     if len(self._events) == MOST_EVENTS:
                         text = f"the stream has more than {MOST_EVENTS} events"
@@ -310,8 +313,8 @@ class StreamRules:
             spec = {name: text for name, text in spec.items() if name == "answer"} or None
         self._answer = None if spec is None else compile_mapping(spec, "response")
         where = "[tool.rageval.target]"
-        last = target.last_event or DEFAULT_LAST_EVENT
-        self._is_last = compile_expression(last, f"{where} last_event")
+        last = target.last_event
+        self._is_last = compile_expression(last, f"{where} last_event") if last else _usual_end
         first = target.first_token
         self._is_first = first and compile_expression(first, f"{where} first_token")
 
@@ -386,9 +389,22 @@ def likely_stream_answer(reply: object) -> str:
 
 
 def _holds(expression: Callable[[object], object], event: Event) -> bool:
-    value = _value(expression, event)
-    # Truth as in JMESPath, where 0 is true.
+    return _is_true(_value(expression, event))
+
+
+def _is_true(value: object) -> bool:
+    """Truth as in JMESPath, where 0 is true."""
     return value is not None and value is not False and value not in ("", [], {})
+
+
+def _usual_end(event: Any) -> bool:
+    """Whether an event ends OpenAI's streams, or is MCP's answer."""
+    data = event["data"]
+    if not isinstance(data, Mapping):
+        return isinstance(data, str) and data == DONE
+    return _is_true(data.get("jsonrpc")) and any(
+        _is_true(data.get(name)) for name in ("result", "error")
+    )
 
 
 def _value(expression: Callable[[object], object], document: object) -> object:

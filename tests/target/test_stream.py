@@ -250,6 +250,19 @@ def test_a_stream_of_too_many_events_is_an_error(
         reader.document(sse("a") * 4)
 
 
+@given(
+    st.sampled_from(["[DONE]", "", None, 0, [], {"jsonrpc": "[DONE]"}])
+    | st.dictionaries(
+        st.sampled_from(["jsonrpc", "result", "error", "id"]),
+        st.sampled_from([None, False, 0, "", "2.0", [], {}, [0], {"a": 1}]),
+    )
+)
+def test_the_usual_end_is_that_of_its_expression(data: object) -> None:
+    written = "data == '[DONE]' || data.jsonrpc && (data.result || data.error)"
+    event = {"event": "message", "data": data}
+    assert rules().is_last(event) == rules(last_event=written).is_last(event)
+
+
 @pytest.mark.parametrize("depth", [150, 5_000, 100_000])
 @pytest.mark.parametrize("kind", ["sse", "ndjson"])
 def test_an_event_that_is_nested_too_deeply_is_an_error(kind: str, depth: int) -> None:

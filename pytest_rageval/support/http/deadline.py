@@ -14,6 +14,13 @@ from typing import Final, Self
 from pytest_rageval.support.slots import waiting
 
 _PART_S: Final = 0.1
+_USUAL_CPU_S: Final = 0.03
+"""CPU time of an exchange, many times that of a usual one: its thread may wait for others."""
+_LEFT_OUT_S: Final = 0.5
+"""Longest wait for a turn that the limit of any other exchange leaves out."""
+_PAUSE_S: Final = 0.001
+"""Pause of any other exchange before each wait: whoever takes its turn back at once, since more of
+an endless reply is there, would keep it from those that wait for it."""
 _current = threading.local()
 
 
@@ -21,6 +28,8 @@ class Deadline:
     """Time limit of an exchange, and the times at which it was sent and its reply arrived.
 
     Waits of this thread for its turn to compute count neither for the limit nor for the duration.
+    For the limit they do where reading the reply itself takes long, as of an endless stream: the
+    threads that wait for each other could else go on for many times their limits.
 
     Args:
         seconds: limit, from now.
@@ -28,8 +37,11 @@ class Deadline:
     """
 
     def __init__(self, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
-        self.at_s = time.monotonic() + seconds
+        self._limit_at_s = self.at_s = time.monotonic() + seconds
         """End, in seconds of the monotonic clock."""
+        self._cpu_before_s = time.thread_time()
+        self.is_busy = False
+        """Whether this thread has computed far longer than for a usual exchange."""
         self._clock = clock
         self._started = self._ended = clock()
         self.sent_at = time.time()
@@ -57,9 +69,16 @@ class Deadline:
         self._started = self._ended = self._clock()
         self.sent_at = time.time()
 
+    def leave_out(self, seconds: float) -> None:
+        """Leave the last seconds out of the limit, in which this thread waited for its turn."""
+        left_out = self.at_s + seconds - self._limit_at_s
+        self.is_busy = time.thread_time() - self._cpu_before_s > _USUAL_CPU_S
+        if self.is_busy:
+            left_out = min(left_out, _LEFT_OUT_S)
+        self.at_s = self._limit_at_s + left_out
+
     def paused(self, seconds: float) -> None:
-        """Leave out the last seconds, in which this thread waited for others of its own process."""
-        self.at_s += seconds
+        """Leave the last seconds out of the duration, in which this thread waited for others."""
         if self._clock is time.monotonic:
             self._started += seconds
             self._ended += seconds
@@ -114,13 +133,18 @@ class wait(waiting):
     def __enter__(self) -> float | None:
         limit = time_left(self._limit_s)
         super().__enter__()
+        deadline = current()
+        if deadline is not None and deadline.is_busy:
+            time.sleep(_PAUSE_S)
         return limit
 
     def __exit__(self, *error: object) -> None:
         waited_until = time.monotonic()
         super().__exit__(*error)
         if (deadline := current()) is not None:
-            deadline.at_s += time.monotonic() - waited_until
+            deadline.leave_out(time.monotonic() - waited_until)
+            if error[0] is None and deadline.passed:
+                raise TimeoutError("the time is up")
 
 
 def waited(left_s: float | None, once: Callable[[float], object]) -> float | None:

@@ -11,7 +11,7 @@ from urllib.parse import urljoin
 
 from pytest_rageval.support.http.address import Address, blot_out, blot_out_cut, without_secrets
 from pytest_rageval.support.http.client import Client
-from pytest_rageval.support.http.connection import TransportError
+from pytest_rageval.support.http.connection import TransportError, faults
 from pytest_rageval.support.http.deadline import current
 from pytest_rageval.support.http.reading import Incoming
 from pytest_rageval.support.http.reason import reply_reason
@@ -173,13 +173,14 @@ def send(http: Client, request: Request) -> Reply:
             too_large = announced.isdecimal() and int(announced) > limit
         on_piece = request.on_piece if is_success and head.close is not None else None
         if not too_large:
-            for piece in head.decoded():  # a compressed body may still exceed the limit
-                growth.add(len(piece))
-                body += piece
-                if too_large := len(body) > limit:
-                    break
-                if on_piece is not None and on_piece(head.content_type, piece):
-                    break
+            with faults("Read"):
+                for piece in head.decoded():  # a compressed body may still exceed the limit
+                    growth.add(len(piece))
+                    body += piece
+                    if too_large := len(body) > limit:
+                        break
+                    if on_piece is not None and on_piece(head.content_type, piece):
+                        break
     except TransportError as error:
         fault = error
         if (deadline := current()) is not None:

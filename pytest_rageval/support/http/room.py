@@ -12,7 +12,7 @@ from contextlib import suppress
 from functools import cache
 from typing import Final, Self
 
-from pytest_rageval.support.http.deadline import current
+from pytest_rageval.support.http.deadline import current, time_left
 from pytest_rageval.support.json_cost import MOST_BYTES, MOST_PER_BYTE, json_cost
 from pytest_rageval.support.slots import waiting
 
@@ -22,6 +22,7 @@ FREE_VALUES: Final = 4 << 20
 """Estimate up to which values are made of it so; a usual reply is too short to need one."""
 ROOM_BYTES: Final = 16 << 20
 """Room of all replies together, except for one, whose own limits bound it."""
+NO_ROOM: Final = "large replies to other requests took all room in memory: lower concurrency"
 _MMAP_THRESHOLD: Final = -3
 """Number of the setting in malloc.h."""
 _LARGE_BLOCK: Final = 128 << 10
@@ -45,15 +46,25 @@ class Room:
         self._taken = 0
         self._first: Reading | None = None
 
-    def take(self, reading: Reading, size: int) -> None:
-        """Wait until there is room for some more bytes of a reply."""
+    def take(self, reading: Reading, size: int, limit_s: float | None = None) -> None:
+        """Wait until there is room for some more bytes of a reply.
+
+        Args:
+            reading: takes it.
+            size: bytes.
+            limit_s: longest wait in seconds; None: there is no limit.
+
+        Raises:
+            TimeoutError: the time is up.
+        """
         with self._changed:
             if self._fits(reading, size):
                 self._add(reading, size)
                 return
         # Whoever has the room may need this thread's turn to compute.
         with waiting(), self._changed:
-            self._changed.wait_for(lambda: self._fits(reading, size))
+            if not self._changed.wait_for(lambda: self._fits(reading, size), limit_s):
+                raise TimeoutError(NO_ROOM)
             self._add(reading, size)
 
     def give_back(self, reading: Reading) -> None:
@@ -102,10 +113,14 @@ class Reading:
             self._room.give_back(self)
 
     def take(self, size: int) -> None:
-        """Wait for room for some more bytes; a deadline of this thread does not count the wait."""
+        """Wait for room for some more bytes; the duration of an exchange leaves the wait out.
+
+        Raises:
+            TimeoutError: the time of the exchange is up.
+        """
         _give_back_to_system()
         began = time.monotonic()
-        self._room.take(self, size)
+        self._room.take(self, size, time_left(None))
         if (deadline := current()) is not None:
             deadline.paused(time.monotonic() - began)
 

@@ -14,7 +14,7 @@ import pytest
 from pytest_rageval.support.http import connection
 from pytest_rageval.support.http.address import Address
 from pytest_rageval.support.http.client import Client
-from pytest_rageval.support.http.deadline import Deadline, waited, within
+from pytest_rageval.support.http.deadline import Deadline, wait, waited, within
 from pytest_rageval.support.http.exchange import Reply, Request, open_client, send
 from pytest_rageval.support.slots import Turns
 from tests.build.targets import fake_target, http_reply, unused_port
@@ -141,6 +141,25 @@ def test_the_wait_of_a_thread_for_its_turn_counts_for_no_limit_and_no_duration()
             assert not deadline.passed
     assert found.body == b"{}"
     assert deadline.elapsed_ms < held_s * 1000
+
+
+@pytest.mark.parametrize(("cpu_s", "left_out_s"), [(0.02, 60.0), (0.2, 0.5)])
+def test_a_thread_that_computes_long_for_a_reply_has_no_more_than_its_limit(
+    monkeypatch: pytest.MonkeyPatch, cpu_s: float, left_out_s: float
+) -> None:
+    monkeypatch.setattr(time, "monotonic", lambda: 1000.0)
+    monkeypatch.setattr(time, "thread_time", lambda: 7.0)
+    deadline = Deadline(3)
+    deadline.leave_out(20)
+    assert deadline.at_s == 1023
+    monkeypatch.setattr(time, "thread_time", lambda: 7 + cpu_s)
+    deadline.leave_out(40)
+    assert deadline.at_s == 1003 + left_out_s
+
+
+def test_a_wait_that_ends_after_the_deadline_reads_nothing() -> None:
+    with within(0.05), pytest.raises(TimeoutError), wait(None):
+        time.sleep(0.1)
 
 
 def test_the_connect_limit_does_not_run_while_a_thread_waits_for_its_turn(

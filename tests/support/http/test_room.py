@@ -80,25 +80,29 @@ def _in_turn(turns: Turns, computed: threading.Event) -> None:
         computed.set()
 
 
-def test_the_wait_for_room_counts_neither_for_the_limit_nor_for_the_time_of_a_target() -> None:
+def test_the_wait_for_room_ends_with_the_limit_and_counts_for_no_duration() -> None:
     room = Room(100)
     with Reading(room) as first, Reading(room) as second:
         first.take(60)
         second.take(60)
-        found: list[tuple[float, bool]] = []
+        found: list[float] = []
 
         def waits() -> None:
-            with within(0.1) as deadline, Reading(room) as reading:
+            with within(0.2) as deadline, Reading(room) as reading:
                 deadline.sending()
+                with pytest.raises(TimeoutError, match="lower concurrency"):
+                    reading.take(60)
+                found.extend([deadline.elapsed_ms, reading.taken])
+            with Reading(room) as reading:
                 reading.take(60)
-                found.append((deadline.elapsed_ms, deadline.passed))
+                found.append(reading.taken)
 
         thread = started(waits)
-        time.sleep(0.3)
+        time.sleep(0.4)
+        assert len(found) == 2
     thread.join(5)
-    ((elapsed_ms, passed),) = found
-    assert abs(elapsed_ms) < 50
-    assert not passed
+    assert abs(found[0]) < 150
+    assert found[1:] == [0, 60]
 
 
 def test_only_what_exceeds_a_usual_reply_takes_room() -> None:
