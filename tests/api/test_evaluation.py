@@ -420,9 +420,10 @@ def test_an_interrupted_run_keeps_what_was_measured_and_can_be_continued(
 ) -> None:
     write_lines(SET, *(case(f"c{n:03}", "hit it") for n in range(200)))
     with pytest.raises(KeyboardInterrupt) as stopped:
-        evaluate(SET, interrupting(3, how), concurrency=concurrency, run_id="cut")
+        evaluate(SET, interrupting(20, how), concurrency=concurrency, run_id="cut")
     cut = load_run("cut")
-    assert 3 <= len(cut.records) < 200
+    # At most two other threads had a case in flight.
+    assert 18 <= len(cut.records) < 200
     assert cut.gate["verdict"] == "not_evaluated"
     (note,) = stopped.value.__notes__
     assert f"run cut keeps the {len(cut.records)} of 200 cases" in note
