@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from pytest_rageval.support.http.deadline import time_left
+from pytest_rageval.support.http.deadline import check
 from pytest_rageval.support.http.exchange import Attempt
 from pytest_rageval.support.http.reason import READ_CHARS
 from pytest_rageval.support.http.room import FREE_VALUES, Growth
@@ -49,6 +49,10 @@ _FORMATS: Final = {"sse": "server-sent events", "ndjson": "lines of JSON"}
 _SHOWN_EVENTS: Final = 5
 MOST_EVENTS: Final = 200_000
 """More events are an error: each takes many times the memory and time of its bytes."""
+_EVENT_BYTES: Final = 300
+"""Memory of an event beside its data."""
+_EVENTS_AT_ONCE: Final = 64
+"""Events between two looks at the clock and at the room."""
 
 
 class Lines:
@@ -243,6 +247,8 @@ class StreamReader:
             n = counted(len(self._events), "event")
             text = f"{error.message}; {ENDED_EARLY}, after {n}"
             error = EndpointError("protocol", text)
+        if error is not None:
+            self._drop_events()
         return replace(done, error=error, reader=self)
 
     def _read(self, piece: bytes) -> None:
@@ -258,11 +264,13 @@ class StreamReader:
             return
         try:
             for event in events:
-                time_left(None)
                 if event["data"] != DONE:
                     if len(self._events) == MOST_EVENTS:
                         text = f"the stream has more than {MOST_EVENTS} events"
                         raise EndpointError("protocol", text)
+                    if len(self._events) % _EVENTS_AT_ONCE == 0:
+                        check()
+                        self._growth.add(_EVENTS_AT_ONCE * _EVENT_BYTES)
                     self._events.append(event)
                     if self.ttft_ms is None and self._rules.is_first_token(event):
                         self.ttft_ms = self._now()
@@ -271,6 +279,11 @@ class StreamReader:
                     return
         except EndpointError as error:
             self._fault = error
+            self._drop_events()
+
+    def _drop_events(self) -> None:
+        """Drop all but the first two events, since the frames of an error would keep them."""
+        del self._events[2:]
 
     def _missing(self, body: bytes) -> str:
         if not self._events:

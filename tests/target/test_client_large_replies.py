@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 
@@ -87,24 +87,27 @@ def test_replies_in_flight_take_a_bounded_part_of_memory_together(kind: str, cod
 
 LIMIT_S = 2.0
 FLOOD = """
-import os, socket, sys, threading, time
+import gzip, json, os, socket, sys, threading, time
 from concurrent.futures import ThreadPoolExecutor
 from pytest_rageval.support.slots import Turns
 from pytest_rageval.target.client import HttpRagClient
 from pytest_rageval.values.reply import AskRequest
 from pytest_rageval.values.settings import TargetSettings
 
-head, piece, then = sys.argv[1].encode(), sys.argv[2].encode(), sys.argv[3]
-n, limit_s = int(sys.argv[4]), float(sys.argv[5])
+content_type, piece, then, n, settings = json.loads(sys.argv[1])
+block = piece.encode() * (65536 // len(piece))
+head = b"HTTP/1.1 200 OK\\r\\nContent-Type: " + content_type.encode()
+if then == "gzip":
+    head += b"\\r\\nContent-Encoding: gzip"
+    block = gzip.compress(block * 15 * 15)
 server = socket.create_server(("127.0.0.1", 0))
 url = f"http://127.0.0.1:{server.getsockname()[1]}"
 
 def reply(connection):
     try:
         connection.recv(65536)
-        connection.sendall(b"HTTP/1.1 200 OK\\r\\nContent-Type: " + head + b"\\r\\n\\r\\n")
-        block = piece * (65536 // len(piece))
-        for _ in range(15 * 16 if then == "hang" else 10**9):
+        connection.sendall(head + b"\\r\\n\\r\\n")
+        for _ in range({"go on": 10**9, "hang": 15 * 16, "gzip": 1}[then]):
             connection.sendall(block)
         time.sleep(60)
     except OSError:
@@ -114,9 +117,9 @@ def serve():
     while True:
         threading.Thread(target=reply, args=(server.accept()[0],), daemon=True).start()
 
-stream = "sse" if "event-stream" in sys.argv[1] else "off"
-target = HttpRagClient(TargetSettings(url=url, stream=stream, timeout_s=limit_s, retries=0))
-turns = Turns()
+def peak_mb():
+    line = next(one for one in open("/proc/self/status") if one.startswith("VmHWM"))
+    return int(line.split()[1]) / 1024
 
 def ask(_):
     with turns.computing():
@@ -124,46 +127,73 @@ def ask(_):
         result = target.ask_result(AskRequest(question="q"))
         return time.monotonic() - began, result.error.message
 
+target, turns = HttpRagClient(TargetSettings(url=url, retries=0, **settings)), Turns()
 if not (flood := os.fork()):
     serve()
+before = peak_mb()
 try:
     with ThreadPoolExecutor(n) as pool:
         found = list(pool.map(ask, range(n)))
 finally:
     os.kill(flood, 9)
-print(max(took for took, _ in found))
-print(*(said for _, said in found), sep="\\n")
+print(json.dumps([*zip(*found), peak_mb() - before]))
 """
+HEAVY = (
+    "data.type == 'end' || length(not_null(data.items, `[]`)[?done][]) > `3` || "
+    "contains(['a', 'b'], to_string(data.kind))"
+)
 
 
-def asked_at_once(content_type: str, piece: str, then: str, n: int) -> tuple[float, list[str]]:
-    """Ask a server that sends a piece again and again; return the longest time and all errors."""
+def asked_at_once(
+    content_type: str, piece: str, then: str, n: int = AT_ONCE, **settings: Any
+) -> tuple[list[float], list[str], float]:
+    """Return the times and errors of requests to a server that sends a piece again and again.
+
+    Third is the memory that they took, in MB.
+    """
+    given = [content_type, piece, then, n, {"timeout_s": LIMIT_S, **settings}]
     done = subprocess.run(
-        [sys.executable, "-c", FLOOD, content_type, piece, then, str(n), str(LIMIT_S)],
+        [sys.executable, "-c", FLOOD, json.dumps(given)],
         capture_output=True,
         text=True,
         check=True,
         timeout=120,
     )
-    longest, *errors = done.stdout.splitlines()
-    return float(longest), errors
+    times, errors, more_mb = json.loads(done.stdout)
+    return times, errors, more_mb
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="the server is a fork of the client")
-@pytest.mark.parametrize("piece", ["data:\n\n", "data:{}\n\n", "\n", "x\n", ":\n"])
-def test_streams_that_only_cost_time_end_together_with_the_limit(piece: str) -> None:
+@pytest.mark.skipif(sys.platform != "linux", reason="the server is a fork, the peak from /proc")
+@pytest.mark.parametrize(
+    ("piece", "then", "settings"),
+    [
+        pytest.param("data:\n\n", "go on", {}, id="events"),
+        pytest.param("data:\U0001f600\n\n", "go on", {}, id="wide events"),
+        pytest.param("data:{}\n\n", "gzip", {}, id="compressed events"),
+        pytest.param("\n", "go on", {}, id="blank lines"),
+        pytest.param("\n", "gzip", {}, id="compressed blank lines"),
+        pytest.param("x\n", "go on", {}, id="no fields"),
+        pytest.param(":\n", "go on", {}, id="comments"),
+        pytest.param("1\n", "go on", {"stream": "ndjson", "last_event": HEAVY}, id="expression"),
+    ],
+)
+def test_streams_that_only_cost_time_end_together_with_the_limit(
+    piece: str, then: str, settings: dict[str, Any]
+) -> None:
     # Each of the eight would take a second or two of computing. A quiet machine needs at most half
     # a second more than the limit.
-    longest, errors = asked_at_once("text/event-stream", piece, "go on", AT_ONCE)
-    assert len(errors) == AT_ONCE
-    assert longest < LIMIT_S + 2
+    settings = {"stream": "sse", **settings}
+    times, _, more_mb = asked_at_once("text/event-stream", piece, then, **settings)
+    assert max(times) < LIMIT_S + 2
+    assert more_mb < LIMIT_MB
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="the server is a fork of the client")
+@pytest.mark.skipif(sys.platform != "linux", reason="the server is a fork, the peak from /proc")
 def test_large_replies_that_stand_still_end_together_with_the_limit() -> None:
-    longest, errors = asked_at_once("application/json", " ", "hang", 4)
-    assert longest < LIMIT_S + 2
+    times, errors, more_mb = asked_at_once("application/json", " ", "hang", 4)
+    assert max(times) < LIMIT_S + 2
+    assert more_mb < LIMIT_MB
     assert all("no complete reply within 2 s" in error for error in errors)
     assert any("took all room in memory: lower concurrency" in error for error in errors)

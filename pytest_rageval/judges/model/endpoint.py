@@ -21,6 +21,7 @@ from urllib.parse import urlsplit
 from pytest_rageval.judges.cost import OPENAI_URL
 from pytest_rageval.judges.model.wire import error_text
 from pytest_rageval.support.http.address import (
+    TOKEN,
     Address,
     blot_out,
     blot_out_of_reply,
@@ -166,7 +167,8 @@ class ChatEndpoint:
     @cached_property
     def secrets(self) -> tuple[str, ...]:
         """Texts that must not be shown."""
-        known = (*self._address.secrets, *reply_secrets(self._environ))
+        account = filter(TOKEN.fullmatch, _account(self._environ).values())
+        known = (*self._address.secrets, *reply_secrets(self._environ), *account)
         return (*known, self._key) if self._key else known
 
     def blot(self, text: str) -> str:

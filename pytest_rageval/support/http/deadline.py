@@ -18,9 +18,10 @@ _USUAL_CPU_S: Final = 0.03
 """CPU time of an exchange, many times that of a usual one: its thread may wait for others."""
 _LEFT_OUT_S: Final = 0.5
 """Longest wait for a turn that the limit of any other exchange leaves out."""
+_SLICE_S: Final = 0.02
+"""CPU time of reading a reply after which others get their turn."""
 _PAUSE_S: Final = 0.001
-"""Pause of any other exchange before each wait: whoever takes its turn back at once, since more of
-an endless reply is there, would keep it from those that wait for it."""
+"""Pause for that: whoever takes the turn back at once keeps it from those that wait for it."""
 _current = threading.local()
 
 
@@ -39,9 +40,7 @@ class Deadline:
     def __init__(self, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._limit_at_s = self.at_s = time.monotonic() + seconds
         """End, in seconds of the monotonic clock."""
-        self._cpu_before_s = time.thread_time()
-        self.is_busy = False
-        """Whether this thread has computed far longer than for a usual exchange."""
+        self._cpu_before_s = self._cpu_paused_s = time.thread_time()
         self._clock = clock
         self._started = self._ended = clock()
         self.sent_at = time.time()
@@ -72,10 +71,23 @@ class Deadline:
     def leave_out(self, seconds: float) -> None:
         """Leave the last seconds out of the limit, in which this thread waited for its turn."""
         left_out = self.at_s + seconds - self._limit_at_s
-        self.is_busy = time.thread_time() - self._cpu_before_s > _USUAL_CPU_S
-        if self.is_busy:
+        if time.thread_time() - self._cpu_before_s > _USUAL_CPU_S:
             left_out = min(left_out, _LEFT_OUT_S)
         self.at_s = self._limit_at_s + left_out
+
+    def check(self) -> None:
+        """Let others compute if reading the reply takes long.
+
+        Raises:
+            TimeoutError: the time is up.
+        """
+        cpu_s = time.thread_time()
+        if cpu_s - self._cpu_paused_s < _SLICE_S:
+            time_left(None)
+            return
+        self._cpu_paused_s = cpu_s
+        with wait(None):
+            time.sleep(_PAUSE_S)
 
     def paused(self, seconds: float) -> None:
         """Leave the last seconds out of the duration, in which this thread waited for others."""
@@ -100,6 +112,12 @@ def current() -> Deadline | None:
     """Return the deadline of this thread; None: there is none."""
     deadline: Deadline | None = getattr(_current, "deadline", None)
     return deadline
+
+
+def check() -> None:
+    """Do as ``Deadline.check`` for the deadline of this thread, if there is one."""
+    if (deadline := current()) is not None:
+        deadline.check()
 
 
 def time_left(limit_s: float | None) -> float | None:
@@ -133,9 +151,6 @@ class wait(waiting):
     def __enter__(self) -> float | None:
         limit = time_left(self._limit_s)
         super().__enter__()
-        deadline = current()
-        if deadline is not None and deadline.is_busy:
-            time.sleep(_PAUSE_S)
         return limit
 
     def __exit__(self, *error: object) -> None:

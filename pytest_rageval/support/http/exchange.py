@@ -12,7 +12,7 @@ from urllib.parse import urljoin
 from pytest_rageval.support.http.address import Address, blot_out, blot_out_cut, without_secrets
 from pytest_rageval.support.http.client import Client
 from pytest_rageval.support.http.connection import TransportError, faults
-from pytest_rageval.support.http.deadline import current
+from pytest_rageval.support.http.deadline import check, current
 from pytest_rageval.support.http.reading import Incoming
 from pytest_rageval.support.http.reason import reply_reason
 from pytest_rageval.support.http.retry import is_retryable, parse_http_date, retry_after_seconds
@@ -175,6 +175,7 @@ def send(http: Client, request: Request) -> Reply:
         if not too_large:
             with faults("Read"):
                 for piece in head.decoded():  # a compressed body may still exceed the limit
+                    check()
                     growth.add(len(piece))
                     body += piece
                     if too_large := len(body) > limit:
@@ -191,9 +192,11 @@ def send(http: Client, request: Request) -> Reply:
     if head is None:
         return Reply(fault=fault)
     location = head.headers.get("location") if head.status in _REDIRECTS else None
+    kept = bytes(memoryview(body)[:limit])
+    body.clear()  # the frames that a fault refers to would keep it
     return _reply(
         status=head.status,
-        body=bytes(memoryview(body)[:limit]),
+        body=kept,
         too_large=too_large,
         content_type=head.content_type,
         delimited=head.is_delimited,

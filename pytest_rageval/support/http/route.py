@@ -139,7 +139,12 @@ class Route:
             lines.append(f"Proxy-Authorization: {self.proxy_authorization}")
         sock.sendall("\r\n".join([*lines, "", ""]).encode("ascii"))
         reply = Reader(sock, "CONNECT")
-        reply.read_head()
+        try:
+            reply.read_head()
+        except TransportError as error:
+            if error.is_timeout:
+                raise TimeoutError(str(error)) from error
+            raise
         if not 200 <= reply.status < 300:
             raise TransportError("ProxyError", f"{reply.status} {reply.reason}")
 

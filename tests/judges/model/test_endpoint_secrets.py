@@ -176,6 +176,15 @@ def test_the_account_that_is_billed_is_named_where_variables_name_it() -> None:
         opened({"OPENAI_ORG_ID": "org\u00e9"}, base_url="http://127.0.0.1:1/v1")
 
 
+def test_an_account_that_a_judge_sends_back_is_removed() -> None:
+    account = "org-8f3kD02jdLq9"
+    with HostileJudge([error(400, f"Too long for organization {account}.")]) as server:
+        with opened({"OPENAI_ORG_ID": account}, base_url=server.url) as judge:
+            failure = judge.judge("groundedness", REQUEST).failure
+    assert failure is not None
+    assert "for organization ***." in failure.message
+
+
 @pytest.mark.parametrize(
     "base_url", ["ftp://x", "localhost:8000", "http://", "http://h/v1?key=1", "http://h:99999/v1"]
 )

@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 
 from pytest_rageval.support.http import connection
+from pytest_rageval.support.http import deadline as deadlines
 from pytest_rageval.support.http.address import Address
 from pytest_rageval.support.http.client import Client
-from pytest_rageval.support.http.deadline import Deadline, wait, waited, within
+from pytest_rageval.support.http.deadline import Deadline, check, wait, waited, within
 from pytest_rageval.support.http.exchange import Reply, Request, open_client, send
 from pytest_rageval.support.slots import Turns
 from tests.build.targets import fake_target, http_reply, unused_port
@@ -155,6 +156,31 @@ def test_a_thread_that_computes_long_for_a_reply_has_no_more_than_its_limit(
     monkeypatch.setattr(time, "thread_time", lambda: 7 + cpu_s)
     deadline.leave_out(40)
     assert deadline.at_s == 1003 + left_out_s
+
+
+def test_a_thread_that_computes_long_for_a_reply_lets_others_have_their_turn(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    turns, computed = Turns(), threading.Event()
+
+    def compute() -> None:
+        with turns.computing():
+            computed.set()
+
+    with turns.computing(), within(60):
+        other = threading.Thread(target=compute)
+        other.start()
+        check()
+        assert not computed.wait(0.1)
+        computed_s = time.thread_time()
+        monkeypatch.setattr(time, "thread_time", lambda: computed_s + 0.05)
+        monkeypatch.setattr(deadlines, "_PAUSE_S", 0.2)
+        check()
+        assert computed.is_set()
+    other.join(5)
+    with within(0), pytest.raises(TimeoutError):
+        check()
+    check()  # without a deadline, nothing
 
 
 def test_a_wait_that_ends_after_the_deadline_reads_nothing() -> None:

@@ -219,6 +219,24 @@ def test_a_proxy_that_refuses_a_tunnel_is_named_with_its_status(
     assert received == []
 
 
+def test_a_proxy_that_does_not_answer_meets_the_limit_of_connecting(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    over = threading.Event()
+
+    def silent(connection: socket.socket) -> None:
+        with connection:
+            over.wait(5)
+
+    with accepting(silent) as proxy_port:
+        monkeypatch.setenv("HTTPS_PROXY", f"127.0.0.1:{proxy_port}")
+        address = join_url("https://rag.test", "/ask")
+        with open_client(address, headers={}, connect_s=0.1) as http:
+            name, _ = fault_of(send(http, Request(address=address, content=b"")))
+        over.set()
+    assert name == "ConnectTimeout"
+
+
 def test_plain_http_is_handed_to_the_proxy_with_its_credentials(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
