@@ -6,19 +6,21 @@ is imported when it runs, so that ``rageval --help`` costs no more than click.
 
 from __future__ import annotations
 
+import errno
 import gc
 import importlib
 import io
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Final, NoReturn
 
 import click
 
 from pytest_rageval.cli.output import EXIT_CODES, ExitCode, HintingGroup
 from pytest_rageval.support.text import clean
-from pytest_rageval.values.errors import RagEvalError
+from pytest_rageval.values.errors import ConfigError, RagEvalError
 
 COMMANDS: Final = (
     "ask",
@@ -50,6 +52,8 @@ COMMANDS: Final = (
 """Names of the subcommands and of their modules."""
 _BROKEN_PIPE: Final = 141
 """Exit code that a shell reports after SIGPIPE (128 + 13), which is not an interruption."""
+_UNWRITABLE: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EBADF})
+"""Errors of the system where output is written to a full or broken disk, or nowhere."""
 _COMPLETE: Final = "_RAGEVAL_COMPLETE"
 """Variable by which a shell asks for its completion script, or for the words to offer."""
 
@@ -86,8 +90,11 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     Args:
         arguments: arguments after ``rageval``; None reads ``sys.argv``.
     """
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # an ASCII terminal must still get every message
+    for name in ("stdin", "stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:  # closed, as by ``>&-``
+            setattr(sys, name, open(os.devnull, "r" if name == "stdin" else "w"))
+        elif isinstance(stream, io.TextIOWrapper):  # an ASCII terminal must get every message, too
             stream.reconfigure(errors="backslashreplace")
     # A collection visits every record of the runs read, and hardly anything is in a cycle.
     gc.set_threshold(50_000, 20, 20)
@@ -95,10 +102,36 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 
 def run(arguments: Sequence[str]) -> int:
+    """Run the command and return its exit code, also where its output cannot be written."""
+    try:
+        code = _run(arguments)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        return code
+    except BrokenPipeError:  # the reader has gone (``| head``)
+        code = _BROKEN_PIPE
+    except OSError as error:
+        if error.errno not in _UNWRITABLE:
+            raise
+        code = ExitCode.USAGE
+        with suppress(OSError):
+            _report(f"rageval: the output cannot be written: {error.strerror}")
+            sys.stderr.flush()
+    # Python would report an error when it flushes at exit.
+    nothing = os.open(os.devnull, os.O_WRONLY)
+    for stream in (sys.stdout, sys.stderr):
+        os.dup2(nothing, stream.fileno())
+    return code
+
+
+def _run(arguments: Sequence[str]) -> int:
     """Run the command and return its exit code; the one place where errors become lines."""
     try:
-        code = _complete() if os.environ.get(_COMPLETE) else _invoke(list(arguments))
-        sys.stdout.flush()
+        try:
+            os.getcwd()
+        except OSError as error:
+            raise ConfigError("the working folder is gone: go to another") from error
+        return _complete() if os.environ.get(_COMPLETE) else _invoke(list(arguments))
     except click.ClickException as error:
         where = error.ctx.command_path if isinstance(error, click.UsageError) and error.ctx else ""
         _report(f"{where or 'rageval'}: {error.format_message()}")
@@ -108,11 +141,6 @@ def run(arguments: Sequence[str]) -> int:
         return ExitCode.USAGE
     except (KeyboardInterrupt, click.Abort):
         return ExitCode.INTERRUPTED
-    except BrokenPipeError:
-        # The reader has gone (``| head``). Python would report an error when it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return _BROKEN_PIPE
-    return code
 
 
 def _invoke(arguments: list[str]) -> int:

@@ -17,7 +17,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 HOST = "127.0.0.1"
 MOST_CONNECTIONS = 512
-"""Others are closed at once: each takes a file, of which a process has a thousand."""
+"""Others are closed at once: each takes a file, of which a process mostly has a thousand."""
 SLOW_S = 10.0
 """Time between two looks at a connection, whose request must not be the same unfinished one."""
 _GRACE_S = 5
@@ -46,7 +46,7 @@ class LoopbackServer(uvicorn.Server):
             proxy_headers=False,
             timeout_graceful_shutdown=_GRACE_S,
             # That many are accepted at once, before any can be refused.
-            backlog=_BACKLOG,
+            backlog=min(_BACKLOG, most_connections() // 2),
         )
         super().__init__(config)
         self._on_started = on_started
@@ -56,6 +56,18 @@ class LoopbackServer(uvicorn.Server):
         await super().startup(sockets)
         if self.started:
             self._on_started()
+
+
+def most_connections() -> int:
+    """Return how many connections are kept at once: half of the files that may be open at most."""
+    try:
+        import resource
+    except ImportError:  # Windows, which has no such limit
+        return MOST_CONNECTIONS
+    files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    if files == resource.RLIM_INFINITY:
+        return MOST_CONNECTIONS
+    return max(2, min(MOST_CONNECTIONS, files // 2))
 
 
 def _is_ours(record: logging.LogRecord) -> bool:
@@ -74,11 +86,12 @@ class _Protocol(H11Protocol):
 
     def __init__(self, *given: Any, **options: Any) -> None:
         super().__init__(*given, **options)
+        self._most = most_connections()
         self.logger = _LOG  # not that of uvicorn, which other servers of this process have, too
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        if len(self.connections) > MOST_CONNECTIONS:
+        if len(self.connections) > self._most:
             transport.abort()
             return
         self.loop.call_later(SLOW_S, self._look, None)

@@ -15,11 +15,19 @@ from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from typing import Final, Literal
 
-_ESCAPE_SEQUENCE: Final = re.compile(r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]")
+ESCAPE_SEQUENCE: Final = re.compile(r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]")
 """CSI sequences such as colours, removed completely so that no ``[31m`` remains."""
 _HIDDEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
 """General categories of invisible characters: controls, bidi marks and zero-width characters, lone
 surrogates, private use, unassigned."""
+UNSEEN: Final = re.compile(
+    "[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\xad\u034f\u0600-\u0605\u061c"
+    "\u06dd\u070f\u0890\u0891\u08e2\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
+    "\u2060-\u206f\u3164\ud800-\uf8ff\ufe00-\ufe0f\ufeff\uffa0\ufff0-\uffff\U000110bd\U000110cd"
+    "\U00013430-\U0001345f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U0010ffff]"
+)
+"""A character that ``clean`` leaves out, but unassigned ones, or another without a glyph, such as a
+selector of a variant."""
 _ELLIPSIS: Final = "..."
 
 
@@ -49,7 +57,7 @@ def clean(text: str, limit: int | None = None) -> str:
     # An answer may have megabytes, of which one line is shown: hidden characters are so rare that a
     # generous beginning suffices.
     head = text if limit is None else text[: 1024 + 16 * limit]
-    spaced = " ".join(_ESCAPE_SEQUENCE.sub("", head).split())  # first, as a newline is hidden too
+    spaced = " ".join(ESCAPE_SEQUENCE.sub("", head).split())  # first, as a newline is hidden too
     shown = "".join(c for c in spaced if unicodedata.category(c) not in _HIDDEN)
     visible = " ".join(shown.split())
     if "::" in visible or "##[" in visible:
@@ -65,7 +73,7 @@ def clean_lines(text: str) -> str:
     >>> clean_lines("one:\n  | \x1b[31mred\x1b[0m\tx")
     'one:\n  | red x'
     """
-    plain = _ESCAPE_SEQUENCE.sub("", text).replace("\t", " ")
+    plain = ESCAPE_SEQUENCE.sub("", text).replace("\t", " ")
     shown = "".join(c for c in plain if c == "\n" or unicodedata.category(c) not in _HIDDEN)
     return _WORKFLOW_COMMAND.sub(_broken_up, shown)
 

@@ -193,6 +193,50 @@ def test_a_reader_that_goes_away_is_no_traceback(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (141, b"")
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device of a full disk")
+@pytest.mark.parametrize("arguments", [["schema", "case"], ["--help"], ["runs"]])
+def test_output_to_a_full_disk_is_one_line(tmp_path: Path, arguments: list[str]) -> None:
+    write(tmp_path / "a.jsonl", GOOD)
+    command = [sys.executable, "-m", "pytest_rageval.cli.main", *arguments]
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            command, stdout=full, stderr=subprocess.PIPE, text=True, cwd=tmp_path, check=False
+        )
+    if arguments != ["runs"]:  # which has nothing to print here
+        assert "the output cannot be written: No space left on device" in done.stderr
+    assert done.returncode == ExitCode.USAGE
+    assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.skipif(os.name != "posix", reason="closed by a shell")
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_streams_that_are_closed_are_none(tmp_path: Path, closed: str) -> None:
+    path = write(tmp_path / "a.jsonl", GOOD)
+    command = f'"$@" {closed}'
+    for arguments, code in ((["check", path], ExitCode.YES), (["check", "x"], ExitCode.USAGE)):
+        given = [sys.executable, "-m", "pytest_rageval.cli.main", *arguments]
+        done = subprocess.run(["sh", "-c", command, "sh", *given], capture_output=True, check=False)
+        assert done.returncode == code
+        assert b"Traceback" not in done.stderr
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a folder in use cannot be removed")
+def test_a_working_folder_that_is_gone_is_one_line(tmp_path: Path) -> None:
+    command = 'mkdir gone && cd gone && rmdir ../gone && exec "$@"'
+    given = [sys.executable, "-m", "pytest_rageval.cli.main", "runs"]
+    paths = os.pathsep.join(filter(None, sys.path))
+    done = subprocess.run(
+        ["sh", "-c", command, "sh", *given],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": paths},
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (ExitCode.USAGE, "")
+    assert done.stderr == "the working folder is gone: go to another\n"
+
+
 def test_a_stream_that_cannot_hold_a_character_gets_an_escape(tmp_path: Path) -> None:
     path = write(tmp_path / "a.jsonl", {"id": "a", "question": "q", "category": "日本"})
     done = rageval("check", path, env={**os.environ, "PYTHONIOENCODING": "latin-1"})

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 
@@ -134,3 +137,15 @@ def test_a_flood_of_connections_ends_and_the_next_request_is_answered(port: int)
         for connection in flood:
             connection.close()
     assert httpx.get(f"http://127.0.0.1:{port}/", timeout=30).text == "0"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="the system has no such limit")
+@pytest.mark.parametrize(("files", "most"), [(24, 12), (256, 128), (4096, 512)])
+def test_a_process_that_may_open_few_files_keeps_fewer_connections(files: int, most: int) -> None:
+    code = (
+        "import resource; hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1];"
+        f"resource.setrlimit(resource.RLIMIT_NOFILE, ({files}, hard));"
+        "from pytest_rageval.server.loopback import most_connections; print(most_connections())"
+    )
+    command = [sys.executable, "-c", code]
+    assert int(subprocess.run(command, capture_output=True, check=True).stdout) == most

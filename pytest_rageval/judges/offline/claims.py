@@ -109,7 +109,8 @@ _FOOTNOTE: Final = re.compile(r"^[ ]{0,3}\[\^[^\]\s]{1,60}\]:.*$", re.MULTILINE)
 
 def split_claims(answer: str) -> list[RawClaim]:
     """Return the statements of an answer in order, without questions, headings and courtesies."""
-    text = _TABLE_HEAD.sub("", _CODE.sub(r"\n\1\n", answer[:LIMIT]))
+    text = unix_lines(answer[:LIMIT])
+    text = _TABLE_HEAD.sub("", _CODE.sub(r"\n\1\n", text))
     text = _LINK.sub(r"\1", _RULE.sub("", _FOOTNOTE.sub("", text)))
     claims: list[RawClaim] = []
     for sentence, heading, late in _lines(unwrapped(text)):
@@ -165,6 +166,11 @@ def _lines(text: str) -> Iterator[tuple[str, bool, str]]:
             yield sentence, heading, first[0] if first else ""
 
 
+def unix_lines(text: str) -> str:
+    """Return a text with the line ends of Windows as those that the patterns know."""
+    return text.replace("\r\n", "\n")
+
+
 def unwrapped(text: str) -> str:
     """Join lines of prose that were broken for their width."""
     return _WRAPPED.sub(r"\1 ", text)
@@ -201,5 +207,5 @@ def _goes_on(text: str, stop: int, end: int, start: int) -> bool:
 
 def plain_text(text: str, limit: int = LIMIT) -> str:
     """Return the beginning of a text without citations and markup; line breaks are kept."""
-    text = _RULE.sub("", _CODE.sub(r"\n\1\n", text[:limit]))
+    text = _RULE.sub("", _CODE.sub(r"\n\1\n", unix_lines(text[:limit])))
     return _EMPHASIS.sub("", _MARKUP.sub("", _CITATION.sub(" ", _LINK.sub(r"\1", text))))

@@ -16,7 +16,7 @@ from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
-from pytest_rageval.judges.offline.claims import sentences, unwrapped
+from pytest_rageval.judges.offline.claims import sentences, unix_lines, unwrapped
 from pytest_rageval.judges.offline.lexicon import (
     APPROXIMATE,
     FULL,
@@ -394,7 +394,7 @@ def read_context(passages: Sequence[Passage], vocabulary: Set[str] | None = None
     index = ContextIndex(vocabulary=vocabulary)
     for place, passage in enumerate(passages, start=1):
         heading = frozenset(content_keys(read_words(passage.heading_path or "")))
-        for label, text in labelled_blocks(passage.text[:LIMIT], place):
+        for label, text in labelled_blocks(unix_lines(passage.text[:LIMIT]), place):
             _read_block(index, text, (place, label), heading)
     return index
 

@@ -14,6 +14,7 @@ from html import escape
 from typing import Any, Final
 from urllib.parse import SplitResult, quote, unquote, urlsplit
 
+from pytest_rageval.support.text import ESCAPE_SEQUENCE, UNSEEN
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.settings import TargetSettings
@@ -67,8 +68,12 @@ _MIN_INNER_BYTES: Final = 8
 """Minimum length to look for within longer base64, where a shorter one may stand by chance."""
 _MIN_DIGITS: Final = 8
 """Minimum length of a number to blot out; a shorter one may be a count."""
-_ESCAPED: Final = re.compile(r"\\(?:/|u00[2-7])")
-"""A character in JSON that could be written without an escape."""
+_ESCAPED: Final = re.compile(
+    r"\\(?:/|b|u(?:00[0-9]|00ad|034f|06(?:0[0-5]|1c|dd)|070f|089[01]|08e2|11(?:5f|60)|17b[45]"
+    r"|180[b-f]|20(?:0[b-f]|2[a-e]|6)|3164|d8(?:04|0d|2f|34)|db[4-9a-f]|e|f[0-8]|fe0|feff|ffa0|fff))",
+    re.IGNORECASE,
+)
+"""A character in JSON that could be written without an escape, or one of ``UNSEEN``."""
 _ESCAPABLE: Final = re.compile(r"[^ !#-\[\]-~]")
 _learned: Final[dict[str, None]] = {}
 """Secrets that came up in this process."""
@@ -213,6 +218,8 @@ def _is_free(source: str, secrets: Sequence[str]) -> bool:
     """Return whether no text of a JSON document can contain a secret, however it is escaped."""
     if _ESCAPED.search(source) or any([one in source for one in _spellings(tuple(secrets))]):
         return False
+    if (not source.isascii() or "\x7f" in source) and UNSEEN.search(source):
+        return False
     # A secret that JSON itself would escape looks different in the source.
     return _ESCAPABLE.search("".join(secrets)) is None
 
@@ -220,13 +227,21 @@ def _is_free(source: str, secrets: Sequence[str]) -> bool:
 def blot_out(message: str, secrets: Iterable[str]) -> str:
     """Replace every secret in a message, such as a header that a server echoes, by ``***``.
 
-    Also as it is written in a URL, in base64, in JSON or in HTML.
+    Also as it is written in a URL, in base64, in JSON or in HTML, and with invisible characters in
+    it, without which it would be shown.
 
     >>> blot_out("/ask?key=a%2Fb%2Bc4ret, as YS9iK2M0cmV0", ["a/b+c4ret"])
     '/ask?key=***, as ***'
     """
-    for spelling in _spellings(tuple(secrets)):
+    spellings = _spellings(tuple(secrets))
+    for spelling in spellings:
         message = message.replace(spelling, "***")
+    if spellings and UNSEEN.search(message):
+        shown = UNSEEN.sub("", message), UNSEEN.sub("", ESCAPE_SEQUENCE.sub("", message))
+        unseen = f"(?:{ESCAPE_SEQUENCE.pattern}|{UNSEEN.pattern})*"
+        for spelling in spellings:
+            if any(spelling in text for text in shown):
+                message = re.sub(unseen.join(map(re.escape, spelling)), "***", message)
     return message
 
 

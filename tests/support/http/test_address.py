@@ -23,6 +23,7 @@ from pytest_rageval.support.http.address import (
     without_query_secrets,
     without_secrets,
 )
+from pytest_rageval.support.text import UNSEEN
 from pytest_rageval.values.errors import ConfigError
 
 
@@ -97,6 +98,39 @@ def test_a_secret_is_found_however_the_source_of_a_reply_escapes_it(
         for known in ((secret,), SECRETS):
             found = blot_out_of_reply(json.loads(source), known, source)
             assert found == blot_out_of_reply(json.loads(source), known)
+
+
+HIDDEN = st.text(
+    st.characters(
+        categories=["Cc", "Cf", "Co"], exclude_characters="\t\n\r\x0b\x0c\x1c\x1d\x1e\x1f\x85"
+    )
+    | st.sampled_from("\ufe0f\u034f\u3164"),
+    min_size=1,
+    max_size=3,
+) | st.sampled_from(["\x1b[0m", "\x9b1;31m"])
+
+
+@given(st.lists(HIDDEN, min_size=11, max_size=11), st.integers(0, 10))
+def test_a_secret_is_found_through_what_is_not_shown(hidden: list[str], at: int) -> None:
+    secret = "plain-secret"
+    everywhere = "".join(map("".join, zip(secret, hidden, strict=False))) + secret[-1]
+    for text in (everywhere, secret[: at + 1] + hidden[at] + secret[at + 1 :]):
+        value = {"answer": f"it is {text}."}
+        for ascii_only in (True, False):
+            source = json.dumps(value, ensure_ascii=ascii_only)
+            assert blot_out_of_reply(value, [secret], source) == {"answer": "it is ***."}
+
+
+def test_hiding_nothing_takes_no_long() -> None:
+    began = time.perf_counter()
+    for hidden in ("\u200b", "\x9b", "\x1b[", "\x1b[0m", "p\u200b", "plain\u200b-"):
+        blot_out(f"plain-secre\u200bt {hidden * 100_000}", ["plain-secret"])
+    assert time.perf_counter() - began < 5
+
+
+def test_text_with_emoji_keeps_what_joins_them() -> None:
+    text = "\U0001f469\u200d\U0001f527 plain-secre\u200dt"
+    assert blot_out(text, ["plain-secret"]) == "\U0001f469\u200d\U0001f527 ***"
 
 
 def test_a_reply_without_a_secret_is_not_copied() -> None:
@@ -195,3 +229,12 @@ def test_a_secret_within_longer_base64_is_removed(
     assert "***" in shown
     (left, right) = shown.removeprefix("sent ").split("***")
     assert len(left) + len(right) <= len(coded) - len(secret) * 8 // 6 + 2
+
+
+def test_every_character_that_is_not_seen_is_known_by_its_escape() -> None:
+    private = (0xE000, 0xF8FF, 0xE0001, 0xE01EF, 0xF0000, 0x10FFFD)
+    for code in (*range(0xD800), *range(0xF900, 0x20000), *private):
+        if UNSEEN.fullmatch(chr(code)):
+            value = {"answer": f"plain{chr(code)}-secret"}
+            found = blot_out_of_reply(value, ["plain-secret"], json.dumps(value))
+            assert found == {"answer": "***"}, hex(code)
