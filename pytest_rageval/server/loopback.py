@@ -46,7 +46,7 @@ class LoopbackServer(uvicorn.Server):
             proxy_headers=False,
             timeout_graceful_shutdown=_GRACE_S,
             # That many are accepted at once, before any can be refused.
-            backlog=min(_BACKLOG, most_connections() // 2),
+            backlog=max(1, min(_BACKLOG, most_connections() // 5)),
         )
         super().__init__(config)
         self._on_started = on_started
