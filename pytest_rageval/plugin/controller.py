@@ -53,7 +53,7 @@ from pytest_rageval.project.settings import no_target, target_kind
 from pytest_rageval.report.markdown.summary import append_step_summary
 from pytest_rageval.runs.index import put_into_index
 from pytest_rageval.runs.list import prune_hint
-from pytest_rageval.support.process import import_whole, interrupted_by_termination
+from pytest_rageval.support.process import import_whole
 from pytest_rageval.support.text import counted
 from pytest_rageval.values.errors import ConfigError, StorageError
 from pytest_rageval.values.gate import NOTHING_CHECKED
@@ -404,10 +404,13 @@ class Controller:
         if self._crashed and session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:
             # Every worker died before its first case, which is not the same as no cases.
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
-        # A signal that was held back has ended the session before.
-        with suppress(KeyboardInterrupt), interrupted_by_termination() as termination:
-            if session.exitstatus == pytest.ExitCode.INTERRUPTED:
-                termination.hold()  # senders repeat their signal
+        termination = self.state.termination
+        with suppress(KeyboardInterrupt):
+            with self._interrupted_in_a_line(session):
+                if session.exitstatus == pytest.ExitCode.INTERRUPTED:
+                    termination.hold()  # senders repeat their signal
+                else:
+                    termination.release()  # deferred since the loop
             with self._interrupted_in_a_line(session):
                 if self.finished is None and not self.run.broken:
                     self._finish_early()
@@ -416,6 +419,7 @@ class Controller:
                     yield
                     self._mind_last_failed()
             finally:
+                termination.hold()
                 self.run.close()
                 if self._target is not None:
                     self._target.__exit__(None, None, None)

@@ -30,7 +30,6 @@ from pytest_rageval.project.documents import (
 from pytest_rageval.project.settings import target_kind
 from pytest_rageval.support.files import shown_below
 from pytest_rageval.support.named_code import importable
-from pytest_rageval.support.process import interrupted_by_termination
 from pytest_rageval.support.text import clean
 from pytest_rageval.values.errors import ConfigError, DatasetError, EndpointError, RagEvalError
 from pytest_rageval.values.settings import Settings
@@ -112,7 +111,6 @@ class DocumentSession:
         if not sets:
             return (yield)
         with ExitStack() as stack:
-            termination = stack.enter_context(interrupted_by_termination())
             passed = False
             try:
                 settings = self._served(stack)
@@ -121,7 +119,7 @@ class DocumentSession:
                 passed = not session.testsfailed
                 return result
             finally:
-                termination.hold()
+                self._state.termination.hold()
                 self._clean_up(passed=passed)
 
     @pytest.hookimpl(tryfirst=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Generator, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -58,10 +58,13 @@ class Reporting:
         self._worker_end = worker_end
         self._other_parts: list[pytest.Item] = []
         self._begun: pytest.Item | None = None
+        self._signals = ExitStack()
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_collection(self) -> Generator[None, object, object]:
         """Pause garbage collection while the number of items grows, and then leave them out."""
+        # Until the session has ended: between two handlers a repeated signal would kill it.
+        self._state.termination = self._signals.enter_context(interrupted_by_termination())
         with without_gc():
             result = yield
             gc.freeze()
@@ -124,7 +127,8 @@ class Reporting:
         if one_by_one and not is_xdist_controller(config):
             state.concurrency = 1
         with ExitStack() as stack:
-            stack.enter_context(interrupted_by_termination())
+            # What pytest does between the loop and the end of the session cannot be interrupted.
+            stack.callback(state.termination.hold)
             if self._worker_end is not None:
                 stack.callback(self._worker_end.close)
             if not one_by_one and state.slots is not None:
@@ -132,6 +136,15 @@ class Reporting:
             if self._worker_end is not None:
                 stack.enter_context(self._worker_end.asking())
             return (yield)
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_sessionfinish(self) -> Generator[None, object, object]:
+        """Handle signals until all other hooks have ended."""
+        try:
+            return (yield)
+        finally:
+            with suppress(KeyboardInterrupt):  # of a signal that was deferred: the session is over
+                self._signals.close()
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:

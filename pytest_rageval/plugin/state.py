@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from pytest_rageval.engine.run_state import RunState
+from pytest_rageval.support.process import Termination
 from pytest_rageval.values.dataclass import dataclass
 
 if TYPE_CHECKING:
@@ -61,6 +62,8 @@ class State(RunState):
 
     faulty: dict[Path, DatasetError] = field(default_factory=dict)
     """Case files that could not be loaded."""
+    termination: Termination = field(default_factory=Termination)
+    """Handler of SIGTERM and SIGHUP from the collection to the end of the session."""
     target_url: str | None = None
     """URL at which the controller serves the embedded target, if this process is a worker."""
     slots: Slots | None = None

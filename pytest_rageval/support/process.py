@@ -36,7 +36,8 @@ class Termination:
         Raises:
             KeyboardInterrupt: one arrived.
         """
-        if self._held and self._came:
+        held, self._held = self._held, False
+        if held and self._came:
             raise KeyboardInterrupt("terminated")
 
     def __call__(self, signum: int, frame: FrameType | None) -> None:
@@ -79,7 +80,8 @@ def interrupted_by_termination() -> Iterator[Termination]:
         termination.release()
     finally:
         for one in handled:
-            signal.signal(one, signal.SIG_DFL)
+            if signal.getsignal(one) is termination:  # code within the block may set its own
+                signal.signal(one, signal.SIG_DFL)
 
 
 def import_whole(*names: str) -> None:

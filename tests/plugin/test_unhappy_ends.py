@@ -350,3 +350,53 @@ def test_what_was_answered_before_an_early_signal_is_stored(
     stored = {record["question"] for record in lines_of(project.folder("cut"))}
     assert before
     assert stored >= set(before), output
+
+
+BETWEEN = """
+import signal
+
+import pytest
+
+def pytest_runtest_logreport(report):
+    if report.when == "teardown" and {interrupted}:
+        signal.raise_signal(signal.{first})
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtestloop():  # around the loop of the plugin, whose handlers have been left after it
+    try:
+        return (yield)
+    finally:
+        signal.raise_signal(signal.{then})
+
+def pytest_keyboard_interrupt():
+    signal.raise_signal(signal.{then})
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no such signals there")
+@pytest.mark.parametrize(
+    ("first", "then"), [("SIGTERM", "SIGTERM"), ("SIGTERM", "SIGHUP"), ("SIGINT", "SIGTERM")]
+)
+def test_a_signal_that_comes_again_after_the_loop_does_not_kill_the_session(
+    project: Project, first: str, then: str
+) -> None:
+    conftest = (project.path / "conftest.py").read_text(encoding="utf-8")
+    between = BETWEEN.format(interrupted=True, first=first, then=then)
+    project.write("conftest.py", conftest + between)
+    result = project.run_apart("--rageval-run-id", "cut", "--rageval-concurrency", "1")
+    assert result.ret == pytest.ExitCode.INTERRUPTED
+    assert "--rageval-resume cut" in result.stdout.str()
+    assert "Traceback" not in result.stdout.str() + result.stderr.str()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no such signals there")
+def test_a_first_signal_after_the_loop_shows_the_run_and_interrupts(project: Project) -> None:
+    conftest = (project.path / "conftest.py").read_text(encoding="utf-8")
+    between = BETWEEN.format(interrupted=False, first="SIGINT", then="SIGTERM")
+    project.write("conftest.py", conftest + between)
+    result = project.run_apart("--rageval-run-id", "one")
+    assert result.ret == pytest.ExitCode.INTERRUPTED
+    text = result.stdout.str() + result.stderr.str()
+    assert "interrupted while the session ended; the run is stored" in text
+    assert "gate     PASS" in text
+    assert "Traceback" not in text

@@ -44,6 +44,23 @@ def test_what_holds_it_ends_first() -> None:
     assert ends == ["cleaned up"]
 
 
+def test_what_was_held_takes_effect_once_and_only_on_release() -> None:
+    with interrupted_by_termination() as termination:
+        termination.hold()
+        signal.raise_signal(signal.SIGTERM)
+        with pytest.raises(KeyboardInterrupt):
+            termination.release()
+        signal.raise_signal(signal.SIGTERM)
+
+
+def test_after_release_it_interrupts_at_once_again() -> None:
+    with interrupted_by_termination() as termination:
+        termination.hold()
+        termination.release()
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGTERM)
+
+
 def test_it_interrupts_where_ctrl_c_is_ignored() -> None:
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
@@ -62,6 +79,15 @@ def test_a_handler_of_somebody_else_stays() -> None:
     finally:
         signal.signal(signal.SIGTERM, before)
     assert seen == [signal.SIGTERM]
+
+
+def test_a_handler_set_within_the_block_stays() -> None:
+    try:
+        with interrupted_by_termination():
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        assert signal.getsignal(signal.SIGTERM) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def test_another_thread_sets_no_handler() -> None:
