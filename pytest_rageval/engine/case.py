@@ -270,8 +270,12 @@ def _with_own_scores(
     return replace(with_own_scores(scores, own, trial.registry, scoring), metric_details=said)
 
 
-def _utc(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="microseconds")
+def _utc(seconds: float) -> str | None:
+    """Return a time as text; None: it is none, as of a clock that the user's code replaced."""
+    try:
+        return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="microseconds")
+    except (OSError, OverflowError, TypeError, ValueError):
+        return None
 
 
 def _latency(result: AskResult, judged: Judged | None) -> dict[str, float]:

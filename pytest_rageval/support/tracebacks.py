@@ -85,7 +85,9 @@ def error_text(error: BaseException) -> str:
     """Return the text of an exception, also of one whose ``__str__`` raises."""
     try:
         return str(error)
-    except Exception as fault:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as fault:  # code of the user may also raise SystemExit
         return f"(its text cannot be read: {type(fault).__name__})"
 
 

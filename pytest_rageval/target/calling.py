@@ -101,7 +101,9 @@ def _result(reply: object, client: object, total_ms: float, rootdir: Path) -> As
         )
     try:
         response = _response(reply, client)
-    except Exception as error:  # a mapping of the user may raise anything
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # a mapping of the user may raise anything
         info = _error_info(error, source_place(ask, rootdir), _reported(reply))
         return AskResult(response=None, error=info, total_ms=total_ms, attempts=info.attempts)
     reported = _reported(reply) if is_empty_answer(response) else ""
@@ -124,7 +126,9 @@ def _reported(reply: object) -> str:
     """Return the error that a reply reports; empty also for a mapping that cannot be read."""
     try:
         return reported_error(reply, blot_out_known)
-    except Exception:  # a mapping of the user may raise anything, which is an error of its own
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # a mapping of the user may raise anything, which is an error of its own
         return ""
 
 
@@ -282,9 +286,15 @@ def _failed_reply(error: BaseException) -> tuple[int | None, str]:
         if isinstance(error, HTTPError):
             return error.code, error.read(_BODY_BYTES).decode("utf-8", "replace")
         response = getattr(error, "response", None)
-        status, body = getattr(response, "status_code", None), getattr(response, "text", "")
-    except Exception:  # a body that was streamed or closed cannot be read any more
-        return getattr(getattr(error, "response", None), "status_code", None), ""
+        status = getattr(response, "status_code", None)
+        try:
+            body = getattr(response, "text", "")
+        except Exception:  # a body that was streamed or closed cannot be read any more
+            return status, ""
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # attributes of the user's exception may raise anything
+        return None, ""
     failed = isinstance(status, int) and status >= 400
     return (status, body[:_BODY_BYTES] if isinstance(body, str) else "") if failed else (None, "")
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import math
+import time
 from typing import Any
 
 import pytest
@@ -73,6 +75,15 @@ def test_a_target_that_fails_gives_an_error_record_without_scores() -> None:
     assert record.error is not None
     assert record.error.kind == "timeout"
     assert record.metrics["recall_at_k"] is None
+
+
+@pytest.mark.parametrize("now", [1e12, math.nan, math.inf, "noon"])
+def test_a_clock_that_the_client_replaced_leaves_out_the_time(
+    monkeypatch: pytest.MonkeyPatch, now: object
+) -> None:
+    monkeypatch.setattr(time, "time", lambda: now)
+    record = measure(Trial(located(), "f", SETTINGS), answering(rel_path="a.md"), clock=lambda: 0.0)
+    assert (record.status, record.asked_at) == ("ok", None)
 
 
 def test_a_case_given_up_says_why_and_has_no_time() -> None:

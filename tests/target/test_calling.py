@@ -368,15 +368,22 @@ def test_the_message_of_an_endpoint_error_is_cleaned_and_cut() -> None:
 
 class Unprintable(Exception):
     def __str__(self) -> str:
-        raise RuntimeError("no text")
+        raise self.args[0]
+
+    @property
+    def response(self) -> object:
+        raise self.args[0]
 
 
-def test_an_exception_whose_text_raises_is_still_an_error_of_the_target() -> None:
+@pytest.mark.parametrize("fault", [RuntimeError, SystemExit, GeneratorExit])
+def test_an_exception_whose_text_raises_is_still_an_error_of_the_target(
+    fault: type[BaseException],
+) -> None:
     def ask(request: AskRequest) -> None:
-        raise ValueError("outer") from Unprintable()
+        raise ValueError("outer") from Unprintable(fault)
 
     def alone(request: AskRequest) -> None:
-        raise Unprintable
+        raise Unprintable(fault)
 
     for client, name in ((ask, "ValueError: outer"), (alone, "Unprintable: (its text cannot be")):
         error = call_client(client, AskRequest(question="q")).error
@@ -387,24 +394,36 @@ def test_an_exception_whose_text_raises_is_still_an_error_of_the_target() -> Non
 class Hostile(dict[str, object]):
     """A mapping that raises whatever is asked of it."""
 
+    fault: type[BaseException] = ZeroDivisionError
+
     def __iter__(self) -> Any:
-        raise ZeroDivisionError("keys")
+        raise self.fault("keys")
 
     items = keys = values = __iter__
 
     def __contains__(self, name: object) -> bool:
-        raise ZeroDivisionError("contains")
+        raise self.fault("contains")
 
     def __getitem__(self, name: str) -> object:
-        raise ZeroDivisionError("getitem")
+        raise self.fault("getitem")
 
     get = __getitem__  # type: ignore[assignment]
 
 
-def test_a_mapping_that_raises_is_an_error_of_its_case() -> None:
-    kind, message = error_of(call(lambda request: Hostile(answer="", text="x")))
+@pytest.mark.parametrize("fault", [ZeroDivisionError, GeneratorExit, SystemExit])
+def test_a_mapping_that_raises_is_an_error_of_its_case(fault: type[BaseException]) -> None:
+    reply = Hostile(answer="", text="x")
+    reply.fault = fault
+    kind, message = error_of(call(lambda request: reply))
     assert kind in {"raised", "protocol"}
     assert message
+
+
+def test_ctrl_c_while_a_reply_is_read_comes_through() -> None:
+    reply = Hostile(answer="x")
+    reply.fault = KeyboardInterrupt
+    with pytest.raises(KeyboardInterrupt):
+        call(lambda request: reply)
 
 
 def test_a_reply_with_other_names_is_advised_on_its_answer() -> None:
