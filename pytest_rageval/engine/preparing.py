@@ -52,7 +52,8 @@ def check_results_dir(settings: Settings) -> None:
     """Check that the run can be written.
 
     Raises:
-        ConfigError: a file stands in the place of a folder, or it cannot be written.
+        ConfigError: a file, or a link that leads nowhere, stands in the place of a folder, or it
+            cannot be written.
     """
     rootdir, results_dir = Path(settings.rootdir), settings.results_dir
     folder = rootdir / results_dir
@@ -64,10 +65,11 @@ def check_results_dir(settings: Settings) -> None:
             "place for the answers; name another folder with --rageval-results"
         )
     for path in (folder, *folder.parents):
-        if path.exists() and not path.is_dir():
+        if os.path.lexists(path) and not path.is_dir():
             shown = path.relative_to(rootdir) if path.is_relative_to(rootdir) else path
+            what = "a file" if path.exists() else "a link that leads nowhere"
             raise ConfigError(
-                f"results {results_dir!r}: {shown.as_posix()!r} is a file, expected a folder for "
+                f"results {results_dir!r}: {shown.as_posix()!r} is {what}, expected a folder for "
                 "the results of runs; move it away, or name another folder with --rageval-results"
             )
 

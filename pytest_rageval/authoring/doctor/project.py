@@ -155,15 +155,18 @@ def cases_of(sets: Sequence[LoadedSet | DatasetError]) -> list[Case]:
 
 
 def check_results_folder(settings: Settings) -> Finding:
-    """Check that runs can be stored, by writing and removing a file."""
+    """Check that runs can be stored, as pytest does, and by writing and removing a file."""
+    from pytest_rageval.engine.preparing import check_results_dir
+
     folder = Path(settings.rootdir) / settings.results_dir
     standing = next(path for path in (folder, *folder.parents) if os.path.exists(path))
     fix = "make the folder writable, or name another with --rageval-results"
     try:
+        check_results_dir(settings)
         with tempfile.TemporaryFile(dir=standing):
             return _FOUND.ok("results", f"{settings.results_dir} can be written")
-    except NotADirectoryError:
-        return _FOUND.fail("results", f"{settings.results_dir}: a file stands in its place", fix)
+    except ConfigError as error:
+        return _FOUND.fail("results", str(error), fix)
     except OSError as error:
         message = f"{settings.results_dir}: cannot be written: {error.strerror}"
         return _FOUND.fail("results", message, fix)

@@ -14,7 +14,9 @@ from pytest_rageval.authoring.doctor.project import (
     check_thresholds,
     read_case_files,
 )
+from pytest_rageval.engine.preparing import check_results_dir
 from pytest_rageval.project.settings import load_settings
+from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.settings import Settings
 from tests.build.root_rights import without_root_rights
 
@@ -103,7 +105,7 @@ def test_a_results_folder_that_cannot_be_written_fails(settings: Settings) -> No
             found = check_results_folder(settings)
     finally:
         folder.chmod(0o700)
-    assert (found.level, "Permission denied" in found.message) == ("FAIL", True)
+    assert (found.level, "cannot be written" in found.message) == ("FAIL", True)
 
 
 def test_a_database_whose_extra_is_missing_is_named(
@@ -128,7 +130,22 @@ def test_a_database_whose_extra_is_missing_is_named(
 
 def test_a_file_in_the_place_of_the_results_fails(settings: Settings) -> None:
     Path(settings.rootdir, "evals/results").write_bytes(b"")
-    assert "a file stands in its place" in check_results_folder(settings).message
+    assert "'evals/results' is a file" in check_results_folder(settings).message
+
+
+@pytest.mark.parametrize("leads_to", ["nowhere", "results"])
+@pytest.mark.parametrize("where", ["results", "results/of/runs"])
+def test_a_link_that_leads_nowhere_fails_as_it_does_in_pytest(
+    settings: Settings, leads_to: str, where: str
+) -> None:
+    Path(settings.rootdir, "evals/results").symlink_to(leads_to)
+    settings = replace(settings, results_dir=f"evals/{where}")
+    found = check_results_folder(settings)
+    assert found.level == "FAIL"
+    assert "'evals/results' is a link that leads nowhere, expected a folder" in found.message
+    with pytest.raises(ConfigError) as refused:
+        check_results_dir(settings)
+    assert str(refused.value) == found.message
 
 
 def test_a_secret_in_the_settings_warns_without_showing_it(tmp_path: Path) -> None:
