@@ -81,8 +81,8 @@ def read_vault(root: Path) -> Vault:
     Raises:
         VaultError: `root` is not a folder.
     """
-    if not root.is_dir():
-        what = "is not a folder" if root.exists() else "does not exist"
+    if not os.path.isdir(root):  # a Path raises for a name that is too long
+        what = "is not a folder" if os.path.exists(root) else "does not exist"
         raise VaultError(f"vault {str(root)!r} {what}; expected a folder of Markdown notes")
     real_root = root.resolve()
     notes: list[Note] = []

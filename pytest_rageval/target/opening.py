@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -137,9 +138,9 @@ def embedded_config(
 
     rootdir = Path(settings.rootdir)
     vault = rootdir / (settings.target.vault or "")
-    if not vault.is_dir():
+    if not os.path.isdir(vault):  # a Path raises for a name that is too long
         raise ConfigError(
-            f"[tool.rageval.target] vault: {settings.target.vault!r} is not a folder below "
+            f"[tool.rageval.target] vault: {shown(settings.target.vault)} is not a folder below "
             f"{rootdir}; name a folder of Markdown notes"
         )
     cache = rootdir / settings.testpaths[0] / INDEX_CACHE

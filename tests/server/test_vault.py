@@ -126,6 +126,8 @@ def test_a_file_name_that_is_not_utf_8_is_skipped(tmp_path: Path) -> None:
 def test_a_missing_vault_is_an_error_that_names_it(tmp_path: Path) -> None:
     with pytest.raises(VaultError, match=r"nowhere.*does not exist"):
         read_vault(tmp_path / "nowhere")
+    with pytest.raises(VaultError, match="does not exist"):
+        read_vault(tmp_path / ("v" * 5_000))
     (tmp_path / "file").write_text("x", encoding="utf-8")
     with pytest.raises(VaultError, match="is not a folder"):
         read_vault(tmp_path / "file")

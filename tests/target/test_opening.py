@@ -131,6 +131,15 @@ def test_a_vault_that_is_no_folder_is_refused_by_name(
         pass
 
 
+def test_a_vault_whose_name_is_too_long_is_refused_in_a_short_line(tmp_path: Path) -> None:
+    with (
+        pytest.raises(ConfigError, match=r"vault: 'vvv.*\.\.\. is not a folder") as refused,
+        serve_vault(settings(tmp_path, vault="v" * 5_000)),
+    ):
+        pass
+    assert len(str(refused.value)) < 500 + len(str(tmp_path))
+
+
 def test_the_settings_of_the_embedded_server_are_its_own(tmp_path: Path, vault: Path) -> None:
     (vault / "long.md").write_text("# Long\n\n" + "A wall of tomatoes. " * 200, encoding="utf-8")
     lengths = []
