@@ -120,6 +120,8 @@ def _values(one: Setting) -> str:
     bound = ""
     if one.minimum is not None:
         bound = f", {'above' if one.above_minimum else 'at least'} {one.minimum:g}"
+    if one.maximum is not None:
+        bound += f", at most {one.maximum}"
     return one.kind.replace("_", " ") + bound
 
 

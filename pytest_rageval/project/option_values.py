@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from pytest_rageval.project.case_rules import MAX_INTEGER
 from pytest_rageval.project.options import Kind, Setting
 from pytest_rageval.support.text import did_you_mean, shown
 from pytest_rageval.values.json_documents import number as finite
@@ -172,6 +173,9 @@ def _checked_number(option: Setting, number: float, *, came: object) -> float:
         good = number > low or (number == low and not option.above_minimum)
     if not good:
         raise fault(came, expected_number(option))
+    most = MAX_INTEGER if option.maximum is None else option.maximum
+    if option.kind == "integer" and number > most:
+        raise fault(came, f"{expected_number(option)} and at most {most}")
     return number
 
 

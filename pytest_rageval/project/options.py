@@ -56,6 +56,8 @@ class Setting(NamedTuple):
     minimum: float | None = None
     """Smallest value allowed, itself included unless ``above_minimum``."""
     above_minimum: bool = False
+    maximum: int | None = None
+    """Largest integer allowed; None: the largest that JSON keeps exactly."""
     alias: str | None = None
     """Name in a comparison of two runs; None: its key."""
     rescoring: bool = False
@@ -196,7 +198,7 @@ SETTINGS: Final[tuple[Setting, ...]] = (
     Setting("run_id", "", "run_id", "part", flag="--rageval-run-id", metavar="ID",
         help="name of this run's folder (default: UTC time and 4 hex digits)"),
     Setting("repeats", "repeats", "integer", "subject", flag="--rageval-repeats", metavar="N",
-        minimum=1,
+        minimum=1, maximum=1000,
         help="how often each case is asked, to measure noise (default: 1)"),
     Setting("resume", "", "text", "part", flag="--rageval-resume", metavar="RUN",
         help="continue an interrupted run in its folder (an id, the beginning of one, last, "

@@ -19,6 +19,7 @@ import msgspec
 
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.matching import text_hash
+from pytest_rageval.project.case_rules import MAX_INTEGER
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.record import (
@@ -284,8 +285,7 @@ def _checked(record: CaseRecord) -> CaseRecord:
         for key, value in getattr(record, name).items():
             if value is not None and not -MOST_AMOUNT <= value <= MOST_AMOUNT:
                 raise _fault(f"{name}.{key}", value, f"{MOST_AMOUNT:g} at most")
-    if record.k < 1:
-        raise _fault("k", record.k, "an integer of at least 1")
+    _check_count("k", record.k)
     _check_case(record.case)
     return record
 
@@ -294,14 +294,18 @@ def _check_case(case: Case) -> None:
     """Refuse grades and groups that no case file can have, and that retrieval divides by."""
     golds = case.gold_supports
     for index, gold in enumerate(golds):
-        if gold.grade < 1:
-            where = f"case.gold_supports.{index}.grade"
-            raise _fault(where, gold.grade, "an integer of at least 1")
+        _check_count(f"case.gold_supports.{index}.grade", gold.grade)
     groups = case.required_support_groups
     places = range(len(golds))
     if groups is not None and not (groups and all(one and {*one} <= {*places} for one in groups)):
         where = "case.required_support_groups"
         raise _fault(where, groups, "groups of at least one index into gold_supports")
+
+
+def _check_count(field: str, count: int) -> None:
+    if not 1 <= count <= MAX_INTEGER:
+        most = "" if count < 1 else f" and at most {MAX_INTEGER}"
+        raise _fault(field, count, f"an integer of at least 1{most}")
 
 
 def _fault(field: str, got: object, expected: str) -> StorageError:

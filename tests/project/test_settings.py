@@ -216,6 +216,16 @@ def test_gates_come_whole_from_the_highest_source(tmp_path: Path) -> None:
         ("rageval_rag_k", "0", "--rag-k: got '0', expected an integer of at least 1"),
         ("rageval_rag_k", "five", "--rag-k: got 'five', expected an integer of at least 1"),
         ("rageval_rag_k", "2.0", "--rag-k: got '2.0', expected an integer of at least 1"),
+        (
+            "rageval_rag_k",
+            "9" * 20,
+            f"--rag-k: got '{'9' * 20}', expected an integer of at least 1 and at most {2**53}",
+        ),
+        (
+            "rageval_repeats",
+            "1001",
+            "--rageval-repeats: got '1001', expected an integer of at least 1 and at most 1000",
+        ),
         ("rageval_rag_timeout", "0", "--rag-timeout: got '0', expected a number above 0"),
         ("rageval_rag_timeout", "inf", "--rag-timeout: got 'inf', expected a number above 0"),
         (
@@ -306,6 +316,10 @@ def test_a_wrong_gate_is_named_by_its_source(tmp_path: Path) -> None:
         ("targt.url = ''", '[tool.rageval] targt: unknown key, did you mean "target"?'),
         ("target = 1", "[tool.rageval] target: got 1, expected a table"),
         ("k = 0", "[tool.rageval] k: got 0, expected an integer of at least 1"),
+        (f"k = {2**63 - 1}", f"[tool.rageval] k: got {2**63 - 1}, expected an integer of at least"
+         f" 1 and at most {2**53}"),
+        ("repeats = 1000000", "[tool.rageval] repeats: got 1000000, expected an integer of at"
+         " least 1 and at most 1000"),
         ("k = true", "[tool.rageval] k: got True, expected an integer of at least 1"),
         ("k = 2.0", "[tool.rageval] k: got 2.0, expected an integer of at least 1"),
         ("vector_weight = nan", "[tool.rageval] vector_weight: got nan, expected a number of at"
