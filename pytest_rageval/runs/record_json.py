@@ -287,6 +287,10 @@ def _checked(record: CaseRecord) -> CaseRecord:
                 raise _fault(f"{name}.{key}", value, f"{MOST_AMOUNT:g} at most")
     _check_count("k", record.k)
     _check_case(record.case)
+    for index, chunk in enumerate(record.retrieved_chunks or ()):
+        if chunk.matched_golds and min(chunk.matched_golds) < 0:
+            where = f"retrieved_chunks.{index}.matched_golds"
+            raise _fault(where, chunk.matched_golds, "indices of at least 0")
     return record
 
 

@@ -70,7 +70,7 @@ CHUNKS = st.lists(
         score_vector=SCORE,
         score_lexical=SCORE,
         score_final=SCORE,
-        matched_golds=st.none() | st.lists(st.integers()).map(tuple),
+        matched_golds=st.none() | st.lists(st.integers(min_value=0)).map(tuple),
     ),
     max_size=3,
 ).map(tuple)
@@ -214,6 +214,8 @@ def test_a_wrong_field_is_named(change: dict[str, Any], message: str) -> None:
         ({"metrics_before_rerank": {"mrr": 1e308}}, "metrics_before_rerank.mrr: got 1e+308"),
         ({"gold_supports": [{"rel_path": "a.md", "grade": 0}]}, "case.gold_supports.0.grade: got"),
         ({"gold_supports": [{"rel_path": "a.md", "grade": 10**400}]}, "case.gold_supports.0.grade"),
+        ({"retrieved_chunks": [{"rel_path": "a.md", "matched_golds": [0, -1]}]},
+         "retrieved_chunks.0.matched_golds: got (0, -1), expected indices of at least 0"),
         ({"required_support_groups": []}, "case.required_support_groups: got (), expected groups"),
         ({"required_support_groups": [[]]}, "case.required_support_groups: got ((),)"),
         ({"required_support_groups": [[0], [1]]}, "case.required_support_groups: got ((0,), (1,))"),
