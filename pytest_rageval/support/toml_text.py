@@ -33,6 +33,16 @@ _BARE: Final = re.compile(r"[^,\]}#\r\n]+")
 _SYNTAX: Final = re.compile(r"(.*) \(at (?:line (\d+), column (\d+)|end of document)\)", re.DOTALL)
 
 _EXCERPT_CHARS: Final = 100
+_MOST_FAULTS: Final = 90
+"""Faults after which reading stops: an error shows no more, and each is compared with every known
+name."""
+_MOST_PARTS: Final = 100
+_LONG_KEY: Final = re.compile(
+    r"(?:^|[\[{,])[ \t]*"
+    rf"(?P<key>(?:(?:[\w-]+|\"[^\"\n]*\"|'[^'\n]*')[ \t]*\.[ \t]*){{{_MOST_PARTS}}})",
+    re.MULTILINE,
+)
+"""Dotted key of too many parts; ``tomllib`` takes a time that grows with their square."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,17 +212,27 @@ class TomlSource:
     def key_fault(
         self, path: KeyPath, message: str, hint: str = "", *, whole: bool = False
     ) -> None:
-        """Note a fault of the key at ``path``, or of the ``whole`` dotted key that ends in it."""
+        """Note a fault of the key at ``path``, or of the ``whole`` dotted key that ends in it.
+
+        Raises:
+            ConfigError: there are so many faults that the rest is not read; also by other methods
+                that note one.
+        """
         place = self.places[path]
         start = place.start if whole else place.key
-        self.faults.append(_Fault(start, place.key_end, message, hint))
+        self._note(_Fault(start, place.key_end, message, hint))
 
     def value_fault(self, path: KeyPath, message: str) -> None:
         """Note a fault of the value at ``path``."""
         place = self.places[path]
         fault = _Fault(place.value, place.value_end, message, "")
         if fault not in self.faults:  # a table may be read more than once
-            self.faults.append(fault)
+            self._note(fault)
+
+    def _note(self, fault: _Fault) -> None:
+        self.faults.append(fault)
+        if len(self.faults) == _MOST_FAULTS:
+            self.raise_faults()
 
     def unknown_key(self, path: KeyPath, known: Iterable[str], what: str = "key") -> None:
         """Note that there is no such key, and the one that was probably meant."""
@@ -273,17 +293,20 @@ class TomlSource:
                 lines.append(f"{head}, {fault.hint}" if fault.hint else head)
                 continue
             last = line
-            lines += [head, *_excerpt(self.text, line, column, fault.end - fault.offset)]
+            lines += [head, *_excerpt(self.text, line, column, fault)]
             lines[-1] += f" {fault.hint}" if fault.hint else ""
+        if len(self.faults) == _MOST_FAULTS:
+            lines.append(f"{self.display}: after {_MOST_FAULTS} faults the rest was not read")
         return "\n".join(lines)
 
 
-def _excerpt(text: str, line: int, column: int, width: int) -> list[str]:
-    content = text.split("\n")[line - 1]
+def _excerpt(text: str, line: int, column: int, fault: _Fault) -> list[str]:
+    offset = fault.offset
+    content = text[offset - column + 1 : (text + "\n").index("\n", offset)]
     content = "".join(char if char.isprintable() else " " for char in content).rstrip()
     start = max(0, column - 1 - _EXCERPT_CHARS // 2) if len(content) > _EXCERPT_CHARS else 0
     content = content[start : start + _EXCERPT_CHARS]
-    at = column - 1 - start
+    at, width = column - 1 - start, fault.end - fault.offset
     # A value of several lines is underlined to the end of its first one.
     carets = "^" * max(1, min(width, len(content) - at))
     return [f"{line:5} | {content}", f"      | {' ' * at}{carets}"]
@@ -298,6 +321,7 @@ def read_toml(text: str, *, display: str) -> TomlSource:
     import tomllib
 
     text = text.replace("\r\n", "\n")
+    _refuse_long_keys(text, display)
     try:
         values = tomllib.loads(text)
         places = locate(text)
@@ -309,6 +333,12 @@ def read_toml(text: str, *, display: str) -> TomlSource:
     except (RecursionError, ValueError) as error:  # too deep, or a number of too many digits
         raise ConfigError(f"{display}: not TOML: {error}") from None
     return TomlSource(display, text, values, places)
+
+
+def _refuse_long_keys(text: str, display: str) -> None:
+    if found := _LONG_KEY.search(text):
+        fault = _Fault(*found.span("key"), f"a key of more than {_MOST_PARTS} parts", "")
+        TomlSource(display, text, {}, {}, [fault]).raise_faults()
 
 
 def _syntax_error(text: str, message: str) -> tuple[int, str]:

@@ -204,3 +204,29 @@ def test_a_long_line_is_cut_around_its_fault() -> None:
 
 def test_no_fault_raises_nothing() -> None:
     read_toml("a = 1", display="t.toml").raise_faults()
+
+
+def test_of_very_many_faults_the_first_are_reported_and_the_rest_is_not_read() -> None:
+    source = read_toml("".join(f"a{n} = 1\n" for n in range(200)), display="t.toml")
+    with pytest.raises(ConfigError) as caught:
+        source.plain((), {})
+    lines = str(caught.value).split("\n")
+    assert lines[-4:] == [
+        't.toml:90:1: unknown key "a89"',
+        "   90 | a89 = 1",
+        "      | ^^^",
+        "t.toml: after 90 faults the rest was not read",
+    ]
+
+
+@pytest.mark.parametrize("text", ["{} = 1", "\n[ {} ]", "a = {{ {} = 1 }}", "a = {{ b=1, {} = 1}}"])
+@pytest.mark.parametrize("part", ["a.", "'a b'\t. ", '"a".'])
+def test_a_key_of_very_many_parts_is_refused_before_it_is_parsed(text: str, part: str) -> None:
+    assert read_toml(text.format(part * 99 + "z"), display="t.toml").values
+    with pytest.raises(ConfigError, match=r"^t\.toml:[12]:[0-9]+: a key of more than 100 parts\n"):
+        read_toml(text.format(part * 100 + "z"), display="t.toml")
+
+
+def test_values_are_no_key_of_many_parts() -> None:
+    text = f"a = '{'a.' * 200}'\nb = [{'0.5, ' * 200}]"
+    assert len(read_toml(text, display="t.toml").values["b"]) == 200
