@@ -5,18 +5,23 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pytest_rageval.metrics.registry import Registry
 from pytest_rageval.project.case_reader import LoadedSet, read_set
+from pytest_rageval.project.settings import target_kind
 from pytest_rageval.project.threshold_keys import KnownNames
 from pytest_rageval.project.thresholds import project_thresholds
+from pytest_rageval.support.process import raise_open_files
 from pytest_rageval.values.errors import ConfigError, DatasetError
 from pytest_rageval.values.gate import Thresholds
 from pytest_rageval.values.settings import Settings, TargetSettings
 
 if TYPE_CHECKING:
     from pytest_rageval.analysis.trust.reliability import JudgeLabels
+
+_OPEN_FILES: Final = 20
+"""Files open beside the connections of cases: standard streams, the run, its lock and databases."""
 
 
 def read_sets(
@@ -72,6 +77,26 @@ def check_results_dir(settings: Settings) -> None:
                 f"results {results_dir!r}: {shown.as_posix()!r} is {what}, expected a folder for "
                 "the results of runs; move it away, or name another folder with --rageval-results"
             )
+
+
+def check_open_files(settings: Settings, n_cases: int) -> None:
+    """Check that files and connections can be open at once; raise the process's limit if needed.
+
+    Raises:
+        ConfigError: the system allows too few.
+    """
+    at_once = min(settings.concurrency, n_cases)
+    ends = 2 if target_kind(settings) == "vault" else 1  # the embedded server has the other one
+    # Measured: a run of one case at a time needs 22 with the embedded server.
+    least = _OPEN_FILES + ends * at_once
+    # Twice as many, for the judge's connections; a shell of macOS allows 256, most others 1,024.
+    limit = raise_open_files(256 + 2 * ends * at_once)
+    if limit < least:
+        raise ConfigError(
+            f"{limit} files and connections may be open at once, and concurrency "
+            f"{settings.concurrency} needs {least}: allow more (`ulimit -n 256`), or lower "
+            "--rageval-concurrency"
+        )
 
 
 def run_thresholds(

@@ -140,6 +140,7 @@ def _raw_testpaths(rootdir: Path) -> tuple[str, ...]:
 
 def _prepare(config: pytest.Config, rootdir: Path) -> State | None:
     from pytest_rageval.engine.preparing import (
+        check_open_files,
         check_results_dir,
         check_target,
         read_labels,
@@ -173,6 +174,8 @@ def _prepare(config: pytest.Config, rootdir: Path) -> State | None:
         check_results_dir(settings)
     _exit_of_controller(config, [str(faulty[file]) for file in files if file in faulty])
     from_controller: dict[str, Any] = getattr(config, "workerinput", {})
+    if not config.option.collectonly and not from_controller:
+        check_open_files(settings, sum(len(sets[file].cases) for file in files if file in sets))
     registry = open_registry(settings, _registered(config))
     thresholds = run_thresholds(settings, registry, sets.values(), whole=not faulty)
     settings = replace(settings, judged_on=thresholds.judged_on)

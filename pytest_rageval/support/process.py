@@ -10,6 +10,7 @@ from __future__ import annotations
 import gc
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -110,6 +111,25 @@ def leave_out_what_is_loaded() -> None:
     """
     gc.collect()
     gc.freeze()
+
+
+def raise_open_files(wanted: int) -> int:
+    """Raise the limit of files and sockets open at once to a number, as far as the system allows.
+
+    Returns:
+        The limit, at least ``wanted`` where there is none.
+    """
+    if sys.platform == "win32":
+        return wanted
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY or soft >= wanted:
+        return max(soft, wanted)
+    possible = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    with suppress(OSError, ValueError):  # some systems have a limit beside the hard one
+        resource.setrlimit(resource.RLIMIT_NOFILE, (possible, hard))
+    return resource.getrlimit(resource.RLIMIT_NOFILE)[0]
 
 
 @contextmanager

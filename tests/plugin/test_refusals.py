@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 
 import pytest
 
@@ -240,3 +241,34 @@ def test_a_wrong_mapping_is_a_usage_error_before_anything_is_collected(
     result.stderr.fnmatch_lines([f"*{fault}*".replace("[", "[[]")])
     assert "collected" not in result.stdout.str()
     assert project.run_folders() == []
+
+
+LIMITED = "import resource\nresource.setrlimit(resource.RLIMIT_NOFILE, ({soft}, {hard}))\n"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="that system has no such limit")
+def test_a_process_that_may_open_too_few_files_is_refused_before_the_first_case(
+    project: Project,
+) -> None:
+    project.cases([case(f"c{n}", f"hit number {n}") for n in range(9)])
+    project.write("conftest.py", CONFTEST + LIMITED.format(soft=24, hard=24))
+    result = project.run_apart("--rageval-concurrency", "12")
+    assert result.ret == 4
+    text = result.stdout.str() + result.stderr.str()
+    assert "24 files and connections may be open at once, and concurrency 12 needs 29" in text
+    assert "`ulimit -n 256`" in text
+    assert "Traceback" not in text
+    assert "INTERNALERROR" not in text
+    assert project.run_folders() == []
+
+
+@pytest.mark.skipif(os.name == "nt", reason="that system has no such limit")
+def test_a_low_limit_of_open_files_is_raised_where_the_system_allows_it(project: Project) -> None:
+    tell = (
+        "def pytest_unconfigure():\n"
+        "    print('may open', resource.getrlimit(resource.RLIMIT_NOFILE)[0])\n"
+    )
+    project.write("conftest.py", CONFTEST + LIMITED.format(soft=22, hard=512) + tell)
+    result = project.run_apart("--rageval-concurrency", "8")
+    assert result.ret == 0
+    assert "may open 264" in result.stdout.str()
