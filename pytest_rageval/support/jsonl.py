@@ -47,6 +47,10 @@ _BUFFER: Final = 1 << 15
 _UTF16_BOMS: Final = (b"\xff\xfe", b"\xfe\xff")
 
 
+_MOST_HINTS: Final = 100
+"""Unknown fields of a line that are compared with the known ones; an error shows fewer."""
+
+
 class Line(NamedTuple):
     """One non-blank line."""
 
@@ -210,17 +214,20 @@ class ObjectLine(Generic[T]):
         try:
             self.adapter.validate_python(seen.value)
         except ValidationError as error:
-            for detail in error.errors(include_url=False, include_context=False):
+            details = error.errors(include_url=False, include_context=False)
+            for n, detail in enumerate(details):
                 faulty.add(detail["loc"][0])
                 if detail["type"] != "string_unicode":  # reported by the survey
-                    yield self._type_fault(detail, seen)
+                    yield self._type_fault(detail, seen, hinted=n < _MOST_HINTS)
         unfit = {loc for loc, _, _ in seen.unfit}
         for loc, message in rules(line.number, seen.value, faulty):
             if loc not in unfit:
                 yield Fault(col=_col(loc, seen), field=field_text(loc), message=message)
 
-    def _type_fault(self, detail: ErrorDetails, seen: Survey) -> Fault:
+    def _type_fault(self, detail: ErrorDetails, seen: Survey, *, hinted: bool) -> Fault:
         loc = detail["loc"]
+        if detail["type"] == "extra_forbidden" and not hinted:
+            return Fault(col=seen.keys[loc] + 1, field=field_text(loc), message="unknown field")
         if detail["type"] == "extra_forbidden":
             known = _types(_annotation(self.fields, loc[:-1]))[0].__annotations__
             meant = self.meant.get(str(loc[-1]).lower(), ())

@@ -13,6 +13,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
+from functools import lru_cache
 from typing import Final, Literal
 
 ESCAPE_SEQUENCE: Final = re.compile(r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]")
@@ -169,9 +170,14 @@ def nearest(name: str, known: Iterable[str], *, cutoff: float = 0.6) -> str | No
         known: the names to choose from.
         cutoff: minimum similarity, from 0 to 1.
     """
+    return _nearest(name[:_COMPARED_CHARS], tuple(known), cutoff)
+
+
+@lru_cache(maxsize=256)  # a file with one wrong name has it in every line
+def _nearest(name: str, known: tuple[str, ...], cutoff: float) -> str | None:
     import difflib
 
-    near = difflib.get_close_matches(name[:_COMPARED_CHARS], list(known), n=1, cutoff=cutoff)
+    near = difflib.get_close_matches(name, known, n=1, cutoff=cutoff)
     return near[0] if near else None
 
 

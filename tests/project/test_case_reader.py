@@ -667,3 +667,13 @@ def test_hashes_that_a_stored_run_may_hold_are_hashed_whatever_they_are() -> Non
     found = {dataset_hash([one]) for one in ("ab", "é", "\ud800")}
     assert len(found) == 3
     assert all(re.fullmatch("[0-9a-f]{16}", one) for one in found)
+
+
+def test_only_the_first_unknown_fields_of_a_line_are_compared_with_all_known_ones() -> None:
+    odd = {f"questio{n}": 1 for n in range(300)}
+    with pytest.raises(DatasetError) as caught:
+        parse_case({"id": "a", "question": "Why?", **odd})
+    messages = [fault.message for fault in caught.value.faults]
+    assert messages[0] == "unknown field, did you mean 'question'?"
+    assert messages[-1] == "unknown field"
+    assert len(messages) == 300

@@ -12,7 +12,7 @@ import click
 
 from pytest_rageval.cli.assumed import all_case_files
 from pytest_rageval.cli.output import ExitCode, UnreachableError, json_option, print_json
-from pytest_rageval.support.text import clean, counted
+from pytest_rageval.support.text import clean, clean_lines, counted
 from pytest_rageval.values.errors import DatasetError, EndpointError
 
 if TYPE_CHECKING:
@@ -50,17 +50,19 @@ def command(
 
     FILES are by default all case files of the project.
 
-    Every fault of every file is printed as file:line:col: field: what came, what was expected.
+    Faults are printed as file:line:col: field: what came, what was expected. Of very many faults of
+    a file the first are printed and the others counted; --json has all of them.
     Files without faults are then checked for duplicate questions, within a file and between files,
     unbalanced categories and, with --vault, --rag-url or --target, anchors that no longer exist.
     Exit codes: 0 no errors, 1 an error was found (--strict: or a warning), 2 a file cannot be read
     as cases, 4 the target does not answer.
     """
-    documents = []
+    documents, errors = [], []
     placed: dict[str, list[PlacedCase]] = {}
     for path in files or all_case_files("FILES"):
-        document, cases = _load(path)
+        document, cases, error = _load(path)
         documents.append(document)
+        errors.append(error)
         placed.setdefault(document["file"], cases)  # a file may be named twice
     files_read = [document["file"] for document in documents]
     found = _lint(placed, files_read, vault, rageval_rag_url, target=target)
@@ -69,8 +71,8 @@ def command(
         lint = [{**asdict(one), "text": str(one)} for one in found]
         print_json({"ok": code == ExitCode.YES, "files": documents, "findings": lint})
         return code
-    for document in documents:
-        _print(document)
+    for document, error in zip(documents, errors, strict=True):
+        _print(document, error)
     for one in found:
         click.echo(clean(str(one)), err=True)
     return code
@@ -89,7 +91,7 @@ def _exit_code(
 # --- one file --------------------------------------------------------------------------------
 
 
-def _load(path: Path) -> tuple[dict[str, Any], list[PlacedCase]]:
+def _load(path: Path) -> tuple[dict[str, Any], list[PlacedCase], DatasetError | None]:
     from pytest_rageval.authoring.linting.balance import compute_power
     from pytest_rageval.authoring.linting.findings import PlacedCase
     from pytest_rageval.project.case_reader import load_cases
@@ -111,7 +113,7 @@ def _load(path: Path) -> tuple[dict[str, Any], list[PlacedCase]]:
         loaded = load_cases(path)
     except DatasetError as error:
         faults = [{**asdict(fault), "text": str(fault)} for fault in error.faults]
-        return document | {"faults": faults}, []
+        return document | {"faults": faults}, [], error
     placed = [
         PlacedCase(case=located.case, file=loaded.display, lineno=located.lineno)
         for located in loaded.cases
@@ -119,24 +121,28 @@ def _load(path: Path) -> tuple[dict[str, Any], list[PlacedCase]]:
     cases = [located.case for located in loaded.cases]
     answerable = sum(case.answerable for case in cases)
     power = compute_power(placed)
-    return document | {
-        "file": loaded.display,
-        "ok": True,
-        "n_cases": len(cases),
-        "n_answerable": answerable,
-        "n_unanswerable": len(cases) - answerable,
-        "n_generated": sum(case.review == "generated" for case in cases),
-        "categories": dict(Counter(case.category for case in cases).most_common()),
-        "dataset_hash": loaded.dataset_hash,
-        "power": {**asdict(power), "text": power.sentence},
-        "warnings": list(loaded.warnings),
-    }, placed
+    return (
+        document
+        | {
+            "file": loaded.display,
+            "ok": True,
+            "n_cases": len(cases),
+            "n_answerable": answerable,
+            "n_unanswerable": len(cases) - answerable,
+            "n_generated": sum(case.review == "generated" for case in cases),
+            "categories": dict(Counter(case.category for case in cases).most_common()),
+            "dataset_hash": loaded.dataset_hash,
+            "power": {**asdict(power), "text": power.sentence},
+            "warnings": list(loaded.warnings),
+        },
+        placed,
+        None,
+    )
 
 
-def _print(result: dict[str, Any]) -> None:
-    for fault in result["faults"]:
-        click.echo(clean(fault["text"]), err=True)
-    if not result["ok"]:
+def _print(result: dict[str, Any], error: DatasetError | None) -> None:
+    if error is not None:
+        click.echo(clean_lines(str(error)), err=True)
         return
     categories = ", ".join(f"{name} {count}" for name, count in result["categories"].items())
     click.echo(

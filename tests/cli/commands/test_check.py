@@ -139,3 +139,16 @@ def test_a_vault_that_is_none_is_one_line(capsys: Output) -> None:
 def test_an_empty_file_is_no_trouble(capsys: Output) -> None:
     assert cli.run(["check", write("a.jsonl"), "--vault", "vault"]) == ExitCode.YES
     assert "with no reviewed case that has evidence" in capsys.readouterr().out
+
+
+def test_of_very_many_faults_the_first_are_printed_and_all_are_in_the_json(capsys: Output) -> None:
+    write("a.jsonl", *({"question": "Who?", "answerable": 1} for _ in range(500)))
+    assert cli.run(["check", "a.jsonl"]) == ExitCode.USAGE
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[19].startswith("a.jsonl:20:")
+    assert lines[20:] == [
+        "and 480 more faults, from a.jsonl:21 on",
+        "  480 x answerable: 1",
+    ]
+    assert cli.run(["check", "a.jsonl", "--json"]) == ExitCode.USAGE
+    assert len(json.loads(capsys.readouterr().out)["files"][0]["faults"]) == 500
