@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import field, replace
+from functools import cache
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import (
@@ -284,9 +285,14 @@ def _annotation(one: Any, loc: Loc) -> Any:
         if isinstance(step, int):
             one = next(get_args(part)[0] for part in _types(one) if get_origin(part) is list)
         else:
-            one = get_type_hints(_types(one)[0], include_extras=True)[step]
+            one = _hints(_types(one)[0])[step]
             one = get_args(one)[0] if get_origin(one) in {Required, NotRequired} else one
     return one
+
+
+@cache  # which takes longer than all else of a fault
+def _hints(fields: Any) -> dict[str, Any]:
+    return get_type_hints(fields, include_extras=True)
 
 
 def _types(annotation: Any) -> list[Any]:
