@@ -288,9 +288,12 @@ def compile_expression(expression: object, where: str) -> MapFunction:
             # `word` for `"word"`: deprecated by the grammar, common in examples, and harmless.
             warnings.simplefilter("ignore", PendingDeprecationWarning)
             compiled = jmespath.compile(expression)
+        _check_functions(compiled.parsed, expression, where)
     except JMESPathError as error:
         raise ConfigError(f"{where}: {_syntax_fault(expression, error)}") from error
-    _check_functions(compiled.parsed, expression, where)
+    except RecursionError as error:
+        fault = f"bad JMESPath expression {clean(expression, 80)!r}: nested too deeply"
+        raise ConfigError(f"{where}: {fault}") from error
 
     def search(document: object) -> object:
         try:

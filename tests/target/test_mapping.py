@@ -138,3 +138,11 @@ def test_a_fault_of_a_mapped_reply_names_the_expression_behind_it() -> None:
     assert lacking.explained("answer: got nothing", "text") == (
         'answer: got nothing; map it: [tool.rageval.target.response] answer = "text"; ' + keys
     )
+
+
+@pytest.mark.parametrize(
+    "expression", ["(" * 2000, f"{'(a || ' * 900}a{')' * 900}", "!" * 2000 + "a"]
+)
+def test_an_expression_that_is_nested_too_deeply_is_refused(expression: str) -> None:
+    with pytest.raises(ConfigError, match=r"response\.answer: bad .*: nested too deeply$"):
+        compile_mapping({"answer": expression}, "response")
