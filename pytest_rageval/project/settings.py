@@ -21,7 +21,7 @@ from pytest_rageval.project.option_values import read_option_text, read_option_v
 from pytest_rageval.project.options import OPTIONS, REPEATABLE, SETTINGS, Setting
 from pytest_rageval.support.files import read_plain
 from pytest_rageval.support.http.address import ENV_VALUE, SENSITIVE_HEADER, without_query_secrets
-from pytest_rageval.support.text import nearest, shown
+from pytest_rageval.support.text import clean, nearest, shown, shown_json
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.settings import JudgeSettings, Settings, TargetSettings
@@ -169,7 +169,9 @@ def _take_pyproject(found: _Found, table: Mapping[str, Any]) -> None:
         place = ".".join(filter(None, ("tool.rageval", section)))
         path = f"{section}.{key}" if section else key
         option = by_key.get(_KEY_ALIASES.get(path, path))
-        where = f"{_PYPROJECT}: [{place}] {key}"
+        # A message loses the characters that a terminal obeys, of which a name may consist.
+        name = key if key and clean(key) == key else shown_json(key)
+        where = f"{_PYPROJECT}: [{place}] {name}"
         if key in sections and not section and option is None:
             found.faults.append(f"{where}: got {shown(value)}, expected a table")
         elif option is None:

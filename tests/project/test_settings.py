@@ -310,6 +310,8 @@ def test_a_wrong_gate_is_named_by_its_source(tmp_path: Path) -> None:
     [
         ("kk = 3", '[tool.rageval] kk: unknown key, did you mean "k"?'),
         ("resultz = 'x'", '[tool.rageval] resultz: unknown key, did you mean "results"?'),
+        (r'"\u001b[31m" = 1', r'[tool.rageval] "\u001b[31m": unknown key'),
+        ('target."" = 1', '[tool.rageval.target] "": unknown key'),
         ("zzz = 1", "[tool.rageval] zzz: unknown key"),
         ("url = 'http://x'", '[tool.rageval] url: unknown key, did you mean "target.url"?'),
         ("target.ulr = ''", '[tool.rageval.target] ulr: unknown key, did you mean "url"?'),
