@@ -90,11 +90,11 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     Args:
         arguments: arguments after ``rageval``; None reads ``sys.argv``.
     """
-    for name in ("stdin", "stdout", "stderr"):
-        stream = getattr(sys, name)
-        if stream is None:  # closed, as by ``>&-``
-            setattr(sys, name, open(os.devnull, "r" if name == "stdin" else "w"))
-        elif isinstance(stream, io.TextIOWrapper):  # an ASCII terminal must get every message, too
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:  # closed, as by ``>&-``
+            setattr(sys, name, open(os.devnull, mode))
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # an ASCII terminal must still get every message
             stream.reconfigure(errors="backslashreplace")
     # A collection visits every record of the runs read, and hardly anything is in a cycle.
     gc.set_threshold(50_000, 20, 20)
