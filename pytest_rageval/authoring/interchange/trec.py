@@ -34,10 +34,13 @@ from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import DatasetError, Fault, faults_error
 
 _ROOM: Final = "trec"
+# None goes on past the next topic or tag: one without an end would be searched to the end of the
+# file, again for each.
 _TOP: Final = re.compile(
-    r"<top(?:ic)?\b(?P<head>[^>]*)>(?P<body>.*?)</top(?:ic)?\s*>", re.DOTALL | re.IGNORECASE
+    r"<top(?:ic)?\b(?P<head>[^<>]*)>(?P<body>(?:[^<]|<(?!top(?:ic)?\b))*?)</top(?:ic)?\s*>",
+    re.IGNORECASE,
 )
-_PART: Final = re.compile(r"<(?P<name>\w+)[^>]*>(?P<text>[^<]*)")
+_PART: Final = re.compile(r"<(?P<name>\w+)\b[^<>]*>(?P<text>[^<]*)")
 _TAG: Final = re.compile(r"<[^<>\n]*>")
 _NUMBER: Final = re.compile(r"\bnumber\s*=\s*[\"']?([^\"'\s>]+)", re.IGNORECASE)
 _LABEL: Final = re.compile(r"^\s*(?:Number|Topic|Description|Narrative)\s*:\s*", re.IGNORECASE)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -123,6 +125,7 @@ def test_what_no_column_holds_is_counted() -> None:
         ({"t": "1\twhy?\nbroken\n"}, "t:2: 'broken', expected an id, a tab and a question"),
         ({"r": "1 Q0 d 1 0.5 tag\n1 Q0 d 1 nan tag\n"}, "r:2: 'nan', expected a number"),
         ({"t": "<top>\n<title> no number\n</top>"}, "t:1: expected a topic with a number"),
+        ({"t": "<top>\n<num>1<title>a\n" * 2 + "</top>"}, "t:2: '1 +a' between the topics"),
         (
             {"t": "1\twhy?\n", "q": "1 0 a 1\n1 0 b 1\n1 0 a 0\n"},
             "q:3: 'a' has grade 0 for '1', but 1 at q:1; expected one grade",
@@ -201,3 +204,11 @@ def test_comments_are_skipped_and_counted() -> None:
     assert [case.question for case in cases_of(found)] == ["What?", "A topic?"]
     assert len(found.responses) == 1
     assert left_out(found) == {"# lines": 4}
+
+
+@pytest.mark.parametrize("piece", ["<top>\n<num>", "<top ", "<top>\n<num", "<top>\n</top "])
+def test_very_many_marks_without_an_end_are_refused_at_once(piece: str) -> None:
+    started = time.process_time()
+    with pytest.raises(DatasetError):
+        read_texts("trec", {"t": piece * 12_000})
+    assert time.process_time() - started < 2
