@@ -166,8 +166,7 @@ def _prepare(config: pytest.Config, rootdir: Path) -> State | None:
     check_second_judge(settings)
     cassettes = _cassettes(config, settings, files)
     check_target(settings.target, os.environ if cassettes is None else cassettes.environ)
-    sent = sent_fields(settings.target)
-    sets, faulty = read_sets(sorted({*whole, *files}), rootdir, sent)
+    sets, faulty = read_sets(sorted({*whole, *files}), rootdir, sent_fields(settings.target))
     notes = _leave_others(config, faulty)
     files = [file for file in files if file in sets or file in faulty]
     if not config.option.collectonly:
