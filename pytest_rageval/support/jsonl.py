@@ -46,8 +46,6 @@ _UTF8_BOM: Final = b"\xef\xbb\xbf"
 _BUFFER: Final = 1 << 15
 """Bytes read at once: more are slower where lines are not read in order, fewer where they are."""
 _UTF16_BOMS: Final = (b"\xff\xfe", b"\xfe\xff")
-
-
 _MOST_HINTS: Final = 100
 """Unknown fields of a line that are compared with the known ones; an error shows fewer."""
 
