@@ -12,11 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_rageval.project.case_fields import AnchorLine, CaseLine, case_json_schema
+from pytest_rageval.project.case_fields import AnchorLine
 from pytest_rageval.project.case_reader import case_hash, dataset_hash, load_cases, parse_case
-from pytest_rageval.project.case_rules import ID_PATTERN
-from pytest_rageval.support.jsonl import what_is_expected
-from pytest_rageval.values.case import Anchor, Case, Difficulty, RecencyRule, Review
+from pytest_rageval.values.case import Anchor, Case, Difficulty, RecencyRule
 from pytest_rageval.values.errors import DatasetError, Fault
 from tests.build.shared_data import shared_path
 
@@ -114,36 +112,6 @@ def test_every_field_arrives_in_the_case() -> None:
 
 def test_only_id_and_question_are_required() -> None:
     assert parse_case({"id": "a", "question": "q"}) == Case(id="a", question="q")
-
-
-def test_the_fields_of_a_line_are_those_of_the_values() -> None:
-    assert [*CaseLine.__annotations__] == [field.name for field in dataclasses.fields(Case)]
-    assert [*AnchorLine.__annotations__] == [field.name for field in dataclasses.fields(Anchor)]
-
-
-def test_every_field_of_a_line_says_what_it_takes() -> None:
-    words = {name: what_is_expected(CaseLine, (name,)) for name in CaseLine.__annotations__}
-    words |= {
-        name: what_is_expected(CaseLine, ("gold_supports", 0, name))
-        for name in AnchorLine.__annotations__
-    }
-    assert all(said for said, _ in words.values())
-    assert {name: choices for name, (_, choices) in words.items() if choices} == {
-        "recency_conflict_rule": get_args(RecencyRule),
-        "difficulty": get_args(Difficulty),
-        "review": get_args(Review),
-    }
-    assert words["k"] == ("null or an integer of at least 1", ())
-    assert words["review"][0] == "reviewed or generated"
-    assert words["tags"][0] == "a list of strings"
-    assert what_is_expected(CaseLine, ("tags", 3)) == (
-        "a name without spaces, '[', ']' or '::'",
-        (),
-    )
-    assert what_is_expected(CaseLine, ("gold_supports", 1, "snippets", 0)) == (
-        "a string that is not blank",
-        (),
-    )
 
 
 NAMES = st.text("abcXYZ019_-", min_size=1, max_size=8)
@@ -424,6 +392,16 @@ def test_a_long_value_is_shortened() -> None:
     assert len(message) < 200
 
 
+def test_only_the_first_unknown_fields_of_a_line_are_compared_with_all_known_ones() -> None:
+    odd = {f"questio{n}": 1 for n in range(300)}
+    with pytest.raises(DatasetError) as caught:
+        parse_case({"id": "a", "question": "Why?", **odd})
+    messages = [fault.message for fault in caught.value.faults]
+    assert messages[0] == "unknown field, did you mean 'question'?"
+    assert messages[-1] == "unknown field"
+    assert len(messages) == 300
+
+
 # --- a file ----------------------------------------------------------------------------------
 
 
@@ -640,40 +618,16 @@ def test_the_hash_of_a_set_is_about_its_content_not_its_order(tmp_path: Path) ->
     assert dataset_hash(["b", "a"]) == dataset_hash(["a", "b"]) != dataset_hash(["a", "b", "b"])
 
 
-# --- the schema, and real data ---------------------------------------------------------------
-
-
-def test_the_schema_knows_every_field_its_default_and_what_it_is_for() -> None:
-    schema = case_json_schema()
-    assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
-    assert (schema["additionalProperties"], schema["required"]) == (False, ["id", "question"])
-    assert schema["$defs"]["AnchorLine"]["additionalProperties"] is False
-    assert schema["properties"]["id"]["pattern"] == ID_PATTERN
-    for kind, made in ((Case, schema), (Anchor, schema["$defs"]["AnchorLine"])):
-        properties = made["properties"]
-        assert all(properties[field.name]["description"] for field in dataclasses.fields(kind))
-        least: dict[str, Any] = dict.fromkeys(made["required"], "a")
-        values = json.loads(json.dumps(dataclasses.asdict(kind(**least))))
-        assert {name: one.get("default", "a") for name, one in properties.items()} == values
-
-
-def test_the_shared_cases_load() -> None:
-    loaded = load_cases(shared_path("data", "rag", "eval_full.jsonl"))
-    assert len(loaded.cases) == 788
-    assert sum(not located.case.answerable for located in loaded.cases) == 185
-
-
 def test_hashes_that_a_stored_run_may_hold_are_hashed_whatever_they_are() -> None:
     found = {dataset_hash([one]) for one in ("ab", "é", "\ud800")}
     assert len(found) == 3
     assert all(re.fullmatch("[0-9a-f]{16}", one) for one in found)
 
 
-def test_only_the_first_unknown_fields_of_a_line_are_compared_with_all_known_ones() -> None:
-    odd = {f"questio{n}": 1 for n in range(300)}
-    with pytest.raises(DatasetError) as caught:
-        parse_case({"id": "a", "question": "Why?", **odd})
-    messages = [fault.message for fault in caught.value.faults]
-    assert messages[0] == "unknown field, did you mean 'question'?"
-    assert messages[-1] == "unknown field"
-    assert len(messages) == 300
+# --- real data -----------------------------------------------------------------------------------
+
+
+def test_the_shared_cases_load() -> None:
+    loaded = load_cases(shared_path("data", "rag", "eval_full.jsonl"))
+    assert len(loaded.cases) == 788
+    assert sum(not located.case.answerable for located in loaded.cases) == 185
