@@ -6,7 +6,7 @@ It uses neither pytest nor files; its client is the object that ``rag_client`` r
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -32,7 +32,7 @@ from pytest_rageval.support.slots import Slots
 from pytest_rageval.target.calling import call_client
 from pytest_rageval.target.variables import new_uuid
 from pytest_rageval.values.case import Case
-from pytest_rageval.values.dataclass import dataclass, replace
+from pytest_rageval.values.dataclass import dataclass, maker, replace
 from pytest_rageval.values.record import CaseRecord, CaseScores, MetricDetail, ScoreSettings
 from pytest_rageval.values.reply import AskRequest, AskResponse, AskResult, ErrorInfo
 from pytest_rageval.values.settings import Settings
@@ -172,26 +172,21 @@ def lost_judges(settings: Settings) -> Judges | None:
     return None if settings.judge == "none" else Judges(_LostJudge())
 
 
-def not_attempted(trial: Trial, reason: str, *, scoring: ScoreSettings | None = None) -> CaseRecord:
+def not_attempted(trial: Trial, reason: str) -> CaseRecord:
     """Record a case that was given up before it was asked; a judge's metrics are errors, too."""
-    error = ErrorInfo(kind="not_attempted", message=reason, attempts=0)
-    return not_asked(trial, error, scoring=scoring)
+    return record_of(trial, unasked(ErrorInfo(kind="not_attempted", message=reason, attempts=0)))
 
 
-def not_asked(
-    trial: Trial, error: ErrorInfo, *, scoring: ScoreSettings | None = None
-) -> CaseRecord:
-    """Record a case that was not asked, for the reason of an error."""
-    result = AskResult(response=None, error=error, total_ms=None, attempts=0)
-    return record_of(trial, result, scoring=scoring)
+def unasked(error: ErrorInfo) -> AskResult:
+    """Return the result of a case that was not asked, for the reason of an error."""
+    return AskResult(response=None, error=error, total_ms=None, attempts=0)
+
+
+_case_record: Final = maker(CaseRecord)
 
 
 def record_of(
-    trial: Trial,
-    result: AskResult,
-    *,
-    scoring: ScoreSettings | None = None,
-    owned: bool = False,
+    trial: Trial, result: AskResult, *, scoring: ScoreSettings | None = None
 ) -> CaseRecord:
     """Judge and score an answer, and build its record (full text; storage cuts it).
 
@@ -200,43 +195,91 @@ def record_of(
         result: of asking.
         scoring: the settings with the parts of replies that the target of the run reports; None:
             they are unknown so far.
-        owned: whether nobody else holds the response, so that its chunks are decided in place.
 
     Raises:
         ConfigError: the judge cannot work with its settings.
     """
-    located, settings, response = trial.located, trial.settings, result.response
-    case = located.case
+    return records_of([(trial, result)], scoring)[0]
+
+
+def records_of(
+    asked: Sequence[tuple[Trial, AskResult]],
+    scoring: ScoreSettings | None = None,
+    *,
+    owned: bool = False,
+) -> list[CaseRecord]:
+    """Return ``record_of`` of several cases, each step for all of them before the next one.
+
+    One case after the other would take a fifth longer, as the code of all steps does not fit into
+    the cache of a core.
+
+    Args:
+        asked: cases with the results of asking.
+        scoring: as of ``record_of``.
+        owned: whether nobody else holds the responses, so that they become parts of the records.
+    """
+    views = [_view(trial, result, scoring, owned=owned) for trial, result in asked]
+    judged = [_judged(trial, view) for (trial, _), view in zip(asked, views, strict=True)]
+    steps = list(zip(asked, views, judged, strict=True))
+    scores = [_scores(*one, view, verdicts) for one, view, verdicts in steps]
+    return [
+        _record(*one, view, verdicts, found, owned=owned)
+        for (one, view, verdicts), found in zip(steps, scores, strict=True)
+    ]
+
+
+def _view(
+    trial: Trial, result: AskResult, scoring: ScoreSettings | None, *, owned: bool
+) -> CaseView:
+    case, response = trial.located.case, result.response
     if scoring is None:
         chunks = response.retrieved_chunks if response is not None else None
-        reported = seems_reported(case, chunks, None, settings.matching_mode)
-        scoring = score_settings(settings, reported)
-    view = view_case(case, response, scoring, error=result.error, owned=owned)
-    judged = _judged(trial, view)
-    view.verdicts = verdicts = with_evidence(view, judged)
+        reported = seems_reported(case, chunks, None, trial.settings.matching_mode)
+        scoring = score_settings(trial.settings, reported)
+    return view_case(case, response, scoring, error=result.error, owned=owned)
+
+
+def _scores(trial: Trial, result: AskResult, view: CaseView, judged: Judged | None) -> CaseScores:
+    view.verdicts = with_evidence(view, judged)
     scores = score_case(view)
-    if trial.registry.own_cases:
-        reply = response if result.error is None else None
-        whole = reply and replace(reply, retrieved_chunks=view.chunks)
-        rated = {} if judged is None else judged.own_scores
-        scores = _with_own_scores(trial, scores, whole, rated, scoring)
-    return CaseRecord(
-        case=case,
+    if not trial.registry.own_cases:
+        return scores
+    reply = result.response if result.error is None else None
+    whole = reply and replace(reply, retrieved_chunks=view.chunks)
+    rated = {} if judged is None else judged.own_scores
+    return _with_own_scores(trial, scores, whole, rated, view.settings)
+
+
+def _record(
+    trial: Trial,
+    result: AskResult,
+    view: CaseView,
+    judged: Judged | None,
+    scores: CaseScores,
+    *,
+    owned: bool,
+) -> CaseRecord:
+    located, response, latency = trial.located, result.response, _latency(result, judged)
+    if response is not None and owned:
+        response.become_stored(view.chunks)
+    elif response is not None:
+        response = replace(response, retrieved_chunks=view.chunks, query_embedding=None, latency={})
+    return _case_record(
+        case=located.case,
         file=trial.file,
         lineno=located.lineno,
         case_hash=located.case_hash if trial.stored else "",
-        cluster=case_cluster(case),
+        cluster=case_cluster(located.case),
         k=view.k,
         repeat=trial.repeat,
         parameters=trial.parameters,
         status="error" if result.error is not None else "ok",
         error=result.error,
-        response=response
-        and replace(response, retrieved_chunks=view.chunks, query_embedding=None, latency={}),
+        response=response,
         answer_chars=None if response is None else len(response.answer),
-        latency=_latency(result, judged),
+        latency=latency,
         scores=scores,
-        verdicts=case_verdicts(view, judged, verdicts),
+        verdicts=case_verdicts(view, judged, view.verdicts),
         trace_id=result.trace_id or None,
         span_id=result.span_id or None,
         asked_at=None if result.asked_at is None else _utc(result.asked_at),

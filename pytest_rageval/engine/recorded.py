@@ -16,11 +16,11 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, Final
 
-from pytest_rageval.engine.case import Trial, not_attempted, record_of
+from pytest_rageval.engine.case import Trial, records_of, unasked
 from pytest_rageval.engine.recorded_lines import (
     EXPECTED,
+    file_may_name,
     line_id,
-    may_name_pages,
     parse_line,
     response_of,
 )
@@ -58,9 +58,9 @@ _UNRECORDED: Final = "(the answer was not recorded)"
 NO_RESPONSE: Final = "no response is recorded for this case"
 _SHOWN_UNKNOWN: Final = 20
 _IDS_AT_ONCE: Final = 100
-_CASES_AT_ONCE: Final = 8
-"""Cases that are read, then scored: to change between the two at each takes a tenth longer, as the
-code of both does not fit into the cache of a core."""
+_UNASKED: Final = unasked(ErrorInfo(kind="not_attempted", message=NO_RESPONSE, attempts=0))
+_CASES_AT_ONCE: Final = 16
+"""Cases that are read, then scored (`records_of`)."""
 
 _Key = str | tuple[str, int]
 """Case id, with its repeat where that is not the first."""
@@ -365,7 +365,7 @@ class RecordedRun:
     def _reported(self, responses: RecordedResponses) -> Reported:
         if self._part is not None:
             return self._part.reported
-        paged = _any_names_pages(self._cases)
+        paged = file_may_name(b"pages", self._cases)
         scoring, in_text = score_settings(self._settings), self._judge is not None
         with closing(_CaseIds(self._cases)) as known:
             return responses.reported(known, scoring, in_text=in_text, paged=paged).found()
@@ -380,15 +380,13 @@ class RecordedRun:
             found.n += len(batch)
             known.update([located.case.id for located in batch])
             payloads = [responses.first(located.case.id) for located in batch]
-            records = []
+            asked = []
             for located, (recorded, payload) in zip(batch, payloads, strict=True):
-                trial = self._trial(located, reader.display)
-                if recorded:
-                    records.append(self._record(trial, payload, scoring))
-                elif not responses.has_repeats(located.case.id):
-                    found.unanswered += 1
-                    records.append(not_attempted(trial, NO_RESPONSE, scoring=scoring))
-            yield from records  # which are counted one after another, too
+                if recorded or not responses.has_repeats(located.case.id):
+                    found.unanswered += not recorded
+                    result = self._result(payload) if recorded else _UNASKED
+                    asked.append((self._trial(located, reader.display), result))
+            yield from records_of(asked, scoring, owned=True)  # counted one after another, too
         responses.read_rest()
         found.case_faults, found.response_faults = reader.faults, responses.faults
         if self._part is None:
@@ -400,8 +398,8 @@ class RecordedRun:
         if responses.has_repeats():
             for located in self._reader():
                 for repeat, payload in responses.repeats(located.case.id):
-                    trial = self._trial(located, reader.display, repeat)
-                    yield self._record(trial, payload, scoring)
+                    asked = [(self._trial(located, reader.display, repeat), self._result(payload))]
+                    yield from records_of(asked, scoring, owned=True)
 
     def _trial(self, located: LocatedCase, file: str, repeat: int = 0) -> Trial:
         judges = None if self._judge is None else Judges(self._judge)
@@ -415,9 +413,8 @@ class RecordedRun:
             stored=self._stored,
         )
 
-    def _record(self, trial: Trial, payload: object, scoring: ScoreSettings) -> CaseRecord:
-        result = _result(payload, retrieval_only=self._settings.retrieval_only)
-        return record_of(trial, result, scoring=scoring, owned=True)
+    def _result(self, payload: object) -> AskResult:
+        return _result(payload, retrieval_only=self._settings.retrieval_only)
 
 
 class _CaseIds:
@@ -447,11 +444,6 @@ def _every_id(path: Path) -> Generator[str | None, None, None]:
     with open_lines(path, path.as_posix()) as file:
         for line in iterate_lines(file, path.as_posix(), []):
             yield line_id(line.text)
-
-
-def _any_names_pages(path: Path) -> bool:
-    with open_lines(path, path.as_posix()) as file:
-        return any(map(may_name_pages, file))
 
 
 def _unanswered_warnings(unanswered: int, n: int) -> Iterator[str]:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Annotated, Any, Final, Required
 
 import msgspec
 from typing_extensions import TypedDict
 
 from pytest_rageval.project.field_names import ALIASES
+from pytest_rageval.support.jsonl import open_lines
 from pytest_rageval.support.text import clean, first_of
 from pytest_rageval.target.contract import (
     UsualReply,
@@ -17,7 +19,12 @@ from pytest_rageval.target.contract import (
     parse_ask_response,
     usual_fields,
 )
-from pytest_rageval.values.errors import TARGET_ERROR_KINDS, EndpointError, TargetErrorKind
+from pytest_rageval.values.errors import (
+    TARGET_ERROR_KINDS,
+    DatasetError,
+    EndpointError,
+    TargetErrorKind,
+)
 from pytest_rageval.values.reply import AskResponse, ErrorInfo
 
 EXPECTED: Final = 'expected {"id": case id, "response": an ask response}'
@@ -151,6 +158,15 @@ def line_id(text: str) -> str | None:
     return found if isinstance(found, str) else None
 
 
-def may_name_pages(raw: bytes) -> bool:
-    """Return whether the case of a line may have golds with pages."""
-    return b'"pages"' in raw
+def may_name(field: bytes, lines: Iterable[bytes]) -> bool:
+    """Return whether any line may name a field, whose letters may be written as escapes."""
+    return any(field in raw or b"\\u006" in raw or b"\\u007" in raw for raw in lines)
+
+
+def file_may_name(field: bytes, path: Path) -> bool:
+    """Return ``may_name`` of the lines of a file; what cannot be read is reported by its reader."""
+    try:
+        with open_lines(path, path.as_posix()) as file:
+            return may_name(field, file)
+    except (DatasetError, OSError):
+        return True

@@ -12,6 +12,7 @@ from pytest_rageval.analysis.aggregate.columns import RecordColumns
 from pytest_rageval.analysis.aggregate.run import aggregate_columns
 from pytest_rageval.analysis.two_runs import RunNumbers
 from pytest_rageval.engine.finish import EndedRun, EndWords, finish_run
+from pytest_rageval.engine.recorded_lines import file_may_name
 from pytest_rageval.engine.registry import registry_for_runs
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.registry import Registry
@@ -76,7 +77,11 @@ class ScoredRun:
         self._settings = settings
         self._registry = registry
         self._cases = cases
-        self._columns = RecordColumns(registry, path_case=settings.path_case)
+        self._columns = RecordColumns(
+            registry,
+            path_case=settings.path_case,
+            translated=file_may_name(b"translation_of", cases),
+        )
         self._facts = RunFacts()
         self._case_hashes: dict[tuple[str, str], str] = {}
         self._started_at = datetime.now(UTC)

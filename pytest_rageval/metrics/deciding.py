@@ -12,20 +12,20 @@ from dataclasses import asdict
 from typing import Final
 
 from pytest_rageval.metrics.matching import (
+    NORMAL_HEADINGS,
     NORMAL_PATHS,
     anchor_segments,
     citation_points_into,
     document_key,
     matches_anchor,
     matches_section,
-    norm_heading,
     order_chunks,
     same_document,
 )
 from pytest_rageval.values.case import Anchor, Case, MatchingMode
 from pytest_rageval.values.dataclass import dataclass, replace
 from pytest_rageval.values.record import CaseRecord, Reported, ScoreSettings
-from pytest_rageval.values.reply import MATCH_RULES, Citation, MatchRule, RetrievedChunk
+from pytest_rageval.values.reply import MATCH_RULES, UNMATCHED, Citation, MatchRule, RetrievedChunk
 
 UNDECIDED: Final = "undecided"
 """Name, beside the rules, of chunks that no rule can compare with an anchor of the case."""
@@ -55,7 +55,7 @@ def has_heading(chunk: RetrievedChunk, settings: ScoreSettings) -> bool:
     An empty one is text before the first heading, unless no chunk of the run has another.
     """
     known = settings.headings_reported and chunk.heading_path is not None
-    return known or bool(norm_heading(chunk.heading_path))
+    return known or bool(NORMAL_HEADINGS[chunk.heading_path])
 
 
 @dataclass(slots=True, kw_only=True)
@@ -73,7 +73,7 @@ class ReportedParts:
         """Take the chunks of one reply."""
         for chunk in chunks:
             self.chunks = True
-            self.headings = self.headings or bool(norm_heading(chunk.heading_path))
+            self.headings = self.headings or bool(NORMAL_HEADINGS[chunk.heading_path])
             self.texts = self.texts or has_whole_text(chunk)
             self.pages = self.pages or bool(chunk.pages)
 
@@ -181,7 +181,7 @@ class _Decider:
             if path in paths:
                 self._decide(chunk, path)
             else:
-                chunk.decide((), irrelevant=False)
+                chunk.__dict__.update(UNMATCHED)
 
     def _decide(self, chunk: RetrievedChunk, path: str) -> None:
         if self._settings.matching_mode == "heading" or (

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from hashlib import sha256
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, TypeVar, get_args
 from urllib.parse import unquote
 
 from pytest_rageval.values.case import Anchor
@@ -33,7 +33,9 @@ _ATX_CLOSER: Final = re.compile(r" #+$")
 _SPACES: Final = re.compile(r"\s{2,}|[^\S ]")
 _LONG_CHARS: Final = 100_000
 _EVERYTHING: Final = frozenset({"", "*"})
-_PATHS_KEPT: Final = 8192
+_FORMS_KEPT: Final = 8192
+_Text = TypeVar("_Text")
+_Form = TypeVar("_Form")
 
 
 def fold(text: str) -> str:
@@ -56,28 +58,21 @@ def norm_path(path: str, path_case: PathCase = "sensitive") -> str:
     return NORMAL_PATHS[path_case][path]
 
 
-class _NormalPaths(dict[str, str]):
-    """Normal forms of the paths seen last: every case asks for those of its chunks several times.
+class _NormalForms(dict[_Text, _Form]):
+    """Normal forms of the texts seen last: every case asks for those of its chunks several times.
 
     Looking up takes a third of the time of ``lru_cache``, whose keys are tuples.
     """
 
-    def __init__(self, path_case: PathCase) -> None:
+    def __init__(self, normal: Callable[[_Text], _Form]) -> None:
         super().__init__()
-        self._path_case = path_case
+        self._normal = normal
 
-    def __missing__(self, path: str) -> str:
-        if len(self) >= _PATHS_KEPT:
+    def __missing__(self, text: _Text) -> _Form:
+        if len(self) >= _FORMS_KEPT:
             self.clear()
-        normal = self[path] = _normal_path(path, self._path_case)
+        normal = self[text] = self._normal(text)
         return normal
-
-
-NORMAL_PATHS: Final[Mapping[PathCase, Mapping[str, str]]] = {
-    "sensitive": _NormalPaths("sensitive"),
-    "insensitive": _NormalPaths("insensitive"),
-}
-"""``norm_path`` of any path, without the call."""
 
 
 def _normal_path(path: str, path_case: PathCase) -> str:
@@ -98,6 +93,12 @@ def _normal_path(path: str, path_case: PathCase) -> str:
     return fold(joined) if path_case == "insensitive" else joined
 
 
+NORMAL_PATHS: Final[Mapping[PathCase, Mapping[str, str]]] = {
+    case: _NormalForms(partial(_normal_path, path_case=case)) for case in get_args(PathCase)
+}
+"""``norm_path`` of any path, without the call."""
+
+
 def norm_text(text: str) -> str:
     """Return text for caseless comparison: no invisible characters, single spaces, trimmed.
 
@@ -109,8 +110,9 @@ def norm_text(text: str) -> str:
     return " ".join(folded.split())
 
 
-@lru_cache(maxsize=8192)
-def _heading_segments(heading_path: str) -> Segments:
+def _heading_segments(heading_path: str | None) -> Segments | None:
+    if heading_path is None:
+        return None
     segments = []
     for raw in _SEPARATOR.split(" ".join(heading_path.split())):
         segment = raw.strip()
@@ -119,6 +121,10 @@ def _heading_segments(heading_path: str) -> Segments:
         if normal := norm_text(segment):
             segments.append(normal)
     return tuple(segments)
+
+
+NORMAL_HEADINGS: Final[Mapping[str | None, Segments | None]] = _NormalForms(_heading_segments)
+"""``norm_heading`` of any heading path, without the call."""
 
 
 def norm_heading(heading_path: str | None) -> Segments | None:
@@ -130,12 +136,12 @@ def norm_heading(heading_path: str | None) -> Segments | None:
     Returns:
         The segments, ``()`` for an empty path, None for None (not reported).
     """
-    return None if heading_path is None else _heading_segments(heading_path)
+    return NORMAL_HEADINGS[heading_path]
 
 
 def anchor_segments(anchor: Anchor) -> Segments:
     """Return the heading segments of an anchor; ``()`` is the whole document."""
-    return _heading_segments(anchor.heading_path)
+    return NORMAL_HEADINGS[anchor.heading_path] or ()
 
 
 def document_key(where: Anchor | RetrievedChunk, path_case: PathCase = "sensitive") -> DocumentKey:
@@ -200,8 +206,8 @@ def matches_anchor(anchor: Anchor, chunk: RetrievedChunk, settings: ScoreSetting
 
 def matches_section(anchor: Anchor, chunk: RetrievedChunk, settings: ScoreSettings) -> bool:
     """``matches_anchor`` of a chunk in the document of the anchor."""
-    wanted = _heading_segments(anchor.heading_path)
-    found = norm_heading(chunk.heading_path) or ()
+    wanted = NORMAL_HEADINGS[anchor.heading_path] or ()
+    found = NORMAL_HEADINGS[chunk.heading_path] or ()
     if found[: len(wanted)] == wanted:
         if settings.snippets == "off" or not anchor.snippets:
             return True
@@ -257,7 +263,7 @@ def citation_points_into(
         return False
     if not _vaults_agree(citation.vault, anchor.vault):
         return False
-    segments = norm_heading(citation.heading_path)
+    segments = NORMAL_HEADINGS[citation.heading_path]
     return segments is None or starts_with(segments, anchor_segments(anchor))
 
 
@@ -286,10 +292,10 @@ def cited_ranks(
     if citation.rel_path is None:
         return
     paths = NORMAL_PATHS[path_case]
-    path, segments = paths[citation.rel_path], norm_heading(citation.heading_path)
+    path, segments = paths[citation.rel_path], NORMAL_HEADINGS[citation.heading_path]
     for place, chunk in enumerate(chunks, start=1):
         if paths[chunk.rel_path] == path and _vaults_agree(citation.vault, chunk.vault):
-            found = norm_heading(chunk.heading_path)
+            found = NORMAL_HEADINGS[chunk.heading_path]
             if segments is None or found is None or starts_with(found, segments):
                 yield place
 

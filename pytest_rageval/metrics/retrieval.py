@@ -9,7 +9,7 @@ given for the order before reranking, and for the folders that a target chose to
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from functools import lru_cache
 from math import log2
@@ -223,13 +223,12 @@ def document_ranking(
         golds[key] = max(gold.grade, golds.get(key, 0))
     paths = {path for _, path in golds}
     documents = dict.fromkeys(document_keys(chunks[:k], settings.path_case))
-    matched = []
-    for document in documents:
-        found = _NOTHING
-        if document[1] in paths:
-            found = frozenset([i for i, gold in enumerate(golds) if same_document(gold, document)])
-        matched.append(found)
+    matched = [_same_documents(golds, one) if one[1] in paths else _NOTHING for one in documents]
     return _ranking(tuple(matched), (False,) * len(documents), tuple(golds.values()), k)
+
+
+def _same_documents(golds: Iterable[DocumentKey], document: DocumentKey) -> frozenset[int]:
+    return frozenset([i for i, gold in enumerate(golds) if same_document(gold, document)])
 
 
 def anchors_unreadable(view: CaseView) -> NotApplicable | None:

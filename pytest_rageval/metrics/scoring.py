@@ -48,7 +48,7 @@ from pytest_rageval.metrics.view import (
     view_case,
 )
 from pytest_rageval.values.case import Case, MatchingMode
-from pytest_rageval.values.dataclass import replace
+from pytest_rageval.values.dataclass import maker, replace
 from pytest_rageval.values.record import (
     ANSWER_STAGES,
     Aspect,
@@ -78,6 +78,7 @@ _FAMILIES: Final[tuple[Callable[[CaseView], Scores], ...]] = (
 )
 _UNSCORED: Final[dict[str, float | None]] = dict.fromkeys(BUILT_IN.cases)
 _ANSWER_SIDE: Final = tuple(key for key, info in BUILT_IN.cases.items() if info.answer_side)
+_case_scores: Final = maker(CaseScores)
 _RETRIEVAL_ONLY: Final = NotApplicable("The run measures retrieval only.")
 
 
@@ -120,7 +121,7 @@ def score_case(
     expected: Outcome = "error" if view.failed else "passed" if met else "missed"
     outcome = _outcome_by_stage(expected, stage, judged_on)
     unchecked = outcome == "passed" and not _is_checked(view.case, metrics, judged_on)
-    return CaseScores(
+    return _case_scores(
         metrics=metrics,
         not_applicable=reasons,
         outcome=outcome,

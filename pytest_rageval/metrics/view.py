@@ -23,13 +23,15 @@ from pytest_rageval.metrics.citation_markers import with_markers_read
 from pytest_rageval.metrics.citation_numbers import BRACKETED, cited_numbers
 from pytest_rageval.metrics.deciding import decide_chunks, headings_decide
 from pytest_rageval.metrics.matching import (
+    NORMAL_HEADINGS,
+    NORMAL_PATHS,
     PathCase,
     Segments,
     norm_heading,
     norm_path,
 )
 from pytest_rageval.values.case import Case
-from pytest_rageval.values.dataclass import dataclass, replace
+from pytest_rageval.values.dataclass import dataclass, maker, replace
 from pytest_rageval.values.record import Evidence, ScoreSettings
 from pytest_rageval.values.reply import (
     AskResponse,
@@ -131,6 +133,9 @@ class CaseView:
         return self.verdicts.abstained if self.verdicts is not None else None
 
 
+_case_view: Final = maker(CaseView)
+
+
 def view_case(
     case: Case,
     response: AskResponse | None,
@@ -166,7 +171,7 @@ def view_case(
         citations = read_citations(response, chunks, case, settings)
         if citations is None and settings.citations_reported:
             citations = ()
-    return CaseView(
+    return _case_view(
         case=case,
         settings=settings,
         response=response,
@@ -403,13 +408,11 @@ def distinct_citations(
     """
     seen: dict[tuple[str | None, Segments | None, int | None], list[str | None]] = {}
     kept = []
+    paths = NORMAL_PATHS[path_case]
     for citation in citations:
-        key = (
-            _document(citation, path_case),
-            norm_heading(citation.heading_path),
-            citation.chunk_rank,
-        )
-        vaults = seen.setdefault(key, [])
+        path, heading = citation.rel_path, citation.heading_path
+        document = None if path is None else paths[path]
+        vaults = seen.setdefault((document, NORMAL_HEADINGS[heading], citation.chunk_rank), [])
         if vaults and any(
             v is None or citation.vault is None or v == citation.vault for v in vaults
         ):

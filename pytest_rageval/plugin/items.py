@@ -24,8 +24,9 @@ from pytest_rageval.engine.case import (
     Clients,
     Trial,
     lost_judges,
-    not_asked,
+    record_of,
     try_case,
+    unasked,
 )
 from pytest_rageval.judges.asking import Judges
 from pytest_rageval.plugin import default_case
@@ -260,7 +261,8 @@ class CaseItem(pytest.Function):
             for repeat in range(settings.repeats)
             if repeat not in self.finished
         ]
-        records = [self._delivered(not_asked(trial, info), self.deliver) for trial in trials]
+        found = [record_of(trial, unasked(info)) for trial in trials]
+        records = [self._delivered(record, self.deliver) for record in found]
         self.evaluated = Evaluated(tuple(records), 0.0)
 
     @property

@@ -90,7 +90,8 @@ def find_faults(line: _Line) -> Iterator[tuple[Loc, str]]:
         yield from _answer_rule_faults(rules)
     if groups := line.get("required_support_groups"):
         yield from _group_faults(groups, len(golds))
-    if len(golds) + len(irrelevant) > 1:
+    n_anchors = len(golds) + len(irrelevant)
+    if n_anchors > 1 and n_anchors > len({norm_path(a["rel_path"]) for a in (*golds, *irrelevant)}):
         yield from _equal_anchors(golds, irrelevant)
 
 

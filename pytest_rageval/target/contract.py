@@ -38,6 +38,7 @@ from pytest_rageval.target.reply_values import (
     read_session,
     read_usage,
 )
+from pytest_rageval.values.dataclass import maker
 from pytest_rageval.values.errors import EndpointError
 from pytest_rageval.values.reply import (
     AskRequest,
@@ -335,6 +336,10 @@ def _names(document: Mapping[str, object]) -> str:
     return ", ".join(sorted(document)[:_NAMES_KEPT]) + (f" and {more} more" if more > 0 else "")
 
 
+_ask_response: Final = maker(AskResponse)
+_citation: Final = maker(Citation)
+
+
 def ask_response(reply: ReplyBody) -> AskResponse:
     """Return the response for a reply in the shape of the contract, whose chunks it keeps."""
     debug: Any = reply.get("debug") or {}
@@ -345,9 +350,9 @@ def ask_response(reply: ReplyBody) -> AskResponse:
             raise _protocol(f"{name}: got {len(listed)}, expected {_MOST_LISTED} at most")
     searches = debug.get("searches")
     folders = debug.get("folder_selection")
-    return AskResponse(
+    return _ask_response(
         answer=reply["answer"],
-        references=None if references is None else tuple([Citation(**one) for one in references]),
+        references=None if references is None else tuple([_citation(**one) for one in references]),
         abstained=reply.get("abstained"),
         abstain_reason=reply.get("abstain_reason"),
         retrieved_chunks=None

@@ -12,6 +12,12 @@ from pytest_rageval.values.errors import TargetErrorKind
 from pytest_rageval.values.trace import traceparent
 
 _set: Final = object.__setattr__
+UNMATCHED: Final[Mapping[str, object]] = {
+    "matched_golds": (),
+    "irrelevant": False,
+    "matched_by": None,
+}
+"""Fields that ``RetrievedChunk.decide`` sets where no anchor is in the document, as of most."""
 USAGE: Final = ("input_tokens", "output_tokens", "cost_usd")
 """Names of the amounts that one answer used."""
 MOST_AMOUNT: Final = 1e12
@@ -208,6 +214,12 @@ class AskResponse:
     reply_keys: tuple[str, ...] = ()
     """Names of the fields of the reply as it came, if it brought no retrieved chunks; empty: not
     known."""
+
+    def become_stored(self, chunks: tuple[RetrievedChunk, ...] | None) -> None:
+        """Set the chunks of a response that nobody else holds, and drop what a record has not."""
+        _set(self, "retrieved_chunks", chunks)
+        _set(self, "query_embedding", None)
+        _set(self, "latency", {})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

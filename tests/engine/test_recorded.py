@@ -7,6 +7,7 @@ import os
 import random
 import threading
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,20 @@ def scored(tmp_path: Path, cases: list[Any], responses: list[Any]) -> list[CaseR
 
 
 NAMES = [f"c{i:02}" for i in range(30)]
+
+
+def test_a_record_does_not_depend_on_the_cases_around_it(tmp_path: Path) -> None:
+    cases = [case_line(name) for name in NAMES]
+    found = [["x.md", f"{name}.md"][: i % 3] for i, name in enumerate(NAMES)]
+    responses = [
+        response_line(name, *paths) for name, paths in zip(NAMES, found, strict=True) if paths
+    ]
+    records = scored(tmp_path, cases, responses)
+    assert [record.case_id for record in records] == NAMES
+    for case, record in zip(cases, records, strict=True):
+        alone = [one for one in responses if one["id"] == case["id"]]
+        [expected] = scored(tmp_path, [case], alone)
+        assert replace(record, lineno=1) == expected
 
 
 def test_the_order_of_responses_does_not_matter(tmp_path: Path) -> None:

@@ -366,3 +366,16 @@ def test_explain_names_the_rule_of_a_chunk(capsys: Output) -> None:
     capsys.readouterr()
     assert cli.run(["explain", "texts", "found"]) == ExitCode.YES
     assert "holds a snippet of gold [0] (no heading reported)" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("key", ["translation_of", r"translation_\u006ff", r"transl\u0061tion_of"])
+def test_a_translation_is_compared_however_its_key_is_written(
+    files: list[str], capsys: Output, key: str
+) -> None:
+    other = json.dumps({**CASES[0], "id": "other"})
+    write_lines("r.jsonl", *RESPONSES, {**RESPONSES[0], "id": "other"})
+    with Path("c.jsonl").open("a", encoding="utf-8") as cases:
+        cases.write(f'{other[:-1]}, "{key}": "found"}}\n')
+    assert cli.run(["score", *files, "--save", "pair"]) == ExitCode.YES
+    metrics = read_json(Path("evals/results/pair/metrics.json"))
+    assert metrics["cross_lingual_consistency"]["n"] == 1

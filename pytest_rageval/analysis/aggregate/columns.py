@@ -9,7 +9,7 @@ from __future__ import annotations
 from array import array
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from itertools import count
+from itertools import count, repeat
 from math import inf
 from struct import Struct
 from typing import Any, Final, NamedTuple, TypeVar
@@ -22,7 +22,6 @@ from pytest_rageval.analysis.aggregate.case_groups import (
 )
 from pytest_rageval.analysis.aggregate.operational import (
     AttemptStatus,
-    LatencyObservation,
     attempt_status,
     verdict_failures,
 )
@@ -99,6 +98,7 @@ class RecordColumns:
     Args:
         registry: the metrics; unregistered keys of records get columns, too.
         path_case: whether paths that differ only in case are different documents.
+        translated: whether any case may be a translation, so that documents are compared.
     """
 
     def __init__(
@@ -106,8 +106,10 @@ class RecordColumns:
         registry: Registry = BUILT_IN,
         *,
         path_case: PathCase = "sensitive",
+        translated: bool = True,
     ) -> None:
         self.registry = registry
+        self._translated = translated
         self._path_case = path_case
         self._keys = tuple(registry.cases)
         self._pack = Struct(f"{len(self._keys)}d").pack
@@ -173,7 +175,8 @@ class RecordColumns:
         failures = verdict_failures(record)
         self.verdicts_failed += sum(failures)
         self.verdicts_needed += len(failures)
-        self.documents.add(retrieved_documents(record, self._path_case))
+        if self._translated:
+            self.documents.add(retrieved_documents(record, self._path_case))
         count_rules(record, self.rules)
         if case.translation_of is not None:
             self.translations[row] = case.translation_of
@@ -434,13 +437,11 @@ class CaseTable:
         """Per case 1: it has a reference; 0: it has none; -1: its record does not hold it."""
         return [self.columns.references[row] for row in self.rows.firsts]
 
-    def latencies(self, name: str) -> Iterator[LatencyObservation]:
-        """Every call in order; its duration may be unknown."""
+    def latencies(self, name: str) -> Iterator[tuple[AttemptStatus, float | None, bool]]:
+        """Every call as a `LatencyObservation`; its duration may be unknown."""
         known = self.columns.latency.get(name, _Sparse()).dense(len(self.columns))
-        attempts = self.columns.attempts
-        for row in self.rows.order:
-            ms = known[row]
-            yield LatencyObservation(attempts[row], ms if ms < inf else None)
+        times = [ms if ms < inf else None for ms in known]
+        return zip(self.columns.attempts, times, repeat(False))
 
     def costs(self) -> Iterator[Mapping[str, float | None]]:
         """The cost of every record that has one, in order."""

@@ -150,7 +150,9 @@ def _censored_percentile(
 
 
 def summarise_latency(
-    observations: Iterable[LatencyObservation], *, timeout_ms: float | None = None
+    observations: Iterable[tuple[AttemptStatus, float | None, bool]],
+    *,
+    timeout_ms: float | None = None,
 ) -> LatencySummary:
     """Percentiles (type 7) and sum of durations in milliseconds.
 
@@ -158,18 +160,18 @@ def summarise_latency(
     cached replies are left out and counted.
 
     Args:
-        observations: in any order.
+        observations: the fields of each `LatencyObservation`, in any order.
         timeout_ms: the limit; None: a timeout enters at its own duration, if it has one.
     """
     times: list[float] = []
     limits: list[float] = []
     excluded = cached = 0
-    for seen in observations:
-        cut = seen.status == "timeout"
-        ms = timeout_ms if cut and timeout_ms is not None else seen.ms
-        if seen.cached:
+    for status, ms, from_cache in observations:
+        cut = status == "timeout"
+        ms = timeout_ms if cut and timeout_ms is not None else ms
+        if from_cache:
             cached += 1
-        elif seen.status not in {"ok", "timeout"} or ms is None:
+        elif status not in {"ok", "timeout"} or ms is None:
             excluded += 1
         else:
             (limits if cut else times).append(float(ms))
