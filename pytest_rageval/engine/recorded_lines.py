@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Final, Required
 
@@ -158,15 +158,23 @@ def line_id(text: str) -> str | None:
     return found if isinstance(found, str) else None
 
 
-def may_name(field: bytes, lines: Iterable[bytes]) -> bool:
-    """Return whether any line may name a field, whose letters may be written as escapes."""
-    return any(field in raw or b"\\u006" in raw or b"\\u007" in raw for raw in lines)
+_BLOCK: Final = 1 << 20
+
+
+def may_name(field: bytes, raw: bytes) -> bool:
+    """Return whether lines may name a field, whose letters may be written as escapes."""
+    return field in raw or b"\\u006" in raw or b"\\u007" in raw
 
 
 def file_may_name(field: bytes, path: Path) -> bool:
-    """Return ``may_name`` of the lines of a file; what cannot be read is reported by its reader."""
+    """Return ``may_name`` of a file; what cannot be read is reported by its reader."""
     try:
         with open_lines(path, path.as_posix()) as file:
-            return may_name(field, file)
+            end = b""
+            while block := file.read(_BLOCK):
+                if may_name(field, end + block):
+                    return True
+                end = block[-len(field) :]
     except (DatasetError, OSError):
         return True
+    return False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from pytest_rageval.metrics.deciding import cited_golds
@@ -41,11 +41,10 @@ def score_citations(view: CaseView) -> Scores:
     blocked = _blocked(view)
     if len(cited) < len(found):
         blocked = blocked or _UNDECIDED
-    return {
-        **_attribution(view, cited, blocked),
-        "citation_in_context_rate": _in_context(view),
-        "recency_conflict_accuracy": _recency(view, _NOTHING.union(*cited), blocked),
-    }
+    scores = _attribution(view, cited, blocked)
+    scores["citation_in_context_rate"] = _in_context(view)
+    scores["recency_conflict_accuracy"] = _recency(view, cited, blocked)
+    return scores
 
 
 def _blocked(view: CaseView) -> Score | None:
@@ -81,10 +80,11 @@ def _in_context(view: CaseView) -> Score:
     return sum(held) / len(held)
 
 
-def _recency(view: CaseView, cited: Collection[int], blocked: Score | None) -> Score:
+def _recency(view: CaseView, each_cited: Sequence[frozenset[int]], blocked: Score | None) -> Score:
     blocked = gold_population(view.case) or _rule_missing(view) or blocked
     if blocked is not None:
         return blocked
+    cited = _NOTHING.union(*each_cited)
     if view.case.recency_conflict_rule == "cite_newer":
         return 1.0 if 0 in cited else 0.0
     if len(cited) < len(view.case.gold_supports):

@@ -17,9 +17,8 @@ from typing import Final
 
 from pytest_rageval.metrics.deciding import reads_snippets, unreadable_anchor
 from pytest_rageval.metrics.matching import (
+    NORMAL_PATHS,
     DocumentKey,
-    document_key,
-    document_keys,
     duplicate_flags,
     in_scope,
     norm_path,
@@ -218,11 +217,13 @@ def document_ranking(
     count: a document with golds is a gold document.
     """
     golds: dict[DocumentKey, int] = {}
+    normal = NORMAL_PATHS[settings.path_case]
     for gold in case.gold_supports:
-        key = document_key(gold, settings.path_case)
-        golds[key] = max(gold.grade, golds.get(key, 0))
+        key = gold.vault, normal[gold.rel_path]
+        if gold.grade > golds.get(key, 0):
+            golds[key] = gold.grade
     paths = {path for _, path in golds}
-    documents = dict.fromkeys(document_keys(chunks[:k], settings.path_case))
+    documents = dict.fromkeys([(chunk.vault, normal[chunk.rel_path]) for chunk in chunks[:k]])
     matched = [_same_documents(golds, one) if one[1] in paths else _NOTHING for one in documents]
     return _ranking(tuple(matched), (False,) * len(documents), tuple(golds.values()), k)
 

@@ -137,10 +137,19 @@ def _page_fault(message: LiteralString) -> ValueError:
     return PydanticCustomError("page", message)
 
 
+def _is_ascii(value: object) -> bool:
+    return type(value) is str and value.isascii()
+
+
 def read_latency(value: object) -> dict[str, float]:
     """Read durations in ms by phase; more phases than a target can have count as absent."""
     if not isinstance(value, Mapping) or len(value) > _MOST_PHASES:
         return {}
+    for phase, ms in value.items():  # nearly always as they should be, so that no copy is made
+        if type(ms) is not float or not 0 <= ms <= MOST_AMOUNT or not _is_ascii(phase):
+            break
+    else:
+        return {**value}
     times = {whole_text(str(phase)): number_or_none(ms) for phase, ms in value.items()}
     return {phase: ms for phase, ms in times.items() if ms is not None and 0 <= ms <= MOST_AMOUNT}
 
@@ -154,6 +163,11 @@ def read_models(value: object) -> dict[str, str]:
     """Read the names of models by role."""
     if not isinstance(value, Mapping):
         return {}
+    for role, name in value.items():
+        if not _is_ascii(role) or not _is_ascii(name):
+            break
+    else:
+        return {**value}
     # A version is often written as a number: `prompt_version: 3`.
     return {
         whole_text(str(role)): whole_text(str(name))
