@@ -296,9 +296,9 @@ def decide_chunks(
         case: the case with the anchors.
         chunks: in any order.
         settings: matching settings of the run.
-        owned: whether nobody else holds the chunks, so that they are decided in place.
+        owned: whether they are in rank order, and decided in place, as nobody else holds them.
     """
-    decided = order_chunks(chunks if owned else [chunk.copy() for chunk in chunks])
+    decided = tuple(chunks) if owned else order_chunks([chunk.copy() for chunk in chunks])
     _Decider(case, settings).decide_all(decided)
     return decided
 

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 _Line = Mapping[str, Any]
 _HIDDEN: Final = r"\x00-\x1f\x7f-\x9f\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff"
-LABEL_PATTERN: Final = rf"^:?([^\s\[\]:{_HIDDEN}]:?)+$"
+_CHARS: Final = rf"[^\s\[\]:{_HIDDEN}]+"
+LABEL_PATTERN: Final = rf"^:?{_CHARS}(:{_CHARS})*:?$"
 """No space, bracket, control or bidi character and no ``::``, so that a label can be part of a
 pytest node id and be given to ``-k``. Written without look-around, which pydantic's regex engine
 lacks."""
@@ -159,8 +160,9 @@ def find_warnings(case: Case) -> Iterator[str]:
         yield "no_golds"
     if case.recency_conflict_rule and len(golds) < 2:
         yield "recency_rule"
-    if len(golds) > 1 and any(starmap(_holds, permutations(golds, 2))):
-        yield "nested_golds"
+    if len(golds) > len({norm_path(gold.rel_path) for gold in golds}):
+        if any(starmap(_holds, permutations(golds, 2))):
+            yield "nested_golds"
 
 
 def _holds(outer: Anchor, inner: Anchor) -> bool:
