@@ -220,11 +220,13 @@ def records_of(
     """
     views = [_view(trial, result, scoring, owned=owned) for trial, result in asked]
     judged = [_judged(trial, view) for (trial, _), view in zip(asked, views, strict=True)]
-    steps = list(zip(asked, views, judged, strict=True))
-    scores = [_scores(*one, view, verdicts) for one, view, verdicts in steps]
+    scores = [
+        _scores(trial, result, view, verdicts)
+        for (trial, result), view, verdicts in zip(asked, views, judged, strict=True)
+    ]
     return [
-        _record(*one, view, verdicts, found, owned=owned)
-        for (one, view, verdicts), found in zip(steps, scores, strict=True)
+        _record(trial, result, view, verdicts, found, owned=owned)
+        for (trial, result), view, verdicts, found in zip(asked, views, judged, scores, strict=True)
     ]
 
 

@@ -220,8 +220,7 @@ def document_ranking(
     normal = NORMAL_PATHS[settings.path_case]
     for gold in case.gold_supports:
         key = gold.vault, normal[gold.rel_path]
-        if gold.grade > golds.get(key, 0):
-            golds[key] = gold.grade
+        golds[key] = max(gold.grade, golds.get(key, 0))
     paths = {path for _, path in golds}
     documents = dict.fromkeys([(chunk.vault, normal[chunk.rel_path]) for chunk in chunks[:k]])
     matched = [_same_documents(golds, one) if one[1] in paths else _NOTHING for one in documents]
