@@ -216,17 +216,21 @@ def records_of(
     Args:
         asked: cases with the results of asking.
         scoring: as of ``record_of``.
-        owned: whether nobody else holds the responses, so that they become parts of the records.
+        owned: whether nobody else holds the responses, so that they become parts of the records;
+            their chunks are in rank order, as ``parse_ask_response`` makes them.
+
+    Raises:
+        ConfigError: the judge cannot work with its settings.
     """
     views = [_view(trial, result, scoring, owned=owned) for trial, result in asked]
     judged = [_judged(trial, view) for (trial, _), view in zip(asked, views, strict=True)]
     scores = [
-        _scores(trial, result, view, verdicts)
-        for (trial, result), view, verdicts in zip(asked, views, judged, strict=True)
+        _scores(trial, result, view, verdict)
+        for (trial, result), view, verdict in zip(asked, views, judged, strict=True)
     ]
     return [
-        _record(trial, result, view, verdicts, found, owned=owned)
-        for (trial, result), view, verdicts, found in zip(asked, views, judged, scores, strict=True)
+        _record(trial, result, view, verdict, found, owned=owned)
+        for (trial, result), view, verdict, found in zip(asked, views, judged, scores, strict=True)
     ]
 
 
@@ -242,6 +246,7 @@ def _view(
 
 
 def _scores(trial: Trial, result: AskResult, view: CaseView, judged: Judged | None) -> CaseScores:
+    """Score a view, which gets its verdicts first."""
     view.verdicts = with_evidence(view, judged)
     scores = score_case(view)
     if not trial.registry.own_cases:

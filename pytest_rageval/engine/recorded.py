@@ -365,7 +365,7 @@ class RecordedRun:
     def _reported(self, responses: RecordedResponses) -> Reported:
         if self._part is not None:
             return self._part.reported
-        paged = file_may_name(b"pages", self._cases)
+        paged = file_may_name(b'"pages"', self._cases)
         scoring, in_text = score_settings(self._settings), self._judge is not None
         with closing(_CaseIds(self._cases)) as known:
             return responses.reported(known, scoring, in_text=in_text, paged=paged).found()
@@ -386,7 +386,8 @@ class RecordedRun:
                     found.unanswered += not recorded
                     result = self._result(payload) if recorded else _UNASKED
                     asked.append((self._trial(located, reader.display), result))
-            yield from records_of(asked, scoring, owned=True)  # counted one after another, too
+            # The caller counts them together, too, as it comes back after the last one.
+            yield from records_of(asked, scoring, owned=True)
         responses.read_rest()
         found.case_faults, found.response_faults = reader.faults, responses.faults
         if self._part is None:

@@ -162,8 +162,12 @@ _BLOCK: Final = 1 << 20
 
 
 def may_name(field: bytes, raw: bytes) -> bool:
-    """Return whether lines may name a field, whose letters may be written as escapes."""
-    return field in raw or b"\\u006" in raw or b"\\u007" in raw
+    r"""Return whether JSON may name a field, given with its quotes.
+
+    The characters of a key, though not its quotes, may be escapes: those of ``_`` and small letters
+    begin with ``\u005`` to ``\u007``.
+    """
+    return field in raw or b"\\u005" in raw or b"\\u006" in raw or b"\\u007" in raw
 
 
 def file_may_name(field: bytes, path: Path) -> bool:
@@ -174,7 +178,7 @@ def file_may_name(field: bytes, path: Path) -> bool:
             while block := file.read(_BLOCK):
                 if may_name(field, end + block):
                     return True
-                end = block[-len(field) :]
+                end = block[-len(field) :]  # the field may begin in one block and end in the next
     except (DatasetError, OSError):
         return True
     return False

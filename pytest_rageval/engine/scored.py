@@ -80,7 +80,7 @@ class ScoredRun:
         self._columns = RecordColumns(
             registry,
             path_case=settings.path_case,
-            translated=file_may_name(b"translation_of", cases),
+            translated=file_may_name(b'"translation_of"', cases),
         )
         self._facts = RunFacts()
         self._case_hashes: dict[tuple[str, str], str] = {}

@@ -25,7 +25,7 @@ from pytest_rageval.metrics.matching import (
 from pytest_rageval.values.case import Anchor, Case, MatchingMode
 from pytest_rageval.values.dataclass import dataclass, replace
 from pytest_rageval.values.record import CaseRecord, Reported, ScoreSettings
-from pytest_rageval.values.reply import MATCH_RULES, UNMATCHED, Citation, MatchRule, RetrievedChunk
+from pytest_rageval.values.reply import MATCH_RULES, Citation, MatchRule, RetrievedChunk
 
 UNDECIDED: Final = "undecided"
 """Name, beside the rules, of chunks that no rule can compare with an anchor of the case."""
@@ -181,7 +181,7 @@ class _Decider:
             if path in paths:
                 self._decide(chunk, path)
             else:
-                chunk.__dict__.update(UNMATCHED)
+                chunk.decide_unmatched()
 
     def _decide(self, chunk: RetrievedChunk, path: str) -> None:
         if self._settings.matching_mode == "heading" or (

@@ -24,7 +24,6 @@ from pytest_rageval.metrics.citation_numbers import BRACKETED, cited_numbers
 from pytest_rageval.metrics.deciding import decide_chunks, headings_decide
 from pytest_rageval.metrics.matching import (
     NORMAL_HEADINGS,
-    NORMAL_PATHS,
     PathCase,
     Segments,
     norm_heading,
@@ -155,7 +154,7 @@ def view_case(
             decision in ``matched_golds`` and ``irrelevant``: clear both before scoring with other
             matching settings or another case.
         error: reason for which the target failed; required if ``response`` is None.
-        owned: whether nobody else holds the response, so that its chunks are decided in place.
+        owned: as of ``decide_chunks``, for the chunks of the response.
 
     Raises:
         ValueError: ``response`` and ``error`` are both None.
@@ -408,11 +407,9 @@ def distinct_citations(
     """
     seen: dict[tuple[str | None, Segments | None, int | None], list[str | None]] = {}
     kept = []
-    paths = NORMAL_PATHS[path_case]
     for citation in citations:
-        path, heading = citation.rel_path, citation.heading_path
-        document = None if path is None else paths[path]
-        vaults = seen.setdefault((document, NORMAL_HEADINGS[heading], citation.chunk_rank), [])
+        heading = NORMAL_HEADINGS[citation.heading_path]
+        vaults = seen.setdefault((_document(citation, path_case), heading, citation.chunk_rank), [])
         if vaults and any(
             v is None or citation.vault is None or v == citation.vault for v in vaults
         ):

@@ -91,9 +91,16 @@ def find_faults(line: _Line) -> Iterator[tuple[Loc, str]]:
         yield from _answer_rule_faults(rules)
     if groups := line.get("required_support_groups"):
         yield from _group_faults(groups, len(golds))
-    n_anchors = len(golds) + len(irrelevant)
-    if n_anchors > 1 and n_anchors > len({norm_path(a["rel_path"]) for a in (*golds, *irrelevant)}):
+    if _share_a_document([anchor["rel_path"] for anchor in (*golds, *irrelevant)]):
         yield from _equal_anchors(golds, irrelevant)
+
+
+def _share_a_document(paths: Sequence[str]) -> bool:
+    """Return whether two of several anchors are in one document.
+
+    Most are not, and need not be compared by their headings and snippets, which takes longer.
+    """
+    return len({norm_path(path) for path in paths}) < len(paths)
 
 
 def _path_faults(kind: str, anchors: Sequence[_Line]) -> Iterator[tuple[Loc, str]]:
@@ -160,9 +167,9 @@ def find_warnings(case: Case) -> Iterator[str]:
         yield "no_golds"
     if case.recency_conflict_rule and len(golds) < 2:
         yield "recency_rule"
-    if len(golds) > len({norm_path(gold.rel_path) for gold in golds}):
-        if any(starmap(_holds, permutations(golds, 2))):
-            yield "nested_golds"
+    paths = [gold.rel_path for gold in golds]
+    if _share_a_document(paths) and any(starmap(_holds, permutations(golds, 2))):
+        yield "nested_golds"
 
 
 def _holds(outer: Anchor, inner: Anchor) -> bool:

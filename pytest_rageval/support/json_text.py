@@ -361,11 +361,13 @@ def parse(text: str) -> Any:
         json.JSONDecodeError: not JSON.
         RecursionError: nested too deeply.
     """
-    with suppress(ValueError, RecursionError):
-        value = _FAST.decode(text)
-        # Of equal keys it keeps the last. Every key has a colon, and most texts have no other.
-        if text.count(":") == _count_keys(value):
-            return value
+    colons = text.count(":")
+    if colons == text.count('":'):  # perhaps none but those of keys
+        with suppress(ValueError, RecursionError):
+            value = _FAST.decode(text)
+            # Of equal keys it keeps the last, so that a key has several colons.
+            if colons == _count_keys(value):
+                return value
     # Escaped surrogates are rare, and usually pairs (emoji), so only these texts are searched.
     if "\\ud" in text or "\\uD" in text:
         value = _STRICT.decode(text)

@@ -12,12 +12,11 @@ from pytest_rageval.values.errors import TargetErrorKind
 from pytest_rageval.values.trace import traceparent
 
 _set: Final = object.__setattr__
-UNMATCHED: Final[Mapping[str, object]] = {
+_UNMATCHED: Final[Mapping[str, object]] = {
     "matched_golds": (),
     "irrelevant": False,
     "matched_by": None,
 }
-"""Fields that ``RetrievedChunk.decide`` sets where no anchor is in the document, as of most."""
 USAGE: Final = ("input_tokens", "output_tokens", "cost_usd")
 """Names of the amounts that one answer used."""
 MOST_AMOUNT: Final = 1e12
@@ -137,6 +136,10 @@ class RetrievedChunk:
         fields["matched_golds"] = matched_golds
         fields["irrelevant"] = irrelevant
         fields["matched_by"] = rules
+
+    def decide_unmatched(self) -> None:
+        """Do as ``decide`` of a chunk whose document has no anchor, in one call: most are such."""
+        self.__dict__.update(_UNMATCHED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

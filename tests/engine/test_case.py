@@ -6,12 +6,21 @@ from typing import Any
 
 import pytest
 
-from pytest_rageval.engine.case import Trial, ask_request, measure, not_attempted
+from pytest_rageval.engine.case import (
+    Trial,
+    ask_request,
+    measure,
+    not_attempted,
+    record_of,
+    records_of,
+)
 from pytest_rageval.metrics.scoring import settle
 from pytest_rageval.project.case_reader import LocatedCase
+from pytest_rageval.target.calling import answered
+from pytest_rageval.target.contract import parse_ask_response
 from pytest_rageval.values.case import Case
-from pytest_rageval.values.record import Reported
-from pytest_rageval.values.reply import AskRequest
+from pytest_rageval.values.record import Reported, ScoreSettings
+from pytest_rageval.values.reply import AskRequest, AskResponse, AskResult
 from pytest_rageval.values.settings import Settings
 from tests.build.scores import gold
 
@@ -119,3 +128,26 @@ def test_settling_a_failed_case_tells_errors_from_what_never_applied() -> None:
     again = settle(record, located().case, SETTINGS, Reported(headings=False))
     assert "recall_at_k" in again.not_applicable
     assert (again.outcome, again.error) == ("error", record.error)
+
+
+def test_owned_responses_give_the_records_that_copies_give() -> None:
+    def responses() -> list[AskResponse]:
+        chunks = [{"rel_path": "b.md"}, {"rel_path": "a.md", "heading_path": "# A"}]
+        debug = {"latency": {"total_ms": 3.0, "retrieval_ms": 1.0}, "query_embedding": [0.5]}
+        return [
+            parse_ask_response({"answer": "t", "debug": {**debug, "retrieved_chunks": chunks}}),
+            parse_ask_response({"answer": "t", "debug": debug}),
+            parse_ask_response({"answer": " "}),
+        ]
+
+    def asked() -> list[tuple[Trial, AskResult]]:
+        trial = Trial(located(), "f", SETTINGS)
+        return [(trial, answered(response, total_ms=None)) for response in responses()]
+
+    scoring = ScoreSettings()
+    owned = records_of(asked(), scoring, owned=True)
+    assert owned == records_of(asked(), scoring)
+    assert owned == [record_of(*one, scoring=scoring) for one in asked()]
+    assert [record.metrics["doc_hit_at_k"] for record in owned] == [1, None, None]
+    assert owned[0].response is not None
+    assert (owned[0].response.query_embedding, owned[0].response.latency) == (None, {})

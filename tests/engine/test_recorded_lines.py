@@ -6,11 +6,13 @@ import copy
 import json
 import random
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pytest_rageval.engine.recorded_lines import read_sound_line
+from pytest_rageval.engine import recorded_lines
+from pytest_rageval.engine.recorded_lines import file_may_name, read_sound_line
 from pytest_rageval.target.contract import parse_ask_response
 from pytest_rageval.values.errors import EndpointError
 
@@ -227,3 +229,26 @@ def _outcome(read: Any, text: str) -> str:
         return repr(read(text))
     except EndpointError as error:
         return error.message
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        (b'{"x": 1, "pages": [3]}', True),
+        (b'{"x": 1, "p\\u0061ges": [3]}', True),
+        (b'{"x": 1, "\\u0070ages": [3]}', True),
+        (b'{"x": "How many pages?"}', False),
+        (b"", False),
+    ],
+)
+def test_a_field_is_found_in_a_file_wherever_its_blocks_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: bytes, named: bool
+) -> None:
+    (tmp_path / "cases.jsonl").write_bytes(text)
+    for size in range(len(b'"pages"'), 30):
+        monkeypatch.setattr(recorded_lines, "_BLOCK", size)
+        assert file_may_name(b'"pages"', tmp_path / "cases.jsonl") is named
+
+
+def test_a_file_that_cannot_be_read_may_name_anything(tmp_path: Path) -> None:
+    assert file_may_name(b'"pages"', tmp_path / "none.jsonl")

@@ -368,7 +368,16 @@ def test_explain_names_the_rule_of_a_chunk(capsys: Output) -> None:
     assert "holds a snippet of gold [0] (no heading reported)" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("key", ["translation_of", r"translation_\u006ff", r"transl\u0061tion_of"])
+@pytest.mark.parametrize(
+    "key",
+    [
+        "translation_of",
+        r"translation_\u006ff",
+        r"\u0074ranslation_of",
+        r"translation\u005fof",
+        r"translation\u005Fof",
+    ],
+)
 def test_a_translation_is_compared_however_its_key_is_written(
     files: list[str], capsys: Output, key: str
 ) -> None:

@@ -220,3 +220,12 @@ def test_chunks_are_decided_in_place_only_if_nobody_else_holds_them() -> None:
     assert [chunk.matched_golds for chunk in held] == [None, None]
     assert decide_chunks(asked, held, settings, owned=True) == decided == held
     assert [chunk.matched_golds for chunk in held] == [(0,), ()]
+
+
+def test_an_earlier_decision_is_replaced_where_no_anchor_is_in_the_document() -> None:
+    asked = case(gold_supports=(gold("a.md"),))
+    told = RetrievedChunk(
+        rel_path="b.md", text="t", matched_golds=(0,), matched_by=("heading",), irrelevant=True
+    )
+    [found] = decide_chunks(asked, (told,), ScoreSettings())
+    assert (found.matched_golds, found.matched_by, found.irrelevant) == ((), None, False)

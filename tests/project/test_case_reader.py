@@ -492,7 +492,7 @@ def test_an_empty_file_is_a_set_without_cases(tmp_path: Path) -> None:
 
 
 def test_odd_cases_are_warned_about_once_per_kind(tmp_path: Path) -> None:
-    nested = [{"rel_path": "a.md"}, {"rel_path": "a.md", "heading_path": "# A"}]
+    nested = [{"rel_path": "a.md"}, {"rel_path": "./a.md", "heading_path": "# A"}]
     apart = [{"rel_path": "a.md", "vault": "v"}, {"rel_path": "a.md", "vault": "w"}]
     path = write(
         tmp_path,

@@ -304,7 +304,15 @@ def test_what_a_target_says_of_its_own_matching_is_not_believed() -> None:
     assert chunk.irrelevant is None
 
 
-@pytest.mark.parametrize("latency", ["fast", [1], {"total_ms": "soon"}, {"total_ms": -1}])
+@pytest.mark.parametrize(
+    "latency",
+    [
+        "fast",
+        [1],
+        {"total_ms": "soon"},
+        *({"total_ms": ms} for ms in (-1, -1.0, 2e12, math.nan)),
+    ],
+)
 def test_a_latency_that_makes_no_sense_is_left_out(latency: object) -> None:
     assert parse_ask_response({"answer": "a", "debug": {"latency": latency}}).latency == {}
 

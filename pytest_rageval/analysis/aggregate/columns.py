@@ -98,7 +98,8 @@ class RecordColumns:
     Args:
         registry: the metrics; unregistered keys of records get columns, too.
         path_case: whether paths that differ only in case are different documents.
-        translated: whether any case may be a translation, so that documents are compared.
+        translated: whether any case may have a ``translation_of``, so that documents are kept to be
+            compared.
     """
 
     def __init__(
@@ -438,9 +439,9 @@ class CaseTable:
         return [self.columns.references[row] for row in self.rows.firsts]
 
     def latencies(self, name: str) -> Iterator[tuple[AttemptStatus, float | None, bool]]:
-        """Every call as a `LatencyObservation`; its duration may be unknown."""
+        """Every call, in the order of arrival: the fields of its `LatencyObservation`."""
         known = self.columns.latency.get(name, _Sparse()).dense(len(self.columns))
-        times = [ms if ms < inf else None for ms in known]
+        times = (ms if ms < inf else None for ms in known)
         return zip(self.columns.attempts, times, repeat(False))
 
     def costs(self) -> Iterator[Mapping[str, float | None]]:

@@ -281,7 +281,9 @@ def _phases(table: CaseTable) -> dict[str, LatencySummary]:
     """Durations of each phase that answers report, by name without ``_ms``."""
     return {
         name.removesuffix("_ms"): summarise_latency(
-            seen for seen in table.latencies(name) if seen[0] == "ok" and seen[1] is not None
+            (status, ms, cached)
+            for status, ms, cached in table.latencies(name)
+            if status == "ok" and ms is not None
         )
         for name in sorted(table.columns.latency)
         if name != "total_ms"

@@ -53,7 +53,7 @@ def index_range(job: Job, task: tuple[File, int]) -> Ranged:
                 case_id = line_id(text)
                 key = 0 if case_id is None else _hash(case_id)
                 parts[key % job.n_parts].extend((n, offset, key))
-                paged = paged or (file == "cases" and may_name(b"pages", raw))
+                paged = paged or (file == "cases" and may_name(b'"pages"', raw))
             offset += len(raw)
     starts = array("q", accumulate((len(part) // _ENTRY for part in parts), initial=0))
     job.write(f"{file}-{number}.index", (one.tobytes() for one in (starts, *parts)))
