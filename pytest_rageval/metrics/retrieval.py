@@ -17,8 +17,9 @@ from typing import Final
 
 from pytest_rageval.metrics.deciding import reads_snippets, unreadable_anchor
 from pytest_rageval.metrics.matching import (
-    NORMAL_PATHS,
     DocumentKey,
+    document_key,
+    document_keys,
     duplicate_flags,
     in_scope,
     norm_path,
@@ -217,12 +218,11 @@ def document_ranking(
     count: a document with golds is a gold document.
     """
     golds: dict[DocumentKey, int] = {}
-    normal = NORMAL_PATHS[settings.path_case]
     for gold in case.gold_supports:
-        key = gold.vault, normal[gold.rel_path]
+        key = document_key(gold, settings.path_case)
         golds[key] = max(gold.grade, golds.get(key, 0))
     paths = {path for _, path in golds}
-    documents = dict.fromkeys([(chunk.vault, normal[chunk.rel_path]) for chunk in chunks[:k]])
+    documents = dict.fromkeys(document_keys(chunks[:k], settings.path_case))
     matched = [_same_documents(golds, one) if one[1] in paths else _NOTHING for one in documents]
     return _ranking(tuple(matched), (False,) * len(documents), tuple(golds.values()), k)
 

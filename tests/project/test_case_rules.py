@@ -20,7 +20,7 @@ from pytest_rageval.project.case_rules import find_faults
 from pytest_rageval.support.jsonl import ObjectLine
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.errors import DatasetError, Fault
-from tests.project.test_case_reader import FULL
+from tests.build.cases import FULL
 
 ODD: tuple[Any, ...] = (
     *(None, True, False, 0, 1, -1, 2**53, 2**53 + 1, 10**30, 1.0, 1.5),

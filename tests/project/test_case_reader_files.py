@@ -1,0 +1,165 @@
+"""A file of cases: its lines, faults and warnings."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_rageval.project.case_reader import load_cases
+from pytest_rageval.values.errors import DatasetError, Fault
+from tests.build.cases import FULL
+from tests.build.shared_data import shared_path
+
+
+def write(tmp_path: Path, *lines: str | bytes | Mapping[str, Any]) -> Path:
+    path = tmp_path / "cases.jsonl"
+    path.write_bytes(
+        b"\n".join(
+            line if isinstance(line, bytes)
+            else (line if isinstance(line, str) else json.dumps(line)).encode()
+            for line in lines
+        )
+    )  # fmt: skip
+    return path
+
+
+def faults_of(path: Path) -> tuple[Fault, ...]:
+    with pytest.raises(DatasetError) as caught:
+        load_cases(path, display="evals/cases.jsonl")
+    assert str(caught.value) == "\n".join(map(str, caught.value.faults))
+    return caught.value.faults
+
+
+def test_four_kinds_of_bad_lines_are_reported_at_once(tmp_path: Path) -> None:
+    path = write(
+        tmp_path,
+        '{"id": "good", "question": "q"}',
+        '{"id": "a", "question": "q", "gold_suports": []}',
+        '{"id": "b" "question": "q"}',
+        '{"id": "good", "question": "q"}',
+        '{"question": "ä?", "difficulty": "hrad", "k": 0}',
+    )
+    assert [str(fault) for fault in faults_of(path)] == [
+        "evals/cases.jsonl:2:30: gold_suports: unknown field, did you mean 'gold_supports'?",
+        "evals/cases.jsonl:3:12: Expecting ',' delimiter, expected one JSON object",
+        'evals/cases.jsonl:4:8: id: "good" is already the id of line 1, expected a unique id',
+        "evals/cases.jsonl:5:1: id: missing, expected a name without spaces, '[', ']', '::', "
+        "or a '.' or '..' between slashes",
+        'evals/cases.jsonl:5:34: difficulty: "hrad", expected easy, medium, hard or null, '
+        "did you mean 'hard'?",
+        "evals/cases.jsonl:5:47: k: 0, expected null or an integer of at least 1",
+    ]
+
+
+def test_a_column_counts_characters_and_points_at_the_value(tmp_path: Path) -> None:
+    line = '  {"question": "日本 \U0001f600 \\u00e9", "id" : "a", "tags":["x", "y z"]}'
+    (fault,) = faults_of(write(tmp_path, line))
+    assert (fault.line, fault.field) == (1, "tags[1]")
+    assert line[fault.col - 1 :].startswith('"y z"')
+
+
+def test_an_id_is_unique_even_beside_other_faults(tmp_path: Path) -> None:
+    path = write(tmp_path, '{"id": "a", "question": "q"}', '{"id": "a", "question": "q", "k": 0}')
+    assert [fault.field for fault in faults_of(path)] == ["id", "k"]
+
+
+def test_a_bom_crlf_blank_lines_and_line_separators_are_fine(tmp_path: Path) -> None:
+    path = write(
+        tmp_path,
+        b'\xef\xbb\xbf{"id": "a", "question": "q"}\r',
+        b"\r",
+        b"  \t",
+        '{"id": "b", "question": "one\u2028two"}',
+        b"",
+    )
+    loaded = load_cases(path)
+    assert [(located.lineno, located.case.id) for located in loaded.cases] == [(1, "a"), (4, "b")]
+    assert loaded.cases[1].case.question == "one\u2028two"
+
+
+def test_bytes_that_are_no_utf8_are_located(tmp_path: Path) -> None:
+    path = write(tmp_path, '{"id": "a", "question": "q"}', "é".encode() + b"\xff", '{"id": "a"}')
+    assert [(fault.line, fault.col) for fault in faults_of(path)] == [(2, 2), (3, 1), (3, 8)]
+    assert faults_of(path)[0].message == "byte 0xff, expected UTF-8 text"
+
+
+def test_utf16_is_named_once(tmp_path: Path) -> None:
+    path = write(tmp_path, '{"id": "a", "question": "q"}\n'.encode("utf-16") * 3)
+    assert [fault.message for fault in faults_of(path)] == ["UTF-16 text, expected UTF-8"]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("[1]", "[1], expected one JSON object"),
+        ('{"id": "a", "question": "q", "id": "b"}', "the key stands twice, expected it once"),
+        ('{"id": "a", "question": "q", "k": NaN}', "NaN, expected a finite number"),
+        ('{"id": "a", "question": "q", "metadata": [' + "[" * 200_000, "nested too deeply"),
+        ('{"id": "a", "question": "q", "k": ' + "9" * 9999 + "}", "a number is too long"),
+        ('{"id": "a", "question": "q"} {}', "Extra data, expected one JSON object"),
+        ('{"id": "a", "question": "a\tb"}', "Invalid control character at"),
+    ],
+)
+def test_a_line_that_is_no_plain_json_object_is_refused(
+    tmp_path: Path, line: str, message: str
+) -> None:
+    assert message in faults_of(write(tmp_path, line))[0].message
+
+
+@pytest.mark.parametrize("name", ["missing.jsonl", "."])
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, name: str) -> None:
+    (fault,) = faults_of(tmp_path / name)
+    assert str(fault).startswith("evals/cases.jsonl: cannot be read: ")
+
+
+def test_an_empty_file_is_a_set_without_cases(tmp_path: Path) -> None:
+    assert load_cases(write(tmp_path, "")).cases == ()
+
+
+def test_odd_cases_are_warned_about_once_per_kind(tmp_path: Path) -> None:
+    nested = [{"rel_path": "a.md"}, {"rel_path": "./a.md", "heading_path": "# A"}]
+    apart = [{"rel_path": "a.md", "vault": "v"}, {"rel_path": "a.md", "vault": "w"}]
+    path = write(
+        tmp_path,
+        {"id": "fine", "question": "q", "gold_supports": apart},
+        *({"id": f"none-{i}", "question": "q"} for i in range(7)),
+        {"id": "nested", "question": "q", "gold_supports": nested},
+        {"id": "rule", "question": "q", "answerable": False, "recency_conflict_rule": "cite_both"},
+        {"id": "blank", "question": "q", "answerable": False, "expected_key_facts": [" "]},
+    )
+    assert load_cases(path, display="c.jsonl").warnings == (
+        "c.jsonl:2: gold_supports: none though answerable, so retrieval is not scored: "
+        "none-0, none-1, none-2, none-3, none-4 and 2 more",
+        "c.jsonl:9: gold_supports: one gold lies within another, so one chunk can match both: "
+        "nested",
+        "c.jsonl:10: recency_conflict_rule: fewer than two gold_supports, so it is not scored: "
+        "rule",
+        "c.jsonl:11: expected_key_facts: a blank one says nothing about the answer: blank",
+    )
+
+
+def test_ten_thousand_cases_load_quickly(tmp_path: Path) -> None:
+    lines = [{**FULL, "id": f"case-{i}"} for i in range(10_000)]
+    path = write(tmp_path, *lines)
+    started = time.process_time()
+    assert len(load_cases(path).cases) == 10_000
+    assert time.process_time() - started < 3
+
+
+def test_a_faulty_rule_names_file_line_and_field(tmp_path: Path) -> None:
+    good = {"id": "a", "question": "q"}
+    bad = {"id": "b", "question": "q", "answer_rules": [{"contains": "x"}, {"matches": "("}]}
+    (fault,) = faults_of(write(tmp_path, good, bad))
+    assert str(fault).startswith("evals/cases.jsonl:2:")
+    assert "answer_rules[1].matches: not a pattern: unclosed group" in str(fault)
+
+
+def test_the_shared_cases_load() -> None:
+    loaded = load_cases(shared_path("data", "rag", "eval_full.jsonl"))
+    assert len(loaded.cases) == 788
+    assert sum(not located.case.answerable for located in loaded.cases) == 185
