@@ -43,7 +43,7 @@ from pytest_rageval.values.errors import faults_error
 _HEADER: Final = "query-id\tcorpus-id\tscore"
 _ROOM: Final = "beir"
 _OURS: Final = "rageval"
-_TITLED: Final = re.compile(r"# ([^\n]+)\n\n(.*)", re.DOTALL)
+_TITLED: Final = re.compile(r"# (?!\s*\n)([^\n]+)\n\n(.*)", re.DOTALL)
 DEFAULT_SPLIT: Final = "test"
 
 
@@ -88,6 +88,12 @@ def _own(value: Mapping[str, Any]) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
+def _own_of_document(value: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what our export added to a document; empty for that of another tool."""
+    found = _own(value)
+    return found if isinstance(found.get("rel_path"), str) else {}
+
+
 # --- documents -------------------------------------------------------------------------------
 
 
@@ -103,7 +109,8 @@ class _Corpus:
         """Id of each document that our export wrote, by its path."""
         given = _lines(source, "corpus.jsonl", ledger)
         folder = source.options.scope_prefix or next(
-            (own["scope_prefix"] for _, _, value in given if (own := _own(value))), None
+            (own.get("scope_prefix") for _, _, value in given if (own := _own_of_document(value))),
+            None,
         )
         self._paths = DocumentPaths("", folder or f"beir/{source.options.set_name}/")
         wanted = source.options.ids
@@ -133,13 +140,16 @@ class _Corpus:
         if not isinstance(title, str) or not isinstance(text, str):
             message = f"{shown(text)}, expected a text"
             raise fault(file.name, message, line=number, field="text")
-        own = _own(value)
-        if isinstance(own.get("rel_path"), str):
+        own = _own_of_document(value)
+        if own:
             self._own_paths[corpus_id] = own["rel_path"]
             self.own_ids[own["rel_path"]] = corpus_id
         metadata = value.get("metadata")
         metadata = dict(metadata) if isinstance(metadata, dict) else {}
-        metadata.pop(_OURS, None)
+        if own:
+            # The export leaves the document's own value of our key beside ours.
+            del metadata[_OURS]
+            metadata |= {_OURS: own["metadata"]} if "metadata" in own else {}
         if title.strip() and "\n" not in title:
             text = f"# {title}\n\n{text}"
         elif title:
@@ -254,7 +264,9 @@ def _line(
         line["folders"] = [corpus.scope_prefix.rstrip("/")]
     keep_low_grades(line, _ROOM, grades, ledger, "qrels[] with a score below 1")
     metadata = value.get("metadata")
-    rest = {k: v for k, v in metadata.items() if k != _OURS} if isinstance(metadata, dict) else {}
+    rest = dict(metadata) if isinstance(metadata, dict) else {}
+    if _own(value):
+        del rest[_OURS]
     rest |= {k: v for k, v in value.items() if k not in {"_id", "text", "metadata"}}
     if rest:
         keep_in_metadata(line, _ROOM, "query", rest)
@@ -353,6 +365,8 @@ def _document_line(document: Document, scope_prefix: str | None) -> str:
     own: dict[str, Any] = {"rel_path": document.rel_path, "scope_prefix": scope_prefix}
     if document.source_id:
         own["source_id"] = document.source_id
+    if _OURS in document.metadata:
+        own["metadata"] = document.metadata[_OURS]
     titled = _TITLED.fullmatch(document.text or "")
     title, text = titled.groups() if titled else ("", document.text)
     metadata = {**document.metadata, _OURS: own}

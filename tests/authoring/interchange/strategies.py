@@ -17,6 +17,10 @@ WORDS = st.text(
     max_size=12,
 ).filter(lambda text: text.strip() == text and not set("[]:") & set(text))
 LABELS = WORDS.filter(lambda text: not {".", ".."} & set(text.split("/")))
+KEYS = LABELS | st.sampled_from(
+    ["_id", "beir", "id", "metadata", "question", "rageval", "source_id", "text", "title", "vars"]
+)
+"""Keys of metadata, those that formats or we ourselves use among them."""
 TEXTS = st.text(st.characters(codec="utf-8"), min_size=1, max_size=30).filter(str.strip)
 LINES = TEXTS.map(lambda text: " ".join(text.split())).filter(
     lambda text: bool(text.strip()) and text.isprintable()
@@ -76,7 +80,7 @@ CASES: st.SearchStrategy[Case] = st.fixed_dictionaries(
         "required": st.booleans(),
         "answer_rules": st.just([{"contains": "a", "ignore_case": True}, {"not_contains": "b"}]),
         "notes": st.text(st.characters(codec="utf-8"), max_size=10),
-        "metadata": st.dictionaries(LABELS, st.one_of(st.integers(-9, 9), TEXTS), max_size=2),
+        "metadata": st.dictionaries(KEYS, st.one_of(st.integers(-9, 9), TEXTS), max_size=2),
     },
 ).map(_case)
 """Any case."""
@@ -90,9 +94,9 @@ DOCUMENTS: st.SearchStrategy[list[Document]] = st.lists(
     st.builds(
         Document,
         rel_path=LABELS.map(lambda text: f"evals/set/{text}.md"),
-        text=TEXTS,
+        text=TEXTS | TEXTS.map("# {}\n\n".format),
         source_id=st.one_of(st.none(), LABELS),
-        metadata=st.dictionaries(LABELS, TEXTS, max_size=1),
+        metadata=st.dictionaries(KEYS, TEXTS, max_size=1),
     ),
     max_size=3,
     unique_by=(lambda one: one.rel_path, lambda one: one.source_id or one.rel_path),

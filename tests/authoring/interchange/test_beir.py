@@ -95,6 +95,35 @@ def test_out_and_in_again_is_the_identity(cases: list[Case], documents: list[Doc
     assert found.scope_prefix == ("evals/set/" if documents else None)
 
 
+@pytest.mark.parametrize(
+    "document",
+    [
+        Document(rel_path="evals/s/x.md", text="a", metadata={"rageval": "theirs"}),
+        Document(rel_path="evals/s/x.md", text="a", metadata={"rageval": {"rel_path": "y.md"}}),
+        Document(rel_path="evals/s/x.md", text="#  \n\nbelow a blank title", source_id="X"),
+    ],
+)
+def test_a_document_with_our_key_or_a_blank_title_comes_back_whole(document: Document) -> None:
+    case = Case(id="a", question="b", gold_supports=(Anchor(rel_path=document.rel_path),))
+    files, _ = beir.write([case], [document], "evals/s/")
+    found = read_files(files)
+    assert (list(cases_of(found)), list(found.documents)) == ([case], [document])
+
+
+@pytest.mark.parametrize("theirs", ["a text", {"about": "other things"}])
+def test_what_another_tool_kept_under_our_key_stays(theirs: object) -> None:
+    document = {"_id": "x", "text": "because", "metadata": {"rageval": theirs}}
+    query = {"_id": "q1", "text": "why?", "metadata": {"rageval": "a text"}}
+    files = {
+        "queries.jsonl": json.dumps(query),
+        "qrels/test.tsv": "q1\tx\t1\n",
+        "corpus.jsonl": json.dumps(document),
+    }
+    found = read_texts("beir", files)
+    assert found.documents[0].metadata == {"rageval": theirs}
+    assert cases_of(found)[0].metadata["beir"]["query"] == {"rageval": "a text"}
+
+
 def test_golds_of_documents_go_out_under_the_ids_of_the_corpus() -> None:
     case = Case(
         id="a",
