@@ -16,7 +16,8 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Final, Literal
 
-ESCAPE_SEQUENCE: Final = re.compile(r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]")
+_PARAMETERS: Final = r"[0-?]*[ -/]*[@-~]"
+ESCAPE_SEQUENCE: Final = re.compile(rf"(?:\x1b\[|\x9b){_PARAMETERS}")
 """CSI sequences such as colours, removed completely so that no ``[31m`` remains."""
 _HIDDEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
 """General categories of invisible characters: controls, bidi marks and zero-width characters, lone
@@ -29,6 +30,11 @@ UNSEEN: Final = re.compile(
 )
 """A character that ``clean`` leaves out, but unassigned ones, or another without a glyph, such as a
 selector of a variant."""
+NOT_SHOWN: Final = tuple(
+    re.compile(f"(?:{sequences}{UNSEEN.pattern})")
+    for sequences in ("", rf"\x1b\[{_PARAMETERS}|", f"{ESCAPE_SEQUENCE.pattern}|")
+)
+"""What is not shown where no escape sequences work, those of seven bits, or all of them."""
 _ELLIPSIS: Final = "..."
 
 

@@ -14,7 +14,7 @@ from html import escape
 from typing import Any, Final
 from urllib.parse import SplitResult, quote, unquote, urlsplit
 
-from pytest_rageval.support.text import ESCAPE_SEQUENCE, UNSEEN
+from pytest_rageval.support.text import NOT_SHOWN, UNSEEN
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.settings import TargetSettings
@@ -237,11 +237,13 @@ def blot_out(message: str, secrets: Iterable[str]) -> str:
     for spelling in spellings:
         message = message.replace(spelling, "***")
     if spellings and UNSEEN.search(message):
-        shown = UNSEEN.sub("", message), UNSEEN.sub("", ESCAPE_SEQUENCE.sub("", message))
-        unseen = f"(?:{ESCAPE_SEQUENCE.pattern}|{UNSEEN.pattern})*"
-        for spelling in spellings:
-            if any(spelling in text for text in shown):
-                message = re.sub(unseen.join(map(re.escape, spelling)), "***", message)
+        for hidden in NOT_SHOWN:
+            shown = hidden.sub("", message)
+            for spelling in spellings:
+                if spelling in shown:
+                    # Possessive: what hides one letter after the other has many readings.
+                    pattern = f"{hidden.pattern}*+".join(map(re.escape, spelling))
+                    message = re.sub(pattern, "***", message)
     return message
 
 
