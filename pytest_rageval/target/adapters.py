@@ -24,7 +24,7 @@ _SCORES: Final = ("score", "relevance_score", "similarity")
 _PAGES: Final = ("page_label", "page_number", "page")
 """Fields of metadata that name a page counted from 1; a label counts as the document prints it."""
 _HEADER: Final = re.compile(r"[Hh]eader[ _]([1-6])")
-_OWN_HEADING: Final = re.compile(r"#{1,6} +(.*?)(?: +#+)? *(?:\n|$)")
+_OWN_HEADING: Final = re.compile(r"#{1,6} ++(.*)")
 _KNOWN: Final = (
     "a document of LangChain or Haystack, a node of LlamaIndex, a dict, or a pair of one and its "
     "score"
@@ -148,9 +148,17 @@ def _heading(metadata: Mapping[str, Any], text: str) -> str | None:
         return " > ".join(map(str, titles))
     if isinstance(above := metadata.get("header_path"), str):  # LlamaIndex, without the own heading
         own = _OWN_HEADING.match(text)
-        titles = [title for title in above.split("/") if title] + ([own[1]] if own else [])
+        titles = [title for title in above.split("/") if title]
+        titles += [_without_closing(own[1])] if own else []
         return " > ".join(titles) or None
     return None
+
+
+def _without_closing(heading: str) -> str:
+    """Return a heading without the ``#`` that may end its line after a blank."""
+    heading = heading.rstrip(" ")
+    bare = heading.rstrip("#")
+    return bare.rstrip(" ") if bare.endswith(" ") else heading
 
 
 def _pages(metadata: Mapping[str, Any], *, from_zero: bool) -> tuple[int, ...] | None:

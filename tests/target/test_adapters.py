@@ -78,6 +78,24 @@ def test_a_node_of_llamaindex_brings_its_score_and_the_headings_above_its_own() 
     assert one(node).score_final is None
 
 
+@pytest.mark.parametrize(
+    ("line", "heading"),
+    [
+        ("## Oil ## ", "Pumps > Oil"),
+        ("# C#", "Pumps > C#"),
+        ("#  # Oil", "Pumps > # Oil"),
+        (
+            f"# Oil{' ' * 50_000}{' #' * 50_000} pan",
+            f"Pumps > Oil{' ' * 50_000}{' #' * 50_000} pan",
+        ),
+        ("####### Oil", "Pumps"),
+    ],
+)
+def test_the_own_heading_of_a_node_is_read_to_what_closes_it(line: str, heading: str) -> None:
+    metadata = {"file_path": "a.md", "header_path": "/Pumps/"}
+    assert one(LlamaIndexNode(f"{line}\n\nEvery 14 days.", metadata)).heading_path == heading
+
+
 def test_a_document_of_haystack_brings_its_score_and_its_headings() -> None:
     meta = {"file_path": "a.md", "header": "Oil", "parent_headers": ["Pumps"]}
     chunk = one(HaystackDocument("Every 14 days.", meta, 0.5))

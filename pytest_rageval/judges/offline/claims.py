@@ -49,7 +49,7 @@ _CODE: Final = re.compile(r"```[^\n]*\n?(.*?)(?:```|\Z)", re.DOTALL)
 _MARKUP: Final = re.compile(
     r"^[ \t]*(?:#{1,6}[ \t]+|[-*+•][ \t]+|\d{1,3}[.)][ \t]+|>[ \t]?|\|)+", re.MULTILINE
 )
-_RULE: Final = re.compile(r"^[ \t]*\|?[ \t:|+=-]{3,}\|?[ \t]*$", re.MULTILINE)
+_RULE: Final = re.compile(r"^[ \t:|+=-]{3,}+$", re.MULTILINE)
 _LOOSE_STOP: Final = re.compile(r" ([.,;:!?])(?=\s|$)")
 _TABLE_HEAD: Final = re.compile(
     r"^[ \t]*\|[^\n]*\n(?=[ \t]*\|[ \t:|-]{3,}\|?[ \t]*$)", re.MULTILINE

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from pytest_rageval.judges.offline.claims import (
@@ -130,3 +132,14 @@ def test_a_very_long_answer_is_read_to_the_limit() -> None:
     answer = "Backups stay. " * 10_000
     assert sum(map(len, texts(answer))) <= LIMIT
     assert len(plain_text(answer)) <= LIMIT
+
+
+@pytest.mark.parametrize(
+    "run", [" ", "\t", "|", "| ", "-", "- |", ":", "#", "*", "`", "[", "[1", "("]
+)
+def test_the_time_of_a_long_line_does_not_grow_with_its_square(run: str) -> None:
+    answer = f"It is.\n{run * 20_000}"[: LIMIT - 1] + "0"
+    started = time.process_time()
+    split_claims(answer)
+    plain_text(answer)
+    assert time.process_time() - started < 5
