@@ -184,7 +184,7 @@ def _difficulty(value: Any, name: str, *_: Any) -> str:
 def _tags(value: Any, name: str, *_: Any) -> list[str]:
     items = parse_list(value)
     if len(items) == 1 and isinstance(items[0], str):
-        items = re.split(r"\s*[,;|]\s*", items[0].strip())
+        items = [word.strip() for word in re.split("[,;|]", items[0])]
     tags = (clean_label(_text(item, name), blank="_") for item in items)
     return list(dict.fromkeys(filter(None, tags)))
 

@@ -44,7 +44,7 @@ def _distinct(golds: list[dict[str, Any]]) -> list[dict[str, Any]]:
     seen: dict[Any, dict[str, Any]] = {}
     for gold in golds:
         path = norm_path(gold["rel_path"])
-        key = (path, norm_heading(gold.get("heading_path")))
+        key = (path, norm_heading(gold.get("heading_path")) or ())
         if path:
             seen.setdefault(key, gold)
     return list(seen.values())
