@@ -18,12 +18,17 @@ from typing import Final, NamedTuple
 
 from pytest_rageval.judges.offline.abstention import read_abstention
 from pytest_rageval.judges.offline.claims import LIMIT, plain_text
-from pytest_rageval.judges.offline.grounding import FAULTY, judge_grounding, support_odds
+from pytest_rageval.judges.offline.grounding import (
+    FAULTY,
+    IDEAL,
+    judge_grounding,
+    scale,
+    support_odds,
+)
 from pytest_rageval.judges.offline.lexicon import Word, read_words
-from pytest_rageval.judges.offline.parameters import Layer, Parameters, probability
+from pytest_rageval.judges.offline.parameters import Layer, Parameters
+from pytest_rageval.judges.offline.support import LIMIT as PASSAGE_LIMIT
 from pytest_rageval.judges.offline.support import (
-    AGAINST,
-    FOR,
     ContextIndex,
     ReadClaim,
     Support,
@@ -33,19 +38,15 @@ from pytest_rageval.judges.offline.support import (
     read_context,
     read_passage,
 )
-from pytest_rageval.judges.offline.support import LIMIT as PASSAGE_LIMIT
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.verdict import JudgeRequest, Passage
 
 FEATURES: Final = (
     "window", "coverage", "new_words", "pairs", "first", "last", "exact", "numbers",
 )  # fmt: skip
-PASS: Final = 4.0
 LONG: Final = 15
 """Words from which a key fact is a statement, and not a name, number or phrase."""
 _IDEAL: Final = dict.fromkeys(FEATURES, 1.0) | {"numbers": 0.0}
-_STATED: Final = dict.fromkeys(FOR, 1.0) | dict.fromkeys(AGAINST, 0.0)
-_LINE: Final = 0.5
 _ALTERNATIVES: Final = re.compile(r"\n+|\s\|\s")
 _ARTICLES: Final = frozenset({"a", "an", "the"})
 _CONFLICT: Final = re.compile(
@@ -194,7 +195,7 @@ class Stated(NamedTuple):
         # A long text may have numbers that a right answer need not repeat.
         if not self.expected.is_statement and (features["numbers"] or features["against"]):
             odds = min(odds, FAULTY)
-        return scale(odds, layer.log_odds(_IDEAL))
+        return scale(odds, layer, _IDEAL)
 
     def statement(self) -> Support | None:
         """Return the support of a long key fact, that of a claim; None: it is not long."""
@@ -208,7 +209,7 @@ class Stated(NamedTuple):
         if self.exact:
             return 5.0
         odds = support_odds(statement, parameters.stated)
-        return scale(odds, parameters.stated.log_odds(_STATED))
+        return scale(odds, parameters.stated, IDEAL)
 
     def holds(self, parameters: Parameters) -> bool:
         """Return whether the text states a key fact."""
@@ -236,14 +237,6 @@ class Stated(NamedTuple):
         if not support.pairs and self.expected.claim.numbers:
             return False
         return support_odds(support, parameters.grounded) >= 0
-
-
-def scale(log_odds: float, best: float) -> float:
-    """Return 0 to 5: 4 at even odds, 5 at the best."""
-    chance = probability(log_odds)
-    if chance < _LINE:
-        return PASS * chance / _LINE
-    return PASS + min(1.0, (chance - _LINE) / (probability(best) - _LINE))
 
 
 @lru_cache(maxsize=256)  # questions of a run share passages

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Final
 
@@ -48,6 +48,8 @@ _KEPT_CHARS: Final = 50_000
 """Longest answer of which the statements are kept."""
 """Minimum words of a clause that makes a statement."""
 STRICT: Final = ("numbers", "names", "rival", "negated", "not_negated")
+IDEAL: Final = dict.fromkeys(FOR, 1.0) | dict.fromkeys(AGAINST, 0.0)
+"""Features of a claim that is word for word in the context."""
 _SOME: Final = 3.0
 """Score on the scale of a partly supported answer."""
 _BELOW: Final = 0.9
@@ -91,7 +93,8 @@ def judge_grounding(request: JudgeRequest, layer: Layer) -> Grounding:
     cited = math.fsum(c.support.weight for c in claims if c.cited)
     share = cited / math.fsum(c.support.weight for c in claims)
     touched = any(claim.support.best is not None for claim in claims)
-    score = _score(log_odds, share, layer) if touched else 0.0
+    reached = UNCITED_SHARE + (1 - UNCITED_SHARE) * share
+    score = scale(log_odds, layer, IDEAL, reached) if touched else 0.0
     shown = tuple(_show(claim, index) for claim in claims)
     supported = sum(claim.supported for claim in shown)
     return Grounding(
@@ -196,14 +199,13 @@ def combine(claims: Sequence[JudgedClaim]) -> float:
     return (1 - WORST_SHARE) * mean + WORST_SHARE * min(c.log_odds for c in claims)
 
 
-def _score(log_odds: float, cited: float, layer: Layer) -> float:
+def scale(log_odds: float, layer: Layer, ideal: Mapping[str, float], reached: float = 1.0) -> float:
+    """Return 0 to 5: 4 at even odds, and 5 at those of ideal features, or a share of the way."""
     chance = probability(log_odds)
     if chance < _LINE:
         return PASS * chance / _LINE
-    ideal = dict.fromkeys(FOR, 1.0) | dict.fromkeys(AGAINST, 0.0)
     best = probability(layer.log_odds(ideal))
-    above = min(1.0, (chance - _LINE) / (best - _LINE))
-    return PASS + above * (UNCITED_SHARE + (1 - UNCITED_SHARE) * cited)
+    return PASS + min(1.0, (chance - _LINE) / (best - _LINE)) * reached
 
 
 def _show(claim: JudgedClaim, index: ContextIndex) -> Claim:
