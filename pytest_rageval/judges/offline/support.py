@@ -328,11 +328,6 @@ class Sentence(NamedTuple):
     heading: frozenset[str]
     """Words of its passage's heading path."""
 
-    @property
-    def negated(self) -> bool:
-        """Whether it contains a negation."""
-        return any(word.negates for word in self.read.words)
-
 
 @dataclass(slots=True, kw_only=True)
 class ContextIndex:
