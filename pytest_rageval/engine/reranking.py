@@ -23,6 +23,7 @@ from pytest_rageval.support.jsonl import field_text
 from pytest_rageval.support.text import clean, shown
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import ConfigError, RagEvalError
+from pytest_rageval.values.json_documents import number
 from pytest_rageval.values.settings import Settings
 
 OPTIONS: Final = ("--reranker", "--api-key-env")
@@ -199,8 +200,8 @@ def _read_scores(reply: Any, n: int) -> dict[int, float]:
     if not isinstance(entries, list):
         raise _ShapeError("no rerank reply; expected an object with a list of results")
     scores: dict[int, float] = {}
-    for number, entry in enumerate(entries):
-        where = (name or "results", number)
+    for place, entry in enumerate(entries):
+        where = (name or "results", place)
         if not isinstance(entry, dict):
             raise _ShapeError(f"{shown(entry)}, expected an object", *where)
         index = entry.get("index")
@@ -208,7 +209,7 @@ def _read_scores(reply: Any, n: int) -> dict[int, float]:
             came = "missing" if index is None else shown(index)
             raise _ShapeError(f"{came}, expected 0 to {n - 1}, each once", *where, "index")
         key = "relevance_score" if "relevance_score" in entry else "score"
-        score = _finite(entry.get(key))
+        score = number(entry.get(key))
         if score is None:
             # A reply's NaN is read as null.
             none = "null or NaN" if key in entry else "missing"
@@ -221,16 +222,11 @@ def _read_scores(reply: Any, n: int) -> dict[int, float]:
 
 
 def _read_usage(reply: Any) -> dict[str, float]:
-    if not isinstance(reply, dict):
-        return {}
     found: dict[str, float] = {}
     for name, path in _USAGE:
-        value: Any = reply
-        for key in path:
-            value = value.get(key) if isinstance(value, dict) else None
-        number = _finite(value)
-        if number is not None and number >= 0:
-            found.setdefault(name, number)
+        amount = number(reply, *path)
+        if amount is not None and amount >= 0:
+            found.setdefault(name, amount)
     return found
 
 
@@ -239,16 +235,6 @@ _USAGE: Final = (
     ("tokens", ("meta", "tokens", "input_tokens")),
     ("searches", ("meta", "billed_units", "search_units")),
 )
-
-
-def _finite(value: object) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    try:
-        number = float(value)
-    except OverflowError:
-        return None
-    return number if math.isfinite(number) else None
 
 
 # --- code of the project -------------------------------------------------------------------
@@ -288,7 +274,7 @@ class FunctionReranker:
         if fault is not None:
             raise ConfigError(f"{self._setting}: {fault.message}\n{fault.traceback}".strip())
         try:
-            scores = [_finite(_plain(value)) for value in found]  # type: ignore[attr-defined]
+            scores = [number(_plain(value)) for value in found]  # type: ignore[attr-defined]
         except TypeError:
             scores = []
         if len(scores) != len(documents) or None in scores:
