@@ -27,7 +27,7 @@ from pytest_rageval.metrics.matching import order_chunks
 from pytest_rageval.support.http.reason import READ_CHARS, document_reason
 from pytest_rageval.support.http.room import take_for_values
 from pytest_rageval.support.json_ascii import read_json
-from pytest_rageval.support.text import clean
+from pytest_rageval.support.text import clean, first_of
 from pytest_rageval.target.reply_values import (
     PageReader,
     finite_float,
@@ -332,8 +332,7 @@ def shown_keys(reply: object) -> str:
 
 
 def _names(document: Mapping[str, object]) -> str:
-    more = len(document) - _NAMES_KEPT
-    return ", ".join(sorted(document)[:_NAMES_KEPT]) + (f" and {more} more" if more > 0 else "")
+    return first_of(sorted(document), _NAMES_KEPT, f" and {len(document) - _NAMES_KEPT} more")
 
 
 _ask_response: Final = maker(AskResponse)
