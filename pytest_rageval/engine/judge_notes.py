@@ -48,21 +48,12 @@ class JudgeFacts:
                 known |= dict.fromkeys((rubric, *scores), version)
             self.asked = self.asked or word(found, "level") not in {None, "offline"}
             if error := judge_error(part(found)):
-                self._count(judge, error, 1)
+                self._count(judge, error)
 
-    def extend(self, other: JudgeFacts) -> None:
-        """Take what other records say."""
-        for judge, versions in other.versions.items():
-            self.versions.setdefault(judge, {}).update(versions)
-        for judge, errors in other.failures.items():
-            for error, n in errors.items():
-                self._count(judge, error, n)
-        self.asked, self.second = self.asked or other.asked, self.second or other.second
-
-    def _count(self, judge: str, error: str, n: int) -> None:
+    def _count(self, judge: str, error: str) -> None:
         counts = self.failures.setdefault(judge, Counter())
         cause = cut(error, _MESSAGE_CHARS)
-        counts[cause if cause in counts or len(counts) < _CAUSES else _OTHER] += n
+        counts[cause if cause in counts or len(counts) < _CAUSES else _OTHER] += 1
 
     def causes(self) -> list[str]:
         """Describe for every judge why verdicts failed."""
@@ -86,11 +77,6 @@ def judge_facts(records: Iterable[CaseRecord]) -> JudgeFacts:
     for record in records:
         facts.add(record)
     return facts
-
-
-def judge_notes(records: Iterable[CaseRecord], settings: Settings) -> list[str]:
-    """Return ``JudgeFacts.notes`` of the records of a run."""
-    return judge_facts(records).notes(settings)
 
 
 def _failures(failures: Mapping[str, Counter[str]]) -> Iterator[str]:

@@ -18,7 +18,7 @@ from pytest_rageval.engine.finish import (
     finish_run,
     with_page,
 )
-from pytest_rageval.engine.judge_notes import judge_notes
+from pytest_rageval.engine.judge_notes import judge_facts
 from pytest_rageval.engine.own_metrics import own_notes
 from pytest_rageval.engine.parts import (
     missing_shards,
@@ -97,7 +97,7 @@ def merge_parts(
     )
     words = EndWords(
         wall_s=merged.wall_s or 0.0,
-        notes=[*_notes(parts), *judge_notes(records, project), *own_notes(records)],
+        notes=[*_notes(parts), *judge_facts(records).notes(project), *own_notes(records)],
         rerun=f"pytest --rageval-failed-from {name}",
     )
     with RunWriter(results, name) as writer:

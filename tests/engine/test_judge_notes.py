@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pytest_rageval.engine.judge_notes import JudgeFacts, judge_notes
+from pytest_rageval.engine.judge_notes import JudgeFacts, judge_facts
 from pytest_rageval.judges.calibrations import (
     calibration_folder,
     calibration_path,
@@ -28,30 +28,17 @@ def settings(tmp_path: Path, judge: str = "offline") -> Settings:
 
 
 def test_a_run_without_a_judge_has_no_notes_on_it(tmp_path: Path) -> None:
-    assert judge_notes([record("a")], settings(tmp_path)) == []
+    assert judge_facts([record("a")]).notes(settings(tmp_path)) == []
 
 
 def test_the_most_frequent_cause_of_failed_verdicts_is_named(tmp_path: Path) -> None:
     refused = {"kind": "unreachable", "message": "HTTP 401: no key"}
     failed = [judged(name, "m @ h", "text", scores=None, error=refused) for name in "ab"]
-    notes = judge_notes([record("a"), *failed], settings(tmp_path, "m-2024-05-13"))
+    notes = judge_facts([record("a"), *failed]).notes(settings(tmp_path, "m-2024-05-13"))
     assert notes == ["m @ h: 2 verdicts failed: unreachable: HTTP 401: no key"]
     other = judged("c", "m @ h", "text", scores=None, error={"kind": "truncated", "message": ""})
-    notes = judge_notes([*failed, other], settings(tmp_path, "m-2024-05-13"))
+    notes = judge_facts([*failed, other]).notes(settings(tmp_path, "m-2024-05-13"))
     assert notes == ["m @ h: 3 verdicts failed, 2 of them: unreachable: HTTP 401: no key"]
-
-
-def test_facts_of_two_halves_are_those_of_the_whole(tmp_path: Path) -> None:
-    error = {"kind": "unreachable", "message": "x"}
-    records = [
-        judged("a"), judged("b", "m @ h", "text", scores=None, error=error),
-        judged("c", "m @ h", "text"), judged("d", "m @ h", "text", scores=None, error=error),
-    ]  # fmt: skip
-    whole, half = JudgeFacts(), JudgeFacts()
-    for place, one in enumerate(records):
-        (half if place % 2 else whole).add(one)
-    whole.extend(half)
-    assert whole.notes(settings(tmp_path)) == judge_notes(records, settings(tmp_path))
 
 
 def test_causes_beyond_a_hundred_are_counted_together(tmp_path: Path) -> None:
@@ -64,7 +51,7 @@ def test_causes_beyond_a_hundred_are_counted_together(tmp_path: Path) -> None:
 
 
 def test_a_judge_that_was_never_compared_with_people_is_not_validated(tmp_path: Path) -> None:
-    notes = judge_notes([judged("a"), judged("b")], settings(tmp_path))
+    notes = judge_facts([judged("a"), judged("b")]).notes(settings(tmp_path))
     assert notes == ["offline/6: judge not validated"]
 
 
@@ -75,7 +62,7 @@ def test_a_calibration_of_the_same_rubric_validates_its_judge(tmp_path: Path) ->
         "auroc": 0.85, "kappa": 0.5, "kappa_low": 0.4, "kappa_high": 0.6,
     }  # fmt: skip
     write_calibration(calibration_path(folder, "offline/6", "groundedness"), report)
-    (note,) = judge_notes([judged("a")], settings(tmp_path))
+    (note,) = judge_facts([judged("a")]).notes(settings(tmp_path))
     assert note.startswith("offline/6: judge validated: groundedness")
 
 
@@ -83,7 +70,7 @@ def test_a_calibration_that_cannot_be_read_is_said_and_ends_nothing(tmp_path: Pa
     folder = calibration_folder(settings(tmp_path))
     folder.mkdir(parents=True)
     (folder / "x.json").write_text("{", encoding="utf-8")
-    first, second = judge_notes([judged("a")], settings(tmp_path))
+    first, second = judge_facts([judged("a")]).notes(settings(tmp_path))
     assert "x.json: cannot be read" in first
     assert second == "offline/6: judge not validated"
 
@@ -91,7 +78,7 @@ def test_a_calibration_that_cannot_be_read_is_said_and_ends_nothing(tmp_path: Pa
 @pytest.mark.parametrize("odd", [None, [], {}, 3, "x", {"scores": [], "level": {}, "error": 1}])
 def test_verdicts_of_another_tool_end_nothing(tmp_path: Path, odd: object) -> None:
     found = record("a", judgements={"groundedness": odd}, spot_check={"level": [1]})
-    notes = judge_notes([found], settings(tmp_path))
+    notes = judge_facts([found]).notes(settings(tmp_path))
     assert all("judge" in note or "failed" in note for note in notes)
 
 
@@ -112,9 +99,9 @@ def test_an_infinite_parameter_of_a_judge_is_not_stored() -> None:
 
 def test_a_model_without_a_version_in_its_name_is_warned_about(tmp_path: Path) -> None:
     records = [judged("a", judge="gpt-4o at h", level="json_schema")]
-    notes = judge_notes(records, settings(tmp_path, judge="gpt-4o"))
+    notes = judge_facts(records).notes(settings(tmp_path, judge="gpt-4o"))
     assert any("gpt-4o" in note for note in notes[1:])
-    pinned = judge_notes(records, settings(tmp_path, judge="gpt-4o-2024-08-06"))
+    pinned = judge_facts(records).notes(settings(tmp_path, judge="gpt-4o-2024-08-06"))
     assert len(pinned) == 1
 
 
@@ -135,8 +122,8 @@ def test_the_second_judge_is_kept_apart_and_its_alias_warned_about(tmp_path: Pat
     }  # fmt: skip
     records = [judged("a"), changed(judged("b"), spot_check=second)]
     given = replace(settings(tmp_path), judging=JudgeSettings(spot_check_model="gpt-4o"))
-    assert any("gpt-4o" in note for note in judge_notes(records, given))
-    assert not any("gpt-4o" in note for note in judge_notes(records[:1], given))
+    assert any("gpt-4o" in note for note in judge_facts(records).notes(given))
+    assert not any("gpt-4o" in note for note in judge_facts(records[:1]).notes(given))
     facts = RunFacts.of(records)
     (kept,) = facts.second_judges.values()
     assert (kept["model"], kept["rubrics"]) == ("gpt-4o-2024-08-06", {"groundedness": "g-1"})
