@@ -14,6 +14,7 @@ from typing import Any, Final
 from pytest_rageval.support.http.address import (
     Address,
     blot_out,
+    check_sendable,
     environment_secrets,
     join_url,
     reply_secrets,
@@ -164,11 +165,7 @@ def _address(url: str, resource: str, option: str) -> Address:
         base = base.removesuffix(f"/{resource}")
     elif not _VERSION.fullmatch(last):
         path = f"v1/{resource}"
-    try:
-        return join_url(base, path)
-    except ConfigError as error:
-        reason = str(error).partition(": ")[2]
-        raise ConfigError(f"{option}: {reason}") from None
+    return join_url(base, path, option)
 
 
 def _key(variable: str | None, environ: Mapping[str, str], option: str) -> str | None:
@@ -179,6 +176,5 @@ def _key(variable: str | None, environ: Mapping[str, str], option: str) -> str |
     key = environ.get(variable, "").strip()
     if not key:
         raise ConfigError(f"{option}: the variable of this name is not set")
-    if not key.isascii() or not key.isprintable():
-        raise ConfigError(f"{option}: its value holds a character that no header may hold")
+    check_sendable(key, f"{option}: its value")
     return key

@@ -25,6 +25,7 @@ from pytest_rageval.support.http.address import (
     Address,
     blot_out,
     blot_out_of_reply,
+    check_sendable,
     environment_secrets,
     join_url,
     reply_secrets,
@@ -365,17 +366,14 @@ def _address(base_url: str) -> Address:
     if re.search("[?#]", base_url):
         raise ConfigError(f"{where}: holds a query or a fragment, expected a base URL")
     base = base_url.strip().rstrip("/").removesuffix(f"/{_PATH}")
-    try:
-        return join_url(base, _PATH)
-    except ConfigError as error:
-        raise ConfigError(f"{where}: {str(error).partition(': ')[2]}") from None
+    return join_url(base, _PATH, where)
 
 
 def _account(environ: Mapping[str, str]) -> dict[str, str]:
     """Return the headers that name the account to bill, from the variables that are set."""
     found = {name: environ.get(variable, "").strip() for name, variable in _ACCOUNT.items()}
     for name, value in found.items():
-        _check_sendable(value, f"the environment variable {_ACCOUNT[name]}")
+        check_sendable(value, f"the environment variable {_ACCOUNT[name]}")
     return {name: value for name, value in found.items() if value}
 
 
@@ -392,13 +390,8 @@ def _key(variable: str, environ: Mapping[str, str], *, model: str | None) -> str
             f"{where}: the environment variable {shown} is not set; it holds the key of judge "
             f"{model!r}{did_you_mean(model, ('offline', 'none'), cutoff=0.8)}"
         )
-    _check_sendable(key, f"{where}: {shown}")
+    check_sendable(key, f"{where}: {shown}")
     return key
-
-
-def _check_sendable(value: str, where: str) -> None:
-    if not value.isascii() or not value.isprintable():
-        raise ConfigError(f"{where} holds a character that no header may hold")
 
 
 def shared_limiter(base_url: str, model: str, settings: JudgeSettings) -> RateLimiter | None:

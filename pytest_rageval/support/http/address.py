@@ -117,13 +117,17 @@ def _query_secrets(url: str) -> tuple[str, ...]:
 
 
 @cache
-def join_url(base: str | None, path: str) -> Address:
+def join_url(base: str | None, path: str, where: str = "[tool.rageval.target] url") -> Address:
     """Join a base URL, with or without a slash at its end, and the path of the endpoint.
+
+    Args:
+        base: the URL.
+        path: of the endpoint, with its query.
+        where: the setting of the URL, for messages.
 
     Raises:
         ConfigError: the base is not an http or https URL; the message contains no credentials.
     """
-    where = "[tool.rageval.target] url"
     if not base:
         raise ConfigError(f"{where}: expected a URL such as http://localhost:8000, got nothing")
     parts = _split(base.strip(), where)
@@ -428,9 +432,18 @@ def _resolve(name: str, value: str, environ: Mapping[str, str]) -> str:
         if not secret:
             raise ConfigError(f"{where}: the environment variable {variable} is not set")
         source, value = f"the value of {variable}", match["prefix"] + secret
-    if not value.isascii() or not value.isprintable():
-        raise ConfigError(f"{where}: {source} holds a character that no header may hold")
+    check_sendable(value, f"{where}: {source}")
     return value
+
+
+def check_sendable(value: str, what: str) -> None:
+    """Refuse a value that no header may hold.
+
+    Raises:
+        ConfigError: it is one; the text begins with what it is.
+    """
+    if not value.isascii() or not value.isprintable():
+        raise ConfigError(f"{what} holds a character that no header may hold")
 
 
 def _split(base: str, where: str) -> SplitResult:
