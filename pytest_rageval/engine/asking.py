@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from pytest_rageval.engine.case import Clients, Trial, try_case
 from pytest_rageval.engine.run import Run
@@ -20,6 +21,19 @@ _SPARE: Final = 4
 def threads_for(slots: Slots) -> int:
     """Return the number of threads that keep all slots busy."""
     return slots.limit + max(1, slots.limit // _SPARE)
+
+
+@contextmanager
+def case_threads(slots: Slots) -> Iterator[CaseThreads[Any]]:
+    """Yield threads that keep all slots busy; the slots are closed where the block fails."""
+    threads: CaseThreads[Any] = CaseThreads(threads_for(slots))
+    try:
+        yield threads
+    except BaseException:
+        slots.close()
+        raise
+    finally:
+        threads.stop()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,8 +111,7 @@ def ask_runs(
             on_asked(asker)
         return
     turns = Turns()
-    threads: CaseThreads[None] = CaseThreads(threads_for(slots))
-    try:
+    with case_threads(slots) as threads:
         started = [
             [
                 threads.submit(partial(asker.ask, nodeid, turns))
@@ -111,8 +124,3 @@ def ask_runs(
                 result_of(future)
             asker.run.state.cores_needed = turns.cores_needed()
             on_asked(asker)
-    except BaseException:
-        slots.close()
-        raise
-    finally:
-        threads.stop()

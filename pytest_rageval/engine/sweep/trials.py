@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_rageval.engine.asking import CaseAsker, ask_runs, threads_for
+from pytest_rageval.engine.asking import CaseAsker, ask_runs, case_threads
 from pytest_rageval.engine.case import Clients
 from pytest_rageval.engine.rejudge import rejudge
 from pytest_rageval.engine.resume import is_finished
@@ -23,7 +23,7 @@ from pytest_rageval.runs.record_json import redact
 from pytest_rageval.runs.store import RESULTS, RunWriter, read_records, write_document
 from pytest_rageval.support.closing import Closing
 from pytest_rageval.support.slots import Slots, Turns
-from pytest_rageval.support.threads import CaseThreads, result_of
+from pytest_rageval.support.threads import result_of
 from pytest_rageval.target.opening import configured_target
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import RagEvalError
@@ -247,17 +247,13 @@ class SweepRuns(Closing):
                 )
             return redact(found.record, full_text=settings.store_full_text)
 
-        threads: CaseThreads[CaseRecord] = CaseThreads(threads_for(self.slots))
         found: list[CaseRecord] = []
         try:
-            for future in [threads.submit(partial(judge, record)) for record in records]:
-                self._judged = len(found), len(records)
-                found.append(result_of(future))
-        except BaseException:
-            self.slots.close()
-            raise
+            with case_threads(self.slots) as threads:
+                for future in [threads.submit(partial(judge, record)) for record in records]:
+                    self._judged = len(found), len(records)
+                    found.append(result_of(future))
         finally:
-            threads.stop()
             self._judged = None
         return found
 
