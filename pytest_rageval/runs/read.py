@@ -15,11 +15,10 @@ from pytest_rageval.project.options import OPTIONS
 from pytest_rageval.project.settings import load_settings
 from pytest_rageval.runs.metrics_document import with_groups
 from pytest_rageval.runs.record_json import record_line
-from pytest_rageval.runs.slim import Slimmer, named_record
+from pytest_rageval.runs.slim import Slimmer
 from pytest_rageval.runs.store import (
     RESULTS,
     SECTIONS,
-    iterate_lines,
     iterate_records,
     read_json,
     read_record,
@@ -83,7 +82,7 @@ def read_run(folder: Path, *, tags: tuple[str, ...] = (), texts: bool = True) ->
 def open_index(name: str, environ: Mapping[str, str]) -> StoredRun:
     """Open the run that a user named to look at few of its cases.
 
-    Its records have their names alone, and its ``whole`` reads one; other lines are not checked.
+    Its records have no texts, and are neither checked nor settled: its ``whole`` does so with one.
 
     Raises:
         ConfigError: the settings of the project are wrong.
@@ -92,13 +91,9 @@ def open_index(name: str, environ: Mapping[str, str]) -> StoredRun:
     configured = load_settings(Path.cwd(), flags={}, environ=environ)
     run = read_documents(resolve_run(Path(configured.results_dir), name))
     places: dict[_Key, int] = {}
-    texts = iterate_lines(run.folder / RESULTS)
-    lines = ((place, named_record(text)) for _, place, text in texts)
-    try:
-        records = _last_of_each(run.folder, [*_placed(lines, places)])
-        run = replace(run, scoring=score_settings(run.settings, reported_by(records)))
-    except (AttributeError, LookupError, StorageError, TypeError, ValueError):
-        return read_run(run.folder)  # it names the lines that are wrong
+    lines = iterate_records(run.folder, Slimmer(checked=False))
+    records = _last_of_each(run.folder, [*_placed(lines, places)])
+    run = replace(run, scoring=score_settings(run.settings, reported_by(records)))
     return replace(run, records=tuple(records), whole=partial(_read_one, run, places))
 
 

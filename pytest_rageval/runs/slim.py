@@ -1,4 +1,4 @@
-"""Records without their texts, of which tens of thousands fit into memory, or with names alone."""
+"""Records without their texts, of which tens of thousands fit into memory."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Final, TypedDict, TypeVar, get_type_hints
 import msgspec
 
 from pytest_rageval.runs.record_json import PARTS, checked_record, nested_fields
-from pytest_rageval.runs.store import read_line, record_of_line
+from pytest_rageval.runs.store import record_of_line
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.record import (
@@ -27,13 +27,8 @@ _CHUNK: Final = ("rel_path", "heading_path", "vault", "pages", "text_truncated",
                  "matched_by", "irrelevant")  # fmt: skip
 """Fields of a chunk that figures, rules and the reasons of a comparison depend on; of its text
 only whether there is one."""
-_REPORTED: Final = ("heading_path", "pages", "text_truncated")
 _CITES: Final = Evidence(claims=(CheckedClaim(text="", citations=(CitationCheck(),)),))
 """Of an answer that cites in its text; nothing else of evidence is a figure."""
-
-
-_NAMES: Final = ((str, ("file", "case_id", "parameters")), (int, ("lineno", "repeat")))
-"""Fields that name a record, by type."""
 
 
 class _Abstention(TypedDict, total=False):
@@ -103,10 +98,12 @@ class Slimmer:
 
     Args:
         judges: keep the facts of judges as well, of which ``config.json`` is made.
+        checked: refuse values outside their limits.
     """
 
-    def __init__(self, *, judges: bool = False) -> None:
+    def __init__(self, *, judges: bool = False, checked: bool = True) -> None:
         self._known: dict[Any, Any] = {}
+        self._checked = checked
         self._decode = _line_decoder(_JudgedBy if judges else _Judgement).decode
 
     def __call__(self, line: bytes) -> CaseRecord:
@@ -145,7 +142,7 @@ class Slimmer:
             }
             verdicts["judgements"] = self._same(facts)
         nested["verdicts"] = CaseVerdicts(**verdicts)
-        return checked_record(nested)
+        return checked_record(nested) if self._checked else msgspec.convert(nested, CaseRecord)
 
     def _chunk(self, chunk: msgspec.Struct) -> RetrievedChunk:
         *kept, text = msgspec.structs.astuple(chunk)
@@ -172,70 +169,3 @@ class Slimmer:
         key = repr(given)
         found: Mapping[str, _T] = self._known.setdefault(key, given)
         return found
-
-
-def named_record(line: bytes) -> CaseRecord:
-    """Return the name of a record and what its reply shows of the target; nothing else is right.
-
-    Raises:
-        StorageError: the line holds no record, or one of another tool, which lacks fields.
-    """
-    try:
-        return _named(read_line(line))
-    except (AttributeError, LookupError, TypeError, ValueError):
-        raise StorageError("got no line of ours, expected a record") from None
-
-
-def named_or_whole(line: bytes) -> CaseRecord:
-    """Return a record of which at least the name is right.
-
-    Raises:
-        StorageError: the line holds none; it says what is wrong.
-    """
-    try:
-        return named_record(line)
-    except StorageError:
-        return record_of_line(line)
-
-
-def _named(fields: Mapping[str, Any]) -> CaseRecord:
-    if fields["schema_version"] != SCHEMA_VERSION:
-        raise ValueError("schema_version")
-    for kind, names in _NAMES:
-        if not all(isinstance(fields[name], kind) for name in names):
-            raise TypeError("no name of a record")
-    chunks = fields["retrieved_chunks"]
-    claims = (fields["evidence"] or {}).get("claims") or ()
-    return CaseRecord(
-        case=Case(id=fields["case_id"], question=""),
-        case_stored=False,
-        file=fields["file"],
-        lineno=fields["lineno"],
-        case_hash=fields["case_hash"],
-        k=fields["k"],
-        repeat=fields["repeat"],
-        parameters=fields["parameters"],
-        status=fields["status"],
-        response=None
-        if chunks is None
-        else AskResponse(answer="", retrieved_chunks=tuple(map(_shown, chunks))),
-        latency={},
-        scores=CaseScores(
-            metrics={},
-            not_applicable={},
-            outcome=fields["outcome"],
-            citations=None if fields["citations"] is None else (),
-        ),
-        verdicts=CaseVerdicts(
-            evidence=_CITES if any(claim.get("citations") for claim in claims) else None
-        ),
-    )
-
-
-def _shown(chunk: Mapping[str, Any]) -> RetrievedChunk:
-    text = None if chunk.get("text") is None else ""
-    return RetrievedChunk.of({**_part(chunk, _REPORTED), "text": text})
-
-
-def _part(given: Mapping[str, Any], names: tuple[str, ...]) -> Mapping[str, Any]:
-    return {name: given[name] for name in names if name in given}

@@ -293,7 +293,12 @@ def record_of_line(text: bytes) -> CaseRecord:
     Raises:
         StorageError: the line holds none.
     """
-    return record_from_json(read_line(text))
+    try:
+        document = msgspec.json.decode(text, type=dict)
+    except (ValueError, RecursionError):
+        # json accepts half a surrogate pair and NaN, and its messages name the place.
+        document = _object(text)
+    return record_from_json(document)
 
 
 def iterate_records(
@@ -310,43 +315,19 @@ def iterate_records(
     """
     file = path / RESULTS if path.is_dir() else path
     faults: list[Fault] = []
-    for number, place, text in iterate_lines(file):
-        try:
-            yield place, read(text)
-        except StorageError as error:
-            message = f"{error}; {_LEAVE_OUT}"
-            faults.append(Fault(file=str(file), line=number, message=message))
+    place = 0
+    with named_errors(file, StorageError, "read"), open_plain(file, _BUFFER) as lines:
+        for number, line in enumerate(lines, start=1):
+            text = line.removesuffix(b"\n")
+            if text and (text != line or is_json(text)):
+                try:
+                    yield place, read(text)
+                except StorageError as error:
+                    message = f"{error}; {_LEAVE_OUT}"
+                    faults.append(Fault(file=str(file), line=number, message=message))
+            place += len(line)
     if faults:
         raise StorageError(str(faults_error(faults)))
-
-
-def iterate_lines(file: Path) -> Iterator[tuple[int, int, bytes]]:
-    """Yield number, place and text of the lines that hold records.
-
-    Raises:
-        StorageError: the file cannot be read.
-    """
-    place = 0
-    with named_errors(file, StorageError, "read"):
-        with open_plain(file, _BUFFER) as lines:
-            for number, line in enumerate(lines, start=1):
-                text = line.removesuffix(b"\n")
-                if text and (text != line or is_json(text)):
-                    yield number, place, text
-                place += len(line)
-
-
-def read_line(text: bytes) -> dict[str, Any]:
-    """Read the JSON object of a line.
-
-    Raises:
-        StorageError: it is none.
-    """
-    try:
-        return msgspec.json.decode(text, type=dict)
-    except (ValueError, RecursionError):
-        # json accepts half a surrogate pair and NaN, and its messages name the place.
-        return _object(text)
 
 
 def read_record(path: Path, place: int) -> CaseRecord:

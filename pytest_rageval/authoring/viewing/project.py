@@ -24,7 +24,7 @@ from pytest_rageval.runs.list import (
 )
 from pytest_rageval.runs.notes import put_note
 from pytest_rageval.runs.read import read_compared, read_documents, read_run
-from pytest_rageval.runs.slim import named_or_whole
+from pytest_rageval.runs.slim import Slimmer
 from pytest_rageval.runs.store import RESULTS, iterate_records
 from pytest_rageval.runs.tags import read_tags, remove_tag, tags_by_run, write_tag
 from pytest_rageval.values.errors import StorageError
@@ -169,7 +169,7 @@ class ProjectRuns:
         stamp = _stamp(folder / RESULTS)
         known = self._names.get(folder.name)
         if known is None or known[0] != stamp:
-            lines = iterate_records(folder, named_or_whole)
+            lines = iterate_records(folder, Slimmer(checked=False))
             known = stamp, frozenset((r.file, r.name, r.repeat) for _, r in lines)
             self._names[folder.name] = known
         return known[1]
