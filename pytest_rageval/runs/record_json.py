@@ -63,6 +63,9 @@ PARTS: Final[Mapping[str, Mapping[str, str]]] = {
 }  # fmt: skip
 """By part of a record: field of a line, and name of the field in the part."""
 
+PART_TYPES: Final = {
+    "case": Case, "response": AskResponse, "scores": CaseScores, "verdicts": CaseVerdicts,
+}  # fmt: skip
 LINE_FIELDS: Final = (
     "case_id", "file", "lineno", "case_hash", "repeat", "status", "error", "outcome",
     "failure_stage", "unchecked", "category", "difficulty", "tags", "vaults", "answerable",

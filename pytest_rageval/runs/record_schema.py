@@ -5,19 +5,14 @@ Imported only for schemas, since pydantic is slow to import.
 
 from __future__ import annotations
 
-from typing import Any, Final, get_type_hints
+from typing import Any, get_type_hints
 
 from pydantic import TypeAdapter
 from typing_extensions import TypedDict
 
-from pytest_rageval.runs.record_json import LINE_FIELDS, OPTIONAL_FIELDS, PARTS
+from pytest_rageval.runs.record_json import LINE_FIELDS, OPTIONAL_FIELDS, PART_TYPES, PARTS
 from pytest_rageval.values.case import Case
-from pytest_rageval.values.record import CaseRecord, CaseScores, CaseVerdicts
-from pytest_rageval.values.reply import AskResponse
-
-_TYPES: Final = {
-    "case": Case, "response": AskResponse, "scores": CaseScores, "verdicts": CaseVerdicts,
-}  # fmt: skip
+from pytest_rageval.values.record import CaseRecord
 
 
 def record_json_schema() -> dict[str, Any]:
@@ -28,7 +23,7 @@ def record_json_schema() -> dict[str, Any]:
     """
     hints: dict[str, Any] = {**get_type_hints(CaseRecord), "schema_version": int}
     for part, names in PARTS.items():
-        own = get_type_hints(_TYPES[part])
+        own = get_type_hints(PART_TYPES[part])
         nullable = part == "response"
         hints |= {line: own[name] | None if nullable else own[name] for line, name in names.items()}
     hints |= {"case": Case | None}

@@ -7,7 +7,7 @@ from typing import Any, Final, TypedDict, TypeVar, get_type_hints
 
 import msgspec
 
-from pytest_rageval.runs.record_json import PARTS, checked_record, nested_fields
+from pytest_rageval.runs.record_json import PART_TYPES, PARTS, checked_record, nested_fields
 from pytest_rageval.runs.store import record_of_line
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.errors import StorageError
@@ -20,7 +20,7 @@ from pytest_rageval.values.record import (
     CitationCheck,
     Evidence,
 )
-from pytest_rageval.values.reply import AskResponse, RetrievedChunk
+from pytest_rageval.values.reply import RetrievedChunk
 
 _T = TypeVar("_T")
 _CHUNK: Final = ("rel_path", "heading_path", "vault", "pages", "text_truncated", "matched_golds",
@@ -62,12 +62,7 @@ class _Evidence(TypedDict, total=False):
 def _line_decoder(judgement: Any) -> msgspec.json.Decoder[dict[str, Any]]:
     """Return a reader of the fields of a line that are kept, which skips all others."""
     hints: dict[str, Any] = get_type_hints(CaseRecord)
-    for name, part in (
-        ("case", Case),
-        ("response", AskResponse),
-        ("scores", CaseScores),
-        ("verdicts", CaseVerdicts),
-    ):
+    for name, part in PART_TYPES.items():
         found = get_type_hints(part)
         hints |= {line: found[field] for line, field in PARTS[name].items()}
     for name in ("groundedness", "correctness", "judge_input", "response", "scores", "verdicts"):

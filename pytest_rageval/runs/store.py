@@ -12,7 +12,7 @@ import re
 import shutil
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from datetime import UTC, datetime
 from math import isfinite
 from pathlib import Path
@@ -29,7 +29,7 @@ from pytest_rageval.support.files import (
     named_errors,
     open_plain,
     refuse_link,
-    remove_all_left_over,
+    remove_left_over,
     write_file,
 )
 from pytest_rageval.support.json_text import is_json
@@ -93,6 +93,7 @@ class RunWriter(Closing):
             raise StorageError(f"run id: got {run_id!r}, expected {RUN_ID_RULE}")
         self.run_id = run_id
         self.path = results_dir / run_id
+        self._results = self.path / RESULTS
         self._lock = threading.Lock()
         self._folder_lock: Lock | None = None
         try:
@@ -106,26 +107,25 @@ class RunWriter(Closing):
     def _open_named(self, results_dir: Path, *, resume: bool) -> IO[bytes]:
         try:
             return self._open(results_dir, resume=resume)
-        except (FileExistsError, NotADirectoryError) as error:
-            if results_dir.is_dir():
+        except OSError as error:
+            taken = isinstance(error, FileExistsError | NotADirectoryError)
+            if not taken or results_dir.is_dir():
                 raise StorageError(f"{self.path}: cannot be written: {error.strerror}") from error
             raise StorageError(
                 f"{results_dir}: a file stands here or above, expected a folder for the results "
                 "of runs; move it away, or name another folder with --rageval-results"
             ) from error
-        except OSError as error:
-            raise StorageError(f"{self.path}: cannot be written: {error.strerror}") from error
 
     def _open(self, results_dir: Path, *, resume: bool) -> IO[bytes]:
         prepare_results_dir(results_dir)
-        results = self.path / RESULTS
+        results = self._results
         refuse_link(self.path)
         if resume:
             if not self.path.is_dir():
                 raise StorageError(f"{self.path}: no run to resume, there is no such folder")
             self._folder_lock = Lock(self.path, wait=False, what="run")
             if self._folder_lock.held:
-                remove_all_left_over(self.path)
+                remove_left_over(self.path)
             # A session killed at once leaves an empty folder.
             if os.path.lexists(results):
                 refuse_link(results)
@@ -157,14 +157,14 @@ class RunWriter(Closing):
             StorageError: it cannot be written, or the file was removed meanwhile.
         """
         line = record_line(record) if line is None else line
-        with self._lock, self._named_errors():
+        with self._lock, named_errors(self._results, StorageError):
             place = self._lines.tell()
             # Bytes that a full disk refuses stay in the buffer and begin the next write, so that
             # a later line never begins inside a torn one.
             self._lines.write(line + b"\n")
             self._lines.flush()
             if self._linked and os.fstat(self._lines.fileno()).st_nlink == 0:
-                raise StorageError(f"{self.path / RESULTS}: {_GONE}")
+                raise StorageError(f"{self._results}: {_GONE}")
         return place
 
     def rewrite(self, records: Iterable[CaseRecord]) -> list[int]:
@@ -184,12 +184,10 @@ class RunWriter(Closing):
                 places.append(places[-1] + len(line))
                 yield line
 
-        with self._lock:
-            with self._named_errors():
-                self._lines.close()
-            _write(self.path / RESULTS, lines())
-            with self._named_errors():
-                self._lines = (self.path / RESULTS).open("ab")
+        with self._lock, named_errors(self._results, StorageError):
+            self._lines.close()
+            _write(self._results, lines())
+            self._lines = self._results.open("ab")
         return places[:-1]
 
     def discard(self) -> None:
@@ -200,7 +198,7 @@ class RunWriter(Closing):
     def close(self) -> None:
         """Close ``results.jsonl`` and let others write the run; further calls do nothing."""
         try:
-            with self._named_errors():
+            with named_errors(self._results, StorageError):
                 self._lines.close()
         finally:
             self._unlock()
@@ -208,14 +206,6 @@ class RunWriter(Closing):
     def _unlock(self) -> None:
         if self._folder_lock is not None:
             self._folder_lock.close()
-
-    @contextmanager
-    def _named_errors(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            where = self.path / RESULTS
-            raise StorageError(f"{where}: cannot be written: {error.strerror}") from error
 
 
 def write_document(folder: Path, name: str, document: Mapping[str, Any]) -> Path:
@@ -374,11 +364,10 @@ def read_json(path: Path) -> dict[str, Any]:
         StorageError: it is missing, is not JSON or is not an object, or a number in it is NaN or
             infinite, which no document of a run holds.
     """
+    with named_errors(path, StorageError, "read"), open_plain(path) as file:
+        text = file.read()
     try:
-        with open_plain(path) as file:
-            return _object(file.read(), **_FINITE)
-    except OSError as error:
-        raise StorageError(f"{path}: cannot be read: {error.strerror}") from error
+        return _object(text, **_FINITE)
     except StorageError as error:
         raise StorageError(f"{path}: {error}") from None
 

@@ -109,11 +109,9 @@ def remove_tag(results_dir: Path, tag: str) -> str:
         raise StorageError(f"tag {tag!r}: not found; there are: {known}")
     path = results_dir / TAGS / tag
     refuse_link(path.parent)
-    try:
+    with named_errors(path, StorageError, "removed"):
         path.unlink()
         _give_to_git(results_dir, run_id)
-    except OSError as error:
-        raise StorageError(f"{path}: cannot be removed: {error.strerror}") from error
     return run_id
 
 

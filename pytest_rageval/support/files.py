@@ -194,7 +194,7 @@ def written_beside(
         OSError: it cannot be written.
     """
     # No two writers of one path share a file, not even processes of two hosts with one number.
-    beside = path.with_name(f"{_prefix(path)}{os.getpid()}-{os.urandom(4).hex()}.tmp")
+    beside = path.with_name(f".{path.name}.rageval-{os.getpid()}-{os.urandom(4).hex()}.tmp")
     try:
         mode = 0o666 if like is None else 0o600
         handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _BINARY, mode)
@@ -215,24 +215,14 @@ def written_beside(
 
 
 def remove_left_over(path: Path) -> None:
-    """Remove files of killed writers beside a path; only while its lock is held."""
-    for beside in path.parent.glob(f"{escape(_prefix(path))}*.tmp"):
-        with suppress(OSError):
-            beside.unlink()
-
-
-def remove_all_left_over(folder: Path) -> None:
-    """Remove files of killed writers of any file of a folder; only while its lock is held."""
-    for beside in folder.glob(".*.rageval-*.tmp"):
+    """Remove files of killed writers of a file, or of any in a folder; only under its lock."""
+    folder, name = (path, "*") if path.is_dir() else (path.parent, escape(path.name))
+    for beside in folder.glob(f".{name}.rageval-*.tmp"):
         with suppress(OSError):
             beside.unlink()
 
 
 _BINARY: Final = getattr(os, "O_BINARY", 0)
-
-
-def _prefix(path: Path) -> str:
-    return f".{path.name}.rageval-"
 
 
 def _link_new(beside: Path, path: Path) -> bool:
