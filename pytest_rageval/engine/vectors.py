@@ -6,7 +6,7 @@ event loop, since only there one limit can cover connecting, sending and reading
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,7 +19,7 @@ from pytest_rageval.engine.endpoint import EndpointClient, ModelEndpoint, Refuse
 from pytest_rageval.support.http.client import Client
 from pytest_rageval.support.json_text import Loc
 from pytest_rageval.support.jsonl import ObjectLine, field_text, read_objects
-from pytest_rageval.support.text import clean
+from pytest_rageval.support.text import batches, clean
 from pytest_rageval.values.dataclass import dataclass
 
 _Array = npt.NDArray[np.float64]
@@ -66,7 +66,7 @@ class EmbeddingsClient(EndpointClient):
         vectors: dict[str, _Array] = {}
         refusals: list[RefusedError] = []
         with self.connect() as http:
-            for batch in _batches(dict.fromkeys(texts)):
+            for batch in batches(dict.fromkeys(texts), BATCH_TEXTS, BATCH_CHARS):
                 self._add(http, batch, vectors, refusals)
         lengths = sorted({len(vector) for vector in vectors.values()})
         if len(lengths) > 1:
@@ -119,19 +119,6 @@ class EmbeddingsClient(EndpointClient):
             where = field_text(("data", entry["index"], *error.loc))
             # Not chained, as above.
             raise self.error("protocol", f"{where}: {clean(str(error), 160)}") from None
-
-
-def _batches(texts: Iterable[str]) -> Iterator[list[str]]:
-    batch: list[str] = []
-    chars = 0
-    for text in texts:
-        if batch and (len(batch) == BATCH_TEXTS or chars + len(text) > BATCH_CHARS):
-            yield batch
-            batch, chars = [], 0
-        batch.append(text)
-        chars += len(text)
-    if batch:
-        yield batch
 
 
 _NAMES: Final = ("text", "chunk_id")

@@ -11,10 +11,12 @@ import json
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from decimal import Decimal
 from functools import lru_cache
-from typing import Final, Literal
+from typing import Final, Literal, TypeVar
+
+_T = TypeVar("_T")
 
 _PARAMETERS: Final = r"[0-?]*[ -/]*[@-~]"
 ESCAPE_SEQUENCE: Final = re.compile(rf"(?:\x1b\[|\x9b){_PARAMETERS}")
@@ -138,6 +140,23 @@ def counted(n: int, noun: str) -> str:
 def first_of(names: Sequence[str], most: int, more: str = " ...") -> str:
     """List names with commas; ``more`` stands for those beyond a number."""
     return ", ".join(names[:most]) + (more if len(names) > most else "")
+
+
+def batches(
+    items: Iterable[_T], most: int, most_chars: int, text_of: Callable[[_T], str] = str
+) -> Iterator[list[_T]]:
+    """Yield items in lists, as long as their number and texts allow; a longer text stands alone."""
+    batch: list[_T] = []
+    chars = 0
+    for item in items:
+        length = len(text_of(item))
+        if batch and (len(batch) == most or chars + length > most_chars):
+            yield batch
+            batch, chars = [], 0
+        batch.append(item)
+        chars += length
+    if batch:
+        yield batch
 
 
 def first_repeated(names: Iterable[str]) -> str | None:

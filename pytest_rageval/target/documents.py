@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from pytest_rageval.project.case_variables import PLACEHOLDER
@@ -30,7 +30,7 @@ from pytest_rageval.support.http.exchange import (
     open_client,
 )
 from pytest_rageval.support.http.retry import Pacing, Sleep
-from pytest_rageval.support.text import clean
+from pytest_rageval.support.text import batches, clean
 from pytest_rageval.target.auth import HeaderSource
 from pytest_rageval.values.errors import ConfigError, EndpointError
 from pytest_rageval.values.settings import TargetSettings
@@ -90,7 +90,7 @@ class DocumentsClient:
         """
         _refuse(scope_prefix)
         n = 0
-        for batch in _batches(documents):
+        for batch in batches(documents, BATCH_DOCUMENTS, BATCH_CHARS, lambda one: one.text):
             entries = [{"rel_path": one.rel_path, "text": one.text} for one in batch]
             self._send("PUT", {"scope_prefix": scope_prefix, "documents": entries})
             self.has_put = True
@@ -153,16 +153,3 @@ def _status_text(method: str, reply: Reply, secrets: Sequence[str]) -> str:
     hide = blot_out_cut if reply.too_large else blot_out
     shown = clean(hide(reply.body.decode("utf-8", "replace"), secrets), _SHOWN_CHARS)
     return f"HTTP {reply.status} to {method}; the reply begins: {shown or 'nothing'}"
-
-
-def _batches(documents: Iterable[LoadedDocument]) -> Iterator[list[LoadedDocument]]:
-    batch: list[LoadedDocument] = []
-    chars = 0
-    for one in documents:
-        if batch and (chars + len(one.text) > BATCH_CHARS or len(batch) == BATCH_DOCUMENTS):
-            yield batch
-            batch, chars = [], 0
-        batch.append(one)
-        chars += len(one.text)
-    if batch:
-        yield batch
