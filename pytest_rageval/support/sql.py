@@ -6,7 +6,6 @@ import re
 import sqlite3
 import sys
 import time
-from collections.abc import Callable
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -17,7 +16,7 @@ from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import ConfigError, StorageError
 
 if TYPE_CHECKING:
-    from sqlalchemy import URL, Connection, Engine, MetaData, Table
+    from sqlalchemy import URL, Engine
 
 IN_MEMORY: Final = ":memory:"
 _FILE_URL: Final = "sqlite:///"
@@ -240,21 +239,6 @@ def _check_driver(url: URL, what: str, examples: str) -> None:
         ) from None
 
 
-def connect(engine: Engine, prepare: Callable[[Connection], None]) -> Connection:
-    """Open a connection and prepare it; everything is closed if that fails."""
-    try:
-        connection = engine.connect()
-        try:
-            prepare(connection)
-        except BaseException:
-            connection.close()
-            raise
-    except BaseException:
-        engine.dispose()
-        raise
-    return connection
-
-
 def driver_error(error: BaseException | None) -> BaseException | None:
     """Return a database driver's error, without SQLAlchemy's around it; None: another error."""
     # The driver decodes messages of SQLite, which quote a damaged file.
@@ -285,28 +269,6 @@ def is_away(error: BaseException | None) -> bool:
         return False
     state = getattr(found, "sqlstate", "")  # None: no connection, so that no server gave one
     return state is None or state.startswith(("08", "57P0"))
-
-
-def version_table(name: str, metadata: MetaData) -> Table:
-    """Return a table of one row with the version of the other tables."""
-    from sqlalchemy import Column, Integer, Table
-
-    return Table(
-        name,
-        metadata,
-        Column("id", Integer, primary_key=True, autoincrement=False),
-        Column("version", Integer, nullable=False),
-    )
-
-
-def stored_version(connection: Connection, table: Table) -> int | None:
-    """Return the version in a table of ``version_table``; None: the table is missing."""
-    from sqlalchemy import inspect, select
-
-    if not inspect(connection).has_table(table.name):
-        return None
-    found: int | None = connection.execute(select(table.c.version)).scalar()
-    return found
 
 
 def _connect_to_read(file: Path | None, patience_s: float) -> sqlite3.Connection:

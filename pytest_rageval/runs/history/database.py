@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -13,11 +13,8 @@ from pytest_rageval.project.options import VERSIONS
 from pytest_rageval.support.closing import Closing
 from pytest_rageval.support.sql import (
     Place,
-    connect,
     need_sqlalchemy,
     parse_place,
-    stored_version,
-    version_table,
 )
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import ConfigError, StorageError
@@ -109,15 +106,16 @@ class IndexDatabase(Closing):
         if self._place.file is not None:
             self._look_at(self._place.file)
 
-        def prepare(connection: Connection) -> None:
-            self._connection = connection
-            with self.transaction("tables" if self._write else None):
+        engine = self._engine()
+        with ExitStack() as opened:
+            opened.callback(engine.dispose)
+            self._connection = opened.enter_context(engine.connect())
+            with self.transaction("tables" if self._write else None) as connection:
                 if self._write:
                     make_tables(connection, self.shown, anew=anew)
                 else:
                     check_tables(connection, self.shown)
-
-        connect(self._engine(), prepare)
+            opened.pop_all()
 
     def _engine(self) -> Engine:
         from sqlalchemy import event
@@ -208,7 +206,12 @@ def tables() -> Tables:
 
     metadata = MetaData()
     return Tables(
-        version=version_table("rageval_history", metadata),
+        version=Table(
+            "rageval_history",
+            metadata,
+            Column("id", Integer, primary_key=True, autoincrement=False),
+            Column("version", Integer, nullable=False),
+        ),
         runs=Table(
             "evaluation_runs",
             metadata,
@@ -262,13 +265,24 @@ def _columns(kind: Any, *names: str, key: bool = False, null: bool = True) -> li
 # --- versions --------------------------------------------------------------------------------
 
 
+def _stored_version(connection: Connection) -> int | None:
+    """Return the version of the tables; None: there are none."""
+    from sqlalchemy import inspect, select
+
+    table = tables().version
+    if not inspect(connection).has_table(table.name):
+        return None
+    found: int | None = connection.execute(select(table.c.version)).scalar()
+    return found
+
+
 def check_tables(connection: Connection, shown: str) -> None:
     """Refuse a database without an index, or with another version of it.
 
     Raises:
         StorageError: the database is refused.
     """
-    found = stored_version(connection, tables().version)
+    found = _stored_version(connection)
     if found is None:
         raise StorageError(f"{shown}: holds no index of runs; rageval runs sync makes one")
     if found != INDEX_VERSION:
@@ -292,7 +306,7 @@ def make_tables(connection: Connection, shown: str, *, anew: bool) -> None:
     from sqlalchemy import inspect
 
     known = tables()
-    found = stored_version(connection, known.version)
+    found = _stored_version(connection)
     if found is None:
         names = [table.name for table in known.of_a_run]
         taken = [name for name in names if inspect(connection).has_table(name)]
