@@ -31,12 +31,12 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
-class Reranked:
-    """A candidate with its new score and the rank, from 1, that it had before."""
+class Ranked:
+    """A chunk with its score and the rank, from 1, that it had before; None: it is not reranked."""
 
     position: int
     score: float
-    rank_before: int
+    rank_before: int | None = None
 
 
 def pool_size(k: int) -> int:
@@ -46,7 +46,7 @@ def pool_size(k: int) -> int:
 
 def rerank(
     question_terms: Sequence[str], candidates: Sequence[Candidate], frequencies: TermFrequencies
-) -> list[Reranked]:
+) -> list[Ranked]:
     """Rerank candidates, best first; equal scores keep their order.
 
     The new score, 0 to 1, is 0.45 of the first-stage score (over the best one), 0.3 of the share
@@ -68,7 +68,7 @@ def rerank(
             + _HEADING * frequencies.coverage(question_terms, heading)
             + _NEARNESS * nearness(question_terms, candidate.body_terms)
         )
-        scored.append(Reranked(candidate.position, round(score, 9), rank))
+        scored.append(Ranked(candidate.position, round(score, 9), rank))
     return sorted(scored, key=lambda entry: -entry.score)
 
 

@@ -13,6 +13,7 @@ from pytest_rageval.server.chunking import Chunk
 from pytest_rageval.server.index import Index
 from pytest_rageval.server.ranking import (
     Candidate,
+    Ranked,
     Scores,
     fuse,
     normalised,
@@ -57,13 +58,6 @@ class Retrieval:
 class _Sides:
     vector: Scores
     lexical: Scores
-
-
-@dataclass(frozen=True, slots=True)
-class _Entry:
-    position: int
-    score: float
-    rank_before: int | None = None
 
 
 def retrieve(index: Index, query: AskQuery) -> Retrieval:
@@ -162,10 +156,10 @@ def _fallen_back(selection: FolderSelection) -> FolderSelection:
     return replace(selection, fallback_used=True, reasoning=reason)
 
 
-def _ranked(index: Index, query: AskQuery, wanted: Sequence[str], fused: Scores) -> list[_Entry]:
+def _ranked(index: Index, query: AskQuery, wanted: Sequence[str], fused: Scores) -> list[Ranked]:
     order = ranking(fused)
     if not query.rerank:
-        entries = [_Entry(int(position), float(fused[position])) for position in order[: query.k]]
+        entries = [Ranked(int(position), float(fused[position])) for position in order[: query.k]]
     else:
         candidates = [
             Candidate(
@@ -176,12 +170,11 @@ def _ranked(index: Index, query: AskQuery, wanted: Sequence[str], fused: Scores)
             )
             for position in order[: pool_size(query.k)]
         ]
-        again = rerank(wanted, candidates, index.frequencies)
-        entries = [_Entry(entry.position, entry.score, entry.rank_before) for entry in again]
+        entries = rerank(wanted, candidates, index.frequencies)
     return [entry for entry in entries if entry.score >= query.min_score]
 
 
-def _hit(index: Index, sides: _Sides, entry: _Entry, rank: int) -> Hit:
+def _hit(index: Index, sides: _Sides, entry: Ranked, rank: int) -> Hit:
     return Hit(
         chunk=index.chunks[entry.position],
         rank=rank,
