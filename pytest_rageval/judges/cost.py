@@ -46,7 +46,6 @@ class Estimate:
     calls: int
     prompt_tokens: int
     completion_tokens: int
-    completion_tokens_max: int
     """Tokens if every reply had the maximum length."""
     cost_usd: float | None
     """None here and below: the price is unknown, which is not 0."""
@@ -82,7 +81,6 @@ def estimate(calls: Iterable[PlannedCall], price: Price, *, max_tokens: int) -> 
         calls=len(asked),
         prompt_tokens=sum(call.prompt_tokens for call in asked),
         completion_tokens=reply * len(asked),
-        completion_tokens_max=max_tokens * len(asked),
         cost_usd=cost,
         cost_usd_max=_cost(asked, price, max_tokens),
         price_source=price.source if cost is not None else "unknown",

@@ -145,15 +145,8 @@ class Prompt:
     """Hash of rubric version, response schema and messages: 64 hex digits, part of cache keys."""
     shape: Shape
     """Shape of the reply."""
-    context_chunk_ids: tuple[str | None, ...] = ()
-    """Ids of the passages shown, ``[1]`` first."""
     truncated_chunk_ids: tuple[str | None, ...] = ()
     """Ids of the last passages, dropped because the prompt would be too long."""
-
-    @property
-    def response_schema(self) -> Mapping[str, Any]:
-        """For ``response_format``: the shape of the reply to this request, in strict form."""
-        return self.shape.strict
 
 
 # --- loading -------------------------------------------------------------------------------
@@ -413,7 +406,6 @@ def render_prompt(
         messages=(system, _message(role="user", text=data)),
         sha256=digest.hexdigest(),
         shape=shape,
-        context_chunk_ids=tuple(passage.chunk_id for passage in passages[: len(shown)]),
         truncated_chunk_ids=tuple(passage.chunk_id for passage in passages[len(shown) :]),
     )
 

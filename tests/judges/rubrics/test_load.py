@@ -167,7 +167,7 @@ def test_an_own_rubric_with_names_that_the_package_uses_keeps_its_own_meaning(
     schema = changed("key_facts", type="array", items={"type": "string"})
     rubric = load_rubric(write(schema=schema))
     prompt = render_prompt(rubric, PLAIN, level="text")
-    assert "minItems" not in prompt.response_schema["properties"]["key_facts"]
+    assert "minItems" not in prompt.shape.strict["properties"]["key_facts"]
     verdict = parse_reply(rubric, '{"politeness": 2, "key_facts": ["one", "two", "three"]}', PLAIN)
     assert isinstance(verdict, Verdict)
     assert verdict.key_facts_found is None
@@ -395,4 +395,4 @@ def test_a_template_cannot_change_what_it_is_given(write: Write) -> None:
     rubric: Rubric = load_rubric(write("{% set n_passages = 7 %}{{ n_passages }} passages"))
     prompt = render_prompt(rubric, PLAIN, level="text")
     assert "7 passages" in prompt.messages[0].text
-    assert prompt.context_chunk_ids == ("c1", "c2")
+    assert prompt.truncated_chunk_ids == ()

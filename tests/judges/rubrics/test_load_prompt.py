@@ -275,7 +275,7 @@ def test_only_levels_without_a_schema_of_their_own_put_it_into_the_prompt(rubric
         system = prompt.messages[0].text
         _, _, tail = system.partition("JSON Schema: ")
         assert (json.loads(tail) if tail else None) == (
-            None if level == "json_schema" else prompt.response_schema
+            None if level == "json_schema" else prompt.shape.strict
         )
         assert "- Its shape: {" in system
 
@@ -287,7 +287,6 @@ def passages(count: int, size: int) -> JudgeRequest:
 
 def test_passages_beyond_the_limit_are_dropped_whole_from_the_last_on() -> None:
     prompt = render_prompt(load_rubric("claims"), passages(5, 1_000), level="text", max_chars=3_500)
-    assert prompt.context_chunk_ids == ("c1", "c2", "c3")
     assert prompt.truncated_chunk_ids == ("c4", "c5")
     assert take_apart(prompt).labels == (
         *("passage 1", "passage 2", "passage 3"),
@@ -304,20 +303,20 @@ def test_a_long_passage_hides_no_later_one_out_of_order() -> None:
 
 def test_the_first_passage_stays_however_long_it_is() -> None:
     prompt = render_prompt(load_rubric("claims"), passages(2, 9_000), level="text", max_chars=100)
-    assert (prompt.context_chunk_ids, prompt.truncated_chunk_ids) == (("c1",), ("c2",))
+    assert prompt.truncated_chunk_ids == ("c2",)
 
 
 def test_the_usual_limit_is_generous_and_none_is_no_limit() -> None:
     rubric, request = load_rubric("groundedness"), passages(80, 1_000)
     assert len(render_prompt(rubric, request, level="text").truncated_chunk_ids) == 21
     unlimited = render_prompt(rubric, request, level="text", max_chars=None)
-    assert len(unlimited.context_chunk_ids) == 80
+    assert unlimited.truncated_chunk_ids == ()
 
 
 def test_without_passages_the_judge_is_told_so() -> None:
     prompt = render("groundedness", replace(PLAIN, context=()))
     assert "(none were)" in prompt.messages[0].text
-    assert prompt.context_chunk_ids == prompt.truncated_chunk_ids == ()
+    assert prompt.truncated_chunk_ids == ()
 
 
 def test_a_reference_takes_the_place_of_the_passages() -> None:
@@ -340,13 +339,13 @@ def test_either_kind_of_reference_takes_their_place() -> None:
 
 def test_conflict_and_facts_are_asked_only_where_the_request_has_them() -> None:
     asked = render("correctness", replace(PLAIN, asks_conflict=True))
-    assert asked.response_schema["required"] == [
+    assert asked.shape.strict["required"] == [
         *("key_facts", "acknowledges_conflict"),
         *("reasoning", "score"),
     ]
-    assert asked.response_schema["properties"]["key_facts"]["minItems"] == 2
+    assert asked.shape.strict["properties"]["key_facts"]["minItems"] == 2
     plain = render("correctness", replace(PLAIN, expected_key_facts=()))
-    assert plain.response_schema["required"] == ["reasoning", "score"]
+    assert plain.shape.strict["required"] == ["reasoning", "score"]
     assert "acknowledges_conflict" not in plain.messages[0].text
     assert "key_facts" not in plain.messages[0].text
 
@@ -363,7 +362,7 @@ def test_a_response_schema_requires_every_property_as_strict_modes_demand(rubric
         if isinstance(schema.get("items"), dict):
             check(schema["items"])  # type: ignore[arg-type]
 
-    check(dict(render(rubric, MIXED).response_schema))
+    check(dict(render(rubric, MIXED).shape.strict))
 
 
 # --- scales --------------------------------------------------------------------------------
