@@ -12,7 +12,6 @@ from pytest_rageval.judges.cost import count_prompt_tokens
 from pytest_rageval.judges.model.endpoint import Answer, ChatEndpoint
 from pytest_rageval.judges.model.wire import (
     Form,
-    ModelReply,
     after_refusal,
     closing,
     encode_request,
@@ -110,16 +109,11 @@ class ChatModel(Closing):
                     after_refusal(form, status, body, self._settings) is not None
                 ),
             )
-            other = self._instead(form, answer)
+            other = after_refusal(form, answer.status, answer.body, self._settings)
             if other is None:
                 return self._reply(form, answer, expected)
             kept = self._form.level if schema is None else other.level
             self._form = replace(other, level=kept)
-
-    def _instead(self, form: Form, answer: Answer) -> Form | None:
-        if answer.failure is None or answer.status is None:
-            return None
-        return after_refusal(form, answer.status, answer.body, self._settings)
 
     def _reply(self, form: Form, answer: Answer, expected: int) -> ChatReply:
         if answer.failure is not None:
@@ -128,7 +122,7 @@ class ChatModel(Closing):
         if reply is None:
             failure = no_completion(answer.body)
             return ChatReply(failure=failure, status=answer.status, level=form.level)
-        self._settle(expected, reply)
+        self._endpoint.settle(expected, reply)
         return ChatReply(
             text=reply.text,
             failure=reply.failure,
@@ -137,7 +131,3 @@ class ChatModel(Closing):
             prompt_tokens=reply.prompt_tokens,
             model=reply.model,
         )
-
-    def _settle(self, expected: int, reply: ModelReply) -> None:
-        if reply.prompt_tokens is not None and reply.completion_tokens is not None:
-            self._endpoint.settle(expected, reply.prompt_tokens + reply.completion_tokens)

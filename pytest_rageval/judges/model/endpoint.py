@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from pytest_rageval.judges.cost import OPENAI_URL
-from pytest_rageval.judges.model.wire import error_text
+from pytest_rageval.judges.model.wire import ModelReply, error_text
 from pytest_rageval.support.http.address import (
     TOKEN,
     Address,
@@ -138,7 +138,7 @@ class ChatEndpoint:
         # A private server does not require a key, but some require the header.
         self._headers["Authorization"] = f"Bearer {self._key or 'none'}"
         self.pacing: Final = pacing or Pacing()
-        self._limiter = self.pacing.limiter or shared_limiter(self.base_url, model, settings)
+        self._limiter = shared_limiter(self.base_url, model, settings)
         self._opening = threading.Lock()
         self._http: Client | None = None
 
@@ -235,10 +235,11 @@ class ChatEndpoint:
             duration_ms=spent_ms,
         )
 
-    def settle(self, expected: int, used: int) -> None:
-        """Report the tokens that a request used to the rate limits."""
-        if self._limiter is not None:
-            self._limiter.settle(expected, used)
+    def settle(self, expected: int, reply: ModelReply) -> None:
+        """Report the tokens that a request used, if its reply says so, to the rate limits."""
+        prompt, completion = reply.prompt_tokens, reply.completion_tokens
+        if self._limiter is not None and prompt is not None and completion is not None:
+            self._limiter.settle(expected, prompt + completion)
 
     # --- one attempt -----------------------------------------------------------------------
 

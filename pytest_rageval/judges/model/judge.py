@@ -278,8 +278,6 @@ class OpenAIJudge(Closing):
         terms, endpoint = question.terms, self._endpoint
 
         def instead(status: int | None, body: Any) -> Form | None:
-            if status is None:
-                return None
             return after_refusal(terms.form, status, body, self._settings)
 
         answer = endpoint.ask(
@@ -299,8 +297,7 @@ class OpenAIJudge(Closing):
         if reply is None:
             return _Said(outcome=no_completion(answer.body))
         tally.add_reply(reply, self._price)
-        if reply.prompt_tokens is not None and reply.completion_tokens is not None:
-            endpoint.settle(tokens, reply.prompt_tokens + reply.completion_tokens)
+        endpoint.settle(tokens, reply)
         self._remember(terms.form)
         outcome = reply.failure or _read(question, reply.text)
         # A repair shows the beginning of the text, which is else kept while it waits for the reply.

@@ -271,18 +271,22 @@ def is_filtered(status: int | None, body: Any) -> bool:
     return status == 400 and code in {"content_filter", "content_policy_violation"}
 
 
-def after_refusal(form: Form, status: int, body: Any, settings: JudgeSettings) -> Form | None:
+def after_refusal(
+    form: Form, status: int | None, body: Any, settings: JudgeSettings
+) -> Form | None:
     """Return the form for another attempt after a server refused a form.
 
     Args:
         form: form of the refused request.
-        status: HTTP status; some servers fail with 500 over an unknown format.
+        status: HTTP status; some servers fail with 500 over an unknown format. None: no reply.
         body: JSON value of the reply, or its text.
         settings: settings of the judge; a fixed level stays.
 
     Returns:
         The form without the refused part; None: the form is not the reason.
     """
+    if status is None:
+        return None
     text = error_text(body)
     if status >= 500:
         found = _FORMAT_FIELD.search(text)

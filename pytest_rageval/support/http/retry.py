@@ -45,16 +45,6 @@ class Tried(Protocol):
         """Pause requested by the server, in seconds."""
 
 
-class Limiter(Protocol):
-    """Requests and tokens per minute."""
-
-    def wait(self, tokens: float) -> float:
-        """Wait for a place; return the seconds waited."""
-
-    def settle(self, expected: float, used: float) -> None:
-        """Correct the number of tokens used."""
-
-
 _Tried = TypeVar("_Tried", bound=Tried)
 
 
@@ -68,8 +58,6 @@ class Pacing:
     """Jitter of the pauses."""
     slots: Slots | None = None
     """Slots held by requests, but not in pauses between attempts; None: no limit."""
-    limiter: Limiter | None = None
-    """Limits per minute; None: the client's own, if it has any."""
 
     def in_slot(self, once: Callable[[], _Tried]) -> _Tried:
         """Make one attempt, and report its status to the slots."""

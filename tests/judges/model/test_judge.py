@@ -14,12 +14,13 @@ import pytest
 import vcr  # type: ignore[import-untyped]
 
 from pytest_rageval.judges.cost import count_tokens
+from pytest_rageval.judges.model import endpoint
 from pytest_rageval.judges.model.judge import MOST_CHARS
 from pytest_rageval.judges.model.memory import unpinned_alias
 from pytest_rageval.support.http import client as http_client
 from pytest_rageval.support.http import exchange
 from pytest_rageval.support.http.pool import Pool
-from pytest_rageval.support.http.retry import Limiter, Pacing
+from pytest_rageval.support.http.retry import Pacing
 from pytest_rageval.values.dataclass import replace
 from pytest_rageval.values.errors import ConfigError, JudgeError
 from pytest_rageval.values.settings import JudgeSettings
@@ -28,9 +29,7 @@ from tests.build.hostile_judge import Asked, Canned, HostileJudge, completion, e
 from tests.judges.model.conftest import DictCache, OpenJudge, model_judge
 from tests.judges.model.test_endpoint_replies import GOOD, REQUEST
 
-
-def paced(limiter: Limiter) -> Pacing:
-    return Pacing(limiter=limiter, sleep=lambda _: None)
+UNPAUSED = Pacing(sleep=lambda _: None)
 
 
 class CountingLimiter:
@@ -46,6 +45,13 @@ class CountingLimiter:
 
     def settle(self, expected: float, used: float) -> None:
         self.settled.append((expected, used))
+
+
+@pytest.fixture
+def limiter(monkeypatch: pytest.MonkeyPatch) -> CountingLimiter:
+    limiter = CountingLimiter()
+    monkeypatch.setattr(endpoint, "shared_limiter", lambda *_: limiter)
+    return limiter
 
 
 def test_it_is_a_judge() -> None:
@@ -81,11 +87,12 @@ def test_a_long_passage_that_a_rubric_does_not_show_keeps_no_verdict_back(
 # --- rate limits ---------------------------------------------------------------------------
 
 
-def test_every_attempt_waits_for_the_limits_and_the_reply_settles_them() -> None:
-    limiter = CountingLimiter()
+def test_every_attempt_waits_for_the_limits_and_the_reply_settles_them(
+    limiter: CountingLimiter,
+) -> None:
     with HostileJudge([error(500, "later"), completion(GOOD)]) as server:
         settings = JudgeSettings(base_url=server.url)
-        with model_judge("m", settings, environ={}, pacing=paced(limiter)) as judge:
+        with model_judge("m", settings, environ={}, pacing=UNPAUSED) as judge:
             judge.judge("groundedness", REQUEST)
     assert len(limiter.waited) == 2
     assert limiter.waited[0] == limiter.waited[1] > 300
@@ -108,9 +115,10 @@ def test_a_client_is_opened_before_its_request_takes_a_place_in_the_line(
             return super().wait(tokens)
 
     monkeypatch.setattr(exchange, "open_client", slowly)
+    monkeypatch.setattr(endpoint, "shared_limiter", lambda *_: Line())
     with HostileJudge([error(500, "later"), completion(GOOD)]) as server:
         settings = JudgeSettings(base_url=server.url)
-        with model_judge("m", settings, environ={}, pacing=paced(Line())) as judge:
+        with model_judge("m", settings, environ={}, pacing=UNPAUSED) as judge:
             judge.judge("groundedness", REQUEST)
     assert order == ["opened", "waited", "waited"]
 
@@ -130,13 +138,10 @@ def test_idle_connections_are_kept_for_five_seconds(monkeypatch: pytest.MonkeyPa
     assert kept == [5.0]
 
 
-def test_a_cached_verdict_does_not_wait_for_the_limits() -> None:
-    limiter = CountingLimiter()
+def test_a_cached_verdict_does_not_wait_for_the_limits(limiter: CountingLimiter) -> None:
     with HostileJudge([completion(GOOD)]) as server:
         settings = JudgeSettings(base_url=server.url)
-        with model_judge(
-            "m", settings, environ={}, pacing=paced(limiter), cache=DictCache()
-        ) as judge:
+        with model_judge("m", settings, environ={}, cache=DictCache()) as judge:
             judge.judge("groundedness", REQUEST)
             judge.judge("groundedness", REQUEST)
     assert len(limiter.waited) == 1
