@@ -144,11 +144,6 @@ def try_case(
     return record, result.raised
 
 
-def measure(trial: Trial, client: object, *, clock: Callable[[], float]) -> CaseRecord:
-    """Ask the target one case of a file and score its answer; failures become data."""
-    return record_of(trial, ask(trial, client, clock=clock))
-
-
 def ask(trial: Trial, client: object, *, clock: Callable[[], float]) -> AskResult:
     """Ask the target one case of a file; failures become data."""
     settings = trial.settings

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from pytest_rageval.engine.case import Trial, ask, record_of
 from pytest_rageval.judges.asking import judge_cost
 from pytest_rageval.judges.cost import Price
 from pytest_rageval.runs.record_json import PARTS, redact
@@ -14,6 +15,11 @@ from pytest_rageval.values.errors import TargetErrorKind
 from pytest_rageval.values.record import CaseRecord, CaseScores
 from pytest_rageval.values.reply import AskResponse, ErrorInfo
 from pytest_rageval.values.verdict import Judgement, JudgeUsage
+
+
+def measure(trial: Trial, client: object, *, clock: Callable[[], float]) -> CaseRecord:
+    """Ask the target one case of a file and score its answer; failures become data."""
+    return record_of(trial, ask(trial, client, clock=clock))
 
 
 def record(

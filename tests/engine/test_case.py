@@ -9,7 +9,6 @@ import pytest
 from pytest_rageval.engine.case import (
     Trial,
     ask_request,
-    measure,
     not_attempted,
     record_of,
     records_of,
@@ -22,6 +21,7 @@ from pytest_rageval.values.case import Case
 from pytest_rageval.values.record import Reported, ScoreSettings
 from pytest_rageval.values.reply import AskRequest, AskResponse, AskResult
 from pytest_rageval.values.settings import Settings
+from tests.build.records import measure
 from tests.build.scores import gold
 
 SETTINGS = Settings(rootdir="root", k=3)

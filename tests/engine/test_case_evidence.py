@@ -12,7 +12,7 @@ from pytest_rageval.analysis.aggregate.run import aggregate
 from pytest_rageval.analysis.compare.metrics import compare_records
 from pytest_rageval.analysis.gate.differences import check_differences
 from pytest_rageval.analysis.gate.figures import GateRun
-from pytest_rageval.engine.case import Trial, measure
+from pytest_rageval.engine.case import Trial
 from pytest_rageval.engine.rejudge import rejudge
 from pytest_rageval.judges.asking import Judges
 from pytest_rageval.judges.offline.judge import OfflineJudge
@@ -25,6 +25,7 @@ from pytest_rageval.values.case import Case
 from pytest_rageval.values.gate import Check
 from pytest_rageval.values.record import CaseRecord, Evidence
 from pytest_rageval.values.settings import Settings
+from tests.build.records import measure
 
 SETTINGS = Settings(rootdir="root", k=2)
 CHUNKS = (

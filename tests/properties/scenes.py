@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from hypothesis import strategies as st
 
-from pytest_rageval.engine.case import Trial, measure
+from pytest_rageval.engine.case import Trial
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.matching import norm_heading, norm_path
 from pytest_rageval.metrics.view import Verdicts
@@ -29,6 +29,7 @@ from pytest_rageval.values.record import (
     ScoreSettings,
 )
 from pytest_rageval.values.settings import Settings
+from tests.build.records import measure
 
 _T = TypeVar("_T")
 Payload = dict[str, Any]

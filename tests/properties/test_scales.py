@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 
 from pytest_rageval.analysis.aggregate.run import aggregate
-from pytest_rageval.engine.case import Trial, measure
+from pytest_rageval.engine.case import Trial
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.indexing import indexing_summary
 from pytest_rageval.project.case_reader import LocatedCase
@@ -23,6 +23,7 @@ from pytest_rageval.values.numbers import MetricSummary
 from pytest_rageval.values.record import CaseRecord, CaseScores
 from pytest_rageval.values.reply import ErrorInfo
 from pytest_rageval.values.settings import Settings
+from tests.build.records import measure
 from tests.build.scores import score_reply
 from tests.properties.scenes import (
     chance,

@@ -15,7 +15,7 @@ import pytest
 from pytest_rageval.cli import main as cli
 from pytest_rageval.cli.commands.embeddings import command
 from pytest_rageval.cli.output import ExitCode
-from pytest_rageval.engine.case import Trial, measure
+from pytest_rageval.engine.case import Trial
 from pytest_rageval.engine.vectors import load_vectors
 from pytest_rageval.project.case_reader import LocatedCase, parse_case
 from pytest_rageval.runs.record_json import redact
@@ -25,7 +25,7 @@ from pytest_rageval.server.server import ServerHandle, start_in_thread
 from pytest_rageval.target.client import HttpRagClient
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.settings import Settings, TargetSettings
-from tests.build.records import changed, cut_to_begins
+from tests.build.records import changed, cut_to_begins, measure
 from tests.build.targets import fake_target, json_reply, unused_port
 from tests.server.builders import NOTES, write_vault
 
