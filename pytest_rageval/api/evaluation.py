@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from pytest_rageval.api.cases import CaseSource, ChosenCases, choose_cases
 from pytest_rageval.api.run import Run
 from pytest_rageval.engine import run as engine_run
-from pytest_rageval.engine.asking import CaseAsker
+from pytest_rageval.engine.asking import CaseAsker, ask_runs
 from pytest_rageval.engine.case import Clients
 from pytest_rageval.engine.preparing import (
     check_results_dir,
@@ -187,7 +187,8 @@ def _evaluated(
         located = [(nodeid.split("::", 1)[0], one.case) for nodeid, one in chosen.cases.items()]
         twice = spot_check.choose_cases(located, settings)
         try:
-            CaseAsker(run=run, clients=clients, slots=slots, judged_twice=twice).ask_all()
+            asker = CaseAsker(run=run, clients=clients, slots=slots, judged_twice=twice)
+            ask_runs([asker], slots)
         except BaseException as error:
             if run.cases.records and save:
                 run.finish(gate=False)

@@ -46,10 +46,6 @@ class CaseAsker:
     judged_twice: Collection[tuple[str, str]] = ()
     """File and id of the cases that the spot check chose."""
 
-    def ask_all(self) -> None:
-        """Ask the cases of this run alone; see ``ask_runs``."""
-        ask_runs([self], self.slots)
-
     def ask(self, nodeid: str, turns: Turns | None = None) -> None:
         """Ask the repeats of one expected case that have no record so far, and add them.
 
