@@ -67,16 +67,10 @@ class LoopThread:
     A daemon, because a hanging target must not keep the process from ending.
     """
 
-    def __init__(self, name: str = "rageval-loop") -> None:
-        self._name = name
+    def __init__(self) -> None:
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
-
-    @property
-    def running(self) -> bool:
-        """Whether the thread is up."""
-        return self._thread is not None and self._thread.is_alive()
 
     def submit(self, awaitable: Awaitable[_T]) -> Future[_T]:
         """Start awaiting on the loop and return at once."""
@@ -114,7 +108,7 @@ class LoopThread:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
                 self._thread = threading.Thread(
-                    target=_serve, args=(self._loop,), name=self._name, daemon=True
+                    target=_serve, args=(self._loop,), name="rageval-loop", daemon=True
                 )
                 self._thread.start()
             return self._loop

@@ -23,7 +23,7 @@ from pytest_rageval.support.http.address import (
 from pytest_rageval.support.http.reason import reply_reason, reported_error
 from pytest_rageval.support.slots import Slots, waiting
 from pytest_rageval.support.text import clean
-from pytest_rageval.support.threads import LoopThread, session_loop
+from pytest_rageval.support.threads import session_loop
 from pytest_rageval.support.tracebacks import error_text, source_place, user_traceback
 from pytest_rageval.target.contract import parse_ask_response, reply_keys
 from pytest_rageval.target.mapping import likely_answer
@@ -47,7 +47,6 @@ def call_client(
     request: AskRequest,
     *,
     clock: Callable[[], float] = time.monotonic,
-    loop: LoopThread | None = None,
     slots: Slots | None = None,
     rootdir: Path = Path(),
 ) -> AskResult:
@@ -59,7 +58,6 @@ def call_client(
             or a mapping in the shape of the contract.
         request: the question.
         clock: monotonic seconds.
-        loop: where coroutines run; None: the loop of the session.
         slots: requests in flight; held here unless the client takes them; None: no limit.
         rootdir: folder of the project, which places in the user's code are relative to.
 
@@ -81,7 +79,7 @@ def call_client(
         waiting() if takes_none else nullcontext(),
     ):
         asked_at, started = time.time(), clock()
-        reply = _reply_or_error(ask, request, loop)
+        reply = _reply_or_error(ask, request)
         total_ms = (clock() - started) * 1000
     if isinstance(reply, AskResult):
         return reply
@@ -176,13 +174,11 @@ def check_client(client: object, where: str = "rag_client") -> Callable[[AskRequ
     )
 
 
-def _reply_or_error(
-    ask: Callable[[AskRequest], object], request: AskRequest, loop: LoopThread | None
-) -> object:
+def _reply_or_error(ask: Callable[[AskRequest], object], request: AskRequest) -> object:
     try:
         reply = ask(request)
         if inspect.isawaitable(reply):
-            return (loop or session_loop()).run(_settled(reply))
+            return session_loop().run(_settled(reply))
         return reply
     except KeyboardInterrupt:
         raise

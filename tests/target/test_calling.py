@@ -8,14 +8,12 @@ import math
 import re
 import socket
 import threading
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import pytest
 
-from pytest_rageval.support.threads import LoopThread
 from pytest_rageval.target.calling import answered, call_client
 from pytest_rageval.values.errors import ConfigError, EndpointError
 from pytest_rageval.values.reply import (
@@ -30,16 +28,9 @@ from pytest_rageval.values.reply import (
 QUESTION = AskRequest(question="q")
 
 
-@pytest.fixture(scope="module")
-def loop() -> Iterator[LoopThread]:
-    thread = LoopThread("test-loop")
-    yield thread
-    thread.stop()
-
-
-def call(client: object, loop: LoopThread | None = None) -> AskResult:
+def call(client: object) -> AskResult:
     ticks = iter([1.0, 1.5])
-    return call_client(client, QUESTION, clock=lambda: next(ticks), loop=loop)
+    return call_client(client, QUESTION, clock=lambda: next(ticks))
 
 
 def response_of(result: AskResult) -> AskResponse:
@@ -94,35 +85,20 @@ def hidden_coroutine(request: AskRequest) -> object:
         hidden_coroutine,
     ],
 )
-def test_every_form_of_client_is_asked_and_timed(client: object, loop: LoopThread) -> None:
-    result = call(client, loop)
+def test_every_form_of_client_is_asked_and_timed(client: object) -> None:
+    result = call(client)
     assert response_of(result).answer == "to q"
     assert (result.total_ms, result.attempts) == (500.0, 1)
 
 
-def test_an_async_client_works_while_another_loop_runs_in_the_same_thread(
-    loop: LoopThread,
-) -> None:
+def test_an_async_client_works_while_another_loop_runs_in_the_same_thread() -> None:
     async def under_pytest_asyncio() -> AskResult:
-        return call(AsyncClient(), loop)
+        return call(AsyncClient())
 
     assert response_of(asyncio.run(under_pytest_asyncio())).answer == "to q"
 
 
-def test_every_call_runs_on_the_same_loop(loop: LoopThread) -> None:
-    loops = []
-
-    async def client(request: AskRequest) -> dict[str, object]:
-        loops.append(asyncio.get_running_loop())
-        return {"answer": "a"}
-
-    call(client, loop)
-    call(client, loop)
-    assert len(loops) == 2
-    assert loops[0] is loops[1]
-
-
-def test_without_a_loop_that_of_the_session_is_used_and_kept() -> None:
+def test_every_call_runs_on_the_loop_of_the_session_which_is_kept() -> None:
     loops = []
 
     async def client(request: AskRequest) -> dict[str, object]:
@@ -219,7 +195,7 @@ class ApiTimeoutError(Exception):
 )
 @pytest.mark.parametrize("is_async", [False, True])
 def test_what_a_client_raises_becomes_an_error_of_a_kind(
-    raised: Exception, kind: str, message: str, is_async: bool, loop: LoopThread
+    raised: Exception, kind: str, message: str, is_async: bool
 ) -> None:
     def sync_client(request: AskRequest) -> AskResponse:
         raise raised
@@ -227,7 +203,7 @@ def test_what_a_client_raises_becomes_an_error_of_a_kind(
     async def async_client(request: AskRequest) -> AskResponse:
         raise raised
 
-    result = call(async_client if is_async else sync_client, loop)
+    result = call(async_client if is_async else sync_client)
     assert error_of(result) == (kind, message)
     assert result.total_ms == 500.0
     assert result.attempts == (4 if kind == "http" else 1)
