@@ -125,12 +125,8 @@ class SweepRunner:
             self.plan = with_proposed(self.plan, proposals.configurations.values())
             cases = self.plan.rungs[0].cases
             self.stage = f"configuration {len(proposals.configurations)} of {first}"
-            trials = list(self._trials(batch, cases))
-            found = self.runs.ask(trials, cases, judged=self.plan.judged_at(0))
-            facts = {one.run_id: _facts_before(one, self.runs.slots.limit) for one in trials}
-            proposals.tell(
-                {k: measure(r, self.plan.goal, cases, facts[k]) for k, r in found.items()}
-            )
+            keys, judged = [one.key for one in batch], self.plan.judged_at(0)
+            proposals.tell(self._ask(keys, cases, judged=judged, end=False, page=False))
 
     def run(self) -> SweepOutcome:
         """Ask what the plan says, as far as it has not been asked, and decide.
