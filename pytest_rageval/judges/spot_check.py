@@ -24,6 +24,8 @@ COMPARED: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """Scores that a second judge repeats, by rubric."""
 
+JUDGE_FACTS: Final = ("judge", "model", "system_fingerprint", "level")
+"""Fields of a verdict that tell one judge from another."""
 DISAGREEMENT: Final = "judge_disagreement_rate"
 
 
@@ -103,10 +105,7 @@ def spot_check_fields(rubrics: Sequence[str], second: Sequence[Judgement]) -> di
     last = second[-1] if second else None
     return {
         "rubrics": list(rubrics),
-        "judge": None if last is None else last.judge,
-        "model": None if last is None else last.model,
-        "system_fingerprint": None if last is None else last.system_fingerprint,
-        "level": None if last is None else last.level,
+        **{name: getattr(last, name, None) for name in JUDGE_FACTS},
         "rubric_version": {r: found.rubric_version for r, found in by_rubric.items()},
         "prompt_hash": {r: found.prompt_hash for r, found in by_rubric.items()},
         "scores": {

@@ -15,8 +15,9 @@ from dataclasses import asdict, field
 from datetime import datetime
 from importlib import metadata
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Self
 
+from pytest_rageval.judges.spot_check import JUDGE_FACTS
 from pytest_rageval.metrics.built_in import BUILT_IN, DEFINITIONS_VERSION
 from pytest_rageval.metrics.definitions import METRIC_DEFINITIONS, definitions_document
 from pytest_rageval.metrics.registry import Registry
@@ -27,8 +28,6 @@ from pytest_rageval.values.gate import GateResult
 from pytest_rageval.values.json_documents import items, part, word
 from pytest_rageval.values.record import SCHEMA_VERSION, CaseRecord
 from pytest_rageval.values.settings import Settings
-
-_JUDGE_FACTS: Final = ("judge", "model", "system_fingerprint", "level")
 
 
 @dataclass(slots=True)
@@ -70,7 +69,7 @@ class RunFacts:
 
 def _judge_in(known: dict[tuple[Any, ...], dict[str, Any]], found: object) -> dict[str, Any]:
     """Return the facts of the judge of a verdict, which are kept once."""
-    who = {name: word(found, name) for name in _JUDGE_FACTS}
+    who = {name: word(found, name) for name in JUDGE_FACTS}
     return known.setdefault(tuple(who.values()), {**who, "rubrics": {}})
 
 
