@@ -22,6 +22,7 @@ from pydantic import (
 )
 from typing_extensions import TypedDict
 
+from pytest_rageval.support.jsonl import field_text
 from pytest_rageval.support.text import clean, whole_text
 from pytest_rageval.target.reply_values import (
     PageReader,
@@ -199,12 +200,8 @@ def _message(fault: ErrorDetails) -> str:
     if fault["loc"] == ("answer",) and fault["type"] == "missing":
         names = clean(", ".join(sorted(map(str, fault["input"]))[:10]), 80) or "none"
         return f"answer: expected a string, got nothing (fields: {names})"
-    where = ""
-    for part in fault["loc"]:
-        if isinstance(part, int):
-            where += f"[{part}]"
-        elif part in _FIELDS:  # Other parts name a member of a union.
-            where += f".{part}" if where else part
+    # Other parts name a member of a union.
+    where = field_text(tuple(p for p in fault["loc"] if isinstance(p, int) or p in _FIELDS))
     came = None if fault["type"] == "missing" else fault["input"]
     expected = _EXPECTED.get(fault["type"], fault["msg"])
     return f"{where or 'the reply'}: expected {expected}, got {_shown(came)}"
