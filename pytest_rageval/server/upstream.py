@@ -172,30 +172,26 @@ class EndpointEmbedder:
             UpstreamError: The endpoint failed, or refused every text.
         """
         vectors: list[NDArray[np.float32] | None] = []
-        refusal: UpstreamError | None = None
+        refusals: list[UpstreamError] = []
         for begin in range(0, len(texts), BATCH):
-            batch = texts[begin : begin + BATCH]
-            try:
-                vectors += self._send(batch)
-            except UpstreamError as error:
-                if error.status not in (400, 413, 422):
-                    raise
-                for text in batch:
-                    vector, refusal = self._send_alone(text, refusal)
-                    vectors.append(vector)
-        if refusal is not None and all(vector is None for vector in vectors):
-            raise refusal
+            vectors += self._embed(texts[begin : begin + BATCH], refusals)
+        if refusals and all(vector is None for vector in vectors):
+            raise refusals[-1]
         return vectors
 
-    def _send_alone(
-        self, text: str, refusal: UpstreamError | None
-    ) -> tuple[NDArray[np.float32] | None, UpstreamError | None]:
+    def _embed(
+        self, texts: Sequence[str], refusals: list[UpstreamError]
+    ) -> list[NDArray[np.float32] | None]:
+        """Send texts, and those that are refused together one by one."""
         try:
-            return self._send([text])[0], refusal
+            return [*self._send(texts)]
         except UpstreamError as error:
             if error.status not in (400, 413, 422):
                 raise
-            return None, error
+            if len(texts) == 1:
+                refusals.append(error)
+                return [None]
+        return [vector for text in texts for vector in self._embed([text], refusals)]
 
     def _send(self, texts: Sequence[str]) -> list[NDArray[np.float32]]:
         reply = self.endpoint.post("/embeddings", {"input": list(texts)})
