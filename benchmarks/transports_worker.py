@@ -32,7 +32,7 @@ def ours(url: str, in_flight: int) -> Ask:
     """The package's own client."""
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
     from pytest_rageval.support.http.address import join_url
-    from pytest_rageval.support.http.deadline import within
+    from pytest_rageval.support.http.deadline import Deadline
     from pytest_rageval.support.http.exchange import Request, open_client, send
 
     address = join_url(url, "/ask")
@@ -40,7 +40,7 @@ def ours(url: str, in_flight: int) -> Ask:
     request = Request(address=address, content=BODY)
 
     def ask() -> int:
-        with within(120):
+        with Deadline(120):
             return send(client, request).status or 0
 
     return ask

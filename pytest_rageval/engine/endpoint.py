@@ -20,7 +20,7 @@ from pytest_rageval.support.http.address import (
     reply_secrets,
 )
 from pytest_rageval.support.http.client import Client
-from pytest_rageval.support.http.deadline import within
+from pytest_rageval.support.http.deadline import Deadline
 from pytest_rageval.support.http.exchange import (
     Attempt,
     Request,
@@ -152,7 +152,7 @@ class EndpointClient:
     def _attempt(self, http: Client, content: bytes) -> Attempt:
         limit = self.endpoint.timeout_s
         request = Request(address=self._address, content=content, secrets=self._of_reasons)
-        with within(limit):
+        with Deadline(limit):
             return attempt(http, request, lambda _: f"no complete reply within {limit:g} s")
 
 

@@ -25,7 +25,7 @@ from pytest_rageval.support.http.address import (
 )
 from pytest_rageval.support.http.client import Client
 from pytest_rageval.support.http.connection import TransportError
-from pytest_rageval.support.http.deadline import within
+from pytest_rageval.support.http.deadline import Deadline
 from pytest_rageval.support.http.exchange import (
     Attempt,
     Request,
@@ -246,7 +246,7 @@ class HttpRagClient:
             return self._timeout("nothing received or sent", "read_timeout_s")
 
         reader = None
-        with within(self._target.timeout_s, self._clock) as deadline:
+        with Deadline(self._target.timeout_s, self._clock) as deadline:
             if self._stream is not None:
                 hide = partial(blot_out, secrets=request.secrets)
                 reader = StreamReader(self._stream, lambda: deadline.elapsed_ms, hide)

@@ -21,7 +21,7 @@ from pytest_rageval.support.http.address import (
     resolve_headers,
     secret_values,
 )
-from pytest_rageval.support.http.deadline import within
+from pytest_rageval.support.http.deadline import Deadline
 from pytest_rageval.support.http.exchange import (
     Attempt,
     Reply,
@@ -118,7 +118,7 @@ class DocumentsClient:
         with open_client(self._address, headers={"Content-Type": "application/json"}) as http:
 
             def sent(request: Request) -> Attempt:
-                with within(TIMEOUT_S):
+                with Deadline(TIMEOUT_S):
                     return attempt(
                         http,
                         request,

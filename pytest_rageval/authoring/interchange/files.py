@@ -20,7 +20,7 @@ from pytest_rageval.project.case_reader import parse_case
 from pytest_rageval.support.files import write_new_file
 from pytest_rageval.support.http.address import Address, credentials_in, without_secrets
 from pytest_rageval.support.http.connection import TransportError
-from pytest_rageval.support.http.deadline import within
+from pytest_rageval.support.http.deadline import Deadline
 from pytest_rageval.support.http.exchange import Request, open_client, send
 from pytest_rageval.support.text import clean, shown, whole_text
 from pytest_rageval.values.errors import DatasetError
@@ -269,7 +269,7 @@ def fetch_text(url: str) -> str:
     request = Request(address=address, content=b"", method="GET", max_bytes=MAX_BYTES)
     try:
         limits = {"connect_s": TIMEOUT_S, "read_s": TIMEOUT_S}
-        with open_client(address, headers={}, **limits) as http, within(WHOLE_S):
+        with open_client(address, headers={}, **limits) as http, Deadline(WHOLE_S):
             reply = send(http, request)
         if reply.status is not None and not reply.is_success:
             raise DatasetError(f"{name}: HTTP {reply.status}, expected the text")

@@ -253,7 +253,7 @@ class ChatEndpoint:
             self._limiter.wait(tokens)
 
     def _attempt(self, content: bytes) -> _Attempt:
-        from pytest_rageval.support.http.deadline import within
+        from pytest_rageval.support.http.deadline import Deadline
         from pytest_rageval.support.http.exchange import Request, send
 
         request = Request(
@@ -263,7 +263,7 @@ class ChatEndpoint:
             max_error_bytes=MAX_BODY_BYTES,
         )
         http = self._client()
-        with within(self.settings.timeout_s) as deadline:
+        with Deadline(self.settings.timeout_s) as deadline:
             try:
                 attempt = self._read(send(http, request))
             except Exception as error:  # such as that of a cassette without this request

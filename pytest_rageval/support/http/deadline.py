@@ -28,6 +28,8 @@ _current = threading.local()
 class Deadline:
     """Time limit of an exchange, and the times at which it was sent and its reply arrived.
 
+    Within its block it limits all exchanges of this thread.
+
     Waits of this thread for its turn to compute count neither for the limit nor for the duration.
     For the limit they do where reading the reply itself takes long, as of an endless stream: the
     threads that wait for each other could else go on for many times their limits.
@@ -101,11 +103,6 @@ class Deadline:
         if self._clock is time.monotonic:  # the clock of a test knows no age
             now -= min(max(age_s, 0.0), now - self._ended)
         self._ended = now
-
-
-def within(seconds: float, clock: Callable[[], float] = time.monotonic) -> Deadline:
-    """Return a limit for all exchanges of this thread."""
-    return Deadline(seconds, clock)
 
 
 def current() -> Deadline | None:

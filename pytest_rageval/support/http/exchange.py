@@ -126,7 +126,7 @@ def open_client(
     read_s: float | None = None,
     keepalive_s: float = KEEPALIVE_S,
 ) -> Client:
-    """Open a client whose requests keep the deadlines of ``within``.
+    """Open a client whose requests keep the ``Deadline``.
 
     Args:
         address: address of its requests, whose paths may differ.

@@ -15,7 +15,7 @@ from pytest_rageval.support.http import connection
 from pytest_rageval.support.http import deadline as deadlines
 from pytest_rageval.support.http.address import Address
 from pytest_rageval.support.http.client import Client
-from pytest_rageval.support.http.deadline import Deadline, check, wait, waited, within
+from pytest_rageval.support.http.deadline import Deadline, check, wait, waited
 from pytest_rageval.support.http.exchange import Reply, Request, open_client, send
 from pytest_rageval.support.slots import Turns
 from tests.build.targets import fake_target, http_reply, unused_port
@@ -48,7 +48,7 @@ def fault_of(reply: Reply) -> str:
 
 def test_a_request_within_its_deadline_is_as_any_other() -> None:
     with fake_target(GOOD, GOOD) as target:
-        with within(5) as deadline:
+        with Deadline(5) as deadline:
             assert post(target.url).body == b"{}"
         assert not deadline.passed
         assert post(target.url).body == b"{}"
@@ -62,7 +62,7 @@ def test_no_single_wait_outlasts_the_deadline(over: threading.Event) -> None:
             connection.sendall(bytes([byte]))
 
     # The whole reply would take 20 s.
-    with fake_target(drip) as target, within(0.2) as deadline:
+    with fake_target(drip) as target, Deadline(0.2) as deadline:
         assert fault_of(post(target.url, connect_s=10, read_s=10)) == "ReadTimeout"
     assert deadline.passed
 
@@ -75,7 +75,7 @@ def test_a_resolver_that_hangs_is_a_connect_timeout(
         return []
 
     monkeypatch.setattr(socket, "getaddrinfo", hang)
-    with within(0.1):
+    with Deadline(0.1):
         assert fault_of(post("http://target.test/", connect_s=10, read_s=10)) == "ConnectTimeout"
 
 
@@ -111,7 +111,11 @@ def resolver(found: list[Any]) -> Any:
 
 def test_each_thread_has_its_own_deadline() -> None:
     answers: list[bytes] = []
-    with fake_target(GOOD) as target, open_client(at(target.url), headers={}) as client, within(0):
+    with (
+        fake_target(GOOD) as target,
+        open_client(at(target.url), headers={}) as client,
+        Deadline(0),
+    ):
         other = threading.Thread(target=lambda: answers.append(post(target.url, client).body))
         other.start()
         other.join(5)
@@ -137,7 +141,7 @@ def test_the_wait_of_a_thread_for_its_turn_counts_for_no_limit_and_no_duration()
         connection.sendall(GOOD)
 
     with fake_target(reply) as target, turns.computing():
-        with within(held_s) as deadline:
+        with Deadline(held_s) as deadline:
             found = post(target.url, connect_s=held_s / 2, read_s=held_s / 2)
             assert not deadline.passed
     assert found.body == b"{}"
@@ -167,7 +171,7 @@ def test_a_thread_that_computes_long_for_a_reply_lets_others_have_their_turn(
         with turns.computing():
             computed.set()
 
-    with turns.computing(), within(60):
+    with turns.computing(), Deadline(60):
         other = threading.Thread(target=compute)
         other.start()
         check()
@@ -178,13 +182,13 @@ def test_a_thread_that_computes_long_for_a_reply_lets_others_have_their_turn(
         check()
         assert computed.is_set()
     other.join(5)
-    with within(0), pytest.raises(TimeoutError):
+    with Deadline(0), pytest.raises(TimeoutError):
         check()
     check()  # without a deadline, nothing
 
 
 def test_a_wait_that_ends_after_the_deadline_reads_nothing() -> None:
-    with within(0.05), pytest.raises(TimeoutError), wait(None):
+    with Deadline(0.05), pytest.raises(TimeoutError), wait(None):
         time.sleep(0.1)
 
 
@@ -214,7 +218,7 @@ def test_the_connect_limit_does_not_run_while_a_thread_waits_for_its_turn(
         found = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", place) for place in places]
         monkeypatch.setattr(socket, "getaddrinfo", resolver(found))
         # Two waits for the turn, each longer than the limit, after an address that refuses.
-        with turns.computing(), within(60):
+        with turns.computing(), Deadline(60):
             assert post("http://target.test/", connect_s=held_s / 2).body == b"{}"
 
 
@@ -240,7 +244,7 @@ def test_time_in_which_a_thread_waits_for_a_core_uses_up_no_limit(
 @pytest.mark.parametrize("limit_s", [None, 5.0])
 def test_parts_of_a_wait_end_with_the_deadline(limit_s: float | None) -> None:
     began = time.monotonic()
-    with within(0.25), pytest.raises(TimeoutError):
+    with Deadline(0.25), pytest.raises(TimeoutError):
         waited(limit_s, threading.Event().wait)
     assert 0.2 < time.monotonic() - began < 5
 
@@ -276,7 +280,7 @@ def test_a_reply_ends_when_it_arrives_and_not_when_it_is_read(
     with fake_target(reply) as target:
         while not took_ms or (took_ms[-1] >= 300 and len(took_ms) < 10):
             arrived.clear()
-            with within(60) as deadline:
+            with Deadline(60) as deadline:
                 assert post(target.url).body == b"{}"
             took_ms.append(deadline.elapsed_ms)
     # The first ones may lack their time, which the system begins to note a little later.

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from pytest_rageval.support.http.deadline import within
+from pytest_rageval.support.http.deadline import Deadline
 from pytest_rageval.support.http.room import FREE_BYTES, Growth, Reading, Room, take_for_values
 from pytest_rageval.support.json_cost import MOST_BYTES, json_cost
 from pytest_rageval.support.slots import Turns
@@ -88,7 +88,7 @@ def test_the_wait_for_room_ends_with_the_limit_and_counts_for_no_duration() -> N
         found: list[float] = []
 
         def waits() -> None:
-            with within(0.2) as deadline, Reading(room) as reading:
+            with Deadline(0.2) as deadline, Reading(room) as reading:
                 deadline.sending()
                 with pytest.raises(TimeoutError, match="lower concurrency"):
                     reading.take(60)

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from pytest_rageval.support.http.address import Address, join_url
-from pytest_rageval.support.http.deadline import within
+from pytest_rageval.support.http.deadline import Deadline
 from pytest_rageval.support.http.exchange import Reply, Request, open_client, send
 from pytest_rageval.values.errors import ConfigError
 from tests.build.targets import Received, accepting, fake_target, http_reply, read_request
@@ -58,7 +58,7 @@ def tls_target(
 
 
 def asked(address: Address, content: bytes = b"{}") -> Reply:
-    with open_client(address, headers={}, connect_s=10, read_s=10) as http, within(30):
+    with open_client(address, headers={}, connect_s=10, read_s=10) as http, Deadline(30):
         return send(http, Request(address=address, content=content))
 
 
@@ -75,7 +75,7 @@ def test_a_request_and_its_reply_pass_through_tls(size: int) -> None:
     body = b"b" * size
     with tls_target(http_reply(body).replace(b"Connection: close\r\n", b"")) as (port, received):
         address = join_url(f"https://localhost:{port}", "/ask")
-        with open_client(address, headers={}) as http, within(30) as deadline:
+        with open_client(address, headers={}) as http, Deadline(30) as deadline:
             for content in (b"q" * size, b"again"):
                 reply = send(http, Request(address=address, content=content))
                 assert (reply.status, reply.body, reply.fault) == (200, body, None)
