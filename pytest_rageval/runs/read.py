@@ -90,11 +90,8 @@ def open_index(name: str, environ: Mapping[str, str]) -> StoredRun:
     """
     configured = load_settings(Path.cwd(), flags={}, environ=environ)
     run = read_documents(resolve_run(Path(configured.results_dir), name))
-    places: dict[_Key, int] = {}
-    lines = iterate_records(run.folder, Slimmer(checked=False))
-    records = _last_of_each(run.folder, [*_placed(lines, places)])
-    run = replace(run, scoring=score_settings(run.settings, reported_by(records)))
-    return replace(run, records=tuple(records), whole=partial(_read_one, run, places))
+    run, places = _without_texts(run, Slimmer(checked=False))
+    return replace(run, whole=partial(_read_one, run, places))
 
 
 _Key = tuple[str, str, int]
@@ -104,13 +101,13 @@ def _key(record: CaseRecord) -> _Key:
     return record.file, record.name, record.repeat
 
 
-def _placed(
-    lines: Iterable[tuple[int, CaseRecord]], places: dict[_Key, int]
-) -> Iterator[CaseRecord]:
-    """Yield records, and keep the places of their lines."""
-    for place, record in lines:
-        places[_key(record)] = place
-        yield record
+def _without_texts(run: StoredRun, slim: Slimmer) -> tuple[StoredRun, dict[_Key, int]]:
+    """Return a run with its records as they are stored, and the places of their lines."""
+    lines = list(iterate_records(run.folder, slim))
+    records = _last_of_each(run.folder, [record for _, record in lines])
+    scoring = score_settings(run.settings, reported_by(records))
+    places = {_key(record): place for place, record in lines}
+    return replace(run, records=tuple(records), scoring=scoring), places
 
 
 def _read_one(run: StoredRun, places: Mapping[_Key, int], record: CaseRecord) -> CaseRecord:
@@ -119,10 +116,8 @@ def _read_one(run: StoredRun, places: Mapping[_Key, int], record: CaseRecord) ->
 
 
 def _slim_run(run: StoredRun) -> StoredRun:
-    slim, places = Slimmer(), dict[_Key, int]()
-    lines = iterate_records(run.folder, slim)
-    records = _last_of_each(run.folder, [*_placed(lines, places)])
-    run = replace(run, scoring=score_settings(run.settings, reported_by(records)))
+    slim = Slimmer()
+    run, places = _without_texts(run, slim)
     scored_again: set[_Key] = set()
 
     def again(record: CaseRecord) -> CaseRecord:
@@ -140,7 +135,7 @@ def _slim_run(run: StoredRun) -> StoredRun:
             found = read_record(run.folder, places[_key(record)])
         return replace(found, scores=record.scores)
 
-    return replace(run, records=tuple(map(again, records)), whole=whole)
+    return replace(run, records=tuple(map(again, run.records)), whole=whole)
 
 
 def read_compared(folder: Path, results_dir: Path, *, texts: bool = True) -> StoredRun:
