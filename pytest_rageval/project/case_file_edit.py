@@ -156,8 +156,7 @@ def change_line(
     except DatasetError as error:
         placed = (replace(f, file=shown, line=line.number) for f in error.faults)
         raise faults_error(placed) from None
-    with _locked(path):
-        data, status = _read(path, shown)
+    with _locked(path, shown) as (data, status):
         lines = FileLines.of(data)
         index = _index(lines, line, shown)
         if raw != line.raw:
@@ -173,8 +172,7 @@ def remove_line(path: Path, line: FileLine) -> None:
         DatasetError: the file cannot be read or written.
     """
     shown = path.as_posix()
-    with _locked(path):
-        data, status = _read(path, shown)
+    with _locked(path, shown) as (data, status):
         lines = FileLines.of(data)
         _write(path, lines.without_line(_index(lines, line, shown)).joined(), status, shown)
 
@@ -189,8 +187,7 @@ def append_line(path: Path, value: Mapping[str, Any]) -> FileLine:
         DatasetError: the value is not a JSON value, or the file cannot be read or written.
     """
     shown = path.as_posix()
-    with _locked(path):
-        data, status = _read(path, shown)
+    with _locked(path, shown) as (data, status):
         lines = FileLines.of(data)
         text = dump_like(_last_text(lines), dict(value))
         changed, line = lines.with_appended(text)
@@ -205,8 +202,7 @@ def append_texts(path: Path, texts: Iterable[str]) -> None:
         DatasetError: the file cannot be read or written.
     """
     shown = path.as_posix()
-    with _locked(path):
-        data, status = _read(path, shown)
+    with _locked(path, shown) as (data, status):
         end = b"\r\n" if b"\r\n" in data[:100_000] else b"\n"
         gap = b"" if not data.strip() or data.endswith(b"\n") else end
         added = b"".join(text.encode("utf-8") + end for text in texts)
@@ -282,13 +278,13 @@ def _sync_folder(folder: Path) -> None:
 
 
 @contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    """Serialise the edits of this package to a file."""
+def _locked(path: Path, shown: str) -> Iterator[tuple[bytes, os.stat_result]]:
+    """Serialise the edits of this package to a file, and yield what it holds."""
     target = Path(os.path.realpath(path))
     with Lock(target, wait=True) as lock:
         if lock.held:
             remove_left_over(target)
-        yield
+        yield _read(path, shown)
 
 
 def _fault(shown: str, message: str, *, line: int = 0) -> DatasetError:
