@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -44,7 +44,7 @@ from pytest_rageval.runs.store import RunWriter, new_run_id
 from pytest_rageval.values.gate import Thresholds
 from pytest_rageval.values.json_documents import items, number, part, whole
 from pytest_rageval.values.record import Aspect, CaseRecord
-from pytest_rageval.values.run import CaseNote, StoredRun
+from pytest_rageval.values.run import StoredRun
 from pytest_rageval.values.settings import Settings
 
 
@@ -102,14 +102,9 @@ def merge_parts(
     )
     with RunWriter(results, name) as writer:
         finished = _written(ended, writer, words)
-        put_notes(writer.path, _case_notes(parts))
+        put_notes(writer.path, (note for one in parts for note in readable_notes(one.folder)))
         # The run is complete, so an interruption while its page is drawn does not discard it.
         return finished if project.no_report else with_page(finished)
-
-
-def _case_notes(parts: Sequence[StoredRun]) -> Iterator[CaseNote]:
-    for one in parts:
-        yield from readable_notes(one.folder)
 
 
 def _written(ended: EndedRun, writer: RunWriter, words: EndWords) -> FinishedRun:

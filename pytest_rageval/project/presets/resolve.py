@@ -38,7 +38,7 @@ def resolve(
     """
     values, faults = _variables(preset, given)
     merged = {key: merge(key, value, own.get(key)) for key, value in preset.settings.items()}
-    merged |= {key: value for key, value in own.items() if key not in merged and _has_place(value)}
+    merged |= {key: value for key, value in own.items() if key not in merged and any(_names(value))}
     unknown = {name for value in merged.values() for name in _names(value)} - values.keys()
     faults += [
         f"{{vars.{name}}}: preset {preset.name!r} has no such variable; it has "
@@ -120,10 +120,6 @@ def _texts(value: Any) -> Iterator[str]:
 
 def _names(value: Any) -> Iterator[str]:
     return (name for text in _texts(value) for name in _PLACE.findall(text))
-
-
-def _has_place(value: Any) -> bool:
-    return next(_names(value), None) is not None
 
 
 def _fill(key: str, value: Any, values: Mapping[str, Any]) -> Any:

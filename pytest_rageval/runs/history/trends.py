@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -45,25 +43,20 @@ def query_trend(database: IndexDatabase, project: str, query: TrendQuery) -> Tre
     )
     names = select(metrics.c.metric).where(own).distinct()
     groups = select(metrics.c.group_name).where(own, metrics.c.scope == query.scope).distinct()
-    with database.transaction() as connection, _damage_named(database.shown):
-        return TrendSource(
-            runs=tuple(_trend_run(row, query) for row in connection.execute(found)),
-            metrics=frozenset(connection.execute(names).scalars()),
-            groups=frozenset(connection.execute(groups).scalars()),
-        )
-
-
-@contextmanager
-def _damage_named(shown: str) -> Iterator[None]:
-    # A database does not notice that a byte within a value has changed, and SQLite keeps values of
-    # any type in any column: the driver, or the code below, cannot read them.
-    try:
-        yield
-    except (RecursionError, TypeError, ValueError) as error:
-        raise StorageError(
-            f"{shown}: a row of the index is damaged ({clean(str(error), 200)}); rageval runs sync "
-            "--rebuild makes it anew"
-        ) from error
+    with database.transaction() as connection:
+        try:
+            return TrendSource(
+                runs=tuple(_trend_run(row, query) for row in connection.execute(found)),
+                metrics=frozenset(connection.execute(names).scalars()),
+                groups=frozenset(connection.execute(groups).scalars()),
+            )
+        # A database does not notice that a byte within a value has changed, and SQLite keeps values
+        # of any type in any column: the driver, or the code below, cannot read them.
+        except (RecursionError, TypeError, ValueError) as error:
+            raise StorageError(
+                f"{database.shown}: a row of the index is damaged ({clean(str(error), 200)}); "
+                "rageval runs sync --rebuild makes it anew"
+            ) from error
 
 
 def _trend_run(row: Row[Any], query: TrendQuery) -> TrendRun:
