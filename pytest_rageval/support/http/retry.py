@@ -106,18 +106,16 @@ def backoff_seconds(attempt: int, rng: Random) -> float:
     return rng.uniform(ceiling / 2, ceiling)
 
 
-def retry_after_seconds(header: str | None, now: datetime) -> float | None:
+def retry_after_seconds(header: str, now: datetime) -> float | None:
     """Read a ``Retry-After`` header: seconds, or an HTTP date (RFC 9110, 10.2.3).
 
     Args:
-        header: the header's value; None: not sent.
+        header: the header's value.
         now: the current time, with a time zone, by the same clock as the header's date.
 
     Returns:
-        Seconds from 0 to 60; None if the header is missing or malformed.
+        Seconds from 0 to 60; None if the header is malformed.
     """
-    if header is None:
-        return None
     text = header.strip()
     if _DELTA_SECONDS.fullmatch(text):
         return min(float(text), MAX_RETRY_AFTER_S)

@@ -51,7 +51,6 @@ def test_two_clients_do_not_come_back_together() -> None:
 @pytest.mark.parametrize(
     ("header", "seconds"),
     [
-        (None, None),
         ("", None),
         ("0", 0.0),
         (" 7 ", 7.0),
@@ -73,7 +72,7 @@ def test_two_clients_do_not_come_back_together() -> None:
     ],
 )
 def test_retry_after_is_seconds_or_a_date_between_now_and_a_minute(
-    header: str | None, seconds: float | None
+    header: str, seconds: float | None
 ) -> None:
     assert retry_after_seconds(header, NOW) == seconds
 
