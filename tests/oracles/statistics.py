@@ -177,8 +177,10 @@ def _ppi_mean(args: Values) -> Values:
     return {**found, "lambda": found["weight"]}
 
 
-def _repeat_value(function: Callable[[int, int, int], float | None]) -> Callable[[Values], Values]:
-    return lambda args: {"value": function(args["n"], args["c"], args["k"])}
+def _of_curve(args: Values, name: str) -> Values:
+    """Return a figure of one k; above the number of repeats there is none."""
+    curve = getattr(repetition.pass_curves(args["n"], args["c"]), name)
+    return {"value": curve[args["k"] - 1] if args["k"] <= args["n"] else None}
 
 
 def _flakiness(args: Values) -> Values:
@@ -211,8 +213,8 @@ _STATISTICS: dict[str, Callable[[Values], Values]] = {
     "holm": lambda args: {"adjusted": paired.holm(args["ps"])},
     "bh": lambda args: {"adjusted": paired.benjamini_hochberg(args["ps"])},
     "variance_components": lambda args: asdict(repetition.variance_components(**args)),
-    "pass_at_k": _repeat_value(repetition.pass_at_k),
-    "pass_hat_k": _repeat_value(repetition.pass_hat_k),
+    "pass_at_k": lambda args: _of_curve(args, "at_k"),
+    "pass_hat_k": lambda args: _of_curve(args, "hat_k"),
     "flakiness": _flakiness,
     "mde": _mde,
     "n_required": _n_required,

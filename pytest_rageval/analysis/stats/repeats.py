@@ -74,51 +74,18 @@ def _within(rows: Sequence[Sequence[float]], centres: Sequence[float], r: int) -
     return math.fsum(squares) / (len(rows) * (r - 1))
 
 
-def pass_at_k(repeats: int, passes: int, k: int) -> float | None:
-    """Probability that at least one of k repeats passes (Chen et al. 2021).
-
-    Args:
-        repeats: R, how often the case was asked.
-        passes: how often it passed, 0 to R.
-        k: repeats drawn, at least 1; above R there is no data.
-
-    >>> pass_at_k(5, 3, 2)
-    0.9
-    """
-    if k < 1 or k > repeats:
-        return None
-    ways = math.comb(repeats, k)
-    return (ways - math.comb(repeats - passes, k)) / ways
-
-
-def pass_hat_k(repeats: int, passes: int, k: int) -> float | None:
-    """Probability that all of k repeats pass, "pass^k" (tau-bench, 2024).
-
-    Args:
-        repeats: R, how often the case was asked.
-        passes: how often it passed, 0 to R.
-        k: repeats drawn, at least 1; above R there is no data.
-
-    >>> pass_hat_k(5, 3, 2)
-    0.3
-    """
-    if k < 1 or k > repeats:
-        return None
-    return math.comb(passes, k) / math.comb(repeats, k)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PassCurves:
     """Figures of one case for each k from 1 to the number of its repeats."""
 
     at_k: Sequence[float]
-    """Of each k, ``pass_at_k``."""
+    """Probability that at least one of k repeats passes (Chen et al. 2021)."""
     hat_k: Sequence[float]
-    """Of each k, ``pass_hat_k``."""
+    """Probability that all of k repeats pass, "pass^k" (tau-bench, 2024)."""
 
 
 def pass_curves(repeats: int, passes: int) -> PassCurves:
-    """Return ``pass_at_k`` and ``pass_hat_k`` for each k from 1 to R.
+    """Return pass@k and pass^k for each k from 1 to R.
 
     Each number of ways follows from the one before, so that thousands of repeats take a moment.
 

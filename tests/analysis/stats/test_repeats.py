@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterable
 from itertools import combinations, permutations
+from math import comb
 
 import pytest
 from hypothesis import given
@@ -10,9 +12,7 @@ from scipy import stats
 
 from pytest_rageval.analysis.stats.repeats import (
     flip_probability,
-    pass_at_k,
     pass_curves,
-    pass_hat_k,
     variance_components,
 )
 
@@ -53,22 +53,23 @@ def test_uneven_repeats_are_refused() -> None:
         variance_components([[1, 0], [1]])
 
 
-@given(st.lists(st.booleans(), min_size=1, max_size=7), st.integers(1, 8))
-def test_pass_at_k_and_pass_hat_k_count_subsets(outcomes: list[bool], k: int) -> None:
-    subsets = list(combinations(outcomes, k))
-    n, c = len(outcomes), sum(outcomes)
-    some = sum(any(s) for s in subsets) / len(subsets) if subsets else None
-    every = sum(all(s) for s in subsets) / len(subsets) if subsets else None
-    assert pass_at_k(n, c, k) == pytest.approx(some)
-    assert pass_hat_k(n, c, k) == pytest.approx(every)
+@given(st.lists(st.booleans(), min_size=1, max_size=7))
+def test_curves_count_subsets(outcomes: list[bool]) -> None:
+    def shares(holds: Callable[[Iterable[bool]], bool]) -> list[float]:
+        subsets = [list(combinations(outcomes, k + 1)) for k in range(len(outcomes))]
+        return [sum(map(holds, of_k)) / len(of_k) for of_k in subsets]
+
+    found = pass_curves(len(outcomes), sum(outcomes))
+    assert found.at_k == pytest.approx(shares(any))
+    assert found.hat_k == pytest.approx(shares(all))
 
 
 @given(st.integers(1, 40).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n))))
 def test_curves_are_the_figures_of_each_k_to_the_last_digit(counts: tuple[int, int]) -> None:
-    ks = range(1, counts[0] + 1)
-    found = pass_curves(*counts)
-    assert found.at_k == [pass_at_k(*counts, k) for k in ks]
-    assert found.hat_k == [pass_hat_k(*counts, k) for k in ks]
+    n, c = counts
+    found, ks = pass_curves(n, c), range(1, n + 1)
+    assert found.at_k == [(comb(n, k) - comb(n - c, k)) / comb(n, k) for k in ks]
+    assert found.hat_k == [comb(c, k) / comb(n, k) for k in ks]
 
 
 def test_thousands_of_repeats_take_a_moment() -> None:
@@ -76,11 +77,6 @@ def test_thousands_of_repeats_take_a_moment() -> None:
     found = pass_curves(10_000, 5_000)
     assert (found.at_k[-1], found.hat_k[0]) == (1.0, 0.5)
     assert time.process_time() - begun < 5  # 0.1 s; each k on its own takes minutes
-
-
-def test_k_below_one_is_no_data() -> None:
-    assert pass_at_k(3, 1, 0) is None
-    assert pass_hat_k(3, 1, 0) is None
 
 
 @given(st.lists(st.booleans(), min_size=2, max_size=8))
