@@ -5,7 +5,7 @@ Defined in docs/metrics.md#judged.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Final
 
 from pytest_rageval.metrics.built_in import BUILT_IN, FIVE_WEIGHTS
@@ -19,7 +19,6 @@ from pytest_rageval.metrics.view import (
     Scores,
     Verdicts,
 )
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.json_documents import number
 
 PASS_SHARE: Final = 0.8
@@ -74,30 +73,6 @@ def scores_disagree(one: float, other: float, scale: tuple[float, float]) -> boo
     line = low + PASS_SHARE * (high - low) - _TOLERANCE
     apart = abs(one - other) > POINT_SHARE * (high - low) + _TOLERANCE
     return apart or (one >= line) != (other >= line)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Disagreement:
-    """Share of answers on which a second judge disagrees."""
-
-    spot_check_n: int
-    """Pairs in which both scores are valid."""
-    disagreement_rate: float | None
-    """Share of pairs that disagree, 0 to 1, lower is better; None without such pairs."""
-
-
-def compute_disagreement(
-    pairs: Sequence[tuple[object, object]], scale: tuple[float, float]
-) -> Disagreement:
-    """Compare first and second scores of spot-checked cases; invalid ones are left out."""
-    valid = [(valid_score(one, scale), valid_score(other, scale)) for one, other in pairs]
-    apart = [
-        scores_disagree(one, other, scale)
-        for one, other in valid
-        if one is not None and other is not None
-    ]
-    rate = sum(apart) / len(apart) if apart else None
-    return Disagreement(spot_check_n=len(apart), disagreement_rate=rate)
 
 
 _UNUSED: Final = NotApplicable("No rubric in use gives this score.")

@@ -10,7 +10,6 @@ from pytest_rageval.metrics.built_in import BUILT_IN, FIVE_WEIGHTS
 from pytest_rageval.metrics.judged import (
     claim_support,
     composite,
-    compute_disagreement,
     scores_disagree,
     valid_score,
 )
@@ -103,12 +102,6 @@ def test_judges_disagree_beyond_a_point_or_across_the_pass_line(
 ) -> None:
     assert scores_disagree(one, other, scale) is apart
     assert scores_disagree(other, one, scale) is apart
-
-
-def test_disagreement_leaves_out_pairs_without_two_valid_scores() -> None:
-    found = compute_disagreement([(5, 4), (4, 3), (2, None), (9, 1), ("5", 1)], (0, 5))
-    assert (found.spot_check_n, found.disagreement_rate) == (2, 0.5)
-    assert compute_disagreement([(2, None)], (0, 5)).disagreement_rate is None
 
 
 def test_without_a_judge_no_judged_metric_applies() -> None:

@@ -14,12 +14,12 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from pytest_rageval.analysis.embeddings import compute_silhouette
+from pytest_rageval.analysis.trust.judge import summarise_spot_check
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.deciding import matches_by, rule_for
 from pytest_rageval.metrics.judged import (
     claim_support,
     composite,
-    compute_disagreement,
     valid_score,
 )
 from pytest_rageval.metrics.matching import (
@@ -152,10 +152,10 @@ def _rerank_delta(row: Values) -> Values:
 
 
 def _disagreement(row: Values) -> Values:
-    pairs = [(one, other) for one, other in row["pairs"]]
     low, high = row["scale"]
-    found = compute_disagreement(pairs, (low, high))
-    return {"spot_check_n": found.spot_check_n, "disagreement_rate": found.disagreement_rate}
+    pairs = [(str(n), *pair) for n, pair in enumerate(row["pairs"])]
+    found = summarise_spot_check(pairs, scale=(low, high))
+    return {"spot_check_n": found.n, "disagreement_rate": found.disagreement_rate}
 
 
 def _embedding_query(row: Values) -> Values:

@@ -14,7 +14,7 @@ from typing import Any, Final
 from pytest_rageval.analysis.stats.calibration import CanaryDrift, canary_drift, ppi_mean
 from pytest_rageval.analysis.stats.intervals import fmean, wilson
 from pytest_rageval.judges.spot_check import Key
-from pytest_rageval.metrics.judged import compute_disagreement, scores_disagree, valid_score
+from pytest_rageval.metrics.judged import scores_disagree, valid_score
 from pytest_rageval.support.text import counted
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.json_documents import count, number, text
@@ -49,7 +49,7 @@ class SpotCheck:
 
 
 def summarise_spot_check(
-    pairs: Sequence[tuple[Key, float | None, float | None]],
+    pairs: Sequence[tuple[Key, object, object]],
     *,
     scale: tuple[float, float] = SCALE,
     confidence: float = 0.95,
@@ -57,26 +57,19 @@ def summarise_spot_check(
     """Compare the first and the second score of spot-checked cases.
 
     Args:
-        pairs: case, first and second score; None: no valid verdict.
+        pairs: case, first and second score; one that is no number of the scale is no valid verdict.
         scale: ends of both scores.
         confidence: of the interval.
     """
-    found = compute_disagreement([(one, other) for _, one, other in pairs], scale)
-    valid = [
-        (key, one, other)
-        for key, one, other in pairs
-        if one is not None
-        and other is not None
-        and valid_score(one, scale) is not None
-        and valid_score(other, scale) is not None
-    ]
+    read = [(key, valid_score(a, scale), valid_score(b, scale)) for key, a, b in pairs]
+    valid = [(key, a, b) for key, a, b in read if a is not None and b is not None]
     apart = [pair for pair in valid if scores_disagree(pair[1], pair[2], scale)]
     apart.sort(key=lambda pair: (-abs(pair[1] - pair[2]), repr(pair[0])))
-    interval = wilson(len(apart), found.spot_check_n, confidence=confidence)
+    interval = wilson(len(apart), len(valid), confidence=confidence)
     return SpotCheck(
-        n=found.spot_check_n,
-        n_error=len(pairs) - found.spot_check_n,
-        disagreement_rate=found.disagreement_rate,
+        n=len(valid),
+        n_error=len(pairs) - len(valid),
+        disagreement_rate=len(apart) / len(valid) if valid else None,
         low=interval.low,
         high=interval.high,
         worst=tuple(apart[:_MAX_WORST]),

@@ -78,6 +78,13 @@ def test_three_of_twenty_come_with_their_interval() -> None:
     assert (round(found.low or 0, 2), round(found.high or 0, 2)) == (0.05, 0.36)
 
 
+def test_disagreement_leaves_out_pairs_without_two_valid_scores() -> None:
+    pairs = [("a", 5, 4), ("b", 4, 3), ("c", 2, None), ("d", 9, 1), ("e", "5", 1)]
+    found = summarise_spot_check(pairs)
+    assert (found.n, found.disagreement_rate) == (2, 0.5)
+    assert summarise_spot_check([("a", 2, None)]).disagreement_rate is None
+
+
 def test_another_scale_and_no_pairs() -> None:
     assert summarise_spot_check([("a", 0.9, 0.75)], scale=(0, 1)).disagreement_rate == 1.0
     none = summarise_spot_check([])
