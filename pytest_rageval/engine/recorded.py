@@ -29,7 +29,7 @@ from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.deciding import ReportedParts
 from pytest_rageval.metrics.registry import Registry
 from pytest_rageval.metrics.scoring import score_settings
-from pytest_rageval.metrics.view import read_markers, text_citations
+from pytest_rageval.metrics.view import located_citations, read_markers
 from pytest_rageval.project.case_reader import (
     CaseReader,
     Concerned,
@@ -129,7 +129,7 @@ class RecordedResponses:
                 response = read_markers(response, chunks, scoring)
                 seen.add(chunks or ())
                 if not seen.citations or (in_text and not seen.citations_in_text):
-                    written = any(text_citations(response.answer, chunks))
+                    written = any(located_citations(response.answer, chunks))
                     cited = written or response.references is not None
                     seen.citations = seen.citations or cited
                     seen.citations_in_text = in_text and (seen.citations_in_text or written)

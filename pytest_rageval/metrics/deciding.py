@@ -359,7 +359,7 @@ def needed_parts(case: Case, headings: bool, mode: MatchingMode) -> tuple[bool, 
     return any(anchor.snippets for anchor in anchors_of(case)), paged
 
 
-def count_rules(record: CaseRecord, counts: Counter[str] | None = None) -> Counter[str]:
+def count_rules(record: CaseRecord, counts: Counter[str]) -> None:
     """Count the chunks in the cut of a record by the rules that compared them with anchors.
 
     Chunks of documents without an anchor are left out; ``undecided`` counts those that no rule can
@@ -367,13 +367,11 @@ def count_rules(record: CaseRecord, counts: Counter[str] | None = None) -> Count
 
     Args:
         record: decided.
-        counts: of other records, to add to; None: begin.
+        counts: of other records, to add to.
     """
-    counts = Counter() if counts is None else counts
     for rules in rules_of_cut(record):
         for rule in rules:
             counts[rule] += 1
-    return counts
 
 
 def rules_of_cut(record: CaseRecord) -> list[tuple[str, ...]]:

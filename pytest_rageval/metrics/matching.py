@@ -267,21 +267,14 @@ def citation_points_into(
     return segments is None or starts_with(segments, anchor_segments(anchor))
 
 
-def citation_in_chunk(
-    citation: Citation, chunk: RetrievedChunk, path_case: PathCase = "sensitive"
+def citation_in_chunks(
+    citation: Citation, chunks: Sequence[RetrievedChunk], path_case: PathCase = "sensitive"
 ) -> bool:
-    """Return whether a citation points at a chunk.
+    """Return whether a citation points at any of several chunks.
 
     The chunk must be at or below the cited heading; if either heading is not reported, the same
     document suffices.
     """
-    return citation_in_chunks(citation, (chunk,), path_case)
-
-
-def citation_in_chunks(
-    citation: Citation, chunks: Sequence[RetrievedChunk], path_case: PathCase = "sensitive"
-) -> bool:
-    """Return whether a citation points at any of several chunks."""
     return next(cited_ranks(citation, chunks, path_case), None) is not None
 
 

@@ -294,27 +294,19 @@ def _by_section(
     return replace(citation, chunk_rank=None)
 
 
-def text_citations(
+def located_citations(
     answer: str, chunks: Sequence[RetrievedChunk] | None, path_case: PathCase = "sensitive"
-) -> Iterator[Citation]:
-    """Yield the citations written in an answer, in order, repeats included.
+) -> Iterator[tuple[int | None, Citation]]:
+    """Yield the citations written in an answer with their rank, in order, repeats included.
+
+    The rank, from 1, is the number of a citation that counts the chunks, even one that is out of
+    range; None: the citation names a document.
 
     Args:
         answer: the answer as delivered.
         chunks: retrieved chunks in rank order; None (not reported) leaves numbers unread, since
             their meaning is unknown.
         path_case: comparison of paths when a section name is looked up.
-    """
-    return (citation for _, citation in located_citations(answer, chunks, path_case))
-
-
-def located_citations(
-    answer: str, chunks: Sequence[RetrievedChunk] | None, path_case: PathCase = "sensitive"
-) -> Iterator[tuple[int | None, Citation]]:
-    """Yield the citations written in an answer as ``text_citations`` does, with their rank.
-
-    The rank, from 1, is the number of a citation that counts the chunks, even one that is out of
-    range; None: the citation names a document.
     """
     if "[" not in answer and "(" not in answer and answer.count(":") < 2:
         return  # without brackets it is "File: ..., Section: ..."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from random import Random
 from typing import Any
@@ -142,7 +143,8 @@ def test_rules_are_counted_within_the_cut() -> None:
         chunk("a.md", matched_golds=(0,)),
         chunk("a.md", matched_golds=(0,), matched_by=("document",)),
     )
-    counts = count_rules(record("x", retrieved_chunks=chunks, k=4))
+    counts = Counter[str]()
+    count_rules(record("x", retrieved_chunks=chunks, k=4), counts)
     assert counts == {"snippet": 1, "pages": 1, "undecided": 1, "heading": 1}
 
 

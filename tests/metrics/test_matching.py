@@ -8,7 +8,7 @@ from pytest_rageval.metrics import matching
 from pytest_rageval.metrics.deciding import decide_chunks
 from pytest_rageval.metrics.matching import (
     NORMAL_HEADINGS,
-    citation_in_chunk,
+    citation_in_chunks,
     citation_points_into,
     duplicate_flags,
     in_scope,
@@ -264,7 +264,7 @@ def test_a_citation_points_into_a_gold_at_or_below_it(
 def test_a_citation_points_at_a_chunk_at_or_below_it(
     citation: Citation, passage: RetrievedChunk, found: bool
 ) -> None:
-    assert citation_in_chunk(citation, passage) is found
+    assert citation_in_chunks(citation, (passage,)) is found
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from pytest_rageval.metrics.view import distinct_citations, text_citations, view_case
+from pytest_rageval.metrics.view import distinct_citations, located_citations, view_case
 from pytest_rageval.values.record import ScoreSettings
 from pytest_rageval.values.reply import AskResponse, Citation, RetrievedChunk
 from tests.build.scores import case, chunk, cite, response
@@ -22,7 +22,7 @@ def cited(reply: AskResponse) -> tuple[Citation, ...] | None:
 
 
 def read(answer: str) -> list[tuple[str | None, str | None]]:
-    return [(c.rel_path, c.heading_path) for c in text_citations(answer, CHUNKS)]
+    return [(c.rel_path, c.heading_path) for _, c in located_citations(answer, CHUNKS)]
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_a_file_and_section_need_no_brackets(
 def test_the_longest_part_that_names_a_retrieved_section_is_the_section() -> None:
     chunks = (chunk("a.md | Beans, Peas"), chunk("a.md | Beans"))
     answers = ["File: a.md, Section: Beans, Peas, it says", "File: a.md, Section: Beans, it says"]
-    found = [next(iter(text_citations(answer, chunks))).heading_path for answer in answers]
+    found = [next(located_citations(answer, chunks))[1].heading_path for answer in answers]
     assert found == ["Beans, Peas", "Beans"]
 
 
@@ -184,7 +184,7 @@ def test_vaults_part_citations_only_where_both_are_known() -> None:
 )
 def test_an_answer_full_of_brackets_is_read_in_linear_time(piece: str) -> None:
     begin = time.process_time()
-    list(text_citations(piece * 20_000, CHUNKS))
+    list(located_citations(piece * 20_000, CHUNKS))
     assert time.process_time() - begin < 2
 
 

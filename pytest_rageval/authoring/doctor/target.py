@@ -10,7 +10,7 @@ from typing import Final
 from pytest_rageval.authoring.doctor.findings import Finding, Findings, tls_fix
 from pytest_rageval.authoring.linting.findings import LintFinding
 from pytest_rageval.engine.case import ask_request
-from pytest_rageval.metrics.matching import citation_in_chunk, norm_path
+from pytest_rageval.metrics.matching import citation_in_chunks, norm_path
 from pytest_rageval.support.text import clean, counted
 from pytest_rageval.support.tracebacks import places
 from pytest_rageval.target.calling import call_client, raised_error
@@ -395,7 +395,7 @@ def _references(response: AskResponse, asked: Asked) -> Finding:
         fix = "name in references what the answer rests on"
         return _FOUND.warn("references", "none for this answer", fix)
     chunks = response.retrieved_chunks
-    lost = [one for one in references if not any(citation_in_chunk(one, c) for c in chunks or ())]
+    lost = [one for one in references if not citation_in_chunks(one, chunks or ())]
     if chunks and lost:
         fix = "name sources in references as in retrieved_chunks: the same rel_path and headings"
         message = f"{len(lost)} of {len(references)} name nothing that was retrieved"

@@ -20,11 +20,11 @@ from pytest_rageval.judges.offline.support import (
     question_keys,
     read_passage,
 )
-from pytest_rageval.metrics.matching import PathCase, citation_in_chunk
+from pytest_rageval.metrics.matching import PathCase, cited_ranks
 from pytest_rageval.metrics.view import located_citations
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.record import CheckedClaim, CitationCheck
-from pytest_rageval.values.reply import Citation, RetrievedChunk
+from pytest_rageval.values.reply import RetrievedChunk
 
 
 def find_facts(
@@ -84,18 +84,8 @@ def _cited_ranks(
         if rank is not None:
             found[rank] = (rank,) if 1 <= rank <= len(chunks) else ()
         else:
-            found[citation] = _ranks_of(citation, chunks, path_case)
+            found[citation] = tuple(cited_ranks(citation, chunks, path_case))
     return list(found.values())
-
-
-def _ranks_of(
-    citation: Citation, chunks: Sequence[RetrievedChunk], path_case: PathCase
-) -> tuple[int, ...]:
-    return tuple(
-        rank
-        for rank, chunk in enumerate(chunks, start=1)
-        if citation_in_chunk(citation, chunk, path_case)
-    )
 
 
 @dataclass(frozen=True, slots=True)
