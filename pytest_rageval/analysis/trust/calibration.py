@@ -13,7 +13,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, field, replace
+from dataclasses import asdict, replace
 from itertools import pairwise
 from typing import Any, Final, Literal
 
@@ -244,8 +244,6 @@ class Calibration:
     """By label of neither class."""
     errors: Mapping[str, int]
     """By kind of failure."""
-    readings: Mapping[str, Reading] = field(default_factory=dict)
-    """By row id."""
     disagreements: tuple[tuple[LabelledAnswer, float], ...] = ()
     """Answers on whose side people and judge disagree, with their scores, the clearest first."""
 
@@ -294,7 +292,6 @@ def calibrate(
         best_threshold=best and replace(best, threshold=sign * best.threshold),
         left_out=dict(Counter(row.label for row in rows if row.label in LEFT_OUT.get(rubric, ()))),
         errors=dict(Counter(e for row in judged if (e := readings[row.id].error) is not None)),
-        readings={row.id: readings[row.id] for row in judged},
         disagreements=tuple(
             (row, sign * scores[row.id]) for row in _disagreements(judged, scores, rubric, limit)
         ),

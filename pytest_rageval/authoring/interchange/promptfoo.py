@@ -126,8 +126,8 @@ class _Reader:
             tests = list(self._tests(file, value))
         if len(tests) > _MAX_TESTS:
             raise fault(file.name, f"{len(tests):,} tests, expected at most {_MAX_TESTS:,}")
-        for number, test in enumerate(tests, 1):
-            self._take_test(test, default, number)
+        for test in tests:
+            self._take_test(test, default)
 
     def _tests(self, file: SourceFile, tests: Any) -> Iterator[Mapping[str, Any]]:
         for test in [tests] if isinstance(tests, str | dict) else parse_list(tests):
@@ -168,7 +168,7 @@ class _Reader:
                         raise fault(file.name, message, field="scenarios")
                     yield _merged(shared if isinstance(shared, dict) else {}, test)
 
-    def _take_test(self, given: Mapping[str, Any], default: Mapping[str, Any], number: int) -> None:
+    def _take_test(self, given: Mapping[str, Any], default: Mapping[str, Any]) -> None:
         test = _merged(default, given)
         values = test.get("vars")
         if not isinstance(values, dict):
@@ -184,7 +184,7 @@ class _Reader:
             return
         # promptfoo sends one request for every value of a list.
         for question in parse_list(values[name]):
-            self._take_question(str(question), name, test, values, number)
+            self._take_question(str(question), name, test, values)
 
     def _question_name(self, values: Mapping[str, Any]) -> str | None:
         wanted = self._source.options.question_var
@@ -195,12 +195,7 @@ class _Reader:
         return known or (texts[0] if len(texts) == 1 else None)
 
     def _take_question(
-        self,
-        question: str,
-        name: str,
-        test: Mapping[str, Any],
-        values: Mapping[str, Any],
-        number: int,
+        self, question: str, name: str, test: Mapping[str, Any], values: Mapping[str, Any]
     ) -> None:
         ledger = self._ledger
         metadata = test.get("metadata")

@@ -113,9 +113,7 @@ class CaseDesk:
         """Ask the target for the chunks of a case."""
         return self._target.fetch(case.case)
 
-    def save(
-        self, case: LabelCase, before: Draft, after: Draft, *, confirmed: bool, over: bool
-    ) -> SaveResult:
+    def save(self, case: LabelCase, before: Draft, after: Draft, *, over: bool) -> SaveResult:
         """Change the line of a case; without changes, nothing is written."""
         changes = after.changes_from(before)
         if not changes:
@@ -254,9 +252,7 @@ class AnnotatorDesk:
         self._began[case.case.id] = self.clock()
         return fetched
 
-    def save(
-        self, case: LabelCase, before: Draft, after: Draft, *, confirmed: bool, over: bool
-    ) -> SaveResult:
+    def save(self, case: LabelCase, before: Draft, after: Draft, *, over: bool) -> SaveResult:
         """Add a line to the annotator's file."""
         case_id, path = case.case.id, labels_path(self.loaded.path, self.annotator)
         entry = LabelEntry(
@@ -384,11 +380,9 @@ class AdjudicationDesk(CaseDesk):
             return found
         return replace(self._item(self._known[case.case.id]), proposal=None)
 
-    def save(
-        self, case: LabelCase, before: Draft, after: Draft, *, confirmed: bool, over: bool
-    ) -> SaveResult:
+    def save(self, case: LabelCase, before: Draft, after: Draft, *, over: bool) -> SaveResult:
         """Write the decision to the case file, and record it in the labels."""
-        result = super().save(case, before, after, confirmed=confirmed, over=over)
+        result = super().save(case, before, after, over=over)
         if not result.ok:
             return result
         case_id = case.case.id

@@ -302,25 +302,19 @@ class Desk(Protocol):
 
     def fetch(self, case: LabelCase) -> Fetched:
         """Ask the target for the chunks of a case."""
-        ...
 
-    def save(
-        self, case: LabelCase, before: Draft, after: Draft, *, confirmed: bool, over: bool
-    ) -> SaveResult:
+    def save(self, case: LabelCase, before: Draft, after: Draft, *, over: bool) -> SaveResult:
         """Save a decision.
 
         Args:
             case: of the queue.
             before: decision saved last.
             after: decision to save.
-            confirmed: the user confirmed the decision, even if nothing changed.
             over: overwrite a change by another program that the user has seen.
         """
-        ...
 
     def reload(self, case: LabelCase) -> LabelCase:
         """Read a case again after another program changed it."""
-        ...
 
 
 class ReviewDesk(Desk, Protocol):
@@ -328,11 +322,9 @@ class ReviewDesk(Desk, Protocol):
 
     def remove(self, case: LabelCase) -> SaveResult:
         """Remove a case from the case file."""
-        ...
 
     def edit_command(self, case: LabelCase) -> str:
         """Return the shell command that changes the fields of a case."""
-        ...
 
 
 @dataclass(slots=True)

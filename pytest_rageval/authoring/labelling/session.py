@@ -580,7 +580,7 @@ class LabelSession:
         if not work.changed and not confirmed:
             then()
             return
-        result = self._desk.save(work.item, work.saved, work.draft, confirmed=confirmed, over=over)
+        result = self._desk.save(work.item, work.saved, work.draft, over=over)
         self.notice = result.message
         if result.conflict:
             self.mode, self.conflict = Mode.CONFLICT, result.conflict

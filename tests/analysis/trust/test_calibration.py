@@ -197,7 +197,6 @@ def test_abstention_takes_abstaining_for_the_class_that_matters() -> None:
     assert (one.n, one.n_positive, found.threshold, found.best_threshold) == (3, 2, None, None)
     assert (one.auroc, one.precision, one.recall) == (0.75, 1.0, 0.5)
     assert found.left_out == {"partial": 1, "clarify": 1}
-    assert "d" not in found.readings
 
 
 def test_auroc_is_the_mean_over_the_sources_that_hold_both_classes() -> None:

@@ -71,9 +71,7 @@ class FakeDesk:
     def fetch(self, case: LabelCase) -> Fetched:
         return Fetched(chunks=tuple(self.chunks))
 
-    def save(
-        self, case: LabelCase, before: Draft, after: Draft, *, confirmed: bool, over: bool
-    ) -> SaveResult:
+    def save(self, case: LabelCase, before: Draft, after: Draft, *, over: bool) -> SaveResult:
         result = self.results.pop(0) if self.results else SaveResult(ok=True)
         if result.ok:
             self.saved.append((case.case.id, after.changes_from(before), over))
