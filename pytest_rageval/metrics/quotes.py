@@ -45,10 +45,7 @@ class _Separators(dict[int, str]):
 
 _SEPARATORS: Final = _Separators()
 
-
-@lru_cache(maxsize=2048)
-def _as_written(text: str) -> str:
-    return norm_text(text)
+_as_written: Final = lru_cache(maxsize=2048)(norm_text)
 
 
 @lru_cache(maxsize=2048)

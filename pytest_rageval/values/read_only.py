@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import fields, is_dataclass, replace
 from functools import cache
+from operator import is_
 from typing import Any, Final, NoReturn, TypeVar
 
 _T = TypeVar("_T")
@@ -67,16 +68,12 @@ def _frozen(value: Any) -> Any:
         if not value or type(value[0]) in _PLAIN:  # of one kind, such as a vector
             return value
         items = tuple(map(_frozen, value))
-        return value if all(map(_same, items, value)) else items
+        return value if all(map(is_, items, value)) else items
     kind: Any = type(value)
     names = _field_names(kind)
     parts = {name: _frozen(getattr(value, name)) for name in names}
     changed = {name: part for name, part in parts.items() if part is not getattr(value, name)}
     return replace(value, **changed) if changed else value
-
-
-def _same(one: object, other: object) -> bool:
-    return one is other
 
 
 @cache

@@ -24,6 +24,7 @@ from pytest_rageval.authoring.interchange.values import (
 from pytest_rageval.metrics.matching import norm_text
 from pytest_rageval.project.documents import Document
 from pytest_rageval.support.text import shown
+from pytest_rageval.values.json_documents import value as value_at
 
 DEFAULT_TOP_K: Final = 10
 """Default of unrag."""
@@ -57,7 +58,7 @@ def read(source: Source) -> Imported:
         value = parse_json(file, reader.ledger)
         if isinstance(value, dict) and isinstance(value.get("queries"), list):
             datasets.append((file, value))
-        elif isinstance(value, dict) and isinstance(_path(value, "results", "queries"), list):
+        elif isinstance(value, dict) and isinstance(value_at(value, "results", "queries"), list):
             reports.append((file, value))
         else:
             message = "expected a dataset of unrag with a list of queries, or a report of its run"
@@ -160,7 +161,7 @@ class _Reader:
 
     def _take_thresholds(self, file: SourceFile, thresholds: Any) -> None:
         for (side, name), (metric, sign) in _THRESHOLDS.items():
-            limit = _path(thresholds, side, name)
+            limit = value_at(thresholds, side, name)
             if limit is None:
                 continue
             if isinstance(limit, bool) or not isinstance(limit, int | float):
@@ -316,7 +317,7 @@ class _Reader:
             if "sourceIds" in given:
                 self.ledger.carry(f"{name}.sourceIds")
             self._leave(name, given, {"sourceIds", "durationsMs"}, _ANEW)
-            if _number(_path(given, "durationsMs", "totalMs")) is not None:
+            if _number(value_at(given, "durationsMs", "totalMs")) is not None:
                 self.ledger.carry(f"{name}.durationsMs.totalMs")
             why = "a response holds the total of each stage"
             self._leave(f"{name}.durationsMs", given.get("durationsMs"), {"totalMs"}, why)
@@ -328,8 +329,8 @@ class _Reader:
                 self.ledger.leave(f"{where}.{name}" if where else name, why)
 
     def _response(self, query: Mapping[str, Any], prefix: str) -> dict[str, Any]:
-        before = parse_list(_path(query, "retrieved", "sourceIds"))
-        after = _path(query, "reranked", "sourceIds")
+        before = parse_list(value_at(query, "retrieved", "sourceIds"))
+        after = value_at(query, "reranked", "sourceIds")
         chunks = []
         for rank, source_id in enumerate(before if after is None else parse_list(after), 1):
             chunk = {"rel_path": self._doc_path(str(source_id), prefix), "rank": rank}
@@ -337,8 +338,8 @@ class _Reader:
                 chunk["rank_before_rerank"] = before.index(source_id) + 1
             chunks.append(chunk)
         latency = {
-            "retrieval_ms": _number(_path(query, "retrieved", "durationsMs", "totalMs")),
-            "rerank_ms": _number(_path(query, "reranked", "durationsMs", "totalMs")),
+            "retrieval_ms": _number(value_at(query, "retrieved", "durationsMs", "totalMs")),
+            "rerank_ms": _number(value_at(query, "reranked", "durationsMs", "totalMs")),
         }
         times = {name: ms for name, ms in latency.items() if ms is not None}
         if times:
@@ -385,12 +386,6 @@ class _Golds:
 
 
 # --- reading values --------------------------------------------------------------------------
-
-
-def _path(value: Any, *keys: str) -> Any:
-    for key in keys:
-        value = value.get(key) if isinstance(value, dict) else None
-    return value
 
 
 def _number(value: Any) -> int | float | None:

@@ -14,6 +14,7 @@ from pytest_rageval.project.presets.preset import Preset, vars_line
 from pytest_rageval.support.files import write_new_file
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import RagEvalError
+from pytest_rageval.values.json_documents import part
 
 CASES: Final = "evals/eval_set.jsonl"
 PYPROJECT: Final = "pyproject.toml"
@@ -192,7 +193,7 @@ def _pyproject_addition(
     if not _configures_pytest(document, existing):
         # Without it, older versions of pytest would choose another root folder.
         lines += ["[tool.pytest.ini_options]", 'minversion = "8.0"']
-    target = _table(_table(document, "tool"), "rageval").get("target")
+    target = part(document, "tool", "rageval").get("target")
     needed = target is None and bool(target_lines)
     if needed:
         lines += [*([""] if lines else []), "[tool.rageval.target]", *target_lines]
@@ -202,17 +203,12 @@ def _pyproject_addition(
 
 
 def _configures_pytest(document: Mapping[str, Any], existing: Mapping[str, bytes]) -> bool:
-    if "pytest" in _table(document, "tool"):
+    if "pytest" in part(document, "tool"):
         return True
     sections = {"tox.ini": b"[pytest]", "setup.cfg": b"[tool:pytest]"}
     return any(
         name in existing and sections.get(name, b"") in existing[name] for name in PYTEST_FILES
     )
-
-
-def _table(document: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    inner = document.get(name, {})
-    return inner if isinstance(inner, dict) else {}
 
 
 def _gitignore_addition(

@@ -48,7 +48,7 @@ class ProjectRuns:
     def __init__(
         self, results_dir: Path, *, title: str, on_tagged: Callable[..., None] | None = None
     ) -> None:
-        self._on_tagged = on_tagged or _nothing
+        self._on_tagged = on_tagged or (lambda *_: None)
         self._results_dir = results_dir
         self._title = title
         self._known: dict[str, tuple[_Stamp, StoredRun]] = {}
@@ -193,10 +193,6 @@ class ProjectRuns:
             raise StorageError(f"tag {tag!r}: names another run by now; load the page again")
         remove_tag(self._results_dir, tag)
         self._on_tagged(run_id)
-
-
-def _nothing(*run_ids: str) -> None:
-    """Leave it."""
 
 
 def _stamp(path: Path) -> tuple[int, int] | None:
