@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import partial
 from types import MappingProxyType
 from typing import Final
 
@@ -20,55 +22,33 @@ _CLAIMS: Final = (
     "answerable cases answered, not abstained on, with claims, whose chunks come with their texts"
 )
 
+_TOTAL: Final = partial(MetricInfo, direction="lower", scale=(0.0, None))
+
 
 def _retrieval() -> list[MetricInfo]:
-    rows: list[tuple[str, str, bool]] = [
-        ("hit_at_k", "Hit rate (success@k)", True),
-        ("recall_at_k", "Recall@k", False),
-        ("mrr", "MRR@k (reciprocal rank)", False),
-        ("precision_at_k", "Precision@k", False),
-        ("precision_returned_at_k", "Precision of the returned", False),
-        ("ndcg_at_k", "nDCG@k", False),
-        ("map", "MAP@k (average precision)", False),
+    anchor = partial(MetricInfo, population=_RETRIEVAL, level="anchor")
+    group = partial(MetricInfo, population=_GROUPS, level="anchor")
+    found = [
+        anchor(key="hit_at_k", title="Hit rate (success@k)", binary=True),
+        anchor(key="recall_at_k", title="Recall@k"),
+        group(key="recall_all_at_k", title="Recall of a whole group@k", binary=True),
+        group(key="group_recall_at_k", title="Recall of the best group@k"),
+        anchor(key="mrr", title="MRR@k (reciprocal rank)"),
+        anchor(key="precision_at_k", title="Precision@k"),
+        anchor(key="precision_returned_at_k", title="Precision of the returned"),
+        anchor(key="ndcg_at_k", title="nDCG@k"),
+        anchor(key="map", title="MAP@k (average precision)"),
     ]
-    anchor = [
-        MetricInfo(key=key, title=title, binary=binary, population=_RETRIEVAL, level="anchor")
-        for key, title, binary in rows
-    ]
-    groups = [
-        MetricInfo(
-            key="recall_all_at_k",
-            title="Recall of a whole group@k",
-            binary=True,
-            population=_GROUPS,
-            level="anchor",
-        ),
-        MetricInfo(
-            key="group_recall_at_k",
-            title="Recall of the best group@k",
-            population=_GROUPS,
-            level="anchor",
-        ),
-    ]
-    document = [
-        MetricInfo(
-            key=f"doc_{key}",
-            title=f"Document {title[0].lower() + title[1:] if title[1].islower() else title}",
-            binary=binary,
-            population=_RETRIEVAL,
-            level="document",
-        )
-        for key, title, binary in rows
-    ]
-    return [*anchor[:2], *groups, *anchor[2:], *document]
+    return [*found, *(_of_documents(one) for one in found if one.population == _RETRIEVAL)]
+
+
+def _of_documents(one: MetricInfo) -> MetricInfo:
+    title = one.title[0].lower() + one.title[1:] if one.title[1].islower() else one.title
+    return replace(one, key=f"doc_{one.key}", title=f"Document {title}", level="document")
 
 
 def _lists_and_scope() -> list[MetricInfo]:
-    scope: list[tuple[str, str]] = [
-        ("scope_miss_rate", "No gold in the searched folders"),
-        ("scope_selection_miss_rate", "No gold in the selected folders"),
-        ("scope_any_excluded_rate", "Some gold outside the searched folders"),
-    ]
+    scope = partial(MetricInfo, direction="lower", binary=True, population=_SCOPE, level="scope")
     return [
         MetricInfo(
             key="specificity_accuracy",
@@ -93,17 +73,9 @@ def _lists_and_scope() -> list[MetricInfo]:
             "chunks are reported",
             level="anchor",
         ),
-        *(
-            MetricInfo(
-                key=key,
-                title=title,
-                direction="lower",
-                binary=True,
-                population=_SCOPE,
-                level="scope",
-            )
-            for key, title in scope
-        ),
+        scope(key="scope_miss_rate", title="No gold in the searched folders"),
+        scope(key="scope_selection_miss_rate", title="No gold in the selected folders"),
+        scope(key="scope_any_excluded_rate", title="Some gold outside the searched folders"),
         MetricInfo(
             key="fallback_rate",
             title="Folder fallback used",
@@ -160,74 +132,63 @@ def _embedding() -> list[MetricInfo]:
     ]
 
 
-_ANSWER: Final[list[tuple[str, str, Direction, bool, str]]] = [
-    ("attribution_hit_rate", "Any gold cited", "higher", True, _CITED),
-    ("attribution_recall", "Golds cited", "higher", False, _CITED),
-    (
-        "attribution_precision",
-        "Citations that point into a gold",
-        "higher",
-        False,
-        f"{_CITED}, with at least one citation",
-    ),
-    (
-        "citation_in_context_rate",
-        "Citations that were retrieved",
-        "higher",
-        False,
-        "cases with at least one citation whose chunks are reported",
-    ),
-    (
-        "citation_support_precision",
-        "Citations that support their claim",
-        "higher",
-        False,
-        f"{_CLAIMS}, with at least one citation in the text",
-    ),
-    (
-        "citation_support_recall",
-        "Claims with a citation that supports them",
-        "higher",
-        False,
-        f"{_CLAIMS}, if any answer of the run cites in its text",
-    ),
-    (
-        "recency_conflict_accuracy",
-        "Recency conflict handled",
-        "higher",
-        True,
-        f"{_CITED}, with a recency_conflict_rule and at least two golds",
-    ),
-    (
-        "answer_rules_pass_rate",
-        "Answers that keep every rule",
-        "higher",
-        True,
-        "cases with answer_rules",
-    ),
-    ("abstention_accuracy", "Abstention accuracy", "higher", True, "unanswerable cases"),
-    (
-        "hallucination_rate_unanswerable",
-        "Answered the unanswerable",
-        "lower",
-        True,
-        "unanswerable cases",
-    ),
-    ("over_abstention_rate", "Abstained on the answerable", "lower", True, "answerable cases"),
-]
-
-
 def _answer() -> list[MetricInfo]:
+    answer = partial(MetricInfo, level="answer")
     return [
-        MetricInfo(
-            key=key,
-            title=title,
-            direction=direction,
-            binary=binary,
-            population=population,
-            level="answer",
-        )
-        for key, title, direction, binary, population in _ANSWER
+        answer(key="attribution_hit_rate", title="Any gold cited", binary=True, population=_CITED),
+        answer(key="attribution_recall", title="Golds cited", population=_CITED),
+        answer(
+            key="attribution_precision",
+            title="Citations that point into a gold",
+            population=f"{_CITED}, with at least one citation",
+        ),
+        answer(
+            key="citation_in_context_rate",
+            title="Citations that were retrieved",
+            population="cases with at least one citation whose chunks are reported",
+        ),
+        answer(
+            key="citation_support_precision",
+            title="Citations that support their claim",
+            population=f"{_CLAIMS}, with at least one citation in the text",
+        ),
+        answer(
+            key="citation_support_recall",
+            title="Claims with a citation that supports them",
+            population=f"{_CLAIMS}, if any answer of the run cites in its text",
+        ),
+        answer(
+            key="recency_conflict_accuracy",
+            title="Recency conflict handled",
+            binary=True,
+            population=f"{_CITED}, with a recency_conflict_rule and at least two golds",
+        ),
+        answer(
+            key="answer_rules_pass_rate",
+            title="Answers that keep every rule",
+            binary=True,
+            population="cases with answer_rules",
+        ),
+        answer(
+            key="abstention_accuracy",
+            title="Abstention accuracy",
+            binary=True,
+            population="unanswerable cases",
+        ),
+        answer(
+            key="hallucination_rate_unanswerable",
+            title="Answered the unanswerable",
+            direction="lower",
+            binary=True,
+            population="unanswerable cases",
+        ),
+        answer(
+            key="over_abstention_rate",
+            title="Abstained on the answerable",
+            direction="lower",
+            binary=True,
+            population="answerable cases",
+        ),
     ]
 
 
@@ -294,23 +255,14 @@ def _run() -> list[MetricInfo]:
         ("cost_usd.uncached", "Judge cost without cache", "judge calls"),
         ("judge_tokens", "Judge tokens", "judge calls that were not cached"),
     ]
+    rate = partial(MetricInfo, level="run")
     return [
         *(
-            MetricInfo(key=key, title=title, direction=way, population=of, level="run")
+            rate(key=key, title=title, direction=way, population=of)
             for key, title, way, of in rates
         ),
         *_stages(),
-        *(
-            MetricInfo(
-                key=key,
-                title=title,
-                direction="lower",
-                scale=(0.0, None),
-                population=of,
-                level="run",
-            )
-            for key, title, of in totals
-        ),
+        *(_TOTAL(key=key, title=title, population=of, level="run") for key, title, of in totals),
     ]
 
 
@@ -321,14 +273,8 @@ def _stages() -> Iterator[MetricInfo]:
         **dict.fromkeys(("ungrounded", "not_used", "incorrect"), "judged"),
     }
     for stage, level in stages.items():
-        yield MetricInfo(
-            key=f"{STAGE_PREFIX}{stage}",
-            title=f"Cases that failed at {stage}",
-            direction="lower",
-            scale=(0.0, None),
-            population="cases",
-            level=level,
-        )
+        title = f"Cases that failed at {stage}"
+        yield _TOTAL(key=f"{STAGE_PREFIX}{stage}", title=title, population="cases", level=level)
 
 
 FIVE_WEIGHTS: Final[Mapping[str, float]] = MappingProxyType(
