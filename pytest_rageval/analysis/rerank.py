@@ -24,7 +24,6 @@ from pytest_rageval.metrics.retrieval import (
     hit_at_k,
     ideal_dcg,
     ndcg_at_k,
-    order_before_rerank,
     precision_at_k,
     recall_at_k,
     reciprocal_rank,
@@ -83,12 +82,8 @@ class Candidates:
 
     def before(self) -> Order | None:
         """Return the order before the target's own reranking, if it reports it."""
-        earlier = order_before_rerank(self.chunks)
-        if earlier is None:
-            return None
-        return sorted(
-            range(len(self.chunks)), key=lambda place: self.chunks[place].rank_before_rerank or 0
-        )
+        ranks = [chunk.rank_before_rerank for chunk in self.chunks]
+        return None if None in ranks else sorted(range(len(ranks)), key=lambda at: ranks[at] or 0)
 
 
 def read_candidates(

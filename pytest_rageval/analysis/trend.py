@@ -211,11 +211,10 @@ class TrendPoint:
             "dataset_hash": run.dataset_hash,
             "partial": run.partial,
             "value": self.value,
-            "low": figure.low if figure else None,
-            "high": figure.high if figure else None,
-            "n": figure.n if figure else None,
-            "n_not_applicable": figure.n_not_applicable if figure else None,
-            "n_error": figure.n_error if figure else None,
+            **{
+                name: getattr(figure, name, None)
+                for name in ("low", "high", "n", "n_not_applicable", "n_error")
+            },
             "delta": self.delta,
             "breaks": [
                 {"name": one.name, "before": shown(one.base), "now": shown(one.new)}

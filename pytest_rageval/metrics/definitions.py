@@ -17,28 +17,22 @@ from pytest_rageval.metrics.registry import (
     Registry,
 )
 from pytest_rageval.support.text import clean
+from pytest_rageval.values.dataclass import field_values
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.json_documents import items, number, part, text
 
 METRIC_DEFINITIONS: Final = "metric_definitions"
 """Key of ``config.json``."""
 _DIRECTIONS: Final[Mapping[str, Direction]] = {one: one for one in get_args(Direction)}
+_NOT_STORED: Final = frozenset({"key", "compute"})
 _LEVELS: Final[Mapping[str, Level]] = {one: one for one in ("judged", "own", "run")}
 
 
 def definitions_document(registry: Registry) -> dict[str, dict[str, Any]]:
     """Return the definitions of own metrics as JSON values, by key."""
     return {
-        key: {
-            "title": info.title,
-            "direction": info.direction,
-            "scale": list(info.scale),
-            "binary": info.binary,
-            "population": info.population,
-            "level": info.level,
-            "version": info.version,
-            "source": info.source,
-        }
+        key: {name: value for name, value in field_values(info).items() if name not in _NOT_STORED}
+        | {"scale": list(info.scale)}
         for key, info in registry.own.items()
     }
 

@@ -54,12 +54,14 @@ class Check:
         """The part of the node id after ``thresholds.toml::``."""
         named = self.beside_min or self.kind in {"max_drop", "max_rise"}
         kind = f" {self.kind}" if named else ""
-        where = {
-            "overall": "",
-            "category": f" [{self.group}]",
-            "tag": f" [tag {self.group}]",
-        }[self.table]
-        return f"{self.metric}{kind}{where}"
+        return f"{self.metric}{kind}{self.where}"
+
+    @property
+    def where(self) -> str:
+        """The group in brackets, after a blank: `` [tag work]``; empty: all cases."""
+        if self.table == "overall":
+            return ""
+        return f" [tag {self.group}]" if self.table == "tag" else f" [{self.group}]"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

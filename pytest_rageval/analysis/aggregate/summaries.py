@@ -34,6 +34,7 @@ from pytest_rageval.analysis.stats.repeats import (
 )
 from pytest_rageval.metrics.cross_lingual import cross_lingual_consistency
 from pytest_rageval.metrics.registry import MetricInfo
+from pytest_rageval.values.dataclass import field_values
 from pytest_rageval.values.numbers import (
     AbstentionCounts,
     MetricSummary,
@@ -279,11 +280,6 @@ def summarise_translations(table: CaseTable) -> dict[str, float | int | None]:
     if not pairs:
         return {}
     documents = table.documents(case for pair in pairs for case in pair)
-    found = cross_lingual_consistency(documents, pairs)
-    return {
-        "mean": found.mean,
-        "n": found.n,
-        "n_not_applicable": found.n_not_applicable,
-        "n_error": found.n_error,
-        "n_unpaired": found.n_unpaired,
-    }
+    found = field_values(cross_lingual_consistency(documents, pairs))
+    del found["pairs"]
+    return found

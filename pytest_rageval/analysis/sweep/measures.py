@@ -109,11 +109,8 @@ def measure(
 
 def constraint_name(check: Check) -> str:
     """Name a constraint: ``over_abstention_rate [work] <= 0.1``."""
-    group = {"overall": "", "category": f" [{check.group}]", "tag": f" [tag {check.group}]"}
-    return (
-        f"{check.metric}{group[check.table]} {'>=' if check.kind == 'min' else '<='} "
-        f"{check.limit:g}"
-    )
+    sign = ">=" if check.kind == "min" else "<="
+    return f"{check.metric}{check.where} {sign} {check.limit:g}"
 
 
 def _met(check: Check, found: CheckFigure) -> bool:
