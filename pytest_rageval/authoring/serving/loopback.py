@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable
+from http import HTTPStatus
 
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp
 
 from pytest_rageval.authoring.serving.guard import Entrance, Guard
+from pytest_rageval.report.html.markup import visible
 from pytest_rageval.server.loopback import HOST, LoopbackServer, listen
 from pytest_rageval.values.errors import ConfigError
 
@@ -64,14 +67,24 @@ class GuardedServer:
         self._server.should_exit = True
 
 
-async def read_body(request: Request, most: int) -> bytes | None:
-    """Read the body of a request; None: it is longer than ``most`` bytes."""
+async def read_json(request: Request, most: int) -> bytes | Response:
+    """Read the body of a request that says it is JSON, of ``most`` bytes, or refuse it."""
+    if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
+        return refused(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "expected application/json")
     found = bytearray()
-    async for part in request.stream():
-        found += part
-        if len(found) > most:
-            return None
+    try:
+        async for part in request.stream():
+            found += part
+            if len(found) > most:
+                return refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "the text is too long")
+    except ClientDisconnect:
+        return refused(HTTPStatus.BAD_REQUEST, "the request was cut short")
     return bytes(found)
+
+
+def refused(status: HTTPStatus, sentence: str) -> Response:
+    """Return the answer to a request that cannot be carried out."""
+    return PlainTextResponse(f"{visible(sentence).rstrip()}\n", status_code=status)
 
 
 def _listen(port: int) -> socket.socket:

@@ -10,17 +10,16 @@ from typing import Any, Final
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import (
     HTMLResponse,
     JSONResponse,
-    PlainTextResponse,
     Response,
     StreamingResponse,
 )
 from starlette.routing import Route
 
-from pytest_rageval.authoring.serving.loopback import read_body
+from pytest_rageval.authoring.serving.loopback import read_json, refused
 from pytest_rageval.authoring.viewing.project import ProjectRuns, begun
 from pytest_rageval.report.html.markup import visible
 from pytest_rageval.report.html.runs.links import Links
@@ -149,26 +148,21 @@ def _fault(sentence: str, status: HTTPStatus = HTTPStatus.INTERNAL_SERVER_ERROR)
 
 async def _change(request: Request, act: Callable[[dict[str, Any]], dict[str, Any]]) -> Response:
     """Answer a change that a page asks for: a JSON object in, one out."""
-    if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
-        return _refused(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "expected application/json")
-    try:
-        body = await read_body(request, _MAX_BODY)
-    except ClientDisconnect:
-        return _refused(HTTPStatus.BAD_REQUEST, "the request was cut short")
-    if body is None:
-        return _refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "the text is too long")
+    body = await read_json(request, _MAX_BODY)
+    if isinstance(body, Response):
+        return body
     try:
         given = json.loads(body)
         if not isinstance(given, dict):
             raise ValueError("expected an object")
         return JSONResponse(await run_in_threadpool(act, given))
     except RagEvalError as error:
-        return _refused(HTTPStatus.CONFLICT, str(error))
+        return refused(HTTPStatus.CONFLICT, str(error))
     except (ValueError, RecursionError) as error:
-        return _refused(HTTPStatus.BAD_REQUEST, f"not a request of this page: {error}")
+        return refused(HTTPStatus.BAD_REQUEST, f"not a request of this page: {error}")
     except Exception as error:  # the files of a run may hold anything
         sentence = f"it could not be done: {type(error).__name__}: {error}"
-        return _refused(HTTPStatus.INTERNAL_SERVER_ERROR, sentence)
+        return refused(HTTPStatus.INTERNAL_SERVER_ERROR, sentence)
 
 
 def _texts(body: dict[str, Any], *names: str) -> list[str]:
@@ -181,7 +175,3 @@ def _texts(body: dict[str, Any], *names: str) -> list[str]:
         if not isinstance(body.get(name), str):
             raise ValueError(f"{name}: expected a text")
     return [body[name] for name in names]
-
-
-def _refused(status: HTTPStatus, sentence: str) -> Response:
-    return PlainTextResponse(f"{visible(sentence).rstrip()}\n", status_code=status)

@@ -11,13 +11,13 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from pytest_rageval.authoring.serving.loopback import GuardedServer, read_body
+from pytest_rageval.authoring.serving.loopback import GuardedServer, read_json
 from pytest_rageval.values.errors import ConfigError
 
 
 async def length(request: Request) -> Response:
-    body = await read_body(request, 10)
-    return PlainTextResponse("too long" if body is None else str(len(body)))
+    body = await read_json(request, 10)
+    return body if isinstance(body, Response) else PlainTextResponse(str(len(body)))
 
 
 def test_a_body_is_read_up_to_a_length_and_two_servers_do_not_share_a_port() -> None:
@@ -33,10 +33,14 @@ def test_a_body_is_read_up_to_a_length_and_two_servers_do_not_share_a_port() -> 
     thread.start()
     assert started.wait(10)
     origin = addresses[0].partition("/?")[0]
-    with httpx.Client(headers={"Origin": origin}) as client:
+    headers = {"Origin": origin, "Content-Type": "application/json; charset=utf-8"}
+    with httpx.Client(headers=headers) as client:
         assert client.get(addresses[0]).text == "0"
         assert client.post(f"{origin}/", content=b"x" * 10).text == "10"
-        assert client.post(f"{origin}/", content=b"x" * 11).text == "too long"
+        long = client.post(f"{origin}/", content=b"x" * 11)
+        assert (long.status_code, long.text) == (413, "the text is too long\n")
+        other = client.post(f"{origin}/", headers={"Content-Type": "text/plain"})
+        assert (other.status_code, other.text) == (415, "expected application/json\n")
     with pytest.raises(ConfigError, match="--port: cannot listen"):
         GuardedServer(app, name="other", port=server.port, announce=print)
     server.stop()

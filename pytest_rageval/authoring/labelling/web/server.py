@@ -14,13 +14,13 @@ from http import HTTPStatus
 from typing import Any, Final, TypeVar
 
 from starlette.applications import Starlette
-from starlette.requests import ClientDisconnect, Request
-from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from pytest_rageval.authoring.labelling.session import MAX_INPUT, LabelSession
 from pytest_rageval.authoring.labelling.web.page import Key, WebFace, page_policy
-from pytest_rageval.authoring.serving.loopback import GuardedServer, read_body
+from pytest_rageval.authoring.serving.loopback import GuardedServer, read_json, refused
 from pytest_rageval.support.threads import CaseThreads
 
 _MAX_BODY: Final = 16 * MAX_INPUT
@@ -46,43 +46,34 @@ def _create_app(face: WebFace, running: LabelServer) -> Starlette:
         return HTMLResponse(html, headers={"Content-Security-Policy": page_policy()})
 
     async def press(request: Request) -> Response:
-        if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
-            return _refused(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "expected application/json")
-        body = await read_body(request, _MAX_BODY)
-        if body is None:
-            return _refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "the text is too long")
+        body = await read_json(request, _MAX_BODY)
+        if isinstance(body, Response):
+            return body
         try:
             key = _key(body)
         except ValueError as error:
-            return _refused(HTTPStatus.BAD_REQUEST, str(error))
+            return refused(HTTPStatus.BAD_REQUEST, str(error))
         shown = await _result(running, lambda: face.press(key))
         status = HTTPStatus.CONFLICT if shown.stale else HTTPStatus.OK
         return JSONResponse(asdict(shown), status_code=status)
 
     async def ended(request: Request, error: Exception) -> Response:
-        return _refused(HTTPStatus.SERVICE_UNAVAILABLE, _ENDED)
+        return refused(HTTPStatus.SERVICE_UNAVAILABLE, _ENDED)
 
     async def failed(request: Request, error: Exception) -> Response:
         running.fail(error)
-        return _refused(HTTPStatus.INTERNAL_SERVER_ERROR, _FAILED)
-
-    async def gone(request: Request, error: Exception) -> Response:
-        return _refused(HTTPStatus.BAD_REQUEST, "the request was cut short")
+        return refused(HTTPStatus.INTERNAL_SERVER_ERROR, _FAILED)
 
     routes = [
         Route("/", page, methods=["GET"]),
         Route("/key", press, methods=["POST"]),
     ]
-    handlers = {_EndedError: ended, _JobError: failed, ClientDisconnect: gone}
+    handlers = {_EndedError: ended, _JobError: failed}
     return Starlette(routes=routes, exception_handlers=handlers)
 
 
 class _JobError(Exception):
     """A job raised an error, which is the cause."""
-
-
-def _refused(status: HTTPStatus, sentence: str) -> Response:
-    return PlainTextResponse(f"{sentence.rstrip()}\n", status_code=status)
 
 
 async def _result(running: LabelServer, job: Callable[[], _Result]) -> _Result:
