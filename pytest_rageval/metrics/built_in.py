@@ -318,3 +318,13 @@ BUILT_IN: Final = Registry(
     ),
 )
 """The registry of a project without metrics of its own."""
+
+ASPECT_KEYS: Final = (
+    "recall_at_k",
+    "recall_all_at_k",
+    "mrr",
+    "abstention_accuracy",
+    "groundedness",
+    "correctness",
+)
+"""One metric per aspect of a system: retrieval, rank, abstention, answer."""

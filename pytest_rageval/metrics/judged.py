@@ -19,13 +19,13 @@ from pytest_rageval.metrics.view import (
     Scores,
     Verdicts,
 )
+from pytest_rageval.support.text import TOLERANCE
 from pytest_rageval.values.json_documents import number
 
 PASS_SHARE: Final = 0.8
 """Pass line of a judged score as a share of its scale: 4 of 5."""
 POINT_SHARE: Final = 0.2
 """One point of 0 to 5 as a share of the scale."""
-_TOLERANCE: Final = 1e-9
 _ZERO_WHEN_ABSTAINED: Final = frozenset({"correctness", "key_fact_recall"})
 _JUDGED_KEYS: Final = tuple(
     key for key, info in BUILT_IN.cases.items() if info.judged and key != "context_utilization"
@@ -70,8 +70,8 @@ def claim_support(supported: int, unsupported: int) -> float | None:
 def scores_disagree(one: float, other: float, scale: tuple[float, float]) -> bool:
     """Return whether two scores differ by more than one point of five or by the pass line."""
     low, high = scale
-    line = low + PASS_SHARE * (high - low) - _TOLERANCE
-    apart = abs(one - other) > POINT_SHARE * (high - low) + _TOLERANCE
+    line = low + PASS_SHARE * (high - low) - TOLERANCE
+    apart = abs(one - other) > POINT_SHARE * (high - low) + TOLERANCE
     return apart or (one >= line) != (other >= line)
 
 

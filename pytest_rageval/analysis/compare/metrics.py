@@ -30,7 +30,7 @@ from pytest_rageval.analysis.stats.intervals import fmean
 from pytest_rageval.analysis.stats.paired import holm, mcnemar, minimum_detectable_effect, sign_flip
 from pytest_rageval.analysis.trust.judge import SpotCheck
 from pytest_rageval.analysis.trust.reliability import summarise_spot_checks
-from pytest_rageval.metrics.built_in import BUILT_IN
+from pytest_rageval.metrics.built_in import ASPECT_KEYS, BUILT_IN
 from pytest_rageval.metrics.registry import MetricInfo, Registry
 from pytest_rageval.metrics.scoring import ANSWER_KEYS, decided_by
 from pytest_rageval.support.text import counted
@@ -420,16 +420,6 @@ def _variance(repeats: Sequence[CaseRecord], key: str) -> float | None:
 
 GroupTable = Literal["category", "tag"]
 
-GROUP_KEYS: Final = (
-    "recall_at_k",
-    "recall_all_at_k",
-    "mrr",
-    "abstention_accuracy",
-    "groundedness",
-    "correctness",
-)
-"""Metrics that groups are compared by: one of each kind."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupChange:
@@ -466,7 +456,7 @@ def compare_groups(
         groups.setdefault(("category", pair.new.first.category), []).append(pair)
         for tag in dict.fromkeys(pair.new.first.tags):
             groups.setdefault(("tag", tag), []).append(pair)
-    keys = frozenset(GROUP_KEYS if settings.keys is None else settings.keys & {*GROUP_KEYS})
+    keys = frozenset(ASPECT_KEYS if settings.keys is None else settings.keys & {*ASPECT_KEYS})
     settings = replace(settings, keys=keys, with_p=False)
     found: list[GroupChange] = []
     for (table, group), members in sorted(groups.items()):
@@ -478,7 +468,7 @@ def compare_groups(
                 change=changes[key],
                 verdict=changes[key].verdict if changes[key].n >= max(min_n, 1) else None,
             )
-            for key in GROUP_KEYS
+            for key in ASPECT_KEYS
             if key in changes and changes[key].n
         ]
     return tuple(found)

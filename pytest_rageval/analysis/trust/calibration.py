@@ -25,6 +25,7 @@ from pytest_rageval.analysis.stats.agreement import (
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.judged import PASS_SHARE, valid_score
 from pytest_rageval.metrics.registry import MetricInfo
+from pytest_rageval.support.text import TOLERANCE
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.verdict import JudgeErrorKind, Judgement, JudgeRequest, Passage
 
@@ -43,7 +44,6 @@ OWN_LABELS: Final = ("good", "bad")
 LEFT_OUT: Final[Mapping[str, tuple[str, ...]]] = {"abstention": ("partial", "clarify")}
 """Labels of neither class; they are counted and not judged."""
 
-_TOLERANCE: Final = 1e-9
 _MARK: Final = re.compile(r"^\[(\d{1,4})\][ \t]*", re.MULTILINE)
 _NUMBERS: Final = re.compile(r"\[\s*(\d{1,4}(?:\s*[,;]\s*\d{1,4})*)\s*\]")
 
@@ -312,7 +312,7 @@ def _disagreements(
 
 def _is_positive(score: float, line: float | None) -> bool:
     """Whether a judge puts an answer into the positive class; no line: by its flag."""
-    return score > 0 if line is None else score < line - _TOLERANCE
+    return score > 0 if line is None else score < line - TOLERANCE
 
 
 def _matters(rubric: str, label: str) -> bool:
@@ -390,7 +390,7 @@ def _best_threshold(
     for score in sorted(total):
         # Every answer below this score counts as bad.
         found = _kappa(n, n_bad, below, bad_below)
-        if found is not None and below and (best is None or found > best.kappa + _TOLERANCE):
+        if found is not None and below and (best is None or found > best.kappa + TOLERANCE):
             best = BestThreshold(threshold=score, kappa=found)
         below += total[score]
         bad_below += bad[score]

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from typing import Final, Literal
 
 from pytest_rageval.analysis.stats.intervals import fmean, wilson
+from pytest_rageval.support.text import TOLERANCE
 from pytest_rageval.values.dataclass import dataclass
 
 Probe = Literal["verbosity", "order"]
@@ -23,7 +24,6 @@ FILLER: Final = (
 )
 """States nothing about any subject."""
 
-_TOLERANCE: Final = 1e-9
 # A citation behind a full stop belongs to the sentence before it; neither an initial, a common
 # abbreviation nor the number of a list item ends one.
 _BOUNDARY: Final = re.compile(
@@ -128,14 +128,14 @@ def summarise_probe(
     """
     found = list(pairs)
     both = [(a, b) for a, b in found if a is not None and b is not None]
-    higher = sum(b > a + _TOLERANCE for a, b in both)
+    higher = sum(b > a + TOLERANCE for a, b in both)
     interval = wilson(higher, len(both))
     return ProbeSummary(
         n=len(both),
         n_error=len(found) - len(both),
         n_not_applicable=n_not_applicable,
         n_higher=higher,
-        n_newly_passed=sum(a < line - _TOLERANCE <= b for a, b in both),
+        n_newly_passed=sum(a < line - TOLERANCE <= b for a, b in both),
         higher_rate=higher / len(both) if both else None,
         low=interval.low,
         high=interval.high,

@@ -21,7 +21,7 @@ from pytest_rageval.analysis.trust.judge import (
 from pytest_rageval.judges.spot_check import COMPARED, CaseKey
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.judged import PASS_SHARE, valid_score
-from pytest_rageval.support.text import counted
+from pytest_rageval.support.text import TOLERANCE, counted
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import Fault, faults_error
 from pytest_rageval.values.record import CaseRecord
@@ -30,7 +30,6 @@ LABELLED: Final = ("groundedness", "correctness")
 """Rubrics, and metrics of the same names, that human labels correct."""
 
 PASS_LINE: Final = SCALE[0] + PASS_SHARE * (SCALE[1] - SCALE[0])
-_TOLERANCE: Final = 1e-9
 
 Quantity = Literal["mean", "pass_share"]
 """Quantity that labels correct: the mean by scores, the share of cases at the pass line by true and
@@ -165,7 +164,7 @@ def _correction(
 
 def _pass_share(case: CaseGroup, key: str) -> float | None:
     scores = [score for r in case.records if (score := r.metrics.get(key)) is not None]
-    return fmean([float(score >= PASS_LINE - _TOLERANCE) for score in scores])
+    return fmean([float(score >= PASS_LINE - TOLERANCE) for score in scores])
 
 
 def labels_by_case(

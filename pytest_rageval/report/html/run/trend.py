@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from pytest_rageval.analysis.compare.settings import compared_config
 from pytest_rageval.analysis.trend import TrendRun, differences
+from pytest_rageval.metrics.built_in import ASPECT_KEYS
 from pytest_rageval.metrics.definitions import stored_registry
 from pytest_rageval.report.html.markup import Element
 from pytest_rageval.report.html.run.figures import known_metrics
@@ -26,15 +27,6 @@ _UNKNOWN_TIME: Final = datetime.min.replace(tzinfo=UTC)
 """Placeholder: runs are already in order, so their times are not needed."""
 _OPEN: Final = (0.0, math.inf)
 """Scale of a metric that is not known."""
-_FIRST: Final = (
-    "recall_at_k",
-    "recall_all_at_k",
-    "mrr",
-    "abstention_accuracy",
-    "groundedness",
-    "correctness",
-)
-"""One metric per aspect of a system: retrieval, rank, abstention, answer."""
 
 
 def view_trend(
@@ -53,7 +45,7 @@ def view_trend(
     registry = stored_registry(*(run.config for run in shown))
     present = {key for run in shown for key in known_metrics(run.metrics, registry)}
     own = [key for key in registry.own_cases if key in present]
-    ours = [key for key in dict.fromkeys([*_FIRST, *HEADLINE]) if key in present]
+    ours = [key for key in dict.fromkeys([*ASPECT_KEYS, *HEADLINE]) if key in present]
     keys = [*ours[:_PANELS], *own[:_PANELS]]
     places = ["" if run.run_id == current else address(run.run_id) for run in shown]
     points = {key: _points(shown, key, current, places) for key in keys}
