@@ -256,23 +256,10 @@ class Baseline(GateBaseline):
         return self.comparison is not None and not self.comparison.comparable
 
 
-def compare_with_baseline(
-    base: StoredRun,
-    new: StoredRun,
-    thresholds: Thresholds,
-    *,
-    name: str,
-    numbers: RunNumbers | None = None,
-) -> Baseline:
-    """Compare a run with its baseline; whatever prevents that becomes the problem."""
-    found = compare_runs(base, new, thresholds=thresholds, with_p=False)
-    return as_baseline(found, thresholds, name=name, numbers=numbers)
-
-
 def as_baseline(
     found: RunComparison, thresholds: Thresholds, *, name: str, numbers: RunNumbers | None = None
 ) -> Baseline:
-    """Compute the differences that decide a gate from a comparison."""
+    """Compute the differences that decide a gate from a comparison; what prevents it is named."""
     base, new, problem = found.base, found.new, None
     if not found.comparable:
         problem = f"not comparable with the baseline: {found.comparability.sentence()}"

@@ -16,7 +16,8 @@ from pytest_rageval.analysis.two_runs import (
     Baseline,
     RunComparison,
     RunNumbers,
-    compare_with_baseline,
+    as_baseline,
+    compare_runs,
     gate_run,
     run_numbers,
 )
@@ -126,7 +127,8 @@ class EndedRun:
             reason = str(error).replace(f"{Path(self.project.rootdir)}/", "")
             problem = f"no baseline: {reason}; {_MAKE_ONE}"
             return Baseline(info=BaselineInfo(name=name, problem=problem))
-        return compare_with_baseline(base, self.run, self.thresholds, name=name, numbers=numbers)
+        found = compare_runs(base, self.run, thresholds=self.thresholds, with_p=False)
+        return as_baseline(found, self.thresholds, name=name, numbers=numbers)
 
     def _read_baseline(self, name: str) -> StoredRun:
         rootdir, run_id = Path(self.project.rootdir), self.run.run_id

@@ -35,7 +35,7 @@ from pytest_rageval.analysis.stats.intervals import (
 from pytest_rageval.values.dataclass import dataclass
 
 POWER = 0.80
-SIGN_FLIP_SEED = 20251122
+_SEED = 20251122
 _EXACT_UP_TO = 16
 _DRAWS = 9_999
 _NOISE = 1e-12
@@ -241,12 +241,7 @@ def _patterns(m: int, k: int) -> tuple[int, int]:
     return total, exactly
 
 
-def sign_flip(
-    diffs: Sequence[float],
-    *,
-    clusters: ClusterIds | None = None,
-    seed: int = SIGN_FLIP_SEED,
-) -> SignFlip:
+def sign_flip(diffs: Sequence[float], *, clusters: ClusterIds | None = None) -> SignFlip:
     """Sign-flip permutation test of the mean difference; whole clusters flip together.
 
     All patterns are counted up to 16 non-zero differences, else 9 999 are drawn and the
@@ -265,7 +260,7 @@ def sign_flip(
     slack = 1e-9 * math.fsum(abs(s) for s in moved)
     sizes = [abs(s) for s in moved]
     exact = len(sizes) <= _EXACT_UP_TO
-    totals = _all_totals(sizes) if exact else _drawn_totals(sizes, seed)
+    totals = _all_totals(sizes) if exact else _drawn_totals(sizes)
     extra = 0 if exact else 1
     count = len(totals) + extra
     as_low = sum(t <= observed + slack for t in totals) + extra
@@ -280,8 +275,8 @@ def _all_totals(sizes: Sequence[float]) -> list[float]:
     return totals
 
 
-def _drawn_totals(sizes: Sequence[float], seed: int) -> list[float]:
-    draw, whole = random.Random(seed), sum(sizes)
+def _drawn_totals(sizes: Sequence[float]) -> list[float]:
+    draw, whole = random.Random(_SEED), sum(sizes)
     # A random byte holds eight signs, whose sums are tabulated: drawing each sign alone is many
     # times slower, and a comparison has dozens of metrics.
     tables = [_sums_by_byte(sizes[i : i + 8]) for i in range(0, len(sizes), 8)]

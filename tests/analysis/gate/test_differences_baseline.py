@@ -10,7 +10,7 @@ import pytest
 
 from pytest_rageval.analysis.gate.decide import decide_gate
 from pytest_rageval.analysis.gate.differences import margins
-from pytest_rageval.analysis.two_runs import Baseline, compare_runs, compare_with_baseline, gate_run
+from pytest_rageval.analysis.two_runs import Baseline, as_baseline, compare_runs, gate_run
 from pytest_rageval.values.gate import Check, CheckResult, GateResult, Selection, Thresholds
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.run import StoredRun
@@ -34,7 +34,8 @@ def gate(
     base: StoredRun, new: StoredRun, *checks: Check, **thresholds: Any
 ) -> tuple[GateResult, Baseline]:
     given = Thresholds(checks=checks, **thresholds)
-    against = compare_with_baseline(base, new, given, name="main")
+    compared = compare_runs(base, new, thresholds=given, with_p=False)
+    against = as_baseline(compared, given, name="main")
     found = decide_gate(
         given,
         gate_run(new, confidence=0.95),
