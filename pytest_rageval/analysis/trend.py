@@ -75,19 +75,8 @@ def run_figures(metrics: Mapping[str, Any], config: Mapping[str, Any]) -> Iterat
     for scope in SCOPES[1:]:
         for group, document in part(metrics, f"by_{scope}").items():
             yield from _means(scope, str(group), part(document))
-    for name, value in _totals(part(metrics, "aggregate_metrics")):
+    for name, value in _of_the_run(metrics, config):
         yield RunFigure(scope="overall", group="", metric=name, value=number(value))
-    if "stages" in metrics:
-        stages = part(metrics, "stages")
-        for stage in STAGES:  # the document leaves out those that no case has
-            count = number(stages.get(stage, 0))
-            yield RunFigure(scope="overall", group="", metric=STAGE_PREFIX + stage, value=count)
-    for key, found in part(metrics, RUN_METRICS).items():
-        value = number(part(found), "value")
-        yield RunFigure(scope="overall", group="", metric=str(key), value=value)
-    if "wall_s" in config:
-        wall_s = number(config["wall_s"])
-        yield RunFigure(scope="overall", group="", metric="suite_wall_s", value=wall_s)
 
 
 def _means(scope: Scope, group: str, document: Mapping[str, Any]) -> Iterator[RunFigure]:
@@ -106,6 +95,19 @@ def _means(scope: Scope, group: str, document: Mapping[str, Any]) -> Iterator[Ru
             high=number(found, "high"),
             se=number(found, "se"),
         )
+
+
+def _of_the_run(
+    metrics: Mapping[str, Any], config: Mapping[str, Any]
+) -> Iterator[tuple[str, object]]:
+    yield from _totals(part(metrics, "aggregate_metrics"))
+    if "stages" in metrics:
+        stages = part(metrics, "stages")  # the document leaves out those that no case has
+        yield from ((STAGE_PREFIX + stage, stages.get(stage, 0)) for stage in STAGES)
+    for key, found in part(metrics, RUN_METRICS).items():
+        yield str(key), part(found).get("value")
+    if "wall_s" in config:
+        yield "suite_wall_s", config["wall_s"]
 
 
 def _totals(aggregate: Mapping[str, Any]) -> Iterator[tuple[str, object]]:

@@ -6,14 +6,16 @@ Pure; an error message may quote the target, so only `ErrorGroup.label` is free 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from pytest_rageval.metrics.matching import norm_path
 from pytest_rageval.support.tracebacks import last_place
+from pytest_rageval.values.case import Anchor
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import TargetErrorKind
 from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.reply import RetrievedChunk
 
 _STATUS: Final = re.compile(r"\bHTTP (\d{3})\b")
 _EXCEPTION: Final = re.compile(
@@ -143,6 +145,16 @@ def chunk_faults(records: Iterable[CaseRecord]) -> ChunkFaults | None:
     )
 
 
+def _golds_and_chunks(
+    records: Iterable[CaseRecord],
+) -> Iterator[tuple[Sequence[Anchor], Sequence[RetrievedChunk]]]:
+    """Yield the golds of each answered case, and its chunks, where there are both."""
+    for record in {record.nodeid: record for record in records if record.response}.values():
+        golds = record.case.gold_supports if record.case_stored and record.answerable else ()
+        if golds and record.retrieved_chunks:
+            yield golds, record.retrieved_chunks
+
+
 def path_faults(records: Iterable[CaseRecord]) -> int | None:
     """Count the cases with evidence whose chunks share no document with the golds of any case.
 
@@ -154,11 +166,7 @@ def path_faults(records: Iterable[CaseRecord]) -> int | None:
     n_cases = 0
     golds: set[str] = set()
     retrieved: set[str] = set()
-    for record in {record.nodeid: record for record in records if record.response}.values():
-        supports = record.case.gold_supports if record.case_stored and record.answerable else ()
-        chunks = record.response.retrieved_chunks if record.response else None
-        if not supports or not chunks:
-            continue
+    for supports, chunks in _golds_and_chunks(records):
         n_cases += 1
         golds |= {norm_path(gold.rel_path, "insensitive") for gold in supports}
         retrieved |= {norm_path(chunk.rel_path, "insensitive") for chunk in chunks}
@@ -174,11 +182,9 @@ def heading_faults(records: Iterable[CaseRecord]) -> HeadingFaults | None:
     """
     n_cases = by_document = 0
     reported = False
-    for record in {record.nodeid: record for record in records if record.response}.values():
-        golds = record.case.gold_supports if record.case_stored and record.answerable else ()
+    for golds, chunks in _golds_and_chunks(records):
         headed = {i: norm_path(g.rel_path) for i, g in enumerate(golds) if g.heading_path}
-        chunks = record.response.retrieved_chunks if record.response else None
-        if not headed or not chunks:
+        if not headed:
             continue
         found = [chunk for chunk in chunks if norm_path(chunk.rel_path) in headed.values()]
         if any(not _OTHER_RULES.isdisjoint(chunk.matched_by or ()) for chunk in found):

@@ -9,7 +9,6 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from math import ceil
 from typing import Final
 
@@ -112,7 +111,9 @@ def _ladder(configurations: int, cases: int, limit: int) -> _Ladder:
     for eta in (2, 3, 4, 6, 8, 16, 32, 64, 128):
         for finalists in (MOST_FINALISTS, 3):
             shape = configurations, cases, eta, finalists
-            fitting = bisect_right(firsts, limit, key=partial(_rungs_cost, *shape))
+            fitting = bisect_right(
+                firsts, limit, key=lambda asked: questions(_rungs(*shape, asked))
+            )
             if fitting and len(found := _rungs(*shape, firsts[fitting - 1])) > 1:
                 return found
     return []
@@ -125,10 +126,6 @@ def _rungs(n: int, cases: int, eta: int, finalists: int, asked: int) -> _Ladder:
         asked = cases if n == finalists else min(cases, asked * eta)
         rungs.append((n, asked))
     return rungs
-
-
-def _rungs_cost(n: int, cases: int, eta: int, finalists: int, asked: int) -> int:
-    return questions(_rungs(n, cases, eta, finalists, asked))
 
 
 def questions(rungs: Sequence[tuple[int, int]]) -> int:

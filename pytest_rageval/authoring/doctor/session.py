@@ -54,7 +54,9 @@ def check_through_pytest(
         try:
             ended = _no_session(_run_pytest([file for file, _ in chosen], flags, folder, task))
         except subprocess.TimeoutExpired:
-            ended = _still_running()
+            message = f"no end after {LONGEST_S:g} s: a fixture or the target does not answer"
+            fix = "run `pytest --setup-only` on a case file, and interrupt it"
+            ended = _FOUND.fail(_HANGS, message, fix)
         lines = out.read_text(encoding="ascii").splitlines() if out.is_file() else []
     found = [Finding(**json.loads(line)) for line in lines]
     if not found or ended.check == _HANGS:
@@ -89,13 +91,6 @@ def _run_pytest(
         errors="replace",
         check=False,
         timeout=LONGEST_S,
-    )
-
-
-def _still_running() -> Finding:
-    message = f"no end after {LONGEST_S:g} s: a fixture or the target does not answer"
-    return _FOUND.fail(
-        _HANGS, message, "run `pytest --setup-only` on a case file, and interrupt it"
     )
 
 
