@@ -88,10 +88,8 @@ class Prompt:
         self._desk = desk
         self._cases = dict(cases)
         self._width = width
-        self._changed: set[str] = set()
-        """Settings that a command has set, which then win over those of a case."""
-        self._folders: tuple[str, ...] = ()
-        self._vaults: tuple[str, ...] = ()
+        self._fields: dict[str, Any] = {}
+        """Fields of a case that a command has set, which then win over those of a case."""
         self._question: Question | None = None
         self._records: list[CaseRecord] = []
         """The last two answers, the later one last."""
@@ -133,14 +131,7 @@ class Prompt:
         return self._ask(Case(id="asked", question=text), "", 0)
 
     def _ask(self, case: Case, file: str, lineno: int) -> Iterator[Line]:
-        changes: dict[str, Any] = {}
-        if "k" in self._changed:
-            changes["k"] = self.settings.k
-        if "folders" in self._changed:
-            changes["folders"] = self._folders
-        if "vaults" in self._changed:
-            changes["vaults"] = self._vaults
-        located = LocatedCase(case=replace(case, **changes), lineno=lineno)
+        located = LocatedCase(case=replace(case, **self._fields), lineno=lineno)
         self._question = Question(located, file, self.settings)
         record = self._desk.ask(self._question)
         self._records = [*self._records[-1:], record]
@@ -217,8 +208,8 @@ class Prompt:
         settings = self.settings
         values = {
             "k": settings.k,
-            "folders": " ".join(self._folders) or "all",
-            "vaults": " ".join(self._vaults) or "all",
+            "folders": " ".join(self._fields.get("folders", ())) or "all",
+            "vaults": " ".join(self._fields.get("vaults", ())) or "all",
             "folder-mode": settings.folder_mode or "as the target likes",
             "weights": f"{settings.vector_weight} {settings.lexical_weight}"
             if settings.vector_weight is not None or settings.lexical_weight is not None
@@ -232,23 +223,24 @@ class Prompt:
         """Set the number of chunks to ask for."""
         if len(words) != 1 or not words[0].isdecimal() or not 1 <= int(words[0]) <= MAX_K:
             raise PromptError(f"expected :k N, from 1 to {MAX_K}")
-        return self._set("k", k=int(words[0]))
+        self._fields["k"] = int(words[0])
+        return self._set(k=int(words[0]))
 
     def set_folders(self, words: Sequence[str]) -> Iterator[Line]:
         """Set the folders to search; none: all."""
-        self._folders = tuple(words)
-        return self._set("folders")
+        self._fields["folders"] = tuple(words)
+        return self.show_settings()
 
     def set_vaults(self, words: Sequence[str]) -> Iterator[Line]:
         """Set the vaults to search; none: all."""
-        self._vaults = tuple(words)
-        return self._set("vaults")
+        self._fields["vaults"] = tuple(words)
+        return self.show_settings()
 
     def set_folder_mode(self, words: Sequence[str]) -> Iterator[Line]:
         """Set the mode of folder selection."""
         if len(words) != 1 or words[0] not in FOLDER_MODES:
             raise PromptError(f"expected :folder-mode {' or '.join(FOLDER_MODES)}")
-        return self._set("folder_mode", folder_mode=words[0])
+        return self._set(folder_mode=words[0])
 
     def set_weights(self, words: Sequence[str]) -> Iterator[Line]:
         """Set the weights of vector and lexical scores."""
@@ -258,7 +250,7 @@ class Prompt:
             vector = lexical = -1.0
         if not (0 <= vector < float("inf") and 0 <= lexical < float("inf") and vector + lexical):
             raise PromptError("expected :weights VECTOR LEXICAL, such as :weights 0.3 0.7")
-        return self._set("weights", vector_weight=vector, lexical_weight=lexical)
+        return self._set(vector_weight=vector, lexical_weight=lexical)
 
     def set_parameter(self, words: Sequence[str]) -> Iterator[Line]:
         """Set a parameter of the request."""
@@ -274,7 +266,7 @@ class Prompt:
             read = read_option_value(_PARAMETERS, {name: value})
         except ValueError as error:
             raise PromptError(str(error)) from error
-        return self._set("params", params={**self.settings.params, **read})
+        return self._set(params={**self.settings.params, **read})
 
     def unset_parameter(self, words: Sequence[str]) -> Iterator[Line]:
         """Remove a parameter of the request."""
@@ -282,10 +274,9 @@ class Prompt:
             known = ", ".join(self.settings.params) or "none is set"
             raise PromptError(f"expected :unset NAME, one of {known}")
         kept = {key: v for key, v in self.settings.params.items() if key != words[0]}
-        return self._set("params", params=kept)
+        return self._set(params=kept)
 
-    def _set(self, name: str, **changes: Any) -> Iterator[Line]:
-        self._changed.add(name)
+    def _set(self, **changes: Any) -> Iterator[Line]:
         self.settings = replace(self.settings, **changes)
         return self.show_settings()
 
@@ -313,10 +304,8 @@ class Prompt:
         if golds:
             distinct = [gold for n, gold in enumerate(golds) if gold not in golds[:n]]
             line["gold_supports"] = distinct
-        if self._folders:
-            line["folders"] = list(self._folders)
-        if self._vaults:
-            line["vaults"] = list(self._vaults)
+        scope = {name: list(self._fields.get(name, ())) for name in ("folders", "vaults")}
+        line |= {name: names for name, names in scope.items() if names}
         try:
             file = self._desk.save(line)
         except DatasetError as error:
