@@ -8,7 +8,6 @@ import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import IntEnum
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -36,17 +35,15 @@ class ExitCode(IntEnum):
     INTERRUPTED = 130
 
 
-EXIT_CODES: Final[Mapping[int, str]] = MappingProxyType(
-    {
-        ExitCode.YES: "done, or the answer is yes",
-        ExitCode.NO: "the answer is no: a gate failed, a difference was found",
-        ExitCode.USAGE: "usage, configuration or data error",
-        ExitCode.NOT_COMPARABLE: "runs not comparable, or nothing to compare",
-        ExitCode.UNREACHABLE: "target or judge unreachable",
-        ExitCode.INTERRUPTED: "interrupted",
-        141: "the reader of the output has gone",
-    }
-)
+EXIT_CODES: Final[Mapping[int, str]] = {
+    ExitCode.YES: "done, or the answer is yes",
+    ExitCode.NO: "the answer is no: a gate failed, a difference was found",
+    ExitCode.USAGE: "usage, configuration or data error",
+    ExitCode.NOT_COMPARABLE: "runs not comparable, or nothing to compare",
+    ExitCode.UNREACHABLE: "target or judge unreachable",
+    ExitCode.INTERRUPTED: "interrupted",
+    141: "the reader of the output has gone",
+}
 """Meaning of every exit code of the command."""
 
 

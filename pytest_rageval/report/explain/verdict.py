@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from types import MappingProxyType
 from typing import Any, Final
 
 from pytest_rageval.judges.spot_check import COMPARED
@@ -44,105 +43,91 @@ from pytest_rageval.values.settings import REQUEST_TABLE
 
 _ENDING: Final = re.compile(r"\.[a-z0-9]{1,5}$", re.IGNORECASE)
 
-STAGE_MEANING: Final[Mapping[FailureStage, str]] = MappingProxyType(
-    {
-        "not_indexed": "The index is empty, so nothing could be found.",
-        "out_of_scope": "No gold lies in the folders that were searched.",
-        "not_retrieved": "The evidence that the case needs is not in the cut.",
-        "lost_in_rerank": "The evidence was in the cut before reranking, and is not after it.",
-        "irrelevant_retrieved": "Evidence that must not come up (irrelevant_supports) came back.",
-        "wrongly_abstained": "The evidence was there, and the answer refused all the same.",
-        "not_cited": "The evidence was there, and the answer does not cite it.",
-        "ungrounded": "The judge finds claims that the retrieved text does not support.",
-        "not_used": "The context states the facts that are expected, and the answer lacks some.",
-        "incorrect": "The evidence was there, and the answer is still not right.",
-        "hallucinated": "Nothing can answer this question, and the target answered.",
-    }
-)
-STAGE_NAMES: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "not_indexed": "index empty",
-        "out_of_scope": "evidence outside the searched folders",
-        "not_retrieved": "evidence not retrieved",
-        "lost_in_rerank": "evidence lost in reranking",
-        "irrelevant_retrieved": "unwanted evidence retrieved",
-        "wrongly_abstained": "abstained, though the evidence was there",
-        "not_cited": "evidence retrieved, not cited",
-        "ungrounded": "claims without support",
-        "not_used": "evidence retrieved, not used",
-        "incorrect": "evidence retrieved, answer wrong",
-        "hallucinated": "answered what nothing can answer",
-    }
-)
+STAGE_MEANING: Final[Mapping[FailureStage, str]] = {
+    "not_indexed": "The index is empty, so nothing could be found.",
+    "out_of_scope": "No gold lies in the folders that were searched.",
+    "not_retrieved": "The evidence that the case needs is not in the cut.",
+    "lost_in_rerank": "The evidence was in the cut before reranking, and is not after it.",
+    "irrelevant_retrieved": "Evidence that must not come up (irrelevant_supports) came back.",
+    "wrongly_abstained": "The evidence was there, and the answer refused all the same.",
+    "not_cited": "The evidence was there, and the answer does not cite it.",
+    "ungrounded": "The judge finds claims that the retrieved text does not support.",
+    "not_used": "The context states the facts that are expected, and the answer lacks some.",
+    "incorrect": "The evidence was there, and the answer is still not right.",
+    "hallucinated": "Nothing can answer this question, and the target answered.",
+}
+STAGE_NAMES: Final[Mapping[str, str]] = {
+    "not_indexed": "index empty",
+    "out_of_scope": "evidence outside the searched folders",
+    "not_retrieved": "evidence not retrieved",
+    "lost_in_rerank": "evidence lost in reranking",
+    "irrelevant_retrieved": "unwanted evidence retrieved",
+    "wrongly_abstained": "abstained, though the evidence was there",
+    "not_cited": "evidence retrieved, not cited",
+    "ungrounded": "claims without support",
+    "not_used": "evidence retrieved, not used",
+    "incorrect": "evidence retrieved, answer wrong",
+    "hallucinated": "answered what nothing can answer",
+}
 """Failure stages in a few words."""
-_UNSEEN: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
-    {
-        "wrongly_abstained": (
-            "The question has an answer, and the target refused.",
-            "abstained, though there is an answer",
-        ),
-        "not_cited": ("The answer does not cite the golds that it needs.", "golds not cited"),
-        "incorrect": ("The answer is not right.", "answer wrong"),
-    }
-)
+_UNSEEN: Final[Mapping[str, tuple[str, str]]] = {
+    "wrongly_abstained": (
+        "The question has an answer, and the target refused.",
+        "abstained, though there is an answer",
+    ),
+    "not_cited": ("The answer does not cite the golds that it needs.", "golds not cited"),
+    "incorrect": ("The answer is not right.", "answer wrong"),
+}
 """Meaning and name of stages where no chunks are reported, so that nothing is known of evidence."""
-_ERRORS: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "timeout": "Raise --rag-timeout, or look at which phase of the target is slow.",
-        "connection": "Is the target up, and is --rag-url right?",
-        "http": "Look at the target's log for this question.",
-        "target": "The target reports this error itself: look at its log for this question.",
-        "protocol": "Compare the target's reply with what rageval doctor expects of it.",
-        "raised": "Mend the client at the place named there.",
-        "fixture": "Mend the fixture at the place named there.",
-        "empty": "The target sent an empty answer without abstained = true.",
-        "not_attempted": "Run it again with pytest --lf once the cause is gone.",
-    }
-)
+_ERRORS: Final[Mapping[str, str]] = {
+    "timeout": "Raise --rag-timeout, or look at which phase of the target is slow.",
+    "connection": "Is the target up, and is --rag-url right?",
+    "http": "Look at the target's log for this question.",
+    "target": "The target reports this error itself: look at its log for this question.",
+    "protocol": "Compare the target's reply with what rageval doctor expects of it.",
+    "raised": "Mend the client at the place named there.",
+    "fixture": "Mend the fixture at the place named there.",
+    "empty": "The target sent an empty answer without abstained = true.",
+    "not_attempted": "Run it again with pytest --lf once the cause is gone.",
+}
 _MAP_REQUEST: Final = (
     f"Name the fields that your API takes in {REQUEST_TABLE}; where it answers other cases, look "
     "at its log for this question."
 )
-_STAGES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
-    {
-        "not_indexed": ("Check that the indexing job ran, over the right folder.",),
-        "out_of_scope": (
-            "Look at how the target selects folders; --rag-folder-mode on_with_fallback lets it "
-            "search everything when a selection finds nothing.",
-        ),
-        "wrongly_abstained": (
-            "Look at the threshold or prompt by which the target refuses: the evidence was in "
-            "its context.",
-        ),
-        "ungrounded": ("Read the unsupported claims beside the retrieved text.",),
-        "incorrect": ("Compare the answer with expected_key_facts and the evidence.",),
-        "hallucinated": (
-            "Look at the threshold or prompt by which the target refuses, and at what "
-            "the retrieved chunks seemed to offer.",
-        ),
-    }
-)
-_UNSEEN_STEPS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
-    {
-        "wrongly_abstained": (
-            "Look at the threshold or prompt by which the target refuses, and report the "
-            "retrieved chunks, which show whether it had the evidence.",
-        ),
-        "incorrect": ("Compare the answer with expected_key_facts.",),
-    }
-)
+_STAGES: Final[Mapping[str, tuple[str, ...]]] = {
+    "not_indexed": ("Check that the indexing job ran, over the right folder.",),
+    "out_of_scope": (
+        "Look at how the target selects folders; --rag-folder-mode on_with_fallback lets it "
+        "search everything when a selection finds nothing.",
+    ),
+    "wrongly_abstained": (
+        "Look at the threshold or prompt by which the target refuses: the evidence was in "
+        "its context.",
+    ),
+    "ungrounded": ("Read the unsupported claims beside the retrieved text.",),
+    "incorrect": ("Compare the answer with expected_key_facts and the evidence.",),
+    "hallucinated": (
+        "Look at the threshold or prompt by which the target refuses, and at what "
+        "the retrieved chunks seemed to offer.",
+    ),
+}
+_UNSEEN_STEPS: Final[Mapping[str, tuple[str, ...]]] = {
+    "wrongly_abstained": (
+        "Look at the threshold or prompt by which the target refuses, and report the "
+        "retrieved chunks, which show whether it had the evidence.",
+    ),
+    "incorrect": ("Compare the answer with expected_key_facts.",),
+}
 """Steps in place of the others where no chunks are reported."""
 _BROKEN_RULE: Final = "The answer breaks a rule of answer_rules; below, its metric names which."
-_MISSED_BY: Final[Mapping[MatchRule, str]] = MappingProxyType(
-    {
-        "heading": "its section did not: is the section a chunk of its own, is it ranked lower, or "
-        "does the anchor name an old heading?",
-        "snippet": "the quoted snippets did not: is their passage ranked lower or cut into small "
-        "pieces, or does the anchor quote an old text?",
-        "pages": "its pages did not: are they ranked lower, or do the target and the anchor count "
-        "pages differently (page_index counts from 0)?",
-    }
-)
+_MISSED_BY: Final[Mapping[MatchRule, str]] = {
+    "heading": "its section did not: is the section a chunk of its own, is it ranked lower, or "
+    "does the anchor name an old heading?",
+    "snippet": "the quoted snippets did not: is their passage ranked lower or cut into small "
+    "pieces, or does the anchor quote an old text?",
+    "pages": "its pages did not: are they ranked lower, or do the target and the anchor count "
+    "pages differently (page_index counts from 0)?",
+}
 _READS_LITTLE: Final = (
     "Retrieval did its part: look at the prompt, and at how much of the context the model reads."
 )
