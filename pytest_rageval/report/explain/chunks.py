@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import takewhile
-from typing import Final
+from typing import Final, get_args
 
 from pytest_rageval.metrics.deciding import (
     has_whole_text,
@@ -29,36 +29,15 @@ from pytest_rageval.metrics.matching import (
     same_document,
     starts_with,
 )
-from pytest_rageval.report.explain.values import ChunkReason, Role, Rule, indices
+from pytest_rageval.report.explain.values import ChunkReason, MatchingRule, Role, Rule, indices
 from pytest_rageval.support.text import counted
 from pytest_rageval.values.case import Anchor, Case
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.record import CaseRecord, ScoreSettings
 from pytest_rageval.values.reply import MatchRule, RetrievedChunk
 
-LIES_THERE: Final = frozenset(
-    {"whole_document", "same_section", "below_section", "coarse_chunk", "quoted", "same_page"}
-)
-"""Rules by which a chunk matches an anchor."""
-_CLOSENESS: Final[tuple[Rule, ...]] = (
-    "other_document",
-    "similar_path",
-    "path_prefix",
-    "path_case",
-    "other_vault",
-    "no_heading",
-    "undecided",
-    "other_page",
-    "other_section",
-    "above_section",
-    "no_snippet",
-    "coarse_chunk",
-    "below_section",
-    "same_section",
-    "same_page",
-    "quoted",
-    "whole_document",
-)
+LIES_THERE: Final[frozenset[str]] = frozenset(get_args(MatchingRule))
+_CLOSENESS: Final[tuple[Rule, ...]] = get_args(Rule)[::-1]
 _NUMBER: Final = re.compile(r"\d+")
 _SIMILAR: Final = 0.8
 _LONGEST_COMPARED: Final = 200
@@ -104,7 +83,7 @@ def relate(anchor: Anchor, name: str, chunk: RetrievedChunk, settings: ScoreSett
     wanted, found = anchor_segments(anchor), norm_heading(chunk.heading_path) or ()
     if starts_with(found, wanted):
         read = settings.snippets != "off" and bool(anchor.snippets)
-        if read and _whole(chunk) and not matches_anchor(anchor, chunk, settings):
+        if read and has_whole_text(chunk) and not matches_anchor(anchor, chunk, settings):
             return Relation(rule="no_snippet", text=f"in {name}'s section, without its snippets")
         return _inside(anchor, name, wanted, found, settings)
     return _other_section(anchor, name, chunk, settings)
@@ -155,10 +134,6 @@ def same_place(anchor: Anchor, chunk: RetrievedChunk, settings: ScoreSettings) -
     return matches_anchor(anchor, chunk, replace(settings, snippets="off", coarse_chunks=False))
 
 
-def _whole(chunk: RetrievedChunk) -> bool:
-    return chunk.text is not None and not chunk.text_truncated
-
-
 def _inside(
     anchor: Anchor, name: str, wanted: Segments, found: Segments, settings: ScoreSettings
 ) -> Relation:
@@ -196,7 +171,7 @@ def _above(
     """Describe a chunk whose heading path ends above the anchor's section."""
     missing = anchor_segments(anchor)[shared]
     if settings.coarse_chunks and anchor.snippets:
-        if _whole(chunk) and not matches_anchor(anchor, chunk, settings):
+        if has_whole_text(chunk) and not matches_anchor(anchor, chunk, settings):
             text = f"a coarser chunk that lacks snippets of {name}"
             return Relation(rule="above_section", text=text, shared=shared)
         text = f"a coarser chunk with all snippets of {name}"

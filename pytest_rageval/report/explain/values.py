@@ -11,20 +11,19 @@ from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import Citation
 
 Role = Literal["relevant", "irrelevant", "other", "undecided"]
+MatchingRule = Literal[
+    "whole_document", "quoted", "same_page", "same_section", "below_section", "coarse_chunk",
+]  # fmt: skip
+"""Rule by which a chunk matches an anchor."""
 Rule = Literal[
-    # the chunk matches
-    "whole_document",
-    "same_section",
-    "below_section",
-    "coarse_chunk",
-    "quoted",
-    "same_page",
-    # it does not match, nearest first
+    MatchingRule,
+    # the chunk does not match
     "no_snippet",
     "above_section",
-    "no_heading",
     "other_section",
     "other_page",
+    "undecided",
+    "no_heading",
     "other_vault",
     "path_case",
     "path_prefix",
@@ -36,9 +35,8 @@ Rule = Literal[
     "irrelevant_tie",
     "decided_at_capture",
     "no_anchor",
-    "undecided",
 ]
-"""Name of the rule that decided about a chunk, stable for tools."""
+"""Name of the rule that decided about a chunk, stable for tools; the nearest to an anchor first."""
 MetricStatus = Literal["scored", "not_applicable", "error"]
 
 
