@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from pytest_rageval.metrics.registry import MetricInfo, Registry
@@ -57,23 +57,19 @@ class CheckRule:
 
 def check_rules(gate: Mapping[str, Any], registry: Registry) -> tuple[CheckRule, ...]:
     """Return a rule for every check that did not pass."""
-    return tuple(_rules(gate, registry))
-
-
-def _rules(gate: Mapping[str, Any], registry: Registry) -> Iterator[CheckRule]:
-    for result in items(gate, "checks"):
-        if text(result, "status") in {"fail", "warn"}:
-            metric = text(result, "check", "metric")
-            listed = (one for one in items(result, "missed_cases") if isinstance(one, str))
-            yield CheckRule(
-                name=text(result, "name"),
-                metric=metric,
-                table=text(result, "check", "table"),
-                group=text(result, "check", "group"),
-                limit=number(result, "check", "limit"),
-                info=registry.info(metric),
-                listed=frozenset(listed),
-            )
+    return tuple(
+        CheckRule(
+            name=text(result, "name"),
+            metric=text(result, "check", "metric"),
+            table=text(result, "check", "table"),
+            group=text(result, "check", "group"),
+            limit=number(result, "check", "limit"),
+            info=registry.info(text(result, "check", "metric")),
+            listed=frozenset(one for one in items(result, "missed_cases") if isinstance(one, str)),
+        )
+        for result in items(gate, "checks")
+        if text(result, "status") in {"fail", "warn"}
+    )
 
 
 def checks_of(record: CaseRecord, rules: Sequence[CheckRule]) -> tuple[str, ...]:

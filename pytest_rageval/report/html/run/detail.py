@@ -13,7 +13,7 @@ from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.definitions import stored_registry
 from pytest_rageval.metrics.registry import Registry
 from pytest_rageval.report.explain.case import explain_record
-from pytest_rageval.report.explain.golds import explain_citations, explain_golds
+from pytest_rageval.report.explain.golds import explain_citations, explain_golds, gold_ranks
 from pytest_rageval.report.explain.values import (
     AnchorReason,
     CitationReason,
@@ -276,7 +276,8 @@ def _side_by_side(
         lost=tuple(
             f"gold [{gold.index}], at rank {ranks[0]} then"
             for gold in detail.golds
-            if detail.chunks is not None and not gold.found and (ranks := _ranks_of(gold, before))
+            if detail.chunks is not None and not gold.found
+            if (ranks := gold_ranks(before.retrieved_chunks, gold.index))
         ),
     )
     return replace(detail, base=base, chunks=detail.chunks if same_chunks else new)
@@ -284,20 +285,12 @@ def _side_by_side(
 
 def _earlier_place(gold: AnchorReason, before: CaseRecord) -> str:
     """Show where a gold stood in the baseline, if it was elsewhere."""
-    ranks = _ranks_of(gold, before)
+    ranks = gold_ranks(before.retrieved_chunks, gold.index)
     if before.retrieved_chunks is None or ranks == gold.ranks:
         return ""
     if not ranks:
         return "not retrieved in the baseline"
     return f"in the baseline at rank{'s' * (len(ranks) > 1)} {', '.join(map(str, ranks))}"
-
-
-def _ranks_of(gold: AnchorReason, before: CaseRecord) -> tuple[int, ...]:
-    return tuple(
-        rank
-        for rank, chunk in enumerate(before.retrieved_chunks or (), start=1)
-        if gold.index in (chunk.matched_golds or ())
-    )
 
 
 def _places(chunks: Sequence[ChunkView] | None) -> list[tuple[str, str, str, str]]:

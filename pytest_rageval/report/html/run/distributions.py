@@ -10,6 +10,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
+from statistics import median
 from typing import Final
 
 from pytest_rageval.report.html.run.data import first_rank
@@ -88,9 +89,8 @@ def even_edges(low: float, high: float, most: int) -> list[float]:
 
 def time_edges(values: Sequence[float]) -> list[float]:
     """Return edges for times: even ones, or of even ratios if a few times are far longer."""
-    shown = sorted(values)
-    low, high, median = shown[0], shown[-1], percentile(shown, 0.5)
-    if low <= 0 or high <= _SKEWED * median:
+    low, high = min(values), max(values)
+    if low <= 0 or high <= _SKEWED * median(values):
         return even_edges(low, high, _MANY)
     steps = [10**power * digit for power in range(-6, 12) for digit in (1, 1.5, 2, 3, 5, 7)]
     first = max(bisect_right(steps, low) - 1, 0)
@@ -101,14 +101,6 @@ def time_edges(values: Sequence[float]) -> list[float]:
 def _round_step(wanted: float) -> float:
     power = 10.0 ** math.floor(math.log10(wanted))
     return next((power * n for n in (1, 2, 2.5, 5) if power * n >= wanted), power * 10)
-
-
-def percentile(ordered: Sequence[float], share: float) -> float:
-    """Return a percentile between neighbours (Hyndman & Fan 1996, type 7) of rising values."""
-    place = (len(ordered) - 1) * share
-    low = math.floor(place)
-    high = min(low + 1, len(ordered) - 1)
-    return ordered[low] + (ordered[high] - ordered[low]) * (place - low)
 
 
 # --- ranks -------------------------------------------------------------------------------------

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from pytest_rageval.metrics.definitions import stored_registry
@@ -77,8 +78,8 @@ def view_overview(
         bars=tuple(_bars(cases)),
         changes=None if compare is None else _changes(compare, metrics),
         reading=worth_reading(cases.rows, () if compare is None else compare.flips),
-        panels=metric_panels(run.records, registry, shown),
-        more_panels=metric_panels(run.records, registry, others),
+        panels=tuple(metric_panels(run.records, registry, shown)),
+        more_panels=tuple(metric_panels(run.records, registry, others)),
         latency=latency_panel(run.records, next(iter(latency), None)),
         ranks=rank_panel(run.records),
         abstention=abstention_table(run.records),
@@ -148,15 +149,14 @@ def _latency_tile(run: StoredRun, whole: LatencyView, history: Sequence[StoredRu
 
 
 def _bars(cases: CasesView) -> Iterator[Bar]:
-    outcomes = _counts(row.outcome for row in cases.rows)
-    stages = _counts(row.stage for row in cases.rows if row.stage)
+    outcomes = Counter(row.outcome for row in cases.rows)
+    stages = Counter(row.stage for row in cases.rows if row.stage)
     shown = [name for name in _OUTCOMES if name in outcomes]
     if shown:
         yield _bar("Outcome", "outcome", {name: outcomes[name] for name in shown}, shown)
     if stages:
-        order = dict(sorted(stages.items(), key=lambda one: -one[1]))
-        styles = [f"s{place % _SHADES}" for place in range(len(order))]
-        yield _bar("Why cases failed", "stage", order, styles)
+        styles = [f"s{place % _SHADES}" for place in range(len(stages))]
+        yield _bar("Why cases failed", "stage", dict(stages.most_common()), styles)
 
 
 _SHADES: Final = 8
@@ -176,13 +176,6 @@ def _bar(title: str, key: str, counts: Mapping[str, int], styles: Sequence[str])
         for name, n in counts.items()
     )
     return Bar(title=title, chart=stacked_bar(rows, styles), rows=rows, styles=tuple(styles))
-
-
-def _counts(names: Iterable[str]) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for name in names:
-        found[name] = found.get(name, 0) + 1
-    return found
 
 
 # --- changes -----------------------------------------------------------------------------------

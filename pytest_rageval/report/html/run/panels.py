@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
+from pytest_rageval.analysis.stats.intervals import percentile
 from pytest_rageval.metrics.registry import MetricInfo, Registry
 from pytest_rageval.report.html.markup import Element, element
 from pytest_rageval.report.html.run.distributions import (
@@ -16,7 +17,6 @@ from pytest_rageval.report.html.run.distributions import (
     RankShares,
     abstentions,
     bin_values,
-    percentile,
     rank_shares,
     score_edges,
     time_edges,
@@ -69,17 +69,11 @@ _NARROW: Final = _Area(width=360, height=170, top=50)
 
 def metric_panels(
     records: Sequence[CaseRecord], registry: Registry, keys: Iterable[str]
-) -> tuple[Panel, ...]:
+) -> Iterator[Panel]:
     """Show the distribution of each metric that may take more than two values, and took two.
 
     Those of whole documents, which follow from the ranks of the chunks, are left out.
     """
-    return tuple(_metric_panels(records, registry, keys))
-
-
-def _metric_panels(
-    records: Sequence[CaseRecord], registry: Registry, keys: Iterable[str]
-) -> Iterator[Panel]:
     cases = [record.metrics for record in records]
     for number, key in enumerate(keys):
         info = registry.info(key)
@@ -93,15 +87,7 @@ def _metric_panels(
 def _metric_panel(name: str, info: MetricInfo, values: Sequence[float]) -> Panel:
     key = info.key
     bins = bin_values(values, score_edges(values, info.scale))
-    rows = tuple(
-        CountRow(
-            label=f"{one.low:g} to {one.high:g}",
-            n=one.n,
-            share=f"{one.n / len(values):.0%}",
-            link=cases_link(**{key: one.range}),
-        )
-        for one in bins
-    )
+    rows = _bin_rows(bins, key)
     mean = sum(values) / len(values)
     marks = [] if info.scale[1] is None else [("mean", mean)]
     return Panel(
@@ -118,6 +104,19 @@ def _metric_panel(name: str, info: MetricInfo, values: Sequence[float]) -> Panel
             width=_SMALL.width,
             height=_SMALL.height,
         ),
+    )
+
+
+def _bin_rows(bins: Sequence[Bin], key: str, unit: str = "", **order: str) -> tuple[CountRow, ...]:
+    n = sum(one.n for one in bins)
+    return tuple(
+        CountRow(
+            label=f"{one.low:g} to {one.high:g}{unit}",
+            n=one.n,
+            share=f"{one.n / n:.0%}",
+            link=cases_link(**{key: one.range, **order}),
+        )
+        for one in bins
     )
 
 
@@ -208,15 +207,7 @@ def latency_panel(records: Sequence[CaseRecord], whole: LatencyView | None) -> P
     if len(values) < 2 or max(values) <= 0:
         return None
     bins = bin_values(values, time_edges(values))
-    rows = tuple(
-        CountRow(
-            label=f"{one.low:g} to {one.high:g} ms",
-            n=one.n,
-            share=f"{one.n / len(values):.0%}",
-            link=cases_link(ms=one.range, sort="ms", dir="desc"),
-        )
-        for one in bins
-    )
+    rows = _bin_rows(bins, "ms", " ms", sort="ms", dir="desc")
     marks = [] if whole is None else [*_time_marks(records, whole)]
     charts = (
         picture(
@@ -255,12 +246,12 @@ def _note_of_times(whole: LatencyView | None, n: int) -> str:
 def _time_marks(records: Iterable[CaseRecord], whole: LatencyView) -> Iterator[tuple[str, float]]:
     yield f"p50 {whole.p50} ms", whole.p50_ms
     yield f"p95 {whole.p95} ms", whole.p95_ms
-    answered = sorted(
+    answered = [
         v for one in records if one.error is None and (v := one.latency.get("total_ms")) is not None
-    )
+    ]
     if len(answered) == whole.n >= _FOR_P99:  # else it were of others than p50 and p95
-        p99 = percentile(answered, 0.99)
-        yield f"p99 {format_value(p99, 'ms')} ms", p99
+        if (p99 := percentile(answered, 99)) is not None:
+            yield f"p99 {format_value(p99, 'ms')} ms", p99
 
 
 # --- ranks -------------------------------------------------------------------------------------

@@ -12,7 +12,6 @@ from pytest_rageval.report.html.run.distributions import (
     ceiling,
     even_edges,
     mean_ceilings,
-    percentile,
     rank_shares,
     round_value,
     score_edges,
@@ -66,14 +65,6 @@ def test_even_edges_are_few_and_enclose_both_ends(low: float, wide: float) -> No
     assert edges == sorted(set(edges))
     assert edges[0] <= low + abs(low) * 1e-5 + 1e-9
     assert edges[-1] >= low + wide - abs(low + wide) * 1e-5 - 1e-9
-
-
-@given(st.lists(st.floats(0, 1e4), min_size=2, max_size=50))
-def test_percentiles_are_those_of_the_standard_library(values: list[float]) -> None:
-    found = statistics.quantiles(values, n=100, method="inclusive")
-
-    for share in (0.5, 0.95, 0.99):
-        assert percentile(sorted(values), share) == pytest.approx(found[round(share * 100) - 1])
 
 
 def test_ranks_are_those_of_the_first_gold() -> None:
