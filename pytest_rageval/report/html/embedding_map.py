@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from pytest_rageval.report.html.assets import content_policy, page_asset
 from pytest_rageval.report.html.markup import script_json, visible
 from pytest_rageval.report.text.summary import interval_text
 from pytest_rageval.support.text import counted, cut, format_value
@@ -28,7 +27,6 @@ _COLOURS: Final = 10
 _MISSES: Final = 500
 _WRONG: Final = 3
 """Wrong chunks of a question in the table."""
-_GROUPINGS: Final = (("document", "document"), ("folder", "folder"), ("outcome", "outcome"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,23 +45,6 @@ class MissRow:
     """Place and similarity."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MapView:
-    """The texts of the page."""
-
-    run_id: str
-    n: int
-    counts: str
-    source: str
-    reading: str
-    notes: tuple[str, ...]
-    groupings: tuple[tuple[str, str], ...]
-    misses: tuple[MissRow, ...]
-    n_misses: int
-    silhouettes: tuple[tuple[str, str, int, int], ...]
-    similarities: tuple[tuple[str, str, str, int], ...]
-
-
 def render_map(
     found: EmbeddingMap, projection: Projection, document: Mapping[str, Any]
 ) -> Iterator[str]:
@@ -75,20 +56,14 @@ def render_map(
         document: figures of the run, as of ``embedding_document``.
     """
     # Imported here, since jinja2 is slow to import.
-    from pytest_rageval.report.html.templating import page_environment
+    from pytest_rageval.report.html.templating import render_page
 
-    style = page_asset("design.css", "map/map.css")
-    script = page_asset("map/map.js")
-    return (
-        page_environment()
-        .get_template("map/page.html.j2")
-        .generate(
-            view=_view(found, projection, document),
-            data=script_json(map_data(found, projection)),
-            style=style,
-            script=script,
-            policy=content_policy(style=style, script=script),
-        )
+    return render_page(
+        "map/page.html.j2",
+        styles=("design.css", "map/map.css"),
+        scripts=("map/map.js",),
+        data=script_json(map_data(found, projection)),
+        **_texts(found, projection, document),
     )
 
 
@@ -193,32 +168,33 @@ def _pair(one: Neighbour) -> list[float]:
 # --- the texts of the page -----------------------------------------------------------------
 
 
-def _view(found: EmbeddingMap, projection: Projection, document: Mapping[str, Any]) -> MapView:
+def _texts(
+    found: EmbeddingMap, projection: Projection, document: Mapping[str, Any]
+) -> dict[str, Any]:
     misses = [case for case in found.cases if _is_miss(found.points[case.point])]
     misses.sort(key=lambda case: -(case.n_nearer if case.n_nearer is not None else -1))
     source = document["source"]
     where = source["file"] if source["kind"] == "file" else f"{source['model']}, {source['url']}"
     kinds = Counter(point.kind for point in found.points)
     numbers = ", ".join(counted(kinds[kind], kind) for kind in ("chunk", "gold", "question"))
-    return MapView(
-        run_id=document["run_id"],
-        n=len(found.points),
-        counts=f"{numbers}.",
-        source=f"Vectors of {where}.",
-        reading=_reading(projection, found.vectors.shape[1]),
-        notes=tuple(document["warnings"]),
-        groupings=_GROUPINGS,
-        misses=tuple(_miss(case, found.points) for case in misses[:_MISSES]),
-        n_misses=len(misses),
-        silhouettes=tuple(
+    return {
+        "run_id": document["run_id"],
+        "n": len(found.points),
+        "counts": f"{numbers}.",
+        "source": f"Vectors of {where}.",
+        "reading": _reading(projection, found.vectors.shape[1]),
+        "notes": document["warnings"],
+        "misses": [_miss(case, found.points) for case in misses[:_MISSES]],
+        "n_misses": len(misses),
+        "silhouettes": [
             (name, format_value(row["value"]), row["n"], row["n_labels"])
             for name, row in document["embedding_silhouette"].items()
-        ),
-        similarities=tuple(
+        ],
+        "similarities": [
             (key, format_value(row["mean"]), interval_text(row["low"], row["high"]), row["n"])
             for key, row in document["statistics"].items()
-        ),
-    )
+        ],
+    }
 
 
 def _reading(projection: Projection, dimensions: int) -> str:

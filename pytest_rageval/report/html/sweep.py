@@ -10,7 +10,6 @@ from pytest_rageval.analysis.sweep.outcome import SweepOutcome
 from pytest_rageval.metrics.registry import unit_of
 from pytest_rageval.report import sweep as words
 from pytest_rageval.report.html import sweep_charts as charts
-from pytest_rageval.report.html.assets import content_policy, page_asset
 from pytest_rageval.support.text import format_value
 
 _CLASSES: Final = {"better": "pass", "no_clear_winner": "not_evaluated", "worse": "fail"}
@@ -24,17 +23,14 @@ def render_sweep(outcome: SweepOutcome, *, name: str = "sweep") -> Iterator[str]
         name: of the sweep.
     """
     # Imported here, since jinja2 is slow to import.
-    from pytest_rageval.report.html.templating import page_environment
+    from pytest_rageval.report.html.templating import render_page
 
-    style = page_asset("design.css")
-    template = page_environment().get_template("sweep/page.html.j2")
     unit = unit_of(outcome.objectives[0].key)
-    return template.generate(
+    return render_page(
+        "sweep/page.html.j2",
+        styles=("design.css",),
         outcome=outcome,
         name=name,
-        style=style,
-        script="",
-        policy=content_policy(style=style, script=""),
         verdict=words.VERDICT_WORDS[outcome.verdict],
         verdict_class=_CLASSES[outcome.verdict],
         facts=[

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import cache
 from hashlib import sha256
@@ -19,7 +20,7 @@ from jinja2 import BytecodeCache, Environment, FileSystemLoader, StrictUndefined
 from jinja2.bccache import Bucket
 from jinja2.compiler import CodeGenerator, Frame
 
-from pytest_rageval.report.html.assets import TEMPLATES
+from pytest_rageval.report.html.assets import TEMPLATES, content_policy, page_asset
 from pytest_rageval.report.html.markup import Element, harmless
 from pytest_rageval.support.files import write_file
 
@@ -39,6 +40,29 @@ def page_environment(folder: Path = TEMPLATES) -> Environment:
         lstrip_blocks=True,
         bytecode_cache=_CompiledTemplates(),
     )
+
+
+def render_page(
+    template: str,
+    *,
+    styles: Sequence[str],
+    scripts: Sequence[str] = (),
+    served: bool = False,
+    **values: Any,
+) -> Iterator[str]:
+    """Yield a page in pieces, with its styles, its scripts and a policy that lets nothing else in.
+
+    Args:
+        template: name of its file.
+        styles: names of files, in their order.
+        scripts: likewise.
+        served: whether the page may also ask its own server.
+        values: of the template.
+    """
+    style, script = page_asset(*styles), page_asset(*scripts)
+    policy = content_policy(style=style, script=script, served=served)
+    found = page_environment().get_template(template)
+    return found.generate(style=style, script=script, policy=policy, **values)
 
 
 def _shown(value: Any) -> str:

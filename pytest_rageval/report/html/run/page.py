@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from pytest_rageval.report.html.assets import content_policy, page_asset
 from pytest_rageval.report.html.markup import Element, harmless, script_json
 from pytest_rageval.report.html.run.case_charts import phase_bar, rank_moves
 from pytest_rageval.report.html.run.frame import PageFrame
@@ -40,16 +39,12 @@ def render_report(view: ReportView, frame: PageFrame | None = None) -> Iterator[
         frame: notes, and links to other pages.
     """
     # Imported here, since jinja2 is slow to import.
-    from pytest_rageval.report.html.templating import page_environment
+    from pytest_rageval.report.html.templating import page_environment, render_page
 
     frame = frame or PageFrame()
     with_notes = frame.served or bool(frame.notes)
-    style = page_asset(*_STYLES)
-    # Before the last one, which opens the case that the address names.
-    script = page_asset(*_BEFORE, *(["run/notes.js"] if with_notes else []), _LAST)
-    environment = page_environment()
     # As filters: a call of a global costs several times what it does itself.
-    environment.filters.update(
+    page_environment().filters.update(
         chunk_list=render_chunks,
         word_pieces=render_pieces,
         marked=marked_text,
@@ -57,17 +52,18 @@ def render_report(view: ReportView, frame: PageFrame | None = None) -> Iterator[
         rank_moves=rank_moves,
         rank_links=rank_links,
     )
-    template = environment.get_template("run/page.html.j2")
     anchors = view.cases.anchors
-    return template.generate(
+    return render_page(
+        "run/page.html.j2",
+        styles=_STYLES,
+        # Before the last one, which opens the case that the address names.
+        scripts=(*_BEFORE, *(["run/notes.js"] if with_notes else []), _LAST),
+        served=frame.served,
         view=view,
         frame=frame,
         data=script_json(view.data),
         notes=frame.notes_by_anchor(anchors),
         notes_data=script_json(frame.data(view.run_id, anchors)) if with_notes else "",
-        style=style,
-        script=script,
-        policy=content_policy(style=style, script=script, served=frame.served),
     )
 
 

@@ -15,8 +15,9 @@ _STYLES: Final = ("design.css", "runs/runs.css")
 
 def pages_policy(*scripts: str, static: bool) -> str:
     """Return the content security policy of a page: its own script, style and server alone."""
-    script = page_asset(*scripts) if scripts else ""
-    return content_policy(style=page_asset(*_STYLES), script=script, served=not static)
+    return content_policy(
+        style=page_asset(*_STYLES), script=page_asset(*scripts), served=not static
+    )
 
 
 def render_list(view: RunList, links: Links, *, title: str) -> Iterator[str]:
@@ -43,13 +44,13 @@ def render_fault(sentence: str, links: Links) -> Iterator[str]:
 
 def _render(name: str, scripts: tuple[str, ...], links: Links, **values: Any) -> Iterator[str]:
     # Imported here, since jinja2 is slow to import.
-    from pytest_rageval.report.html.templating import page_environment
+    from pytest_rageval.report.html.templating import render_page
 
-    template = page_environment().get_template(f"runs/{name}.html.j2")
-    return template.generate(
+    return render_page(
+        f"runs/{name}.html.j2",
+        styles=_STYLES,
+        scripts=scripts,
+        served=not links.static,
         links=links,
-        style=page_asset(*_STYLES),
-        script=page_asset(*scripts) if scripts else "",
-        policy=pages_policy(*scripts, static=links.static),
         **values,
     )
