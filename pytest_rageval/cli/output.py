@@ -108,13 +108,18 @@ def print_json(document: Mapping[str, Any]) -> None:
     click.echo(_json({"schema_version": SCHEMA_VERSION, **document}))
 
 
-def print_result(document: Mapping[str, Any], lines: Iterable[str], *, as_json: bool) -> None:
-    """Print a document as ``print_json`` does, or else lines for a reader."""
+def print_result(
+    document: Mapping[str, Any], lines: Iterable[str] | Iterable[Line], *, as_json: bool
+) -> None:
+    """Print a document as ``print_json`` does, or else lines for a reader, plain or styled."""
     if as_json:
         print_json(document)
         return
     for line in lines:
-        click.echo(line)
+        if isinstance(line, str):
+            click.echo(line)
+        else:
+            print_lines([line])
 
 
 def left_out_lines(left_out: Sequence[LeftOut]) -> Iterator[str]:

@@ -151,8 +151,8 @@ def edit(
         raise click.UsageError("nothing to change: expected a field such as --question")
     changed = {name: item for name, item in (value | changes).items() if name not in unset}
     _check(changed)
-    if changed["id"] != case_id:
-        _refuse_taken(changed["id"], lines, path)
+    if changed["id"] != case_id and (taken := lines.get(changed["id"])):
+        raise CommandError(f"{path}:{taken.number}: has the id {changed['id']!r} already")
     change_line(path, line, {**changes, **dict.fromkeys(unset, REMOVED)})
     return _done("changed", path, [changed["id"]], as_json=as_json)
 
@@ -259,11 +259,6 @@ def _line_of(lines: Mapping[str, FileLine], case_id: str, path: Path) -> FileLin
     if case_id in lines:
         return lines[case_id]
     raise CommandError(f"{path}: no case has the id {case_id!r}{did_you_mean(case_id, lines)}")
-
-
-def _refuse_taken(case_id: str, lines: Mapping[str, FileLine], path: Path) -> None:
-    if case_id in lines:
-        raise CommandError(f"{path}:{lines[case_id].number}: has the id {case_id!r} already")
 
 
 def _done(what: str, path: Path, ids: list[str], *, as_json: bool) -> ExitCode:

@@ -10,7 +10,7 @@ import click
 
 from pytest_rageval.cli.assumed import run_or_last
 from pytest_rageval.cli.completion import complete_run
-from pytest_rageval.cli.output import ExitCode, json_option, print_json, print_lines, terminal_width
+from pytest_rageval.cli.output import ExitCode, json_option, print_result, terminal_width
 
 if TYPE_CHECKING:
     from pytest_rageval.analysis.two_runs import Baseline
@@ -56,10 +56,8 @@ def command(
     numbers, run_id = gate.numbers(), gate.run.run_id
     against = gate.baseline(numbers)
     decided = gate.decide(against, numbers)
-    if as_json:
-        print_json(gate_document(decided, run_id))
-    else:
-        print_lines(render_gate(run_id, decided, width=terminal_width()))
+    lines = render_gate(run_id, decided, width=terminal_width())
+    print_result(gate_document(decided, run_id), lines, as_json=as_json)
     add_to_step_summary(render_gate_markdown(run_id, decided))
     return _exit_code(decided, against)
 

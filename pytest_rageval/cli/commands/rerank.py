@@ -19,8 +19,7 @@ from pytest_rageval.cli.output import (
     CommandError,
     UnreachableError,
     json_option,
-    print_json,
-    print_lines,
+    print_result,
     terminal_width,
 )
 from pytest_rageval.support.text import clean, shown
@@ -117,9 +116,7 @@ def command(run: str | None, save: bool, as_json: bool, **given: Any) -> None:
     if as_json:
         for warning in document["warnings"]:
             click.echo(clean(f"warning: {warning}"), err=True)
-        print_json(document)
-    else:
-        print_lines(rerank_lines(document, terminal_width()))
+    print_result(document, rerank_lines(document, terminal_width()), as_json=as_json)
 
 
 def _document(run: StoredRun, given: _Given) -> dict[str, Any]:

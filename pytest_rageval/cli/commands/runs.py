@@ -107,11 +107,9 @@ def show_command(run: str | None, as_json: bool) -> ExitCode:
     folder = resolve_run(results, run_or_last(run))
     stored = read_documents(folder, tags=tags_by_run(results).get(folder.name, ()))
     entry = run_entry(stored)
-    if as_json:
-        documents = {name: getattr(stored, name) or None for name in ("metrics", "gate", "config")}
-        print_json({**entry.document(), "folder": str(folder), **documents})
-    else:
-        print_lines(_show_lines(entry, stored))
+    documents = {name: getattr(stored, name) or None for name in ("metrics", "gate", "config")}
+    document = {**entry.document(), "folder": str(folder), **documents}
+    print_result(document, _show_lines(entry, stored), as_json=as_json)
     return ExitCode.YES
 
 

@@ -20,8 +20,7 @@ from pytest_rageval.cli.output import (
     HintingGroup,
     UnreachableError,
     json_option,
-    print_json,
-    print_lines,
+    print_result,
     terminal_width,
 )
 from pytest_rageval.cli.progress import progress_on_stderr
@@ -54,10 +53,7 @@ def list_suites(as_json: bool) -> None:
     from pytest_rageval.report.text.suite import catalogue_lines
 
     rows = [_listed(suite) for suite in SUITES.values()]
-    if as_json:
-        print_json({"suites": rows})
-    else:
-        print_lines(catalogue_lines(rows, terminal_width()))
+    print_result({"suites": rows}, catalogue_lines(rows, terminal_width()), as_json=as_json)
 
 
 def _listed(suite: Suite) -> dict[str, Any]:
@@ -126,10 +122,7 @@ def run_suite(name: str, as_json: bool, **options: Any) -> ExitCode:
     except EndpointError as error:
         raise UnreachableError(str(error)) from error
     document = _measured(prepared, given, settings)
-    if as_json:
-        print_json(document)
-    else:
-        print_lines(suite_lines(document, terminal_width()))
+    print_result(document, suite_lines(document, terminal_width()), as_json=as_json)
     return ExitCode.NO if document["verdict"] == "below" else ExitCode.YES
 
 

@@ -41,7 +41,7 @@ def embedded_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, An
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         printed: list[dict[str, Any]] = []
-        patch.setattr("pytest_rageval.cli.commands.suite.print_json", printed.append)
+        patch.setattr("pytest_rageval.cli.output.print_json", printed.append)
         assert cli.run(["suite", "run", "tiny", "--json"]) == ExitCode.YES
     printed[0]["run"] = str(folder / printed[0]["run"])
     return printed[0], folder / FOLDER
