@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pytest_rageval.cli.assumed import all_case_files
-from pytest_rageval.cli.output import ExitCode, UnreachableError, json_option, print_json
+from pytest_rageval.cli.output import ExitCode, json_option, print_json
 from pytest_rageval.support.text import clean, clean_lines, counted
-from pytest_rageval.values.errors import DatasetError, EndpointError
+from pytest_rageval.values.errors import DatasetError
 
 if TYPE_CHECKING:
     from pytest_rageval.authoring.linting.findings import LintFinding, PlacedCase
@@ -204,8 +204,5 @@ def _in_index(placed: list[PlacedCase], rag_url: str | None) -> list[LintFinding
     from pytest_rageval.cli.target import opened_target
 
     settings = project_settings({"rageval_rag_url": rag_url})
-    try:
-        with opened_target(settings) as client:
-            return list(lost_anchors(client, placed, settings))
-    except EndpointError as error:
-        raise UnreachableError(f"{error}") from error
+    with opened_target(settings) as client:
+        return list(lost_anchors(client, placed, settings))

@@ -13,14 +13,13 @@ import click
 from pytest_rageval.authoring.interchange.registry import FORMATS
 from pytest_rageval.cli.output import (
     ExitCode,
-    UnreachableError,
     json_option,
     left_out_lines,
     print_result,
 )
 from pytest_rageval.support.text import clean, counted, first_of
 from pytest_rageval.values.dataclass import dataclass
-from pytest_rageval.values.errors import DatasetError, EndpointError
+from pytest_rageval.values.errors import DatasetError
 
 if TYPE_CHECKING:
     from pytest_rageval.authoring.interchange.files import Fetch, OnClash
@@ -100,16 +99,13 @@ def command(
     if options["documents"] is not None and not FORMATS[name].is_named:
         raise click.UsageError(f"--documents: goes with ir-datasets, not with {name}")
     wanted = _options(output, options)
-    try:
-        found = _read(name, files, wanted, fetch=options["fetch"])
-        plan = _plan(found, output, options["on_clash"], options["responses"])
-        n_documents = len(found.documents)
-        if options["documents"] is not None:
-            n_documents = _write_corpus(files[0], wanted, options["documents"], dry_run=dry_run)
-        if not dry_run:
-            plan.write()
-    except EndpointError as error:
-        raise UnreachableError(str(error)) from error
+    found = _read(name, files, wanted, fetch=options["fetch"])
+    plan = _plan(found, output, options["on_clash"], options["responses"])
+    n_documents = len(found.documents)
+    if options["documents"] is not None:
+        n_documents = _write_corpus(files[0], wanted, options["documents"], dry_run=dry_run)
+    if not dry_run:
+        plan.write()
     plan = replace(plan, corpus=options["documents"], n_documents=n_documents)
     document = _document(name, found, plan, dry_run=dry_run)
     print_result(document, _lines(name, found, plan, dry_run=dry_run), as_json=as_json)

@@ -17,7 +17,6 @@ from pytest_rageval.cli.completion import complete_run
 from pytest_rageval.cli.judge_options import project_settings
 from pytest_rageval.cli.output import (
     CommandError,
-    UnreachableError,
     json_option,
     print_result,
     terminal_width,
@@ -177,14 +176,9 @@ def _obtained(
     name: str, cases: Sequence[Candidates], given: _Given
 ) -> tuple[Reordered, dict[str, Any]]:
     from pytest_rageval.engine.reranking import reorder
-    from pytest_rageval.values.errors import EndpointError
 
-    with _opened(name, given) as (reranker, source):
-        try:
-            with _progress(name, len(cases)) as advance:
-                return reorder(cases, reranker, on_answer=advance), source
-        except EndpointError as error:
-            raise UnreachableError(str(error)) from error
+    with _opened(name, given) as (reranker, source), _progress(name, len(cases)) as advance:
+        return reorder(cases, reranker, on_answer=advance), source
 
 
 @contextmanager

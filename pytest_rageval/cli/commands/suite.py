@@ -26,7 +26,6 @@ from pytest_rageval.cli.output import (
 from pytest_rageval.cli.progress import progress_on_stderr
 from pytest_rageval.cli.target import opened_target
 from pytest_rageval.values.dataclass import dataclass
-from pytest_rageval.values.errors import EndpointError
 
 if TYPE_CHECKING:
     from pytest_rageval.api.run import Run
@@ -117,11 +116,7 @@ def run_suite(name: str, as_json: bool, **options: Any) -> ExitCode:
     if given.indexed and given.embedded:
         raise click.UsageError("--indexed and --embedded: expected one of them")
     suite, settings = find_suite(name), project_settings({})
-    try:
-        prepared = _prepared(suite, given, settings)
-    except EndpointError as error:
-        raise UnreachableError(str(error)) from error
-    document = _measured(prepared, given, settings)
+    document = _measured(_prepared(suite, given, settings), given, settings)
     print_result(document, suite_lines(document, terminal_width()), as_json=as_json)
     return ExitCode.NO if document["verdict"] == "below" else ExitCode.YES
 
