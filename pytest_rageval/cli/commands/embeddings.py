@@ -14,7 +14,6 @@ from pytest_rageval.cli.completion import complete_run
 from pytest_rageval.cli.judge_options import project_settings
 from pytest_rageval.cli.output import (
     CommandError,
-    UnreachableError,
     json_option,
     print_result,
     write_page,
@@ -32,19 +31,14 @@ DOCUMENT = "embeddings.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Source:
-    """Source of vectors, from the command line."""
+class _Given:
+    """The options of the command line: the source of vectors, and the map."""
 
     url: str | None
     model: str | None
     api_key_env: str | None
     file: Path | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Drawing:
-    """Options of the map."""
-
+    allow_cut_texts: bool
     html: Path | None
     projection: str | None
     vault: Path | None
@@ -83,57 +77,54 @@ class _Drawing:
     help="Folder of notes with the texts of golds.  [default: that of the target]",
 )
 @json_option
-def command(
-    run: str | None, allow_cut_texts: bool, save: bool, as_json: bool, **given: Any
-) -> None:
+def command(run: str | None, save: bool, as_json: bool, **options: Any) -> None:
     """Compare questions, chunks and languages of the stored RUN.
 
     RUN is an id, a prefix of one, a tag, last, last~N or a path; by default the last run.
     Questions and chunk texts are sent only to the API that you name. With --vectors each line of
     the file is {"text" or "chunk_id": ..., "embedding": [...]}.
     """
-    drawing = _Drawing(**{name: given.pop(name) for name in ("html", "projection", "vault")})
-    source = _Source(**given)
-    _check(source, drawing)
+    given = _Given(**options)
+    _check(given)
     from pytest_rageval.report.text.embeddings import embedding_lines
     from pytest_rageval.runs.read import open_run
     from pytest_rageval.runs.store import write_document
     from pytest_rageval.values.record import SCHEMA_VERSION
 
     stored = open_run(run_or_last(run), os.environ)
-    golds = _gold_texts(stored, drawing) if drawing.html else {}
+    golds = _gold_texts(stored, given.vault) if given.html else {}
     # A question that retrieved nothing has no figures, but a place on the map.
-    drawn = [*golds.values(), *_questions(stored)] if drawing.html else []
-    wanted, obtained = _obtained(stored, source, drawn, allow_cut_texts=allow_cut_texts)
+    drawn = [*golds.values(), *_questions(stored)] if given.html else []
+    wanted, obtained = _obtained(stored, given, drawn)
     document = _document(stored, wanted, obtained)
     asked = any(text in obtained.vectors.by_text for text in wanted.questions)
-    if source.file is not None and not asked and not document["chunks"]["n_with_vector"]:
+    if given.file is not None and not asked and not document["chunks"]["n_with_vector"]:
         raise CommandError(
-            f"{source.file}: no vector of this run's {len(wanted.questions)} questions and "
+            f"{given.file}: no vector of this run's {len(wanted.questions)} questions and "
             f"{document['chunks']['n']} chunks; expected lines with their texts as they were asked "
             "and retrieved, or with chunk ids"
         )
-    if drawing.html:
-        _draw(stored, obtained, golds, drawing, document)
+    if given.html:
+        _draw(stored, obtained, golds, given, document)
     if save:
         write_document(stored.folder, DOCUMENT, {"schema_version": SCHEMA_VERSION, **document})
     for warning in document["warnings"]:
         click.echo(clean(f"warning: {warning}"), err=True)
     print_result(document, embedding_lines(document), as_json=as_json)
-    if drawing.html:
-        click.echo(clean(f"written: {drawing.html}"), err=True)
+    if given.html:
+        click.echo(clean(f"written: {given.html}"), err=True)
 
 
-def _check(source: _Source, drawing: _Drawing) -> None:
-    if (source.url is None) == (source.file is None):
+def _check(given: _Given) -> None:
+    if (given.url is None) == (given.file is None):
         raise click.UsageError("expected either --embeddings-url or --vectors")
-    if source.url is not None and not source.model:
+    if given.url is not None and not given.model:
         raise click.UsageError("--embeddings-url: expected --embeddings-model beside it")
-    if source.file is not None and (source.model or source.api_key_env):
+    if given.file is not None and (given.model or given.api_key_env):
         raise click.UsageError(
             "--vectors: takes neither --embeddings-model nor --embeddings-api-key-env"
         )
-    if drawing.html is None and (drawing.projection or drawing.vault):
+    if given.html is None and (given.projection or given.vault):
         raise click.UsageError("--projection and --vault: expected --html beside them")
 
 
@@ -141,24 +132,24 @@ def _check(source: _Source, drawing: _Drawing) -> None:
 
 
 def _obtained(
-    run: StoredRun, source: _Source, drawn: Sequence[str], *, allow_cut_texts: bool
+    run: StoredRun, given: _Given, drawn: Sequence[str]
 ) -> tuple[WantedTexts, ObtainedVectors]:
     from pytest_rageval.analysis.embeddings import wanted_texts
     from pytest_rageval.engine.vectors import load_vectors
     from pytest_rageval.report.text.embeddings import ObtainedVectors
 
     obtained = None
-    if source.file is not None:
-        named = {"kind": "file", "file": source.file.name}
-        obtained = ObtainedVectors(vectors=load_vectors(source.file), source=named)
+    if given.file is not None:
+        named = {"kind": "file", "file": given.file.name}
+        obtained = ObtainedVectors(vectors=load_vectors(given.file), source=named)
     known = {} if obtained is None else obtained.vectors.by_chunk_id
     wanted = wanted_texts(run.records, known)
-    if wanted.n_cut and not known and not allow_cut_texts:
+    if wanted.n_cut and not known and not given.allow_cut_texts:
         raise CommandError(
             f"{run.folder}: {wanted.n_cut} of {len(wanted.chunks)} chunk texts are stored cut; run "
             "the cases again, or add --allow-cut-texts to go on with them"
         )
-    return wanted, obtained or _ask(run.folder, source, wanted, drawn)
+    return wanted, obtained or _ask(run.folder, given, wanted, drawn)
 
 
 def _document(run: StoredRun, wanted: WantedTexts, obtained: ObtainedVectors) -> dict[str, Any]:
@@ -175,29 +166,23 @@ def _document(run: StoredRun, wanted: WantedTexts, obtained: ObtainedVectors) ->
     )
 
 
-def _ask(
-    folder: Path, source: _Source, wanted: WantedTexts, drawn: Sequence[str]
-) -> ObtainedVectors:
+def _ask(folder: Path, given: _Given, wanted: WantedTexts, drawn: Sequence[str]) -> ObtainedVectors:
     from pytest_rageval.analysis.embeddings import VectorTable
     from pytest_rageval.engine.endpoint import ModelEndpoint
     from pytest_rageval.engine.vectors import EmbeddingsClient
     from pytest_rageval.report.text.embeddings import ObtainedVectors
-    from pytest_rageval.values.errors import EndpointError
 
     if not wanted.chunks:
         raise CommandError(f"{folder}: no record holds the text of a chunk, so nothing was sent")
     endpoint = ModelEndpoint(
-        url=str(source.url), model=str(source.model), api_key_env=source.api_key_env
+        url=str(given.url), model=str(given.model), api_key_env=given.api_key_env
     )
     client = EmbeddingsClient(endpoint)
-    try:
-        embedded = client.embed([*wanted.questions, *wanted.chunks, *drawn])
-    except EndpointError as error:
-        raise UnreachableError(str(error)) from error
+    embedded = client.embed([*wanted.questions, *wanted.chunks, *drawn])
     refused = f"texts refused: {embedded.n_refused}; the first: {embedded.refusal}"
     return ObtainedVectors(
         vectors=VectorTable(by_text=embedded.vectors),
-        source={"kind": "endpoint", "url": client.shown, "model": source.model},
+        source={"kind": "endpoint", "url": client.shown, "model": given.model},
         warnings=(refused,) if embedded.n_refused else (),
     )
 
@@ -209,7 +194,7 @@ def _questions(run: StoredRun) -> Iterator[str]:
     return (record.question for record in run.records if record.question.strip())
 
 
-def _gold_texts(run: StoredRun, drawing: _Drawing) -> dict[Anchor, str]:
+def _gold_texts(run: StoredRun, vault: Path | None) -> dict[Anchor, str]:
     """Return the texts of the golds, from the documents that the project knows."""
     from pytest_rageval.authoring.gold_texts import gold_texts, read_document_notes
     from pytest_rageval.authoring.notes import read_notes
@@ -218,7 +203,7 @@ def _gold_texts(run: StoredRun, drawing: _Drawing) -> dict[Anchor, str]:
     stored = [record for record in run.records if record.case_stored]
     files = dict.fromkeys(Path(settings.rootdir) / record.file for record in stored)
     notes = read_document_notes(files, settings.documents_loader)
-    vault = drawing.vault or (Path(settings.target.vault) if settings.target.vault else None)
+    vault = vault or (Path(settings.target.vault) if settings.target.vault else None)
     if vault is not None:
         read = read_notes(vault)
         notes += read.notes
@@ -232,7 +217,7 @@ def _draw(
     run: StoredRun,
     obtained: ObtainedVectors,
     golds: Mapping[Anchor, str],
-    drawing: _Drawing,
+    given: _Given,
     document: dict[str, Any],
 ) -> None:
     """Write the map, and add its warnings to the document."""
@@ -250,6 +235,6 @@ def _draw(
         )
     if found.n_left_out:
         document["warnings"].append(f"texts without a vector to draw: {found.n_left_out}")
-    project = project_umap if drawing.projection == "umap" else project_pca
-    if drawing.html is not None:
-        write_page(drawing.html, render_map(found, project(found.vectors), document))
+    project = project_umap if given.projection == "umap" else project_pca
+    if given.html is not None:
+        write_page(given.html, render_map(found, project(found.vectors), document))
