@@ -62,7 +62,7 @@ from pytest_rageval.values.record import (
 from pytest_rageval.values.reply import AskResponse, Citation, RetrievedChunk
 from pytest_rageval.values.settings import Settings
 
-_FAMILIES: Final[tuple[Callable[[CaseView], Scores], ...]] = (
+FAMILIES: Final[tuple[Callable[[CaseView], Scores], ...]] = (
     score_retrieval,
     score_lists,
     score_scope,
@@ -76,6 +76,7 @@ _FAMILIES: Final[tuple[Callable[[CaseView], Scores], ...]] = (
     score_abstention,
     score_judged,
 )
+"""Functions that score a case, by the kind of their metrics."""
 _UNSCORED: Final[dict[str, float | None]] = dict.fromkeys(BUILT_IN.cases)
 _ANSWER_SIDE: Final = tuple(key for key, info in BUILT_IN.cases.items() if info.answer_side)
 _case_scores: Final = maker(CaseScores)
@@ -105,7 +106,7 @@ def score_case(
         view = replace(view, verdicts=verdicts)
     # In the order of the registry, so that all outputs list metrics in the same order.
     scores: dict[str, Any] = {**_UNSCORED}
-    for family in _FAMILIES:
+    for family in FAMILIES:
         scores.update(family(view))
     if view.settings.retrieval_only:
         scores |= dict.fromkeys(_ANSWER_SIDE, _RETRIEVAL_ONLY)

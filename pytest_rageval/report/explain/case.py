@@ -6,25 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from pytest_rageval.metrics.answer import (
-    score_abstention,
-    score_citation_support,
-    score_citations,
-)
 from pytest_rageval.metrics.built_in import BUILT_IN
-from pytest_rageval.metrics.context import score_context, score_tokens
+from pytest_rageval.metrics.embedding_scores import score_embeddings
+from pytest_rageval.metrics.judged import score_judged
 from pytest_rageval.metrics.matching import document_key
 from pytest_rageval.metrics.registry import MetricInfo, Registry
-from pytest_rageval.metrics.retrieval import (
-    anchor_ranking,
-    document_ranking,
-    order_before_rerank,
-    score_leaks,
-    score_lists,
-    score_retrieval,
-    score_scope,
-)
-from pytest_rageval.metrics.rules import score_rules
+from pytest_rageval.metrics.retrieval import anchor_ranking, document_ranking, order_before_rerank
+from pytest_rageval.metrics.scoring import FAMILIES
 from pytest_rageval.metrics.view import CaseView, Verdicts
 from pytest_rageval.report.explain.chunks import explain_chunks
 from pytest_rageval.report.explain.evidence import (
@@ -78,6 +66,7 @@ _CASE_UNKNOWN: Final = (
     "The record does not hold its case, and the case in its file is no longer the one that was "
     "asked: golds and the arithmetic over them cannot be shown."
 )
+_FAMILIES: Final = [one for one in FAMILIES if one not in {score_embeddings, score_judged}]
 _AS_RECORDED: Final = "as recorded; without the case its arithmetic cannot be shown"
 
 
@@ -261,20 +250,6 @@ def _figures_before_rerank(
     figures = _figures(sentences, computed_scores(reordered, case, settings))
     scored = record.metrics_before_rerank
     return {key: figure for key, figure in figures.items() if scored.get(key) is not None}
-
-
-_FAMILIES = (
-    score_retrieval,
-    score_lists,
-    score_scope,
-    score_leaks,
-    score_tokens,
-    score_context,
-    score_citations,
-    score_citation_support,
-    score_rules,
-    score_abstention,
-)
 
 
 def computed_scores(

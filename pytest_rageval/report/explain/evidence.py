@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from pytest_rageval.metrics.context import cut_tokens, tokens_reported, within_budget
 from pytest_rageval.metrics.retrieval import anchor_ranking, leaked_chunks
@@ -146,10 +146,5 @@ def _quoted(text: str) -> str:
 
 
 def _listed(parts: Sequence[str]) -> str:
-    return join(list(_few(parts)))
-
-
-def _few(parts: Sequence[str]) -> Iterator[str]:
-    yield from parts[:_SHOWN]
-    if len(parts) > _SHOWN:
-        yield f"{len(parts) - _SHOWN} more"
+    more = len(parts) - _SHOWN
+    return join([*parts[:_SHOWN], *([f"{more} more"] if more > 0 else [])])
