@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -112,15 +111,8 @@ def _heat_map(
     ]
     largest = sorted(groups, key=lambda name: (-count(groups[name], "total_tests"), name))
     rows = tuple(
-        replace(
-            row,
-            cells=tuple(
-                _changed(cell, info, changes.get((kind, name), {}))
-                for cell, info in zip(row.cells, columns, strict=True)
-            ),
-        )
+        _heat_row(kind, name, groups[name], columns, members.get(name, ()), changes)
         for name in sorted(largest[:_GROUPS_SHOWN])
-        for row in (_heat_row(kind, name, groups[name], columns, members.get(name, ())),)
     )
     return HeatMap(
         title=title,
@@ -138,7 +130,9 @@ def _heat_row(
     group: Mapping[str, Any],
     columns: Iterable[MetricInfo],
     cases: Sequence[CaseRow],
+    changes: GroupChanges,
 ) -> HeatRow:
+    changed = changes.get((kind, name), {})
     bounds = mean_ceilings(case.record for case in cases)
     worse, better = (
         CountRow(
@@ -161,24 +155,15 @@ def _heat_row(
                 part(group, "statistics", info.key),
                 bounds.get(info.key),
                 cases_link(**{kind: name, "sort": info.key}),
+                changed.get(info.key, 0.0),
             )
             for info in columns
         ),
     )
 
 
-def _changed(cell: HeatCell, info: MetricInfo, changes: Mapping[str, float]) -> HeatCell:
-    """Add the change since the baseline, if there is one that is for the better or the worse."""
-    change = changes.get(info.key, 0.0)
-    text = f"{change:+.2f}"
-    if not cell.link or info.direction == "neutral" or float(text) == 0:
-        return cell
-    better = (change > 0) == (info.direction == "higher")
-    return replace(cell, change=text, changed="better" if better else "worse")
-
-
 def _heat_cell(
-    info: MetricInfo, found: Mapping[str, Any], bound: float | None, link: str
+    info: MetricInfo, found: Mapping[str, Any], bound: float | None, link: str, change: float
 ) -> HeatCell:
     mean = number(found, "mean")
     if mean is None:
@@ -191,10 +176,16 @@ def _heat_cell(
             place = min(place / bound, 1.0)
         good = 1 - place if info.direction == "lower" else place
         level = f"h{min(int(good * _HEAT_LEVELS), _HEAT_LEVELS - 1)}"
+    shown = f"{change:+.2f}"
+    changed = "better" if (change > 0) == (info.direction == "higher") else "worse"
+    if info.direction == "neutral" or float(shown) == 0:
+        shown = changed = ""
     return HeatCell(
         text=format_value(mean),
         level=level,
         n=count(found, "n"),
         bound="" if bound is None else f"{bound:.2g}",
         link=link,
+        change=shown,
+        changed=changed,
     )
