@@ -475,6 +475,15 @@ class Controller:
                 "gate": self.finished.run.gate,
             }
 
+    @pytest.hookimpl(specname="pytest_terminal_summary", wrapper=True, tryfirst=True)
+    def pytest_faults_first(
+        self, terminalreporter: pytest.TerminalReporter
+    ) -> Generator[None, None, None]:
+        """Print errors of the target by cause before pytest's own account of failures."""
+        if self.finished is not None:
+            write_target_faults(terminalreporter, self.finished.view)
+        yield
+
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print the summary of the run."""
         if self.finished is None:
@@ -491,23 +500,6 @@ class Controller:
         write_lines(terminalreporter, "rageval", lines)
         for line in outcome_lines(terminalreporter):
             terminalreporter.write_line(line)
-
-
-class FirstOfSummary:
-    """Hook that prints the errors of the target before pytest's own account of failures."""
-
-    def __init__(self, controller: Controller) -> None:
-        self._controller = controller
-
-    @pytest.hookimpl(wrapper=True, tryfirst=True)
-    def pytest_terminal_summary(
-        self, terminalreporter: pytest.TerminalReporter
-    ) -> Generator[None, None, None]:
-        """Print errors by cause, and what the replies lack."""
-        finished = self._controller.finished
-        if finished is not None:
-            write_target_faults(terminalreporter, finished.view)
-        yield
 
 
 def _override_lines(state: State, cases: Iterable[CaseItem]) -> Iterator[str]:

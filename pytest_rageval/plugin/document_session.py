@@ -17,7 +17,7 @@ import pytest
 
 from pytest_rageval.plugin.client_fixtures import asks_configured_target
 from pytest_rageval.plugin.items import CaseItem
-from pytest_rageval.plugin.state import State, is_xdist_controller
+from pytest_rageval.plugin.state import State, asks_nothing, is_xdist_controller
 from pytest_rageval.plugin.terminal import exit_with_faults, usage_error
 from pytest_rageval.project.documents import (
     DocumentSet,
@@ -136,11 +136,8 @@ class DocumentSession:
         Raises:
             pytest.UsageError: a case asks a target that does not get the documents.
         """
-        option = self._config.option
         cassettes = self._state.cassettes
-        if option.collectonly or self._config.getoption("setuponly", False):
-            return ()
-        if cassettes is not None and cassettes.replaying:
+        if asks_nothing(self._config) or (cassettes is not None and cassettes.replaying):
             return ()
         if is_xdist_controller(self._config):  # it knows no items; workers look at theirs
             return self._sets if self._takes_documents else ()

@@ -7,10 +7,9 @@ Tested with pytest 8.0.0 and 9.2.0, pytest-xdist 3.8.0 and pytest-json-report 1.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any, Protocol, TextIO, cast
+from typing import Any, TextIO, cast
 
 import pytest
 
@@ -133,10 +132,6 @@ def write_junit_error(
     reporter.append_skipped = lambda _: reporter._add_simple("error", bin_xml_escape(message), text)
 
 
-class _Queue(Protocol):
-    def lock(self) -> AbstractContextManager[Iterable[object]]: ...
-
-
 class WorkerQueue:
     """Remaining items of a worker of pytest-xdist."""
 
@@ -144,8 +139,7 @@ class WorkerQueue:
         self._session = session
         plugins = session.config.pluginmanager.get_plugins()
         queues = (getattr(plugin, "torun", None) for plugin in plugins)
-        found = (queue for queue in queues if hasattr(queue, "lock"))
-        self._queue = cast("_Queue | None", next(found, None))
+        self._queue: Any = next((queue for queue in queues if hasattr(queue, "lock")), None)
         """Queue of xdist; None in versions without it."""
 
     def items(self, limit: int | None) -> Iterator[pytest.Item]:

@@ -11,12 +11,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_rageval.plugin.client_fixtures import judges_by_fixtures, make_sync
-from pytest_rageval.plugin.controller import Controller, FirstOfSummary
+from pytest_rageval.plugin.controller import Controller
 from pytest_rageval.plugin.items import CaseFile, CaseItem, attach_record
-from pytest_rageval.plugin.reports import (
-    ReportDetails,
-    case_metadata,
-)
+from pytest_rageval.plugin.reports import ReportDetails, case_metadata
 from pytest_rageval.plugin.state import State, asks_nothing, is_xdist_controller
 from pytest_rageval.plugin.terminal import usage_error
 from pytest_rageval.plugin.workers import INPUT, WorkerEnd
@@ -47,7 +44,6 @@ def register(config: pytest.Config, state: State) -> None:
         except (ConfigError, StorageError) as error:
             raise usage_error(error) from error
         config.pluginmanager.register(controller, "rageval-controller")
-        config.pluginmanager.register(FirstOfSummary(controller), "rageval-target-faults")
 
 
 class Reporting:
