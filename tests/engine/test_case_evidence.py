@@ -177,10 +177,9 @@ def test_a_record_keeps_what_was_looked_up_and_is_judged_again_alike() -> None:
     assert again.record.failure_stage == "not_used"
     assert again.record.metrics == record.metrics
     explanation = explain_record(stored, score_settings(SETTINGS, reported_by([stored])))
+    metrics = {one.key: one for one in explanation.metrics}
     for key in ("fact_recall_in_context", "citation_support_precision", "citation_support_recall"):
-        metric = explanation.metric(key)
-        assert metric is not None
-        assert metric.value == metric.computed
+        assert metrics[key].value == metrics[key].computed
 
 
 def older(record: CaseRecord) -> CaseRecord:

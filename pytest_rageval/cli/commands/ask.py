@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -123,8 +123,7 @@ def _checked(lines: Iterator[Any]) -> Iterator[Any]:
 def _drain(prompt: Prompt, line: str) -> None:
     """Run a command of the prompt that stands for an option."""
     try:
-        for _ in _checked(prompt.take(line)):
-            pass
+        list(_checked(prompt.take(line)))
     except CommandError as error:
         option = line.split()[0].removeprefix(":")
         raise CommandError(f"--{option}: {error}") from error
@@ -283,16 +282,12 @@ def _editing(settings: Settings, completions: Callable[[str], list[str]]) -> Ite
     libedit = "libedit" in (readline.__doc__ or "")
     readline.parse_and_bind("bind ^I rl_complete" if libedit else "tab: complete")
     readline.set_history_length(_KEPT)
-    try:
+    with suppress(OSError):
         readline.read_history_file(history)
-    except OSError:
-        pass
     try:
         yield
     finally:
         readline.set_completer(None)
-        try:
+        with suppress(OSError):
             history.parent.mkdir(parents=True, exist_ok=True)
             readline.write_history_file(history)
-        except OSError:
-            pass

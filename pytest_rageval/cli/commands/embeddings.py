@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -94,11 +94,12 @@ def command(run: str | None, save: bool, as_json: bool, **options: Any) -> None:
     stored = open_run(run_or_last(run), os.environ)
     golds = _gold_texts(stored, given.vault) if given.html else {}
     # A question that retrieved nothing has no figures, but a place on the map.
-    drawn = [*golds.values(), *_questions(stored)] if given.html else []
+    asked = [record.question for record in stored.records if record.question.strip()]
+    drawn = [*golds.values(), *asked] if given.html else []
     wanted, obtained = _obtained(stored, given, drawn)
     document = _document(stored, wanted, obtained)
-    asked = any(text in obtained.vectors.by_text for text in wanted.questions)
-    if given.file is not None and not asked and not document["chunks"]["n_with_vector"]:
+    known = any(text in obtained.vectors.by_text for text in wanted.questions)
+    if given.file is not None and not known and not document["chunks"]["n_with_vector"]:
         raise CommandError(
             f"{given.file}: no vector of this run's {len(wanted.questions)} questions and "
             f"{document['chunks']['n']} chunks; expected lines with their texts as they were asked "
@@ -188,10 +189,6 @@ def _ask(folder: Path, given: _Given, wanted: WantedTexts, drawn: Sequence[str])
 
 
 # --- map -----------------------------------------------------------------------------------
-
-
-def _questions(run: StoredRun) -> Iterator[str]:
-    return (record.question for record in run.records if record.question.strip())
 
 
 def _gold_texts(run: StoredRun, vault: Path | None) -> dict[Anchor, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,7 +32,7 @@ from pytest_rageval.values.json_documents import count, number, part
 if TYPE_CHECKING:
     from pytest_rageval.report.text.lines import Line
     from pytest_rageval.runs.list import RunEntry
-    from pytest_rageval.values.run import CaseNote, StoredRun
+    from pytest_rageval.values.run import StoredRun
 
 
 @click.group("runs", cls=HintingGroup, invoke_without_command=True)
@@ -125,6 +125,8 @@ def _show_lines(entry: RunEntry, run: StoredRun) -> Iterator[Line]:
 
 
 def _fact_lines(entry: RunEntry, run: StoredRun) -> Iterator[str]:
+    from pytest_rageval.runs.notes import readable_notes
+
     tags = f" [{', '.join(entry.tags)}]" if entry.tags else ""
     yield f"run {entry.run_id}{tags}"
     yield f"folder {run.folder}"
@@ -133,17 +135,11 @@ def _fact_lines(entry: RunEntry, run: StoredRun) -> Iterator[str]:
     for name in ("index_build_version", "retriever_version", "answerer_version"):
         if run.config.get(name) is not None:
             yield f"{name} {run.config[name]}"
-    if notes := _notes(run):
+    if notes := readable_notes(run.folder):
         cases = {(note.file, note.case_id) for note in notes}
         yield f"{counted(len(notes), 'note')} on {counted(len(cases), 'case')}"
     if not entry.has_records:
         yield "its records are not here: it cannot be compared, explained or decided again"
-
-
-def _notes(run: StoredRun) -> Sequence[CaseNote]:
-    from pytest_rageval.runs.notes import readable_notes
-
-    return readable_notes(run.folder)
 
 
 def _figure_lines(statistics: Mapping[str, Any]) -> Iterator[str]:

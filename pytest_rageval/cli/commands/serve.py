@@ -77,12 +77,10 @@ def command(vault: Path | None, port: int, **settings: Any) -> None:
     given = {name: value for name, value in settings.items() if value is not None}
     try:
         config = ReferenceConfig(vault=vault, **given)
-        serve(config, port, lambda url: _announce(vault, url))
+        serve(
+            config, port, lambda url: click.echo(clean(f"Serving {vault} at {url} (Ctrl-C stops)"))
+        )
     except UpstreamError as error:
         raise UnreachableError(str(error)) from error
     except (ConfigError, VaultError, ServerStartError) as error:
         raise CommandError(str(error)) from error
-
-
-def _announce(vault: Path, url: str) -> None:
-    click.echo(clean(f"Serving {vault} at {url} (Ctrl-C stops)"))

@@ -44,16 +44,14 @@ def explain_golds(
 
 
 def explain_irrelevant(
-    case: Case, reasons: Sequence[ChunkReason] | None, k: int
+    case: Case, reasons: Sequence[ChunkReason], k: int
 ) -> tuple[AnchorReason, ...]:
     """Explain every irrelevant support by its ranks."""
     found = []
     for index, anchor in enumerate(case.irrelevant_supports):
-        places = tuple(chunk.rank for chunk in reasons or () if index in chunk.irrelevant)
+        places = tuple(chunk.rank for chunk in reasons if index in chunk.irrelevant)
         plain = anchor_reason(index, anchor, places, k)
-        if reasons is None:
-            text = "no chunks are reported"
-        elif not places:
+        if not places:
             text = "not returned, as it should be"
         elif plain.found:
             text = f"returned at {ranks(places)}, and should not be"

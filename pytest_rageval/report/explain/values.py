@@ -245,10 +245,6 @@ class Explanation:
     trace_link: str = ""
     """Address of the trace that the target was asked in; empty: not known."""
 
-    def metric(self, key: str) -> MetricReason | None:
-        """Return the explanation of one metric, None if the record does not have it."""
-        return next((metric for metric in self.metrics if metric.key == key), None)
-
     def document(self) -> dict[str, object]:
         """Return every shown field by name: those of the record, then derived ones."""
         derived = [field.name for field in fields(self) if field.name != "record"]

@@ -12,9 +12,6 @@ TEMPLATES: Final = Path(__file__).parent / "templates"
 """Folder of the templates, styles and scripts of every page."""
 
 
-_NO_FORM: Final = "form-action 'none'"
-
-
 @cache
 def page_asset(*names: str) -> str:
     """Return the styles or the scripts of a page, one after the other."""
@@ -34,7 +31,9 @@ def content_policy(*, style: str, script: str, served: bool = False) -> str:
         served: whether the page may also ask its own server; its icon is then empty and inline, so
             that browsers do not request one.
     """
-    rest = "connect-src 'self'; form-action 'self'; img-src data:" if served else _NO_FORM
+    rest = "form-action 'none'"
+    if served:
+        rest = "connect-src 'self'; form-action 'self'; img-src data:"
     return (
         "default-src 'none'; "
         f"script-src '{_hash(script)}'; style-src '{_hash(style)}'; "

@@ -46,7 +46,6 @@ _NAMES: Final[Mapping[str, Callable[[CaseRow], Sequence[str | None]]]] = {
     "check": lambda row: row.checks,
 }
 """By the key of the address that chooses cases by them, in the order of display."""
-FACETS: Final = tuple(_NAMES)
 
 
 def _facet(names: Iterable[Sequence[str | None]]) -> dict[str, Any]:

@@ -49,6 +49,4 @@ def cell_text(value: object) -> str:
     """Return a cell of a stored table as text."""
     if value is None:
         return "-"
-    if isinstance(value, bool) or not isinstance(value, float):
-        return str(value)
-    return format_value(value)
+    return format_value(value) if isinstance(value, float) else str(value)
