@@ -39,7 +39,9 @@ def _lines(outcome: SweepOutcome) -> Iterator[str]:
     yield from (f"- {escape(note)}" for note in outcome.notes)
     yield from _ranking(outcome)
     yield from _effects(outcome)
-    yield from ("", "### Settings", "", *_indented(best_toml(outcome)))
+    yield from ("", "### Settings", "")
+    # Indented, since a fence of backticks could be closed by a parameter.
+    yield from (f"    {line}" for line in best_toml(outcome).splitlines())
 
 
 def _ranking(outcome: SweepOutcome) -> Iterator[str]:
@@ -80,8 +82,3 @@ def _effects(outcome: SweepOutcome) -> Iterator[str]:
             f"| {escape(one.parameter)} | {escape(value_text(one.value))} | {one.n} "
             f"| {format_value(one.mean, unit)} | {change_text(key, one.difference)} |"
         )
-
-
-def _indented(text: str) -> Iterator[str]:
-    # A fence of backticks could be closed by a parameter.
-    return (f"    {line}" for line in text.splitlines())

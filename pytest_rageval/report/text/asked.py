@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, Final
 
-from pytest_rageval.report.text.lines import Line, Style, indented, wrapped
+from pytest_rageval.report.text.lines import HEAD, Line, Style, indented, wrapped
 from pytest_rageval.report.text.word_diff import Piece, diff_words
 from pytest_rageval.support.text import clean, cut_columns, format_value
 from pytest_rageval.values.record import CaseRecord
@@ -17,7 +17,6 @@ SHOWN_CHARS: Final = 2_000
 _TEXT: Final = 23
 """Column at which place and text of a chunk begin."""
 _METRICS: Final = ("recall_at_k", "mrr", "ndcg_at_k", "attribution_recall")
-_HEAD: Final = 9
 
 
 def asked_lines(record: CaseRecord, *, width: int = 80) -> Iterator[Line]:
@@ -30,7 +29,7 @@ def asked_lines(record: CaseRecord, *, width: int = 80) -> Iterator[Line]:
     if record.error is not None:
         yield from wrapped("failed", record.error.message, width, "red")
         for line in record.error.traceback.splitlines():
-            yield indented(line, _HEAD, width)
+            yield indented(line, HEAD, width)
     if record.answer is not None:
         yield from answer_lines(record, width=width)
     for number, one in enumerate(record.citations or ()):
@@ -64,12 +63,12 @@ def answer_lines(record: CaseRecord, *, width: int = 80, whole: bool = False) ->
     shown = text if whole else text[:SHOWN_CHARS]
     head = "answer"
     for part in shown.splitlines() or [""]:
-        for line in textwrap.wrap(clean(part), max(width - _HEAD, 20)) or [""]:
-            yield ((f"{head:<{_HEAD}}", "bold"), (line, ""))
+        for line in textwrap.wrap(clean(part), max(width - HEAD, 20)) or [""]:
+            yield ((f"{head:<{HEAD}}", "bold"), (line, ""))
             head = ""
     if len(text) > len(shown):
         rest = len(text) - len(shown)
-        yield ((" " * _HEAD, ""), (f"... {rest:,} more characters: :answer shows them", "dim"))
+        yield ((" " * HEAD, ""), (f"... {rest:,} more characters: :answer shows them", "dim"))
     if record.abstained:
         yield from wrapped("abstains", record.abstain_reason or "yes", width, style="yellow")
 
@@ -237,7 +236,7 @@ def asked_document(record: CaseRecord) -> dict[str, Any]:
         "outcome": record.outcome if record.case.gold_supports else None,
         "failure_stage": record.failure_stage,
         "metrics": {key: v for key, v in record.metrics.items() if v is not None},
-        "judgements": _plain(record.judgements),
+        "judgements": {rubric: dict(verdict) for rubric, verdict in record.judgements.items()},
     }
 
 
@@ -251,7 +250,3 @@ def _chunk_document(rank: int, chunk: RetrievedChunk) -> dict[str, Any]:
         "matched_golds": None if chunk.matched_golds is None else list(chunk.matched_golds),
         "irrelevant": chunk.irrelevant,
     }
-
-
-def _plain(judgements: Mapping[str, Any]) -> dict[str, Any]:
-    return {rubric: dict(verdict) for rubric, verdict in judgements.items()}

@@ -75,7 +75,9 @@ def view_report(
     """
     chosen = options or ReportOptions()
     cases = _cases(run, chosen, baseline)
-    failed, others = view_checks(run.gate, _first_anchors(cases))
+    # Of several cases with one id, the first.
+    anchors = {case_id: anchor for (_, case_id, _), anchor in reversed([*cases.anchors.items()])}
+    failed, others = view_checks(run.gate, anchors)
     changes, by_group = _changes(run, baseline)
     registry = stored_registry(run.config)
     metrics = view_metrics(run.metrics, run.gate, changes, registry)
@@ -125,14 +127,6 @@ def _changes(
     beyond = _beyond_limits(run.gate, baseline.base.run_id)
     changes = view_changes(baseline.comparison, baseline.registry, beyond)
     return changes, group_changes(baseline.comparison.pairing.pairs, changes.keys())
-
-
-def _first_anchors(cases: CasesView) -> dict[str, str]:
-    """Return the anchor of the first case with each id."""
-    found: dict[str, str] = {}
-    for (_, case_id, _), anchor in cases.anchors.items():
-        found.setdefault(case_id, anchor)
-    return found
 
 
 def _cases(run: StoredRun, options: ReportOptions, baseline: RunComparison | None) -> CasesView:
