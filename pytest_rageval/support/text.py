@@ -36,7 +36,7 @@ NOT_SHOWN: Final = tuple(
     re.compile(f"(?:{sequences}{UNSEEN.pattern})")
     for sequences in ("", rf"\x1b\[{_PARAMETERS}|", f"{ESCAPE_SEQUENCE.pattern}|")
 )
-"""What is not shown where no escape sequences work, those of seven bits, or all of them."""
+"""Characters that are not shown where no escape sequences work, those of seven bits, or all."""
 _ELLIPSIS: Final = "..."
 
 

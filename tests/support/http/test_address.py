@@ -111,7 +111,7 @@ RUNS = st.text(
 HIDDEN = st.sampled_from([["\x9b", "\x1b"], ["\x9b", "\x1b[0m"], ["\x1b[0m", "\x9b1;31m"]]).flatmap(
     lambda more: st.lists(RUNS | st.sampled_from(more), min_size=11, max_size=11)
 )
-"""What is not shown where no escape sequences work, those of seven bits, or all of them."""
+"""Characters that are not shown where no escape sequences work, those of seven bits, or all."""
 
 
 @given(HIDDEN, st.integers(0, 10))
