@@ -5,14 +5,15 @@ from __future__ import annotations
 import shutil
 import sys
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from itertools import repeat
 from typing import Final
 
 import click
 
 from pytest_rageval.report.text.lines import Line
+from pytest_rageval.support.closing import Closing
 from pytest_rageval.support.terminal import is_steerable, log_pauses
 from pytest_rageval.support.text import clean, columns_of
 
@@ -20,8 +21,8 @@ _INTERVAL_S: Final = 0.2
 _ERASE: Final = "\r\x1b[K"
 
 
-class ProgressOnStderr:
-    """Shows a line that is computed anew, until it is stopped.
+class ProgressOnStderr(Closing):
+    """Shows a line that is computed anew, until it is closed; usable as a context manager.
 
     Args:
         source: returns the line for a width; called on another thread. None: nothing to show.
@@ -36,12 +37,9 @@ class ProgressOnStderr:
         except (OSError, ValueError):  # not a real file
             self._live = False
         self._thread = threading.Thread(target=self._run, name="rageval-progress", daemon=True)
-
-    def start(self) -> None:
-        """Start showing."""
         self._thread.start()
 
-    def stop(self) -> None:
+    def close(self) -> None:
         """Remove the live line, and stop."""
         self._stopped.set()
         self._thread.join()
@@ -72,16 +70,3 @@ def _fitting(text: str, width: int) -> str:
     while columns_of(text) > width:
         text = text[:-1]
     return text
-
-
-@contextmanager
-def progress_on_stderr(
-    source: Callable[[int | None], Line | None],
-) -> Iterator[ProgressOnStderr]:
-    """Show progress while a block runs."""
-    display = ProgressOnStderr(source)
-    display.start()
-    try:
-        yield display
-    finally:
-        display.stop()

@@ -193,7 +193,7 @@ def _score_in_parts(
     cases: Path, responses: Path, settings: Settings, pool: dict[str, Any], *, as_json: bool
 ) -> None:
     """Score in many processes, print the numbers, and only then remove the finished parts."""
-    from pytest_rageval.cli.progress import progress_on_stderr
+    from pytest_rageval.cli.progress import ProgressOnStderr
     from pytest_rageval.engine.distributed.dask_pool import open_pool
     from pytest_rageval.engine.distributed.job import open_job
     from pytest_rageval.engine.distributed.run import Step, score_parts
@@ -214,7 +214,7 @@ def _score_in_parts(
         open_pool(pool["workers"], pool["scheduler"]) as processes,
         job.claimed(),
     ):
-        with progress_on_stderr(lambda _: ((str(step), ""),)):
+        with ProgressOnStderr(lambda _: ((str(step), ""),)):
             found = score_parts(job, processes, registry, step)
         for warning in found.scored.findings.warnings:
             click.echo(clean(f"warning: {warning}"), err=True)

@@ -23,7 +23,7 @@ from pytest_rageval.cli.output import (
     print_result,
     terminal_width,
 )
-from pytest_rageval.cli.progress import progress_on_stderr
+from pytest_rageval.cli.progress import ProgressOnStderr
 from pytest_rageval.cli.target import opened_target
 from pytest_rageval.values.dataclass import dataclass
 
@@ -255,5 +255,5 @@ def _counted(client: object, total: int) -> Iterator[Callable[[AskRequest], obje
         asked = next(numbers)
         return ask(request)
 
-    with progress_on_stderr(lambda _: ((f"{asked}/{total} questions asked", ""),)):
+    with ProgressOnStderr(lambda _: ((f"{asked}/{total} questions asked", ""),)):
         yield counting

@@ -24,7 +24,7 @@ from pytest_rageval.cli.output import (
     print_result,
     terminal_width,
 )
-from pytest_rageval.cli.progress import progress_on_stderr
+from pytest_rageval.cli.progress import ProgressOnStderr
 from pytest_rageval.cli.target import opened_target
 from pytest_rageval.support.text import clean, shown
 from pytest_rageval.values.errors import ConfigError, StorageError
@@ -240,7 +240,7 @@ def _run(
             SweepRuns(cases=cases, slots=slots, judge=judge, second_judge=second)
         )
         runner = SweepRunner(plan=plan, runs=runs, indexes=indexes)
-        display = stack.enter_context(progress_on_stderr(partial(_progress, runner)))
+        display = stack.enter_context(ProgressOnStderr(partial(_progress, runner)))
         runner.say = display.say
         with explained:
             if proposals is not None:
