@@ -96,23 +96,8 @@ _WHOLE: Final = 50_000
 """Maximum characters of the row with the cursor."""
 
 
-def render_page(view: SessionView, revision: int) -> str:
-    """Render the whole page; texts are escaped and hidden characters made visible."""
-    alarm = CONFLICT if view.conflict else ""
-    return _render("page", **_assets(), alarm=alarm, **_context(view, revision))
-
-
-def render_session(view: SessionView, revision: int) -> str:
-    """Render the part of the page that changes."""
-    return _render("session", **_context(view, revision))
-
-
-def render_end(result: str, unsaved: tuple[str, ...]) -> str:
-    """Render the page shown after the end of a session."""
-    return _render("end", result=result, unsaved=unsaved)
-
-
 def _render(name: str, **values: Any) -> str:
+    """Render a page, or a part of one; texts are escaped and hidden characters made visible."""
     # Imported here, since jinja2 is slow to import.
     from pytest_rageval.report.html.templating import page_environment
 
@@ -184,7 +169,9 @@ class WebFace:
         """Return the current page; it may ask the target."""
         if self._session.closed:
             return self._end()
-        return render_page(self._look(), self._revision)
+        view = self._look()
+        alarm = CONFLICT if view.conflict else ""
+        return _render("page", **_assets(), alarm=alarm, **_context(view, self._revision))
 
     def press(self, key: Key) -> Shown:
         """Pass a key to the session, unless the sending page is out of date."""
@@ -200,7 +187,7 @@ class WebFace:
         view = self._look()
         said = "" if stale else announcement(view, seen)
         return self._shown(
-            render_session(view, self._revision),
+            _render("session", **_context(view, self._revision)),
             said=said,
             alarm=STALE if stale else CONFLICT if view.conflict else "",
             stale=stale,
@@ -211,7 +198,7 @@ class WebFace:
         return self._seen
 
     def _end(self) -> str:
-        return render_end(self._session.result, self._session.unsaved)
+        return _render("end", result=self._session.result, unsaved=self._session.unsaved)
 
     def _shown(self, html: str, *, said: str = "", alarm: str = "", stale: bool) -> Shown:
         return Shown(

@@ -115,14 +115,13 @@ def _key(body: bytes) -> Key:
     return Key(key=key[:MAX_INPUT], text=text, revision=revision)
 
 
-class LabelServer:
-    """Serves the page of one session on 127.0.0.1; the socket is open from the start.
+class LabelServer(GuardedServer):
+    """Serves the page of one session.
 
     Args:
         session: to drive.
         port: to listen on; 0 takes a free one.
-        announce: is called once with each address that admits a browser; a new one is made when a
-            used one is presented.
+        announce: as for any such server.
 
     Raises:
         ConfigError: the port is taken.
@@ -135,8 +134,7 @@ class LabelServer:
         self._worker: CaseThreads[Any] = CaseThreads(1, name="rageval-label-web")
         self._failure: BaseException | None = None
         app = _create_app(WebFace(session), self)
-        self._server = GuardedServer(app, name="label", port=port, announce=announce)
-        self.port: int = self._server.port
+        super().__init__(app, name="label", port=port, announce=announce)
 
     def run(self) -> None:
         """Serve until the session is closed.
@@ -145,20 +143,11 @@ class LabelServer:
             KeyboardInterrupt: Ctrl-C, after a running save is complete.
             Exception: the error that ended the session.
         """
-        self._server.run()
+        super().run()
         if self._failure is not None:
             raise self._failure
 
-    def stop(self) -> None:
-        """Finish requests in flight, then stop."""
-        self._server.stop()
-
     # --- interface for the app ----------------------------------------------------------------
-
-    @property
-    def stopping(self) -> bool:
-        """Whether the command is about to end."""
-        return self._server.stopping
 
     def submit(self, job: Callable[[], _Result]) -> Future[_Result]:
         """Do a job after those before it, and end once the session is closed."""
