@@ -55,7 +55,6 @@ from pytest_rageval.values.record import ScoreSettings
 from pytest_rageval.values.reply import AskResult, RetrievedChunk
 
 Ask = Callable[[Case], AskResult]
-Clock = Callable[[], float]
 
 _NO_CHUNKS: Final = "the target reports no chunks: debug.retrieved_chunks is missing"
 
@@ -208,10 +207,9 @@ class AnnotatorDesk:
     settings: ScoreSettings
     blind: bool
     """Whether rank and scores of chunks, and the golds of the case file, are hidden."""
-    clock: Clock
+    clock: Callable[[], float]
     now: Callable[[], str]
     """Returns the time of a decision, UTC, ISO 8601."""
-    tool_version: str
     _began: dict[str, float] = field(default_factory=dict)
     _shown: dict[str, Fetched] = field(default_factory=dict)
     _own: dict[str, LabelEntry] = field(init=False)
@@ -265,9 +263,7 @@ class AnnotatorDesk:
         )
         seconds = self.clock() - self._began[case_id]
         try:
-            append_entry(
-                path, entry_document(entry, seconds=seconds, tool_version=self.tool_version)
-            )
+            append_entry(path, entry_document(entry, seconds=seconds))
         except StorageError as error:
             return SaveResult(ok=False, message=f"not saved: {error}")
         return SaveResult(ok=True, message=f"kept {case_id} in {path.as_posix()}")
@@ -312,17 +308,10 @@ class AdjudicationDesk(CaseDesk):
         target: is asked for chunks.
         labels: of the annotators.
         now: returns the time of a decision, UTC, ISO 8601.
-        tool_version: of this package.
     """
 
     def __init__(
-        self,
-        loaded: EditableSet,
-        target: Target,
-        labels: Labels,
-        *,
-        now: Callable[[], str],
-        tool_version: str,
+        self, loaded: EditableSet, target: Target, labels: Labels, *, now: Callable[[], str]
     ) -> None:
         super().__init__(loaded, target)
         self._by_case = {
@@ -330,7 +319,6 @@ class AdjudicationDesk(CaseDesk):
         }
         self._decided = labels.decided
         self._now = now
-        self._tool_version = tool_version
 
     def undecided(self, ids: Sequence[str]) -> list[str]:
         """Return the cases to decide, those with differences first.
@@ -393,9 +381,8 @@ class AdjudicationDesk(CaseDesk):
             draft=after,
             at=self._now(),
         )
-        document = entry_document(entry, seconds=0.0, tool_version=self._tool_version)
         try:
-            append_entry(labels_path(self._path, ADJUDICATED), document)
+            append_entry(labels_path(self._path, ADJUDICATED), entry_document(entry))
         except StorageError as error:
             return replace(result, message=f"{result.message}; {error}")
         message = result.message or f"decided {case_id}: as it was"

@@ -10,6 +10,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, replace
+from importlib import metadata
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -91,7 +92,7 @@ def seen_chunks(
     )
 
 
-def entry_document(entry: LabelEntry, *, seconds: float, tool_version: str) -> dict[str, Any]:
+def entry_document(entry: LabelEntry, *, seconds: float = 0.0) -> dict[str, Any]:
     """Return an entry as JSON values."""
     decided = {name: value for name, value in entry.draft.fields().items() if name != "review"}
     return {
@@ -102,7 +103,7 @@ def entry_document(entry: LabelEntry, *, seconds: float, tool_version: str) -> d
         "chunks": [asdict(chunk) for chunk in entry.chunks],
         "seconds": round(seconds, 1),
         "at": entry.at,
-        "tool_version": tool_version,
+        "tool_version": metadata.version("pytest-rageval"),
     }
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -20,6 +19,7 @@ from pytest_rageval.cli.output import (
     UnreachableError,
     json_option,
     print_result,
+    terminal_width,
 )
 from pytest_rageval.cli.target import opened_target, raised_text
 from pytest_rageval.support.text import clean, did_you_mean
@@ -233,7 +233,6 @@ def _desk(
     """Return the store of decisions, and the cases in order."""
     import time
 
-    from pytest_rageval import __version__
     from pytest_rageval.authoring.labelling.desk import AdjudicationDesk, AnnotatorDesk, CaseDesk
     from pytest_rageval.authoring.labelling.store import check_annotator, read_labels
     from pytest_rageval.metrics.scoring import score_settings
@@ -249,14 +248,13 @@ def _desk(
             blind=wanted.blind,
             clock=time.monotonic,
             now=_now,
-            tool_version=__version__,
         )
         # Open cases come first.
         done = annotator.done
         return annotator, sorted(ids, key=lambda case_id: case_id in done)
     if wanted.adjudicate:
         labels = _labels_of_several(loaded.path, loaded.display)
-        adjudicator = AdjudicationDesk(loaded, target, labels, now=_now, tool_version=__version__)
+        adjudicator = AdjudicationDesk(loaded, target, labels, now=_now)
         return adjudicator, adjudicator.undecided(ids)
     return CaseDesk(loaded, target), ids
 
@@ -344,7 +342,7 @@ def _run(session: LabelSession, *, plain: bool) -> ExitCode:
     if plain:
         from pytest_rageval.authoring.labelling.plain import run_plain
 
-        run_plain(session, _typed_lines(), click.echo, width=shutil.get_terminal_size().columns)
+        run_plain(session, _typed_lines(), click.echo, width=terminal_width())
     else:
         from pytest_rageval.authoring.labelling.app import LabelApp
 

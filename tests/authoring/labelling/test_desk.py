@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from pytest_rageval import __version__
 from pytest_rageval.authoring.labelling.desk import AdjudicationDesk, AnnotatorDesk, Target
 from pytest_rageval.authoring.labelling.session import LabelSession
 from pytest_rageval.authoring.labelling.store import labels_path, read_labels
@@ -183,7 +184,7 @@ def annotator(path: Path, name: str, *, blind: bool = True, at: str = "2026-01-0
     desk = AnnotatorDesk(
         loaded=loaded, target=TARGET, annotator=name, labels=read_labels(path),
         settings=ScoreSettings(), blind=blind, clock=lambda: float(next(times)),
-        now=lambda: at, tool_version="1",
+        now=lambda: at,
     )  # fmt: skip
     return LabelSession(desk.queue([one.case.id for one in loaded.cases]), desk)
 
@@ -200,7 +201,8 @@ def test_a_label_is_added_to_the_annotators_file_and_the_case_file_stays(path: P
     first, second = lines_of(labels_path(path, "ann"))
     assert first["gold_supports"] == [{"rel_path": "ops/mail.md", "heading_path": "# Mail"}]
     assert (first["id"], first["file"], first["answerable"]) == ("retries", "cases.jsonl", True)
-    assert (first["seconds"], first["at"], first["tool_version"]) == (7.0, "2026-01-01", "1")
+    assert (first["seconds"], first["at"]) == (7.0, "2026-01-01")
+    assert first["tool_version"] == __version__
     assert [c["rel_path"] for c in first["chunks"] if c["marked"]] == ["ops/mail.md"]
     assert {len(c["text_hash"]) for c in first["chunks"]} == {16}
     assert (second["id"], second["gold_supports"]) == ("retries", [])
@@ -232,7 +234,7 @@ def test_an_annotator_goes_on_from_the_last_label(path: Path) -> None:
 
 def adjudicator(path: Path, at: str = "2026-01-02") -> tuple[AdjudicationDesk, Sequence[str]]:
     loaded = load_editable(path)
-    desk = AdjudicationDesk(loaded, TARGET, read_labels(path), now=lambda: at, tool_version="1")
+    desk = AdjudicationDesk(loaded, TARGET, read_labels(path), now=lambda: at)
     return desk, desk.undecided([one.case.id for one in loaded.cases])
 
 
