@@ -39,6 +39,7 @@ from pytest_rageval.project.documents import Document
 from pytest_rageval.support.text import shown
 from pytest_rageval.values.case import Anchor, Case
 from pytest_rageval.values.errors import faults_error
+from pytest_rageval.values.json_documents import part
 
 _HEADER: Final = "query-id\tcorpus-id\tscore"
 _ROOM: Final = "beir"
@@ -83,9 +84,7 @@ def _lines(
 
 def _own(value: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields that our export added to those of BEIR."""
-    metadata = value.get("metadata")
-    found = metadata.get(_OURS) if isinstance(metadata, dict) else None
-    return found if isinstance(found, dict) else {}
+    return dict(part(value, "metadata", _OURS))
 
 
 def _own_of_document(value: Mapping[str, Any]) -> dict[str, Any]:
@@ -144,8 +143,7 @@ class _Corpus:
         if own:
             self._own_paths[corpus_id] = own["rel_path"]
             self.own_ids[own["rel_path"]] = corpus_id
-        metadata = value.get("metadata")
-        metadata = dict(metadata) if isinstance(metadata, dict) else {}
+        metadata = dict(part(value, "metadata"))
         if own:
             # The export leaves the document's own value of our key beside ours.
             del metadata[_OURS]
@@ -263,8 +261,7 @@ def _line(
     if corpus.scope_prefix and not own:
         line["folders"] = [corpus.scope_prefix.rstrip("/")]
     keep_low_grades(line, _ROOM, grades, ledger, "qrels[] with a score below 1")
-    metadata = value.get("metadata")
-    rest = dict(metadata) if isinstance(metadata, dict) else {}
+    rest = dict(part(value, "metadata"))
     if _own(value):
         del rest[_OURS]
     rest |= {k: v for k, v in value.items() if k not in {"_id", "text", "metadata"}}

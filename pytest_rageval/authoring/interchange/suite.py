@@ -30,6 +30,7 @@ from pytest_rageval.authoring.interchange.values import (
 from pytest_rageval.project.field_names import ALIASES, ANCHOR_COLUMNS
 from pytest_rageval.support.text import did_you_mean, shown
 from pytest_rageval.values.errors import Fault, faults_error
+from pytest_rageval.values.json_documents import part
 
 _LISTS: Final = ("cases", "test_cases", "tests", "questions", "items")
 _DEFAULTS: Final = ("vaults", "folders", "k", "category", "tags", "language")
@@ -107,8 +108,7 @@ def _cases(file: SourceFile, ledger: Ledger) -> tuple[list[Any], dict[str, Any]]
     name = next((name for name in _LISTS if isinstance(value.get(name), list)), None)
     if name is None:
         raise fault(file.name, f"expected a list of cases under one of {', '.join(_LISTS)}")
-    defaults = value.get("defaults")
-    shared = {**(defaults if isinstance(defaults, dict) else {}), **value}
+    shared = {**part(value, "defaults"), **value}
     for key in shared.keys() - {*_DEFAULTS, name, "defaults"}:
         ledger.leave(key, "belongs to the suite, and no case holds it")
     return value[name], {key: shared[key] for key in _DEFAULTS if key in shared}

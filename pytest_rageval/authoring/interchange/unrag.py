@@ -24,6 +24,7 @@ from pytest_rageval.authoring.interchange.values import (
 from pytest_rageval.metrics.matching import norm_text
 from pytest_rageval.project.documents import Document
 from pytest_rageval.support.text import shown
+from pytest_rageval.values.json_documents import part
 from pytest_rageval.values.json_documents import value as value_at
 
 DEFAULT_TOP_K: Final = 10
@@ -128,9 +129,7 @@ class _Reader:
             if not source_id.startswith(prefix):
                 message = f"{shown(source_id)}, expected an id below the scope prefix {prefix!r}"
                 raise fault(file.name, message, field=f"{where}.sourceId")
-            metadata = given.get("metadata")
-            metadata = metadata if isinstance(metadata, dict) else {}
-            self._contents[source_id] = (str(given.get("content") or ""), metadata)
+            self._contents[source_id] = str(given.get("content") or ""), part(given, "metadata")
             self._leave("documents[]", given, _DOCUMENT, "unknown")
             if given.get("assets"):
                 why = "images, audio and the like are not sent, and no URL is fetched for them"
@@ -280,8 +279,7 @@ class _Reader:
     # --- a report
 
     def take_report(self, file: SourceFile, value: dict[str, Any], *, with_cases: bool) -> None:
-        config = value.get("config")
-        config = config if isinstance(config, dict) else {}
+        config = part(value, "config")
         self._leave("", value, {"config", "results"}, "about the run that was reported")
         self._leave("config", config, (), _SETTING)
         self._leave("results", value["results"], {"queries"}, _ANEW)

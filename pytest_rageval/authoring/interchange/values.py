@@ -15,6 +15,8 @@ from pytest_rageval.support.text import shown, whole_text
 from pytest_rageval.values.case import Anchor, AnswerRule, Case
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import DatasetError, Fault, faults_error
+from pytest_rageval.values.json_documents import part
+from pytest_rageval.values.json_documents import value as value_at
 
 IdStyle = Literal["auto", "keep", "paths"]
 """Conversion of a document id to the path of an anchor: ``keep`` leaves it unchanged, ``paths``
@@ -209,8 +211,7 @@ def keep_in_metadata(line: dict[str, Any], room: str, name: str, value: Any) -> 
 
 def kept_in_metadata(case: Case, room: str, name: str) -> Any:
     """Return the value under ``metadata.<room>.<name>`` of a case; None: there is none."""
-    kept = case.metadata.get(room)
-    return kept.get(name) if isinstance(kept, dict) else None
+    return value_at(case.metadata, room, name)
 
 
 def graded_golds(
@@ -244,8 +245,7 @@ def case_grades(case: Case, room: str, name_of: Callable[[Anchor], str]) -> dict
     for gold in case.gold_supports:
         name = name_of(gold)
         found[name] = max(gold.grade, found.get(name, 0))
-    kept = kept_in_metadata(case, room, "judged_not_relevant")
-    low = kept.items() if isinstance(kept, dict) else ()
+    low = part(case.metadata, room, "judged_not_relevant").items()
     return {name: grade for name, grade in low if type(grade) is int} | found
 
 
