@@ -105,8 +105,8 @@ def _take_topics(file: SourceFile, topics: dict[str, _Topic], ledger: Ledger) ->
         first = topics.setdefault(topic.id, topic)
         if first is not topic:
             message = (
-                f"the topic {shown(topic.id)} stands at {first.place} already, expected one "
-                "question for each id"
+                f"the topic {shown(topic.id)} stands at {first.file}:{first.line} already, "
+                "expected one question for each id"
             )
             yield Fault(file=file.name, line=topic.line, message=message)
 
@@ -121,11 +121,6 @@ class _Topic:
     more: Mapping[str, str]
     file: str
     line: int
-
-    @property
-    def place(self) -> str:
-        """File and line, for messages."""
-        return f"{self.file}:{self.line}"
 
 
 def _kind(file: SourceFile) -> str:
