@@ -19,7 +19,7 @@ from pytest_rageval.authoring.generation.checks import (
     unambiguous,
 )
 from pytest_rageval.authoring.generation.drafts import Question, drafts_of, title_of
-from pytest_rageval.authoring.generation.model import PROMPT_VERSION, ask_about, worth_asking
+from pytest_rageval.authoring.generation.model import MIN_WORDS, PROMPT_VERSION, ask_about
 from pytest_rageval.authoring.interchange.values import case_line
 from pytest_rageval.metrics.matching import norm_text
 from pytest_rageval.values.case import Case
@@ -99,9 +99,7 @@ def generate(
         *withhold(_structured(held_back, dropped), served, dropped),
         *swap_subjects(chosen, notes, n_without, rng),
     ]
-    cases = [_case(draft, made_by) for draft in chosen]
-    cases += map(_unanswerable_case, without)
-    cases = cases[: wish.limit]
+    cases = [*(_case(draft, made_by) for draft in chosen), *without][: wish.limit]
     kept = distinct(cases, known, dropped)
     sources = {str(case.metadata["source"]).rpartition(":")[0] for case in kept}
     return Generated(
@@ -127,7 +125,10 @@ def _sections(
 ) -> list[tuple[Note, Section]]:
     """Return the sections to ask about, in order; with a limit, a sample."""
     found = [
-        (note, section) for note in notes for section in note.sections if worth_asking(section)
+        (note, section)
+        for note in notes
+        for section in note.sections
+        if len(section.text.split()) >= MIN_WORDS
     ]
     if limit is None or limit >= len(found):
         return found
@@ -175,16 +176,15 @@ def _case(draft: Question, model: str) -> Case:
     )
 
 
-def _unanswerable_case(found: Unanswerable) -> Case:
-    """Return a question without an answer as a case that must be reviewed."""
-    draft = found.draft
+def _unanswerable_case(question: str, draft: Question, why: str) -> Case:
+    """Return a question without an answer, made of a draft, as a case that must be reviewed."""
     return Case(
-        id=_id(found.question, draft.rel_path, "unanswerable"),
-        question=found.question,
+        id=_id(question, draft.rel_path, "unanswerable"),
+        question=question,
         answerable=False,
         category="unanswerable",
         tags=("generated", "unanswerable"),
-        notes=found.why,
+        notes=why,
         review="generated",
         metadata={"generated_by": _STRUCTURE, "source": f"{draft.rel_path}:{draft.line}"},
     )
@@ -236,19 +236,9 @@ _SUBJECT: Final = re.compile(r"(?<=[a-z,:] )(?:[A-Z][\w-]*[\w]|\w*\d[\w.-]*\w)(?
 """Names, and words with a digit, that do not begin the question."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Unanswerable:
-    """An unanswerable question, and the reason."""
-
-    question: str
-    draft: Question
-    """Its source question."""
-    why: str
-
-
 def swap_subjects(
     drafts: Sequence[Question], notes: Iterable[Note], count: int, rng: random.Random
-) -> Iterator[Unanswerable]:
+) -> Iterator[Case]:
     """Yield questions about invented names that are in none of the notes.
 
     Args:
@@ -266,7 +256,7 @@ def swap_subjects(
         question = re.sub(rf"(?<!\w){re.escape(subject)}(?!\w)", name, draft.question)
         if name in question and norm_text(question) not in held:
             why = f"asks of {name} instead of {subject}; no note holds {name}"
-            yield Unanswerable(question=question, draft=draft, why=why)
+            yield _unanswerable_case(question, draft, why)
 
 
 def _subject(draft: Question) -> str:
@@ -278,7 +268,7 @@ def _subject(draft: Question) -> str:
 
 def withhold(
     drafts: Iterable[Question], kept: Sequence[Note], dropped: Counter[str]
-) -> Iterator[Unanswerable]:
+) -> Iterator[Case]:
     """Yield the questions of withheld notes that the other notes do not answer.
 
     Args:
@@ -294,4 +284,4 @@ def withhold(
             dropped["withheld, but another note holds it"] += 1
             continue
         why = f"only {draft.rel_path} answers it, which is withheld"
-        yield Unanswerable(question=draft.question, draft=draft, why=why)
+        yield _unanswerable_case(draft.question, draft, why)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 PROMPT_VERSION: Final = "generate-1"
 MIN_WORDS: Final = 12
-"""Shorter sections are skipped."""
+"""A model is not asked about shorter sections."""
 _MAX_CHARS: Final = 12_000
 _PER_SECTION: Final = 2
 _THINKING: Final = re.compile(r"\s*<think>.*?</think>", re.DOTALL)
@@ -58,11 +58,6 @@ SCHEMA: Final[dict[str, Any]] = {
         }
     },
 }
-
-
-def worth_asking(section: Section) -> bool:
-    """Whether a section has enough text to ask a model about."""
-    return len(section.text.split()) >= MIN_WORDS
 
 
 def ask_about(
