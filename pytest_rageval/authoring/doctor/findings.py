@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from typing import Final, Literal
 
 from pytest_rageval.values.dataclass import dataclass
@@ -55,16 +54,6 @@ class Findings:
     def fail(self, check: str, message: str, fix: str, *, unreachable: bool = False) -> Finding:
         """Report a failure."""
         return Finding("FAIL", self.area, check, message, fix, unreachable)
-
-
-def worst(findings: Iterable[Finding]) -> Level:
-    """Return the most severe level.
-
-    >>> worst([])
-    'ok'
-    """
-    found = {finding.level for finding in findings}
-    return "FAIL" if "FAIL" in found else "warn" if "warn" in found else "ok"
 
 
 _MISSING: Final = re.compile(r"environment variable (\w+) is not set")

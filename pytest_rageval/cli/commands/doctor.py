@@ -13,6 +13,7 @@ from pytest_rageval.cli.judge_options import judge_options, project_settings
 from pytest_rageval.cli.output import ExitCode, json_option, print_json, print_result
 from pytest_rageval.cli.target import opened_target
 from pytest_rageval.support.text import clean
+from pytest_rageval.values.json_documents import value
 
 if TYPE_CHECKING:
     from pytest_rageval.authoring.doctor.findings import Finding
@@ -68,11 +69,9 @@ def command(
 
 
 def _exit_code(found: list[Finding]) -> ExitCode:
-    from pytest_rageval.authoring.doctor.findings import worst
-
     if any(finding.unreachable for finding in found):
         return ExitCode.UNREACHABLE
-    return ExitCode.NO if worst(found) == "FAIL" else ExitCode.YES
+    return ExitCode.NO if any(one.level == "FAIL" for one in found) else ExitCode.YES
 
 
 def _print(finding: Finding) -> None:
@@ -150,7 +149,7 @@ def _show_config(flags: dict[str, object], as_json: bool) -> ExitCode:
 
     document = settings_document(project_settings(flags))
     rows = {
-        name: {"value": _value(document, name), "origin": origin}
+        name: {"value": value(document, *name.split(".")), "origin": origin}
         for name, origin in sorted(document["origins"].items())
     }
     width = max(map(len, rows)) + 24
@@ -160,10 +159,3 @@ def _show_config(flags: dict[str, object], as_json: bool) -> ExitCode:
     )
     print_result({"settings": rows}, lines, as_json=as_json)
     return ExitCode.YES
-
-
-def _value(document: dict[str, object], setting: str) -> object:
-    value: object = document
-    for part in setting.split("."):
-        value = value.get(part) if isinstance(value, dict) else None
-    return value
