@@ -45,10 +45,6 @@ def _golden(row: dict[str, Any], ids: UniqueIds, ledger: Ledger) -> Converted | 
     if "input" not in given and not _CONVERSATION.isdisjoint(given):
         ledger.leave("turns", "a conversation, and a case is one question")
         return None
-    return _case(given, ids, ledger)
-
-
-def _case(given: dict[str, Any], ids: UniqueIds, ledger: Ledger) -> Converted:
     line: dict[str, Any] = {}
     for name, field in (
         ("name", "id"), ("input", "question"), ("expected_output", "expected_answer"),

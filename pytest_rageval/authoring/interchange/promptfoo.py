@@ -96,30 +96,27 @@ def read(source: Source) -> Imported:
     reader = _Reader(source)
     for file in source.files:
         reader.take(file)
-    return reader.close()
+    return reader.ledger.close(cases=tuple(reader.lines))
 
 
 class _Reader:
     def __init__(self, source: Source) -> None:
         self._source = source
-        self._ledger = Ledger()
+        self.ledger = Ledger()
         self._ids = UniqueIds()
-        self._lines: list[dict[str, Any]] = []
-
-    def close(self) -> Imported:
-        return self._ledger.close(cases=tuple(self._lines))
+        self.lines: list[dict[str, Any]] = []
 
     def take(self, file: SourceFile) -> None:
-        value = _value(file, self._ledger)
+        value = _value(file, self.ledger)
         default: dict[str, Any] = {}
         if isinstance(value, dict):
             if _CONFIG.isdisjoint(value):
                 raise fault(file.name, "expected a config with tests, or a list of tests")
             for name in sorted(value.keys() - _CONFIG):
-                self._ledger.leave(name, "about prompts and providers, not about cases")
+                self.ledger.leave(name, "about prompts and providers, not about cases")
             given = value.get("defaultTest")
             if isinstance(given, str):
-                given = _value(self._source.beside(file, given), self._ledger)
+                given = _value(self._source.beside(file, given), self.ledger)
             default = given if isinstance(given, dict) else {}
             tests = [*self._tests(file, value.get("tests")), *self._scenarios(file, value)]
         else:
@@ -143,10 +140,10 @@ class _Reader:
     def _tests_of(self, file: SourceFile, reference: str) -> Iterator[Mapping[str, Any]]:
         path = reference.removeprefix("file://").split(":", 1)[0]
         if path.endswith((".py", ".js", ".ts", ".mjs", ".cjs")):
-            self._ledger.leave(f"tests: {reference}", "a program, and none is run")
+            self.ledger.leave(f"tests: {reference}", "a program, and none is run")
             return
         beside = self._source.beside(file, reference)
-        value = _value(beside, self._ledger)
+        value = _value(beside, self.ledger)
         tests = value.get("tests") if isinstance(value, dict) and "tests" in value else value
         for test in [tests] if isinstance(tests, dict) else parse_list(tests):
             if not isinstance(test, dict):
@@ -157,7 +154,7 @@ class _Reader:
         n = 0
         for scenario in config.get("scenarios") or []:
             if not isinstance(scenario, dict):
-                self._ledger.leave("scenarios[]", "a file of scenarios; name it itself")
+                self.ledger.leave("scenarios[]", "a file of scenarios; name it itself")
                 continue
             tests = list(self._tests(file, scenario.get("tests"))) or [{}]
             for shared in parse_list(scenario.get("config")):
@@ -172,7 +169,7 @@ class _Reader:
         test = _merged(default, given)
         values = test.get("vars")
         if not isinstance(values, dict):
-            self._ledger.leave("tests[]", "no vars in it, so no question")
+            self.ledger.leave("tests[]", "no vars in it, so no question")
             return
         name = self._question_name(values)
         if name is None:
@@ -180,7 +177,7 @@ class _Reader:
                 f"no question among its vars {', '.join(sorted(values)[:8])}; name it with "
                 "--question-var"
             )
-            self._ledger.leave("tests[]", why)
+            self.ledger.leave("tests[]", why)
             return
         # promptfoo sends one request for every value of a list.
         for question in parse_list(values[name]):
@@ -197,7 +194,7 @@ class _Reader:
     def _take_question(
         self, question: str, name: str, test: Mapping[str, Any], values: Mapping[str, Any]
     ) -> None:
-        ledger = self._ledger
+        ledger = self.ledger
         metadata = test.get("metadata")
         line: dict[str, Any] = {}
         if isinstance(metadata, dict):
@@ -217,7 +214,7 @@ class _Reader:
         for other in sorted(test.keys() - _TEST):
             ledger.leave(f"tests[].{other}", "a matter of its own tool")
         try:
-            self._lines.append(with_id(line, self._ids, room=_ROOM))
+            self.lines.append(with_id(line, self._ids, room=_ROOM))
         except BadFieldError:
             ledger.leave("tests[]", "its question is blank")
 
@@ -226,13 +223,13 @@ class _Reader:
         try:
             line = read_fields(metadata, inner, room=_ROOM)
         except BadFieldError:
-            self._ledger.keep("tests[].metadata")
+            self.ledger.keep("tests[].metadata")
             return {"metadata": {_ROOM: dict(metadata)}}
         line.pop("question", None)
         for name, count in inner.carried.items():
-            self._ledger.carry(f"tests[].metadata.{name}", count)
+            self.ledger.carry(f"tests[].metadata.{name}", count)
         for name, count in inner.kept.items():
-            self._ledger.keep(f"tests[].metadata.{name}", count)
+            self.ledger.keep(f"tests[].metadata.{name}", count)
         return line
 
     def _take_assertion(
@@ -244,21 +241,21 @@ class _Reader:
         texts = [_filled(one, values) for one in parse_list(assertion.get("value"))]
         plain = [text for text in texts if isinstance(text, str) and text.strip()]
         if any(text.startswith("file://") for text in plain):
-            self._ledger.leave(name, "its value stands in a file")
+            self.ledger.leave(name, "its value stands in a file")
         elif kind in _RULES and plain:
             self._take_rules(kind, plain, line)
         elif measure in _ANSWERS and plain and "expected_answer" not in line:
             line["expected_answer"] = plain[0]
-            self._ledger.carry(name)
+            self.ledger.carry(name)
         elif kind == "is-refusal":
             line["answerable"] = False
-            self._ledger.carry(name)
+            self.ledger.carry(name)
         elif (kind in _RUBRICS or measure in _ANSWERS) and plain:
             kept = line.setdefault("metadata", {}).setdefault(_ROOM, {})
             kept.setdefault("asserts", []).append({"type": kind, "value": plain[0]})
-            self._ledger.keep(name)
+            self.ledger.keep(name)
         else:
-            self._ledger.leave(name, "a case cannot say it")
+            self.ledger.leave(name, "a case cannot say it")
 
     def _take_rules(self, kind: str, texts: Iterable[str], line: dict[str, Any]) -> None:
         rules = line.setdefault("answer_rules", [])
@@ -269,7 +266,7 @@ class _Reader:
                 try:
                     compile_pattern(text)
                 except PatternError as error:
-                    self._ledger.leave(f"assert {kind}", f"a case cannot hold its pattern: {error}")
+                    self.ledger.leave(f"assert {kind}", f"a case cannot hold its pattern: {error}")
                     continue
             else:
                 # promptfoo compares texts as they are written.
@@ -277,7 +274,7 @@ class _Reader:
                 rule |= {} if ignores else {"ignore_case": False}
             if rule not in rules:
                 rules.append(rule)
-            self._ledger.carry(f"assert {kind}")
+            self.ledger.carry(f"assert {kind}")
         if not rules:
             del line["answer_rules"]
 

@@ -53,26 +53,6 @@ def _sample(row: dict[str, Any], ids: UniqueIds, ledger: Ledger) -> Converted | 
     if isinstance(next((given[name] for name in _QUESTION if name in given), None), list):
         ledger.leave("user_input", "a conversation, and a case is one question")
         return None
-    return _case(given, ids, ledger)
-
-
-def _flat(row: dict[str, Any]) -> dict[str, Any]:
-    """Unwrap a sample of a test set."""
-    inner = row.get("eval_sample")
-    if not isinstance(inner, dict):
-        return dict(row)
-    return {name: value for name, value in {**inner, **row}.items() if name != "eval_sample"}
-
-
-def _take(given: dict[str, Any], names: tuple[str, ...], ledger: Ledger) -> Any:
-    for name in names:
-        if name in given:
-            ledger.carry(name)
-            return given.pop(name)
-    return None
-
-
-def _case(given: dict[str, Any], ids: UniqueIds, ledger: Ledger) -> Converted:
     # In a test set of 0.1 `contexts` are the source of the question; elsewhere they were retrieved.
     is_testset = not set(_CATEGORY).isdisjoint(given)
     line: dict[str, Any] = {"question": _take(given, _QUESTION, ledger)}
@@ -96,6 +76,22 @@ def _case(given: dict[str, Any], ids: UniqueIds, ledger: Ledger) -> Converted:
     ledger.leave_values(given, _LEFT)
     ledger.keep_values(line, _ROOM, given)
     return with_id(line, ids, room=_ROOM), response
+
+
+def _flat(row: dict[str, Any]) -> dict[str, Any]:
+    """Unwrap a sample of a test set."""
+    inner = row.get("eval_sample")
+    if not isinstance(inner, dict):
+        return dict(row)
+    return {name: value for name, value in {**inner, **row}.items() if name != "eval_sample"}
+
+
+def _take(given: dict[str, Any], names: tuple[str, ...], ledger: Ledger) -> Any:
+    for name in names:
+        if name in given:
+            ledger.carry(name)
+            return given.pop(name)
+    return None
 
 
 def _take_golds(
