@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator, Sequence
-from typing import TypeVar
 
 from pytest_rageval.authoring.labelling.draft import Draft, Gold, groups_text, matches, place_of
 from pytest_rageval.authoring.labelling.session import TEXT_MODES, LabelSession, Mode
@@ -199,8 +198,6 @@ def _passage_views(choice: SnippetChoice) -> tuple[PassageView, ...]:
     )
 
 
-_Item = TypeVar("_Item", RowView, PassageView)
-
 KEY_LINE = "space mark  s quote  enter save+next  ? help  q leave"
 """The keys that are always shown."""
 REVIEW_LINE = "space mark  enter reviewed  d reject  e edit  ? help  q leave"
@@ -368,8 +365,8 @@ def help_lines(view: SessionView, width: int) -> list[str]:
     return [cut_columns(f"{keys:<{column}}{what}", width) for keys, what in help_of(view)]
 
 
-def window(items: Sequence[_Item], height: int) -> Sequence[_Item]:
-    """Return the part of a list that fits ``height`` lines and contains the current item."""
-    current = next((i for i, item in enumerate(items) if item.current), 0)
-    start = max(0, min(current - height // 2, len(items) - height))
-    return items[start : start + max(height, 1)]
+def window(rows: Sequence[RowView], height: int) -> Sequence[RowView]:
+    """Return the part of a list that fits ``height`` lines and contains the current row."""
+    current = next((i for i, row in enumerate(rows) if row.current), 0)
+    start = max(0, min(current - height // 2, len(rows) - height))
+    return rows[start : start + max(height, 1)]
