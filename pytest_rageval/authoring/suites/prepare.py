@@ -10,7 +10,6 @@ from typing import Final, Literal
 from pytest_rageval.authoring.interchange.corpus import write_corpus
 from pytest_rageval.authoring.interchange.files import write_new
 from pytest_rageval.authoring.interchange.ir_datasets import (
-    Dataset,
     document_of_question,
     iterate_documents,
     makes_paths,
@@ -78,8 +77,8 @@ def prepare_suite(suite: Suite, folder: Path, names: Names, *, with_corpus: bool
     lacks_corpus = with_corpus and not prepared.corpus.is_dir()
     if cases.is_file() and not lacks_corpus:
         return prepared
-    dataset, name = _dataset(suite), suite.dataset or suite.name
-    options = _options(names)
+    name, options = suite.dataset or suite.name, _options(names)
+    dataset = PackagedDataset(name) if suite.dataset is None else open_dataset(name)
     if lacks_corpus:
         documents = iterate_documents(dataset, name, options)
         write_corpus(prepared.corpus, documents, as_notes=makes_paths(options))
@@ -90,10 +89,6 @@ def prepare_suite(suite: Suite, folder: Path, names: Names, *, with_corpus: bool
         write_new_file(folder / "pyproject.toml", [_PYPROJECT.encode()])
         write_new_file(folder / ".gitignore", [b"*\n"])
     return prepared
-
-
-def _dataset(suite: Suite) -> Dataset:
-    return PackagedDataset(suite.name) if suite.dataset is None else open_dataset(suite.dataset)
 
 
 def _options(names: Names) -> ReadOptions:
