@@ -71,12 +71,9 @@ def all_case_files(argument: str) -> tuple[Path, ...]:
     Raises:
         click.UsageError: there is none.
     """
-    settings = project_settings({})
-    found = tuple(project_case_files(settings))
-    if not found:
-        raise click.UsageError(_no_file(argument, settings))
+    found = _existing_files(argument)
     report_assumed(argument, ", ".join(path.as_posix() for path in found))
-    return found
+    return tuple(found)
 
 
 def only_case_file(argument: str, wanted: Callable[[Path], bool] = lambda path: True) -> Path:
@@ -85,10 +82,7 @@ def only_case_file(argument: str, wanted: Callable[[Path], bool] = lambda path: 
     Raises:
         click.UsageError: there is none, or more than one.
     """
-    settings = project_settings({})
-    found = project_case_files(settings)
-    if not found:
-        raise click.UsageError(_no_file(argument, settings))
+    found = _existing_files(argument)
     chosen = [path for path in found if wanted(path)] if len(found) > 1 else found
     if len(chosen) != 1:
         names = first_of([path.as_posix() for path in chosen or found], _NAMED, ", ...")
@@ -97,9 +91,15 @@ def only_case_file(argument: str, wanted: Callable[[Path], bool] = lambda path: 
     return chosen[0]
 
 
-def _no_file(argument: str, settings: Settings) -> str:
-    where = " or ".join(settings.testpaths)
-    return f"{argument}: none given, and {where} has no case file; begin with `rageval init`"
+def _existing_files(argument: str) -> list[Path]:
+    settings = project_settings({})
+    found = project_case_files(settings)
+    if not found:
+        where = " or ".join(settings.testpaths)
+        raise click.UsageError(
+            f"{argument}: none given, and {where} has no case file; begin with `rageval init`"
+        )
+    return found
 
 
 def target_vault(argument: str) -> Path:

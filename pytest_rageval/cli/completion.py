@@ -43,14 +43,11 @@ def _offered(words: _Words) -> _Complete:
 
 
 def _runs(_: click.Context) -> Iterator[str]:
-    yield "last"
-    yield from _stored_runs(_results())
-
-
-def _stored_runs(results: Path) -> Iterator[str]:
     from pytest_rageval.runs.store import is_run
     from pytest_rageval.runs.tags import read_tags
 
+    yield "last"
+    results = _results()
     yield from read_tags(results)
     # Ids begin with the time, so that no document is read for the order.
     folders = results.iterdir() if results.is_dir() else ()
