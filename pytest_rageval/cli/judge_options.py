@@ -17,7 +17,6 @@ from pytest_rageval.support.text import clean
 
 if TYPE_CHECKING:
     from pytest_rageval.analysis.trust.reliability import JudgeLabels
-    from pytest_rageval.judges.spot_check import CaseKey
     from pytest_rageval.values.record import CaseRecord
     from pytest_rageval.values.settings import Settings
 
@@ -139,13 +138,6 @@ def with_trust(settings: Settings, spot_check: int, labels: str | None) -> Setti
     settings = replace(settings, judging=judging)
     check_second_judge(settings)
     return settings
-
-
-def chosen_cases(records: Sequence[CaseRecord], settings: Settings) -> frozenset[CaseKey]:
-    """Return file and id of the cases that are judged twice."""
-    from pytest_rageval.judges.spot_check import choose_cases
-
-    return choose_cases(((r.file, r.case) for r in records if r.case_stored), settings)
 
 
 def read_labels(records: Sequence[CaseRecord], settings: Settings) -> JudgeLabels | None:

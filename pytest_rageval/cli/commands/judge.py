@@ -15,7 +15,6 @@ from pytest_rageval.cli.assumed import run_or_last
 from pytest_rageval.cli.completion import complete_run
 from pytest_rageval.cli.judge_options import (
     JudgeWatch,
-    chosen_cases,
     judge_options,
     judge_settings,
     project_settings,
@@ -147,10 +146,11 @@ def _judged(
     from pytest_rageval.engine.registry import open_registry
     from pytest_rageval.engine.rejudge import rejudge
     from pytest_rageval.judges.asking import Judges
+    from pytest_rageval.judges.spot_check import choose_cases
 
     found: list[Rejudged] = []
     watch, registry = JudgeWatch(settings.max_errors), open_registry(settings)
-    chosen = chosen_cases(stored.records, settings)
+    chosen = choose_cases(((r.file, r.case) for r in stored.records if r.case_stored), settings)
     for record in stored.records:
         twice = (record.file, record.case_id) in chosen
         judges = Judges(judge, second if twice else None)
