@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -261,10 +261,12 @@ def _progress(runner: SweepRunner, width: int | None) -> Line | None:
 
 def _write(folder: Path, outcome: SweepOutcome, *, page: bool) -> list[str]:
     """Write the outcome, and return the names of the files."""
+    from pytest_rageval.analysis.sweep.outcome import outcome_document
     from pytest_rageval.report.html.sweep import render_sweep
     from pytest_rageval.report.markdown.sweep import render_sweep_markdown
     from pytest_rageval.report.sweep import best_toml
     from pytest_rageval.runs.store import write_document, write_text_document
+    from pytest_rageval.values.record import SCHEMA_VERSION
 
     page_text = {"sweep.html": render_sweep(outcome, name=folder.name)} if page else {}
     texts: dict[str, str | Iterator[str]] = {
@@ -274,24 +276,19 @@ def _write(folder: Path, outcome: SweepOutcome, *, page: bool) -> list[str]:
     }
     for name, text in texts.items():
         write_text_document(folder, name, text)
-    write_document(folder, "sweep.json", _document(outcome))
+    document = {"schema_version": SCHEMA_VERSION, **outcome_document(outcome)}
+    write_document(folder, "sweep.json", document)
     return [*texts, "sweep.json"]
 
 
-def _document(outcome: SweepOutcome) -> dict[str, Any]:
-    from pytest_rageval.analysis.sweep.outcome import outcome_document
-    from pytest_rageval.values.record import SCHEMA_VERSION
-
-    return {"schema_version": SCHEMA_VERSION, **outcome_document(outcome)}
-
-
 def _show(folder: Path, outcome: SweepOutcome, written: Sequence[str], *, as_json: bool) -> None:
+    from pytest_rageval.analysis.sweep.outcome import outcome_document
     from pytest_rageval.report.text.sweep import sweep_lines
     from pytest_rageval.support.files import shown_below
 
     place = shown_below(folder, Path.cwd())
     if as_json:
-        print_json({**_document(outcome), "folder": place})
+        print_json({**outcome_document(outcome), "folder": place})
         return
     print_lines(sweep_lines(outcome, terminal_width()))
     click.echo(clean(f"in {place}: {', '.join(written)} and the runs"))
