@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from pytest_rageval.authoring.labelling.session import TEXT_MODES, LabelSession
 from pytest_rageval.authoring.labelling.view import RowView, SessionView, help_of, view_of
@@ -10,57 +10,49 @@ from pytest_rageval.report.html.assets import content_policy, page_asset
 from pytest_rageval.report.html.markup import shortened, visible
 from pytest_rageval.values.dataclass import dataclass
 
-
-class Control(NamedTuple):
-    """One button, which presses a key."""
-
-    key: str
-    label: str
-
-
-_BROWSE: Final = (
-    Control("space", "Mark or unmark"),
-    Control("s", "Quote sentences"),
-    Control("a", "Answerable or not"),
-    Control("g", "Groups"),
-    Control("t", "Note"),
-    Control("/", "Filter rows"),
-    Control("u", "Undo"),
-    Control("r", "Redo"),
-    Control("enter", "Save and next"),
-    Control("w", "Save and stay"),
-    Control("p", "Previous case"),
-    Control("n", "Next case"),
-    Control("R", "Ask the target again"),
-    Control("?", "Keys"),
-    Control("q", "Leave"),
-    Control("Q", "Leave without saving"),
-)
-_REVIEW: Final = (Control("d", "Reject the case"), Control("e", "How to edit the case"))
-_TEXT: Final = (Control("enter", "Keep"), Control("escape", "Leave as it was"))
+_BROWSE: Final = {
+    "space": "Mark or unmark",
+    "s": "Quote sentences",
+    "a": "Answerable or not",
+    "g": "Groups",
+    "t": "Note",
+    "/": "Filter rows",
+    "u": "Undo",
+    "r": "Redo",
+    "enter": "Save and next",
+    "w": "Save and stay",
+    "p": "Previous case",
+    "n": "Next case",
+    "R": "Ask the target again",
+    "?": "Keys",
+    "q": "Leave",
+    "Q": "Leave without saving",
+}
+_REVIEW: Final = {"d": "Reject the case", "e": "How to edit the case"}
+_TEXT: Final = {"enter": "Keep", "escape": "Leave as it was"}
 CONTROLS: Final = {
     "browse": _BROWSE,
-    "snippet": (
-        Control("space", "Pick or drop"),
-        Control("enter", "Keep what is picked"),
-        Control("escape", "Leave as it was"),
-    ),
+    "snippet": {
+        "space": "Pick or drop",
+        "enter": "Keep what is picked",
+        "escape": "Leave as it was",
+    },
     "note": _TEXT,
     "groups": _TEXT,
-    "search": (Control("enter", "Filter"), Control("escape", "Leave as it was")),
-    "remove": (Control("y", "Remove the case"), Control("escape", "Keep it")),
-    "leave": (
-        Control("y", "Save and leave"),
-        Control("n", "Leave without saving"),
-        Control("escape", "Stay"),
-    ),
-    "conflict": (
-        Control("m", "Write mine over it"),
-        Control("t", "Take theirs"),
-        Control("escape", "Decide later"),
-    ),
+    "search": {"enter": "Filter", "escape": "Leave as it was"},
+    "remove": {"y": "Remove the case", "escape": "Keep it"},
+    "leave": {
+        "y": "Save and leave",
+        "n": "Leave without saving",
+        "escape": "Stay",
+    },
+    "conflict": {
+        "m": "Write mine over it",
+        "t": "Take theirs",
+        "escape": "Decide later",
+    },
 }
-"""Controls by mode, most used first."""
+"""By mode: the key that each button presses and its label, most used first."""
 
 _MOST: Final = 200
 """Maximum characters of a question in an announcement."""
@@ -121,7 +113,7 @@ def _context(view: SessionView, revision: int) -> dict[str, Any]:
     return {
         "view": view,
         "revision": revision,
-        "controls": (*(_REVIEW if further else ()), *CONTROLS[view.mode]),
+        "controls": (_REVIEW if further else {}) | CONTROLS[view.mode],
         "help_keys": help_of(view),
         "row_text": _row_text,
     }

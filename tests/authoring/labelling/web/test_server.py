@@ -147,7 +147,7 @@ def test_a_row_that_the_cursor_is_not_on_is_shortened() -> None:
 
 def test_every_mode_has_its_controls_and_every_key_of_the_help_one() -> None:
     assert set(CONTROLS) == {mode.value for mode in Mode} - {"closed"}
-    keys = {control.key for control in CONTROLS["browse"]}
+    keys = set(CONTROLS["browse"])
     named = {key.strip(",") for keys_, _ in HELP for key in keys_.split()}
     assert named - keys == {"j", "k", "up", "down", "1", "to", "20"}
 
@@ -170,9 +170,9 @@ def test_a_review_has_buttons_to_reject_and_to_edit_a_case(tmp_path: Path) -> No
 
 def test_every_control_does_something() -> None:
     assert len(CONTROLS["browse"]) > 10
-    for control in CONTROLS["browse"]:
+    for key in CONTROLS["browse"]:
         session = session_of()
-        session.press(control.key)
+        session.press(key)
         assert "no key" not in session.notice
 
 
