@@ -43,14 +43,6 @@ NOT_KNOWN: Final = "Open the address that the terminal shows: its token is missi
 USED_UP: Final = "This address was used already. The terminal shows a new one.\n"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Refusal:
-    """Reason to refuse a request."""
-
-    status: HTTPStatus
-    sentence: str
-
-
 @dataclass(slots=True)
 class Entrance:
     """The single-use tokens that admit a browser, and the cookie that identifies it afterwards."""
@@ -72,15 +64,15 @@ class Entrance:
         if token is not None and _equal(token, self.token):
             self._used.add(self.token)
 
-    def exchange(self, token: str | None) -> Refusal | None:
-        """Use up a token; None: it was valid, and the browser gets the cookie."""
+    def exchange(self, token: str | None) -> PlainTextResponse | None:
+        """Use up a token, or refuse it; None: it was valid, and the browser gets the cookie."""
         if token is not None and any(_equal(token, used) for used in self._used):
             if self.token in self._used:  # otherwise the terminal shows one that is still valid
                 self.token = secrets.token_urlsafe(_SECRET_BYTES)
                 self.on_used(self.token)
-            return Refusal(status=HTTPStatus.UNAUTHORIZED, sentence=USED_UP)
+            return PlainTextResponse(USED_UP, HTTPStatus.UNAUTHORIZED)
         if token is None or not _equal(token, self.token):
-            return Refusal(status=HTTPStatus.UNAUTHORIZED, sentence=NOT_KNOWN)
+            return PlainTextResponse(NOT_KNOWN, HTTPStatus.UNAUTHORIZED)
         self._used.add(self.token)
         return None
 
@@ -112,12 +104,9 @@ class Guard:
                 _harden(MutableHeaders(scope=message), cookie)
             await send(message)
 
-        answer: ASGIApp = self._app
-        if refusal is not None:
-            answer = PlainTextResponse(refusal.sentence, status_code=refusal.status)
-        await answer(scope, receive, send_safely)
+        await (refusal or self._app)(scope, receive, send_safely)
 
-    def _decide(self, request: Request) -> tuple[Refusal | None, str | None]:
+    def _decide(self, request: Request) -> tuple[PlainTextResponse | None, str | None]:
         """Return the refusal of a request, if any, and the cookie to set, if any."""
         refusal = foreign(request.method, request.headers)
         if refusal is not None:
@@ -132,7 +121,7 @@ class Guard:
         return refusal, entrance.cookie_header() if refusal is None else None
 
 
-def foreign(method: str, headers: Headers) -> Refusal | None:
+def foreign(method: str, headers: Headers) -> PlainTextResponse | None:
     """Return the refusal of a request from outside the page; None: it is from the page.
 
     Args:
@@ -142,9 +131,9 @@ def foreign(method: str, headers: Headers) -> Refusal | None:
     """
     host = headers.get("host", "")
     if _HOST.fullmatch(host) is None or len(headers.getlist("host")) > 1:
-        return Refusal(status=HTTPStatus.BAD_REQUEST, sentence=WRONG_HOST)
+        return PlainTextResponse(WRONG_HOST, HTTPStatus.BAD_REQUEST)
     origin = headers.get("origin")
-    refusal = Refusal(status=HTTPStatus.FORBIDDEN, sentence=FOREIGN_PAGE)
+    refusal = PlainTextResponse(FOREIGN_PAGE, HTTPStatus.FORBIDDEN)
     if any(len(headers.getlist(name)) > 1 for name in ("origin", "sec-fetch-site")):
         return refusal
     if origin is not None and origin.lower() != f"http://{host.lower()}":

@@ -168,7 +168,7 @@ def test_a_foreign_page_cannot_read_either(client: httpx.Client) -> None:
 def test_a_request_without_a_host_is_foreign(headers: dict[str, str]) -> None:
     refusal = foreign("GET", Headers(headers))
     assert refusal is not None
-    assert refusal.status == 400
+    assert refusal.status_code == 400
 
 
 @pytest.mark.parametrize("name", ["host", "origin", "sec-fetch-site"])
