@@ -19,8 +19,8 @@ from pytest_rageval.cli.output import (
     CommandError,
     ExitCode,
     json_option,
-    print_json,
     print_lines,
+    print_result,
     terminal_width,
 )
 from pytest_rageval.cli.target import opened_target
@@ -69,6 +69,8 @@ def command(
     Without QUESTION and --case, questions and commands are read line by line, from a terminal or a
     pipe; :help lists the commands. Exit code 4 if a question failed.
     """
+    from pytest_rageval.report.text.asked import asked_document
+
     if question is not None and case_id is not None:
         raise click.UsageError("QUESTION and --case: expected one of them")
     if question is not None and not question.strip():
@@ -89,12 +91,7 @@ def command(
         if judged:
             lines += _checked(prompt.take(":judge"))
         assert desk.record is not None
-        if as_json:
-            from pytest_rageval.report.text.asked import asked_document
-
-            print_json(asked_document(desk.record))
-        else:
-            print_lines(lines)
+        print_result(asked_document(desk.record), lines, as_json=as_json)
         return ExitCode.UNREACHABLE if desk.record.error is not None else ExitCode.YES
 
 

@@ -195,22 +195,16 @@ def _documents(paths: Sequence[Path]) -> tuple[list[Any], str | None]:
         read_document_set,
     )
 
-    found = []
-    prefix = None
-    for path in paths:
-        beside = documents_path(path)
-        if not beside.is_file():
-            continue
-        loaded = read_document_set(beside)
-        prefix = loaded.scope_prefix
-        needs_loader = any(one.ref for one in loaded.documents)
-        setting = project_settings({}).documents_loader if needs_loader else None
-        loader = find_loader(setting)
-        found += [
-            replace(one, text=load_text(one, beside.parent, loader), ref=None, file=None)
-            for one in loaded.documents
-        ]
-    return found, prefix
+    files = [beside for path in paths if (beside := documents_path(path)).is_file()]
+    sets = [read_document_set(beside) for beside in files]
+    needs_loader = any(one.ref for found in sets for one in found.documents)
+    loader = find_loader(project_settings({}).documents_loader if needs_loader else None)
+    documents = [
+        replace(one, text=load_text(one, found.path.parent, loader), ref=None, file=None)
+        for found in sets
+        for one in found.documents
+    ]
+    return documents, sets[-1].scope_prefix if sets else None
 
 
 # --- a run -----------------------------------------------------------------------------------

@@ -22,8 +22,6 @@ from pytest_rageval.cli.output import (
     ExitCode,
     HintingGroup,
     json_option,
-    print_json,
-    print_lines,
     print_result,
 )
 from pytest_rageval.support.text import clean, counted
@@ -61,12 +59,8 @@ def _list(*, as_json: bool) -> ExitCode:
 
     results = project_folders()[1]
     entries = run_entries(results)[::-1]
-    if as_json:
-        print_json({"runs": [entry.document() for entry in entries]})
-    elif not entries:
-        click.echo(f"no runs in {clean(str(results))}")
-    else:
-        print_lines(_list_lines(entries))
+    lines = _list_lines(entries) if entries else [f"no runs in {clean(str(results))}"]
+    print_result({"runs": [entry.document() for entry in entries]}, lines, as_json=as_json)
     return ExitCode.YES
 
 
