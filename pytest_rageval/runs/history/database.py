@@ -192,66 +192,56 @@ class Tables:
 @cache
 def tables() -> Tables:
     """Return the tables; made once."""
-    from sqlalchemy import (
-        BigInteger,
-        Boolean,
-        Column,
-        DateTime,
-        Double,
-        Integer,
-        MetaData,
-        Table,
-        Text,
-    )
+    import sqlalchemy as sa
 
-    metadata = MetaData()
+    metadata = sa.MetaData()
     return Tables(
-        version=Table(
+        version=sa.Table(
             "rageval_history",
             metadata,
-            Column("id", Integer, primary_key=True, autoincrement=False),
-            Column("version", Integer, nullable=False),
+            sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
+            sa.Column("version", sa.Integer, nullable=False),
         ),
-        runs=Table(
+        runs=sa.Table(
             "evaluation_runs",
             metadata,
-            *_columns(Text, "project", "run_id", key=True),
-            Column("source", Text, nullable=False),
-            Column("ran_at", DateTime(timezone=True), nullable=False),
-            Column("tags", Text, nullable=False),
-            *_columns(Text, "verdict", "judge", "config_hash", "dataset_hash", "git_commit"),
-            Column("git_dirty", Boolean),
-            *_columns(Text, *VERSIONS, "package_version"),
-            *_columns(BigInteger, "metric_definitions_version", "k", "n_cases"),
-            *_columns(BigInteger, *CASE_OUTCOMES.values()),
-            Column("partial", Boolean, nullable=False),
-            Column("has_metrics", Boolean, nullable=False),
-            Column("has_records", Boolean, nullable=False),
-            *_columns(Text, "unreadable", "config", "stamp", "content_hash", null=False),
-            Column("synced_at", DateTime(timezone=True), nullable=False),
+            *_columns(sa.Text, "project", "run_id", key=True),
+            sa.Column("source", sa.Text, nullable=False),
+            sa.Column("ran_at", sa.DateTime(timezone=True), nullable=False),
+            sa.Column("tags", sa.Text, nullable=False),
+            *_columns(sa.Text, "verdict", "judge", "config_hash", "dataset_hash", "git_commit"),
+            sa.Column("git_dirty", sa.Boolean),
+            *_columns(sa.Text, *VERSIONS, "package_version"),
+            *_columns(sa.BigInteger, "metric_definitions_version", "k", "n_cases"),
+            *_columns(sa.BigInteger, *CASE_OUTCOMES.values()),
+            sa.Column("partial", sa.Boolean, nullable=False),
+            sa.Column("has_metrics", sa.Boolean, nullable=False),
+            sa.Column("has_records", sa.Boolean, nullable=False),
+            *_columns(sa.Text, "unreadable", "config", "stamp", "content_hash", null=False),
+            sa.Column("synced_at", sa.DateTime(timezone=True), nullable=False),
         ),
-        results=Table(
+        results=sa.Table(
             "test_results",
             metadata,
-            *_columns(Text, "project", "run_id", "file", "case_id", "parameters", key=True),
-            Column("repeat", Integer, primary_key=True, autoincrement=False),
-            *_columns(Text, "case_hash", "category", "difficulty", "tags"),
-            *_columns(Boolean, "answerable", "required", "counted"),
-            *_columns(Text, "status", "outcome", "failure_stage", "error_kind"),
-            *_columns(BigInteger, "attempts"),
-            *_columns(Boolean, "unchecked", "abstained"),
-            *_columns(BigInteger, "k"),
-            *_columns(Double, "total_ms", "judge_ms", "judge_cost_usd"),
-            *_columns(BigInteger, "judge_prompt_tokens", "judge_completion_tokens"),
-            Column("metrics", Text, nullable=False),
+            *_columns(sa.Text, "project", "run_id", "file", "case_id", "parameters", key=True),
+            sa.Column("repeat", sa.Integer, primary_key=True, autoincrement=False),
+            *_columns(sa.Text, "case_hash", "category", "difficulty", "tags"),
+            *_columns(sa.Boolean, "answerable", "required", "counted"),
+            *_columns(sa.Text, "status", "outcome", "failure_stage", "error_kind"),
+            *_columns(sa.BigInteger, "attempts"),
+            *_columns(sa.Boolean, "unchecked", "abstained"),
+            *_columns(sa.BigInteger, "k"),
+            *_columns(sa.Double, "total_ms", "judge_ms", "judge_cost_usd"),
+            *_columns(sa.BigInteger, "judge_prompt_tokens", "judge_completion_tokens"),
+            sa.Column("metrics", sa.Text, nullable=False),
         ),
-        metrics=Table(
+        metrics=sa.Table(
             "metrics",
             metadata,
-            *_columns(Text, "project", "run_id", "scope", "group_name", "metric", key=True),
-            *_columns(Double, "value"),
-            *_columns(BigInteger, "n", "n_not_applicable", "n_error"),
-            *_columns(Double, "median", "low", "high", "se"),
+            *_columns(sa.Text, "project", "run_id", "scope", "group_name", "metric", key=True),
+            *_columns(sa.Double, "value"),
+            *_columns(sa.BigInteger, "n", "n_not_applicable", "n_error"),
+            *_columns(sa.Double, "median", "low", "high", "se"),
         ),
     )
 
