@@ -5,8 +5,7 @@ Every fault of the file is reported at once, with line and column.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from math import isfinite
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, get_args
 
@@ -16,10 +15,10 @@ from pytest_rageval.project.threshold_keys import joined, resolve_gate_key, unkn
 from pytest_rageval.project.thresholds import parse_gate_expression
 from pytest_rageval.support.files import read_plain
 from pytest_rageval.support.text import shown
-from pytest_rageval.support.toml_text import KeyPath, TomlSource, read_toml
-from pytest_rageval.values.dataclass import dataclass
+from pytest_rageval.support.toml_text import KeyPath, Rule, TomlSource, read_toml
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.gate import Check
+from pytest_rageval.values.json_documents import number
 from pytest_rageval.values.sweep import SWEEP_SCORE, Axis, Method, Range, SweepFile, Value
 
 SWEEP_FILE: Final = "sweep.toml"
@@ -57,37 +56,26 @@ def parse_sweep(text: str, *, display: str, registry: Registry = BUILT_IN) -> Sw
     return SweepFile(path=display, **found)
 
 
-@dataclass(frozen=True, slots=True)
-class _Rule:
-    """Valid values of a plain key."""
-
-    expected: str
-    accepts: Callable[[Any], bool]
-
-
-def _number(value: object) -> bool:
-    return type(value) in (int, float) and isfinite(value)  # type: ignore[arg-type]
-
-
-_TEXT: Final = _Rule("a text", lambda v: isinstance(v, str) and bool(v.strip()))
-_SEARCH: Final[Mapping[str, _Rule]] = {
-    "method": _Rule(
-        "one of " + ", ".join(f'"{one}"' for one in get_args(Method)),
-        lambda v: v in get_args(Method),
+_TEXT: Final = Rule("a text", {"type": "string"})
+_SEARCH: Final[Mapping[str, Rule]] = {
+    "method": Rule(
+        "one of " + ", ".join(f'"{one}"' for one in get_args(Method)), {"enum": get_args(Method)}
     ),
-    "budget": _Rule("an integer of at least 1", lambda v: type(v) is int and v > 0),
-    "holdout": _Rule("a number from 0 to below 1", lambda v: _number(v) and 0 <= v < 1),
-    "seed": _Rule("an integer of at least 0", lambda v: type(v) is int and v >= 0),
+    "budget": Rule("an integer of at least 1", {"type": "integer", "minimum": 1}),
+    "holdout": Rule(
+        "a number from 0 to below 1", {"type": "number", "minimum": 0, "exclusiveMaximum": 1}
+    ),
+    "seed": Rule("an integer of at least 0", {"type": "integer", "minimum": 0}),
 }
-_BUILD: Final[Mapping[str, _Rule]] = {
-    "embedded": _Rule("true", lambda v: v is True),
+_BUILD: Final[Mapping[str, Rule]] = {
+    "embedded": Rule("true", {"const": True}),
     "command": _TEXT,
     "fixture": _TEXT,
 }
-_RANGE: Final[Mapping[str, _Rule]] = {
-    **dict.fromkeys(("min", "max"), _Rule("a finite number", _number)),
-    "step": _Rule("a number above 0", lambda v: _number(v) and v > 0),
-    "log": _Rule("true or false", lambda v: isinstance(v, bool)),
+_RANGE: Final[Mapping[str, Rule]] = {
+    **dict.fromkeys(("min", "max"), Rule("a finite number", {"type": "number"})),
+    "step": Rule("a number above 0", {"type": "number", "exclusiveMinimum": 0}),
+    "log": Rule("true or false", {"type": "boolean"}),
 }
 _TOP: Final = ("objective", "weights", "constraints", "baseline", "query", "index", "search")
 
@@ -150,13 +138,13 @@ class _Reader:
             self.source.value_fault(path, message)
             return ()
         found = []
-        for number, name in enumerate(names):
+        for place, name in enumerate(names):
             key = name if name == SWEEP_SCORE else resolve_gate_key(name, self.registry)
             if key is None:
                 self.source.value_fault(
                     path, joined(*unknown_metric(name, "overall", self.registry))
                 )
-            elif fault := self._unfit(key, decides=not number):
+            elif fault := self._unfit(key, decides=not place):
                 self.source.value_fault(path, f"objective: {fault}")
             elif key in found:
                 self.source.value_fault(path, f"objective: {key} is listed twice")
@@ -192,7 +180,7 @@ class _Reader:
             elif info.direction != "higher" or info.scale != (0.0, 1.0):
                 message = f"{name}: expected a metric from 0 to 1 that is better when higher"
                 self.source.key_fault(path, message)
-            elif not _number(value) or value <= 0:
+            elif number(value) is None or value <= 0:
                 message = f"{name}: got {shown(value)}, expected a number above 0"
                 self.source.value_fault(path, message)
             else:
@@ -244,7 +232,7 @@ class _Reader:
             return None
         seen: set[tuple[bool, Value]] = set()
         for one in given:
-            if not (isinstance(one, (str, bool)) or _number(one)):
+            if not (isinstance(one, (str, bool)) or number(one) is not None):
                 expected = "texts, finite numbers and booleans, such as [3, 5]"
                 self.source.value_fault(path, f"{name}: got {shown(one)}, expected {expected}")
                 return None
@@ -310,7 +298,8 @@ class _Reader:
 
 def _holds(axis: Axis, value: object) -> bool:
     if isinstance(axis, Range):
-        return _number(value) and axis.min <= value <= axis.max  # type: ignore[operator]
+        sound = number(value) is not None
+        return sound and axis.min <= value <= axis.max  # type: ignore[operator]
     return any(type(value) is type(one) and value == one for one in axis)
 
 

@@ -7,18 +7,16 @@ table, so that both accept the same files; only the parser knows the scales of t
 from __future__ import annotations
 
 import math
-import operator
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final, get_args
 
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.registry import STAGE_PREFIX, MetricInfo, Registry
 from pytest_rageval.support.text import nearest
-from pytest_rageval.support.toml_text import suggest
+from pytest_rageval.support.toml_text import Rule, suggest
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.gate import CHANGE_WORDS, CheckKind, CheckTable, Decide
-from pytest_rageval.values.json_documents import number
 from pytest_rageval.values.record import JUDGED_ON, STAGES
 
 LIMITS: Final[tuple[CheckKind, ...]] = get_args(CheckKind)
@@ -132,36 +130,6 @@ def unknown_group(table: str, name: str, known: Collection[str]) -> tuple[str, s
 
 
 # --- plain keys ------------------------------------------------------------------------------
-
-
-_TYPES: Final[Mapping[str, Callable[[Any], bool]]] = {
-    "boolean": lambda value: isinstance(value, bool),
-    "string": lambda value: isinstance(value, str) and bool(value.strip()),
-    "integer": lambda value: type(value) is int,
-    "number": lambda value: number(value) is not None,
-}
-_BOUNDS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
-    "minimum": operator.ge,
-    "exclusiveMinimum": operator.gt,
-    "exclusiveMaximum": operator.lt,
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """Valid values of a plain key, in words and as JSON Schema."""
-
-    expected: str
-    schema: Mapping[str, Any]
-
-    def accepts(self, value: Any) -> bool:
-        """Whether the schema allows a value of TOML; a text must not be blank either."""
-        schema = self.schema
-        if "type" in schema:
-            bounds = [(holds, schema[name]) for name, holds in _BOUNDS.items() if name in schema]
-            return _TYPES[schema["type"]](value) and all(holds(value, b) for holds, b in bounds)
-        allowed = schema.get("enum") or [schema["const"]]
-        return any(type(value) is type(one) and value == one for one in allowed)
 
 
 def _one_of(*words: str, default: str, **more: str) -> Rule:

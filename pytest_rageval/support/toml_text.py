@@ -7,14 +7,16 @@ tokens and does not validate them.
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field, replace
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from pytest_rageval.support.text import nearest, shown
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import ConfigError
+from pytest_rageval.values.json_documents import number
 
 KeyPath = tuple[str, ...]
 """Path of a value: keys from the outside in."""
@@ -178,16 +180,34 @@ class _Fault:
     hint: str
 
 
-class ValueRule(Protocol):
-    """Valid values of a plain key."""
+_TYPES: Final[Mapping[str, Callable[[Any], bool]]] = {
+    "boolean": lambda value: isinstance(value, bool),
+    "string": lambda value: isinstance(value, str) and bool(value.strip()),
+    "integer": lambda value: type(value) is int,
+    "number": lambda value: number(value) is not None,
+}
+_BOUNDS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
+    "minimum": operator.ge,
+    "exclusiveMinimum": operator.gt,
+    "exclusiveMaximum": operator.lt,
+}
 
-    @property
-    def expected(self) -> str:
-        """Description of the values."""
 
-    @property
-    def accepts(self) -> Callable[[Any], bool]:
-        """Check of a value."""
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """Valid values of a plain key, in words and as JSON Schema."""
+
+    expected: str
+    schema: Mapping[str, Any]
+
+    def accepts(self, value: Any) -> bool:
+        """Whether the schema allows a value of TOML; a text must not be blank either."""
+        schema = self.schema
+        if "type" in schema:
+            bounds = [(holds, schema[name]) for name, holds in _BOUNDS.items() if name in schema]
+            return _TYPES[schema["type"]](value) and all(holds(value, b) for holds, b in bounds)
+        allowed = schema.get("enum") or [schema["const"]]
+        return any(type(value) is type(one) and value == one for one in allowed)
 
 
 def suggest(name: str, known: Iterable[str]) -> str:
@@ -252,7 +272,7 @@ class TomlSource:
     def plain(
         self,
         path: KeyPath,
-        rules: Mapping[str, ValueRule],
+        rules: Mapping[str, Rule],
         values: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
         """Check plain keys of the table at ``path``, or some of them; return the valid values."""

@@ -102,6 +102,7 @@ def test_a_range_and_weights_are_read() -> None:
         ("[query]\nk = [3, 3.0]", "k: 3.0 is listed twice"),
         ("[query]\nk = [[1]]", "k: got [1], expected texts, finite numbers and booleans"),
         ("[query]\nk = [nan]", "k: got nan"),
+        pytest.param(f"[query]\nk = [1{'0' * 400}]", "expected texts, finite", id="huge"),
         ("[query]\nw = { min = 2, max = 1 }", "with min below max"),
         ("[query]\nw = { min = 0, max = 1, log = true }", "expected min above 0 and no step"),
         ("[query]\nw = { min = 0, mx = 1 }", 'unknown key "mx" ... did you mean "max"?'),
