@@ -40,10 +40,6 @@ _COLUMNS = tuple(field.name for field in fields(Chunk))
 _log = logging.getLogger("rageval.reference")
 
 
-class _DamagedError(ValueError):
-    """A cache entry with invalid content."""
-
-
 def index_key(config: ReferenceConfig, notes: Sequence[Note]) -> str:
     """Return 32 hex digits over everything the index depends on: note bytes and build settings."""
     settings = {
@@ -173,11 +169,11 @@ def _digest(path: Path) -> str:
 def _load(entry: Path, config: ReferenceConfig) -> Index:
     for name in (_DATABASE, _ARRAYS, _MANIFEST):
         if not (entry / name).is_file():  # reading a pipe would block for ever
-            raise _DamagedError(f"{name} is missing, or no plain file")
+            raise ValueError(f"{name} is missing, or no plain file")
     manifest = json.loads((entry / _MANIFEST).read_text(encoding="utf-8"))
     for name in (_DATABASE, _ARRAYS):
         if manifest[name] != _digest(entry / name):
-            raise _DamagedError(f"{name} differs from its manifest")
+            raise ValueError(f"{name} differs from its manifest")
     with contextlib.suppress(OSError):
         os.utime(entry)
     with np.load(entry / _ARRAYS, allow_pickle=False) as arrays:

@@ -12,7 +12,8 @@ import sqlite3
 import threading
 import unicodedata
 import weakref
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -94,15 +95,10 @@ class TermFrequencies:
     by_term: Mapping[str, int]
 
     @classmethod
-    def count(cls, chunk_terms: Iterable[Collection[str]]) -> TermFrequencies:
+    def count(cls, chunk_terms: Sequence[Collection[str]]) -> TermFrequencies:
         """Count chunks by term, from the terms of each chunk."""
-        counts: dict[str, int] = {}
-        n_chunks = 0
-        for found in chunk_terms:
-            n_chunks += 1
-            for term in set(found):
-                counts[term] = counts.get(term, 0) + 1
-        return cls(n_chunks, counts)
+        counts = Counter(term for found in chunk_terms for term in set(found))
+        return cls(len(chunk_terms), counts)
 
     def idf(self, term: str) -> float:
         """Return ln(1 + (N - n + 0.5) / (n + 0.5)), Lucene's BM25 idf; unknown terms weigh most."""
