@@ -58,10 +58,10 @@ from pytest_rageval.report.explain.verdict import (
     next_steps,
     stage_meaning,
 )
+from pytest_rageval.support.text import TOLERANCE
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.record import CaseRecord, MetricDetail, ScoreSettings
 
-_TOLERANCE: Final = 1e-9
 _CASE_UNKNOWN: Final = (
     "The record does not hold its case, and the case in its file is no longer the one that was "
     "asked: golds and the arithmetic over them cannot be shown."
@@ -126,7 +126,7 @@ def _notes(case: Case | None, metrics: Sequence[MetricReason]) -> list[str]:
         for metric in metrics
         if metric.value is not None
         and metric.computed is not None
-        and abs(metric.value - metric.computed) > _TOLERANCE
+        and abs(metric.value - metric.computed) > TOLERANCE
     ]
     if differing:
         notes.append(

@@ -11,7 +11,7 @@ from pytest_rageval.metrics.view import CaseView
 from pytest_rageval.report.explain.values import join, ranks
 from pytest_rageval.support.text import counted, cut
 from pytest_rageval.values.case import Case
-from pytest_rageval.values.record import CaseRecord, CheckedClaim, CitationCheck, Evidence
+from pytest_rageval.values.record import CaseRecord, CheckedClaim, CitationCheck
 from pytest_rageval.values.reply import RetrievedChunk
 
 _SHOWN = 3
@@ -22,10 +22,9 @@ _CHARS = 80
 
 def evidence_sentences(case: Case, record: CaseRecord) -> dict[str, str]:
     """Explain the metrics about key facts in the context and about supporting citations."""
-    evidence = record.evidence
-    if evidence is None:
+    if record.evidence is None:
         return {}
-    return {**_facts(case.stated_facts, evidence), **_citations(evidence.claims or ())}
+    return {**_facts(case, record), **_citations(record.evidence.claims or ())}
 
 
 def rules_sentence(case: Case, record: CaseRecord) -> str:
@@ -79,46 +78,44 @@ def _user(view: CaseView) -> str:
     return "the user" if view.case.user is None else f"the user {cut(str(view.case.user), _CHARS)}"
 
 
-def context_ranks(case: Case | None, record: CaseRecord) -> dict[str, tuple[int, ...]]:
-    """Return for each key fact the ranks that state it; empty: not looked up."""
+def context_ranks(case: Case | None, record: CaseRecord) -> Sequence[tuple[str, tuple[int, ...]]]:
+    """Return each key fact with the ranks that state it; empty: not looked up."""
     found = None if record.evidence is None else record.evidence.facts
     facts = () if case is None else case.stated_facts
-    return dict(zip(facts, found, strict=True)) if found and len(found) == len(facts) else {}
+    return list(zip(facts, found, strict=True)) if found and len(found) == len(facts) else []
 
 
 def unused_sentence(case: Case | None, record: CaseRecord) -> str:
     """Name the key facts that were in the context and are not in the answer; empty: none."""
+    return _listed(_unused(case, record) or ())
+
+
+def _unused(case: Case | None, record: CaseRecord) -> list[str] | None:
+    """Return the facts of the context that the answer lacks; None: they were not looked up."""
     stated = None if record.evidence is None else record.evidence.facts_stated
     held = context_ranks(case, record)
     if stated is None or len(stated) != len(held):
-        return ""
-    unused = [
+        return None
+    return [
         f"{_quoted(fact)} ({ranks(places)})"
-        for (fact, places), said in zip(held.items(), stated, strict=True)
+        for (fact, places), said in zip(held, stated, strict=True)
         if places and not said
     ]
-    return _listed(unused)
 
 
-def _facts(facts: Sequence[str], evidence: Evidence) -> dict[str, str]:
-    held = evidence.facts
-    if held is None or len(held) != len(facts):
+def _facts(case: Case, record: CaseRecord) -> dict[str, str]:
+    held = context_ranks(case, record)
+    if not held:
         return {}
-    places = dict(zip(facts, held, strict=True))
-    lost = [_quoted(fact) for fact in facts if not places[fact]]
-    found = [f"{_quoted(fact)} at {ranks(places[fact])}" for fact in facts if places[fact]]
-    n = len(facts) - len(lost)
-    text = f"{n} of {counted(len(facts), 'key fact')} stated in the cut"
+    lost = [_quoted(fact) for fact, places in held if not places]
+    found = [f"{_quoted(fact)} at {ranks(places)}" for fact, places in held if places]
+    n = len(found)
+    text = f"{n} of {counted(len(held), 'key fact')} stated in the cut"
     text += f"; not {_listed(lost)}" if lost else f": {_listed(found)}"
     sentences = {"fact_recall_in_context": text}
-    stated = evidence.facts_stated
-    if stated is not None and len(stated) == len(facts):
-        said = dict(zip(facts, stated, strict=True))
-        unused = [f for f in facts if places[f] and not said[f]]
+    if (unused := _unused(case, record)) is not None:
         text = f"{n - len(unused)} of {counted(n, 'key fact')} in the context are in the answer"
-        if unused:
-            named = [f"{_quoted(f)} ({ranks(places[f])})" for f in unused]
-            text += f"; not {_listed(named)}"
+        text += f"; not {_listed(unused)}" if unused else ""
         sentences["context_utilization"] = text
     return sentences
 

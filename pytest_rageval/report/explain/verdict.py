@@ -462,7 +462,7 @@ def _passages(record: CaseRecord) -> list[tuple[int, RetrievedChunk]]:
 
 def _facts(record: CaseRecord, case: Case | None) -> tuple[FactReason, ...]:
     expected = () if case is None else case.expected_key_facts
-    found, held = items(record.correctness, "key_facts_found"), context_ranks(case, record)
+    found, held = items(record.correctness, "key_facts_found"), dict(context_ranks(case, record))
     if len(expected) != len(found):
         return ()
     return tuple(
