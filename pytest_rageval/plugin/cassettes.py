@@ -115,7 +115,8 @@ class Cassettes:
             yield judge
 
     def _pauses(self) -> dict[str, Any]:
-        return {"sleep": _no_pause} if self.replaying else {}
+        # The next reply is already recorded.
+        return {"sleep": lambda _: None} if self.replaying else {}
 
     # --- hooks of pytest
 
@@ -290,7 +291,3 @@ def _chain(*functions: Any) -> Any:
         return value
 
     return apply
-
-
-def _no_pause(seconds: float) -> None:
-    """Return at once: the next reply is already recorded."""

@@ -8,6 +8,7 @@ connections from one case to the next, since those belong to the loop that opene
 from __future__ import annotations
 
 import asyncio
+import inspect
 import threading
 from collections import deque
 from collections.abc import Awaitable, Callable
@@ -118,6 +119,11 @@ class LoopThread:
 def session_loop() -> LoopThread:
     """The loop of this process: every async client of a session lives on it."""
     return LoopThread()
+
+
+def settled(found: object) -> object:
+    """Return what a function of a project gave, awaited on that loop if it is awaitable."""
+    return session_loop().run(found) if inspect.isawaitable(found) else found
 
 
 async def _awaited(awaitable: Awaitable[_T]) -> _T:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -19,7 +18,7 @@ from pytest_rageval.support.http.address import (
 )
 from pytest_rageval.support.http.exchange import Attempt, Request
 from pytest_rageval.support.named_code import find_named
-from pytest_rageval.support.threads import session_loop
+from pytest_rageval.support.threads import settled
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.json_documents import number
 
@@ -100,8 +99,7 @@ class HeaderSource:
     def _called(self) -> object:
         RUNNING.set()
         try:
-            found = self._function()
-            return session_loop().run(found) if inspect.isawaitable(found) else found
+            return settled(self._function())
         finally:
             RUNNING.clear()
 

@@ -115,11 +115,8 @@ def serve_vault(settings: Settings) -> Iterator[str]:
     import_whole("pytest_rageval.server.server")
     from pytest_rageval.server.server import start_in_thread
 
-    handle = start_in_thread(embedded_config(settings))
-    try:
+    with start_in_thread(embedded_config(settings)) as handle:
         yield handle.url
-    finally:
-        handle.stop()
 
 
 def embedded_config(

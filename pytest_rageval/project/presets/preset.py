@@ -92,13 +92,6 @@ def preset_names() -> tuple[str, ...]:
     return tuple(sorted(name[: -len(_SUFFIX)] for name in found if name.endswith(_SUFFIX)))
 
 
-def unknown_preset(name: str) -> str:
-    """Return the fault of a name that no preset has."""
-    close = nearest(name.lower(), preset_names())
-    hint = f', did you mean "{close}"?' if close else "."
-    return f"unknown preset {shown(name)}{hint} There are {', '.join(preset_names())}"
-
-
 @cache
 def load_preset(name: str) -> Preset:
     """Read a preset.
@@ -109,7 +102,10 @@ def load_preset(name: str) -> Preset:
     import tomllib
 
     if name not in preset_names():
-        raise ValueError(unknown_preset(name))
+        close = nearest(name.lower(), preset_names())
+        hint = f', did you mean "{close}"?' if close else "."
+        names = ", ".join(preset_names())
+        raise ValueError(f"unknown preset {shown(name)}{hint} There are {names}")
     document = tomllib.loads((_FILES / f"{name}{_SUFFIX}").read_text(encoding="utf-8"))
     variables = {key: _variable(key, of) for key, of in document.get("vars", {}).items()}
     settings = {
