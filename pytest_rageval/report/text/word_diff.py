@@ -46,7 +46,7 @@ def diff_words(old: str, new: str) -> WordDiff | None:
     ours, theirs = _WORD.findall(old), _WORD.findall(new)
     if max(len(ours), len(theirs)) > MAX_WORDS:
         return None
-    same = _islands_out(_common([w.strip() for w in ours], [w.strip() for w in theirs]))
+    same = _common([w.strip() for w in ours], [w.strip() for w in theirs])
     if len(same) < max(_COMMON * min(len(ours), len(theirs)), 1):
         return None
     return WordDiff(
@@ -56,21 +56,11 @@ def diff_words(old: str, new: str) -> WordDiff | None:
 
 
 def _common(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]]:
-    blocks = SequenceMatcher(None, old, new).get_matching_blocks()
-    return [(block.a + n, block.b + n) for block in blocks for n in range(block.size)]
-
-
-def _islands_out(same: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Leave out short equal runs between changes."""
-    runs: list[list[tuple[int, int]]] = []
-    for i, j in same:
-        if runs and runs[-1][-1] == (i - 1, j - 1):
-            runs[-1].append((i, j))
-        else:
-            runs.append([(i, j)])
+    """Return the places of equal words in both, without short runs of them between changes."""
+    *runs, _ = SequenceMatcher(None, old, new).get_matching_blocks()  # the last one is empty
     inner = range(1, len(runs) - 1)
-    kept = [run for n, run in enumerate(runs) if n not in inner or len(run) > _ISLAND]
-    return [pair for run in kept for pair in run]
+    kept = [run for n, run in enumerate(runs) if n not in inner or run.size > _ISLAND]
+    return [(run.a + n, run.b + n) for run in kept for n in range(run.size)]
 
 
 def _pieces(words: Sequence[str], same: set[int]) -> Iterator[Piece]:
