@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import fields
 from functools import lru_cache
@@ -10,7 +9,8 @@ from typing import Any, Final
 
 import pytest
 
-from pytest_rageval.analysis.aggregate.case_groups import deciding_record
+from pytest_rageval.analysis.aggregate.case_groups import CaseGroup, deciding_record
+from pytest_rageval.analysis.stats.intervals import fmean
 from pytest_rageval.metrics.scoring import EXPECTED, evidence_key
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.gate import CheckStatus
@@ -155,8 +155,8 @@ def set_properties(
         if record.error.traceback:
             found.append(("rageval.traceback", record.error.traceback))
     times = [t for r in records if (t := r.latency.get("total_ms")) is not None]
-    if times:
-        found.append(("rageval.latency_ms", round(_mean(times), 3)))
+    if (mean := fmean(times)) is not None:
+        found.append(("rageval.latency_ms", round(mean, 3)))
     return found
 
 
@@ -192,12 +192,5 @@ def _means(records: Sequence[CaseRecord]) -> dict[str, float | None]:
     if len(records) == 1:
         return dict(records[0].metrics)
     keys = dict.fromkeys(key for record in records for key in record.metrics)
-    found: dict[str, float | None] = {}
-    for key in keys:
-        values = [v for record in records if (v := record.metrics.get(key)) is not None]
-        found[key] = _mean(values) if values else None
-    return found
-
-
-def _mean(values: Sequence[float]) -> float:
-    return math.fsum(values) / len(values)
+    case = CaseGroup(records=tuple(records))
+    return {key: case.mean(key) for key in keys}
