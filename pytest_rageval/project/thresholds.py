@@ -222,23 +222,18 @@ class _Reader:
         )
 
     def _unknown_top(self, name: str) -> None:
-        table = isinstance(self.source.values[name], (dict, list))
-        if resolve_gate_key(name, self.registry) is not None or is_metric_prefix(
-            name, self.registry
-        ):
-            self.source.key_fault((name,), f'"{name}" stands in no table', "put it in [overall]")
-        elif table:
+        is_table = isinstance(self.source.values[name], (dict, list))
+        homes = {**dict.fromkeys(DEFAULTS_RULES, "defaults"), **dict.fromkeys(CASES_RULES, "cases")}
+        home = None if is_table else homes.get(name)
+        key = resolve_gate_key(name, self.registry)
+        if key is not None or is_metric_prefix(name, self.registry):
+            home = "overall"
+        if home is not None:
+            self.source.key_fault((name,), f'"{name}" stands in no table', f"put it in [{home}]")
+        elif is_table:
             self.source.key_fault((name,), f"unknown table [{name}]", suggest(name, TABLES))
         else:
-            home = {
-                **dict.fromkeys(DEFAULTS_RULES, "defaults"),
-                **dict.fromkeys(CASES_RULES, "cases"),
-            }
-            if name in home:
-                hint = f"put it in [{home[name]}]"
-                self.source.key_fault((name,), f'"{name}" stands in no table', hint)
-            else:
-                self.source.unknown_key((name,), [*TOP_RULES, *home])
+            self.source.unknown_key((name,), [*TOP_RULES, *homes])
 
     def _grouped(self, table: CheckTable, groups: Mapping[str, Any]) -> None:
         known = self.known.of(table)
