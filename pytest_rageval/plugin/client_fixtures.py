@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -24,10 +25,12 @@ from pytest_rageval.plugin.private import (
     unknown_fixture,
 )
 from pytest_rageval.plugin.state import CLIENT_FIXTURES
+from pytest_rageval.plugin.terminal import usage_error
 from pytest_rageval.support.threads import session_loop
 from pytest_rageval.support.tracebacks import source_place
 from pytest_rageval.target.calling import raised_error
-from pytest_rageval.target.opening import configured_target
+from pytest_rageval.target.opening import configured_target, serve_vault
+from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.reply import ErrorInfo
 
 if TYPE_CHECKING:
@@ -56,6 +59,16 @@ def asked_target(item: pytest.Function, settings: Settings) -> str | None:
         for definition in _target_definitions(item)
     ]
     return " around ".join(named) or None
+
+
+@contextmanager
+def served_vault(settings: Settings) -> Iterator[str]:
+    """Serve the embedded target and yield its URL; a wrong setting of it ends the session."""
+    try:
+        with serve_vault(settings) as url:
+            yield url
+    except ConfigError as error:
+        raise usage_error(error) from error
 
 
 def _target_definitions(item: pytest.Function) -> Iterator[pytest.FixtureDef[Any]]:

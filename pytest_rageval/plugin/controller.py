@@ -7,7 +7,7 @@ import os
 import textwrap
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -23,7 +23,11 @@ from pytest_rageval.plugin.check_reports import (
     log_check,
     whole_report,
 )
-from pytest_rageval.plugin.client_fixtures import asked_target, asks_configured_target
+from pytest_rageval.plugin.client_fixtures import (
+    asked_target,
+    asks_configured_target,
+    served_vault,
+)
 from pytest_rageval.plugin.items import CaseItem
 from pytest_rageval.plugin.private import (
     add_json_metadata,
@@ -55,7 +59,7 @@ from pytest_rageval.runs.index import put_into_index
 from pytest_rageval.runs.list import prune_hint
 from pytest_rageval.support.process import import_whole
 from pytest_rageval.support.text import counted
-from pytest_rageval.values.errors import ConfigError, StorageError
+from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.gate import NOTHING_CHECKED
 from pytest_rageval.values.record import CaseRecord, Outcome
 
@@ -86,7 +90,7 @@ class Controller:
         if not is_xdist_controller(config):
             state.deliver = self.run.add
         self.finished: FinishedRun | None = None
-        self._target: Any = None
+        self._serving = ExitStack()
         self._session: pytest.Session | None = None
         self._logs_checks = False
         self._crashed = False
@@ -145,15 +149,8 @@ class Controller:
         node.workerinput["rageval_only"] = json.dumps(None if only is None else sorted(only))
         here = node.gateway.spec.popen  # another host has another loopback interface
         if here and target_kind(settings) == "vault":
-            if self._target is None:
-                from pytest_rageval.target.opening import serve_vault
-
-                self._target = serve_vault(settings)
-                try:
-                    self.state.target_url = self._target.__enter__()
-                except ConfigError as error:
-                    self._target = None
-                    raise usage_error(error) from error
+            if self.state.target_url is None:
+                self.state.target_url = self._serving.enter_context(served_vault(settings))
             node.workerinput["rageval_target_url"] = self.state.target_url
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
@@ -421,9 +418,7 @@ class Controller:
             finally:
                 termination.hold()
                 self.run.close()
-                if self._target is not None:
-                    self._target.__exit__(None, None, None)
-                    self._target = None
+                self._serving.close()
 
     @contextmanager
     def _interrupted_in_a_line(self, session: pytest.Session) -> Iterator[None]:

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_rageval.plugin.client_fixtures import asks_configured_target
+from pytest_rageval.plugin.client_fixtures import asks_configured_target, served_vault
 from pytest_rageval.plugin.items import CaseItem
 from pytest_rageval.plugin.state import State, asks_nothing, is_xdist_controller
 from pytest_rageval.plugin.terminal import exit_with_faults, usage_error
@@ -31,7 +31,7 @@ from pytest_rageval.project.settings import target_kind
 from pytest_rageval.support.files import shown_below
 from pytest_rageval.support.named_code import importable
 from pytest_rageval.support.text import clean
-from pytest_rageval.values.errors import ConfigError, DatasetError, EndpointError, RagEvalError
+from pytest_rageval.values.errors import DatasetError, EndpointError, RagEvalError
 from pytest_rageval.values.settings import Settings
 
 if TYPE_CHECKING:
@@ -98,7 +98,6 @@ class DocumentSession:
         self._config = config
         self._state = state
         self._sets = tuple(sets)
-        self._is_worker = hasattr(config, "workerinput")
         self._client: DocumentsClient | None = None
         self._sent: list[DocumentSet] = []
         """Sets whose documents may be in the target; other folders are not cleaned up."""
@@ -107,7 +106,7 @@ class DocumentSession:
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
         """Put the documents in, run the cases, and clean up by policy in every case."""
-        sets = () if self._is_worker else self._wanted(session)
+        sets = () if self._state.is_worker else self._wanted(session)
         if not sets:
             return (yield)
         with ExitStack() as stack:
@@ -125,7 +124,7 @@ class DocumentSession:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
         """Refuse a case of a worker that would run without its documents."""
-        if self._is_worker and isinstance(item, CaseItem) and self._lacks_documents(item):
+        if self._state.is_worker and isinstance(item, CaseItem) and self._lacks_documents(item):
             pytest.fail(_no_way(item), pytrace=False)
 
     # --- selection of sets and target
@@ -178,9 +177,7 @@ class DocumentSession:
                     "documents for the embedded target: workers on other machines serve their "
                     "own; name a target with --rag-url"
                 )
-            from pytest_rageval.target.opening import serve_vault
-
-            state.target_url = stack.enter_context(_as_usage_error(serve_vault(settings)))
+            state.target_url = stack.enter_context(served_vault(settings))
             if state.cassettes is not None:
                 state.cassettes.served_at = state.target_url
         # Headers are meant for a configured URL, which is missing here.
@@ -243,20 +240,10 @@ class DocumentSession:
         reporter: Any = self._config.pluginmanager.getplugin("terminalreporter")
         if reporter is not None:
             reporter.ensure_newline()
-            if (
-                self._config.get_terminal_writer().width_of_current_line
-            ):  # the percentage of a quiet session
+            # The percentage of a quiet session.
+            if self._config.get_terminal_writer().width_of_current_line:
                 reporter.line("")
             reporter.write_line(f"rageval: {clean(text, 500)}")
-
-
-@contextmanager
-def _as_usage_error(opened: Any) -> Iterator[Any]:
-    try:
-        with opened as value:
-            yield value
-    except ConfigError as error:
-        raise usage_error(error) from error
 
 
 def _no_way(item: CaseItem) -> str:
