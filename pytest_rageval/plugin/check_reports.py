@@ -12,7 +12,7 @@ from pytest_rageval.metrics.registry import STAGE_PREFIX
 from pytest_rageval.plugin.private import add_json_metadata
 from pytest_rageval.plugin.reports import ReportDetails, check_of
 from pytest_rageval.project.discovery import THRESHOLDS
-from pytest_rageval.report.text.lines import detectable_text
+from pytest_rageval.report.text.lines import VERDICTS, detectable_text
 from pytest_rageval.support.text import counted
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.gate import MOST_CASES, CheckKind, CheckResult, CheckStatus
@@ -34,8 +34,9 @@ def checks_apart(terminal: pytest.TerminalReporter) -> None:
             parts, _ = build()
         finally:
             terminal.stats = every
-        for status, shown in _COLOURS.items():
+        for status in _SHOWN:
             if checks[status]:
+                shown = VERDICTS[status][1]
                 words = f"{counted(checks[status], 'check')} {CHECK_CATEGORIES[status]}"
                 parts.append((words, {shown: True, "bold": shown == colour}))
         return parts, colour
@@ -185,12 +186,8 @@ def check_metadata(result: CheckResult) -> dict[str, str | float | None]:
 
 CHECK_CATEGORIES: Final[dict[CheckStatus, str]] = {**_OUTCOMES, "warn": "warned"}
 """Category of each status of a check among the reports of pytest."""
-_COLOURS: Final[dict[CheckStatus, str]] = {
-    "fail": "red",
-    "warn": "yellow",
-    "pass": "green",
-    "skip": "yellow",
-}
+_SHOWN: Final[tuple[CheckStatus, ...]] = ("fail", "warn", "pass", "skip")
+"""Order of checks in the last line of a session."""
 
 
 def log_check(config: pytest.Config, report: pytest.TestReport) -> None:
@@ -207,7 +204,7 @@ def log_check(config: pytest.Config, report: pytest.TestReport) -> None:
     hook.pytest_runtest_logreport(report=report)
     status = check_of(report)
     if verbose and status is not None:
-        terminal.write(CHECK_CATEGORIES[status].upper(), **{_COLOURS[status]: True})
+        terminal.write(CHECK_CATEGORIES[status].upper(), **{VERDICTS[status][1]: True})
         reason = getattr(report, "wasxfail", "")
         if isinstance(report.longrepr, tuple):
             reason = report.longrepr[2].removeprefix("Skipped: ")
