@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, Literal
 
 from pytest_rageval.metrics.built_in import BUILT_IN
@@ -44,6 +44,14 @@ def fit_line(line: Line, width: int) -> Line:
         fitted.append((text, style))
         left -= len(text)
     return tuple(fitted)
+
+
+def that_fit(parts: Sequence[str], between: str, room: int) -> Sequence[str]:
+    """Return the first of some parts that fit into a line, at least one."""
+    n = 1
+    while n < len(parts) and len(between.join(parts[: n + 1])) <= room:
+        n += 1
+    return parts[:n]
 
 
 HEAD: Final = 9

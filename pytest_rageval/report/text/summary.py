@@ -31,6 +31,7 @@ from pytest_rageval.report.text.lines import (
     Style,
     detectable_text,
     fit_line,
+    that_fit,
     weak_lines,
     wrapped,
 )
@@ -439,13 +440,13 @@ def slowest_records(records: Sequence[CaseRecord]) -> list[CaseRecord]:
 def _case_lines(view: SummaryView, width: int) -> Iterator[Line]:
     worst = worst_records(view.records)
     if worst:
-        shown = _joined([f"{r.name} {_why(r)}" for r in worst], width - 9)
+        shown = "   ".join(that_fit([f"{r.name} {_why(r)}" for r in worst], "   ", width - 9))
         yield (("worst    ", "bold"), (shown, ""))
     for record in worst:
         yield from _judged_lines(view.whole(record), width)
     slow = [f"{r.name} {r.latency['total_ms']:.0f} ms" for r in slowest_records(view.records)]
     if slow:
-        yield (("slowest  ", "bold"), (_joined(slow, width - 9), ""))
+        yield (("slowest  ", "bold"), ("   ".join(that_fit(slow, "   ", width - 9)), ""))
 
 
 def _why(record: CaseRecord) -> str:
@@ -465,16 +466,6 @@ def _judged_lines(record: CaseRecord, width: int) -> Iterator[Line]:
         head = f"{clean(record.name, min(width // 5, _ID_CHARS))} {word}: "
         shown = cut_columns(clean(text, _FLAW_CHARS), max(width - 9 - len(head) - 2, 0))
         yield (("         ", ""), (head, "yellow"), (f'"{shown}"', ""))
-
-
-def _joined(parts: Sequence[str], width: int) -> str:
-    text = ""
-    for part in parts:
-        longer = f"{text}   {part}" if text else part
-        if len(longer) > width:
-            break
-        text = longer
-    return text or parts[0]
 
 
 def _reliability_lines(found: JudgeReliability, width: int, verbosity: int) -> Iterator[Line]:

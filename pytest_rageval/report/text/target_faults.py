@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from pytest_rageval.analysis.aggregate.target_faults import ErrorGroup, group_errors
-from pytest_rageval.report.text.lines import HEAD, Line, fit_line, indented, wrapped
+from pytest_rageval.report.text.lines import HEAD, Line, fit_line, indented, that_fit, wrapped
 from pytest_rageval.support.http.address import blot_out_known
 from pytest_rageval.support.text import clean, counted
 from pytest_rageval.support.tracebacks import Style as TracebackStyle
@@ -91,17 +91,12 @@ def _group(group: ErrorGroup, n_cases: int, options: FaultOptions) -> Iterator[L
 
 
 def _cases(records: Sequence[CaseRecord], width: int) -> Line:
-    text, room = "", width - HEAD - len("cases: ") - len(" and 99999 more")
-    shown = 0
-    for record in records:
-        name = clean(record.name, 60)
-        longer = f"{text}, {name}" if text else name
-        if text and len(longer) > room:
-            break
-        text, shown = longer, shown + 1
-    more = f" and {len(records) - shown} more" if shown < len(records) else ""
+    room = width - HEAD - len("cases: ") - len(" and 99999 more")
+    # No more than that fit, were they one character each.
+    shown = that_fit([clean(record.name, 60) for record in records[:width]], ", ", room)
+    more = f" and {len(records) - len(shown)} more" if len(shown) < len(records) else ""
     word = "case" if len(records) == 1 else "cases"
-    return ((" " * HEAD, ""), (f"{word}: {text}{more}", ""))
+    return ((" " * HEAD, ""), (f"{word}: {', '.join(shown)}{more}", ""))
 
 
 def _output(captured: Captured, record: CaseRecord, width: int) -> Iterator[Line]:
