@@ -79,13 +79,9 @@ class FileLines:
         places = [i for i, raw in enumerate(self.lines) if raw == line.raw]
         return places[0] if len(places) == 1 else None
 
-    def with_line(self, index: int, raw: bytes) -> FileLines:
-        """Return the file with one line replaced."""
-        return replace(self, lines=(*self.lines[:index], raw, *self.lines[index + 1 :]))
-
-    def without_line(self, index: int) -> FileLines:
-        """Return the file without one of its lines."""
-        return replace(self, lines=(*self.lines[:index], *self.lines[index + 1 :]))
+    def with_line(self, index: int, *raw: bytes) -> FileLines:
+        """Return the file with another line in the place of one, or without that one."""
+        return replace(self, lines=(*self.lines[:index], *raw, *self.lines[index + 1 :]))
 
     def with_appended(self, text: str) -> tuple[FileLines, FileLine]:
         """Return the file with one more line, with the line ending of the others, and that line.
@@ -174,7 +170,7 @@ def remove_line(path: Path, line: FileLine) -> None:
     shown = path.as_posix()
     with _locked(path, shown) as (data, status):
         lines = FileLines.of(data)
-        _write(path, lines.without_line(_index(lines, line, shown)).joined(), status, shown)
+        _write(path, lines.with_line(_index(lines, line, shown)).joined(), status, shown)
 
 
 def append_line(path: Path, value: Mapping[str, Any]) -> FileLine:

@@ -72,13 +72,11 @@ def scope_prefix_fault(prefix: object) -> str | None:
 
     Everything below it is deleted after a run, so it must not be a folder in other use.
     """
-    if not isinstance(prefix, str):
-        return f"{shown(prefix)}, expected {PREFIX_RULE}"
-    folder = prefix.removesuffix("/")
-    segments = folder.split("/")
-    is_long = len(segments) >= MIN_PREFIX_SEGMENTS and len(folder) > MIN_PREFIX_CHARS
-    if is_long and is_plain_path(folder):
-        return None
+    if isinstance(prefix, str):
+        folder = prefix.removesuffix("/")
+        is_deep = folder.count("/") + 1 >= MIN_PREFIX_SEGMENTS
+        if is_deep and len(folder) > MIN_PREFIX_CHARS and is_plain_path(folder):
+            return None
     return f"{shown(prefix)}, expected {PREFIX_RULE}"
 
 
