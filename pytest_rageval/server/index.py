@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -110,7 +109,7 @@ def build_index(
     connection = sqlite3.connect(":memory:", check_same_thread=False)
     create_passages(connection, chunks)
     connection.commit()
-    skipped = {reason: len(chunks) - int(np.count_nonzero(vectors.any(axis=1)))}
+    skipped = len(chunks) - int(np.count_nonzero(vectors.any(axis=1)))
     return Index(
         chunks=chunks,
         frequencies=frequencies,
@@ -118,7 +117,7 @@ def build_index(
         vectors=vectors,
         lsa=lsa,
         embedder=embedder,
-        coverage=_coverage(by_note, skipped, version, _warnings(findings, notes, chunks)),
+        coverage=_coverage(by_note, reason, skipped, version, _warnings(findings, notes, chunks)),
         origin="built",
     )
 
@@ -166,19 +165,19 @@ def _embed(
 
 def _coverage(
     by_note: Sequence[Sequence[Chunk]],
-    skipped: Mapping[str, int],
+    reason: str,
+    skipped: int,
     version: str,
     warnings: Sequence[str],
 ) -> dict[str, Any]:
-    counts = Counter({reason: count for reason, count in skipped.items() if count})
     attempted = sum(len(found) for found in by_note)
     totals = {
         "docs_processed": len(by_note),
         "docs_with_0_chunks": sum(not found for found in by_note),
         "chunks_attempted": attempted,
-        "chunks_embedded": attempted - counts.total(),
-        "chunks_skipped": counts.total(),
-        "chunks_skipped_reasons": dict(counts),
+        "chunks_embedded": attempted - skipped,
+        "chunks_skipped": skipped,
+        "chunks_skipped_reasons": {reason: skipped} if skipped else {},
     }
     sizes = [chunk.token_count for found in by_note for chunk in found]
     return {
