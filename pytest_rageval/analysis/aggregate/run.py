@@ -102,7 +102,13 @@ def aggregate_rest(
         errored=outcomes["error"],
         unchecked=outcomes["unchecked"],
         stages=count_stages(table.stages),
+        metrics={},
         rates=_rates(table, outcomes, repeats),
+        by_category=_empty(groups["category"]),
+        by_tag=_empty(groups["tag"]),
+        by_difficulty=_empty(groups["difficulty"]),
+        by_answerable=_empty(groups["answerable"]),
+        by_vault=_empty(groups["vault"]),
         latency=summarise_latency(table.latencies("total_ms"), timeout_ms=timeout_ms),
         latency_by_phase=_phases(table),
         indexing=indexing_summary(coverages[-1]) if coverages else {},
@@ -128,6 +134,10 @@ Groups = Mapping[str, Mapping[str, CasePart]]
 """The cases of each group of each breakdown; all cases are the group ``""`` of ``""``."""
 GroupSummaries = Mapping[str, Mapping[str, MetricSummary]]
 """A metric over each of `Groups`."""
+
+
+def _empty(groups: Iterable[str]) -> dict[str, dict[str, MetricSummary]]:
+    return {group: {} for group in groups}
 
 
 def summarise_groups(
@@ -157,8 +167,7 @@ def summarise_groups(
 def with_summaries(rest: Aggregate, found: Mapping[str, GroupSummaries]) -> Aggregate:
     """Return the numbers of a run with the summaries of its metrics, by key."""
 
-    def by(name: str) -> dict[str, dict[str, MetricSummary]]:
-        groups = next(iter(found.values()))[name]
+    def by(name: str, groups: Iterable[str]) -> dict[str, dict[str, MetricSummary]]:
         return {
             group: {key: summaries[name][group] for key, summaries in found.items()}
             for group in groups
@@ -167,11 +176,11 @@ def with_summaries(rest: Aggregate, found: Mapping[str, GroupSummaries]) -> Aggr
     return replace(
         rest,
         metrics={key: summaries[""][""] for key, summaries in found.items()},
-        by_category=by("category"),
-        by_tag=by("tag"),
-        by_difficulty=by("difficulty"),
-        by_answerable=by("answerable"),
-        by_vault=by("vault"),
+        by_category=by("category", rest.by_category),
+        by_tag=by("tag", rest.by_tag),
+        by_difficulty=by("difficulty", rest.by_difficulty),
+        by_answerable=by("answerable", rest.by_answerable),
+        by_vault=by("vault", rest.by_vault),
     )
 
 
