@@ -46,7 +46,6 @@ class Estimate:
     calls: int
     prompt_tokens: int
     completion_tokens: int
-    """Tokens if every reply had the maximum length."""
     cost_usd: float | None
     """None here and below: the price is unknown, which is not 0."""
     cost_usd_max: float | None

@@ -11,7 +11,7 @@ from pytest_rageval.metrics.built_in import BUILT_IN, FIVE_WEIGHTS
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.settings import Settings
-from pytest_rageval.values.verdict import Judgement
+from pytest_rageval.values.verdict import JUDGE_FACTS, Judgement
 
 CaseKey = tuple[str, str]
 """File and id of a case."""
@@ -24,8 +24,6 @@ COMPARED: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """Scores that a second judge repeats, by rubric."""
 
-JUDGE_FACTS: Final = ("judge", "model", "system_fingerprint", "level")
-"""Fields of a verdict that tell one judge from another."""
 DISAGREEMENT: Final = "judge_disagreement_rate"
 
 

@@ -79,8 +79,8 @@ class FileLines:
         places = [i for i, raw in enumerate(self.lines) if raw == line.raw]
         return places[0] if len(places) == 1 else None
 
-    def with_line(self, index: int, *raw: bytes) -> FileLines:
-        """Return the file with another line in the place of one, or without that one."""
+    def with_replaced(self, index: int, *raw: bytes) -> FileLines:
+        """Return the file with other lines, or none, in the place of one."""
         return replace(self, lines=(*self.lines[:index], *raw, *self.lines[index + 1 :]))
 
     def with_appended(self, text: str) -> tuple[FileLines, FileLine]:
@@ -156,7 +156,7 @@ def change_line(
         lines = FileLines.of(data)
         index = _index(lines, line, shown)
         if raw != line.raw:
-            _write(path, lines.with_line(index, raw).joined(), status, shown)
+            _write(path, lines.with_replaced(index, raw).joined(), status, shown)
     return FileLine(number=index + 1, raw=raw)
 
 
@@ -170,7 +170,7 @@ def remove_line(path: Path, line: FileLine) -> None:
     shown = path.as_posix()
     with _locked(path, shown) as (data, status):
         lines = FileLines.of(data)
-        _write(path, lines.with_line(_index(lines, line, shown)).joined(), status, shown)
+        _write(path, lines.with_replaced(_index(lines, line, shown)).joined(), status, shown)
 
 
 def append_line(path: Path, value: Mapping[str, Any]) -> FileLine:

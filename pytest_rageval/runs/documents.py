@@ -17,7 +17,6 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, Self
 
-from pytest_rageval.judges.spot_check import JUDGE_FACTS
 from pytest_rageval.metrics.built_in import BUILT_IN, DEFINITIONS_VERSION
 from pytest_rageval.metrics.definitions import METRIC_DEFINITIONS, definitions_document
 from pytest_rageval.metrics.registry import Registry
@@ -28,6 +27,7 @@ from pytest_rageval.values.gate import GateResult
 from pytest_rageval.values.json_documents import items, part, word
 from pytest_rageval.values.record import SCHEMA_VERSION, CaseRecord
 from pytest_rageval.values.settings import Settings
+from pytest_rageval.values.verdict import JUDGE_FACTS
 
 
 @dataclass(slots=True)

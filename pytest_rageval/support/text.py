@@ -221,7 +221,7 @@ def did_you_mean(
 Unit = Literal["score", "ms", "usd", "count"]
 
 TOLERANCE: Final = 1e-9
-"""Differences up to this are float noise, here and in the gate."""
+"""Differences of scores up to this are float noise."""
 
 _MAX_DECIMALS: Final = 12
 

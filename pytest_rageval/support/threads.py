@@ -121,7 +121,7 @@ def session_loop() -> LoopThread:
     return LoopThread()
 
 
-def settled(found: object) -> object:
+def waited_for(found: object) -> object:
     """Return what a function of a project gave, awaited on that loop if it is awaitable."""
     return session_loop().run(found) if inspect.isawaitable(found) else found
 

@@ -18,7 +18,7 @@ from pytest_rageval.support.http.address import (
 )
 from pytest_rageval.support.http.exchange import Attempt, Request
 from pytest_rageval.support.named_code import find_named
-from pytest_rageval.support.threads import settled
+from pytest_rageval.support.threads import waited_for
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.json_documents import number
 
@@ -99,7 +99,7 @@ class HeaderSource:
     def _called(self) -> object:
         RUNNING.set()
         try:
-            return settled(self._function())
+            return waited_for(self._function())
         finally:
             RUNNING.clear()
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from pytest_rageval.support.named_code import find_named
-from pytest_rageval.support.threads import settled
+from pytest_rageval.support.threads import waited_for
 from pytest_rageval.target.calling import check_client
 
 _WHERE: Final = "[tool.rageval.target] client"
@@ -28,14 +28,14 @@ def open_named_client(setting: str) -> Iterator[object]:
         ConfigError: it does not exist, or is neither.
     """
     found = find_named(setting, _WHERE)
-    client = settled(found()) if _is_factory(found) else found
+    client = waited_for(found()) if _is_factory(found) else found
     check_client(client, f"{_WHERE}: {setting}")
     try:
         yield client
     finally:
         close = getattr(client, "close", None) or getattr(client, "aclose", None)
         if client is not found and callable(close):
-            settled(close())
+            waited_for(close())
 
 
 def _is_factory(found: object) -> bool:

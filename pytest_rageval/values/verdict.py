@@ -31,6 +31,8 @@ RUBRICS: Final = (
     "five_dimensions",
 )
 """Names of the rubrics that come with the package."""
+JUDGE_FACTS: Final = ("judge", "model", "system_fingerprint", "level")
+"""Fields of a verdict that tell one judge from another."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -87,6 +87,12 @@ def _own(value: Mapping[str, Any]) -> dict[str, Any]:
     return dict(part(value, "metadata", _OURS))
 
 
+def _own_of_query(value: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what our export added to a query; empty for that of another tool."""
+    found = _own(value)
+    return found if found.keys() <= Case.__dataclass_fields__.keys() else {}
+
+
 def _own_of_document(value: Mapping[str, Any]) -> dict[str, Any]:
     """Return what our export added to a document; empty for that of another tool."""
     found = _own(value)
@@ -197,7 +203,7 @@ def _cases(
     lines = []
     for file, number, value in queries:
         query_id = _id(file, number, value)
-        if query_id not in judged and not _own(value):
+        if query_id not in judged and not _own_of_query(value):
             ledger.leave("queries[]", f"nothing is judged for it in {', '.join(chosen)}")
             continue
         if not isinstance(value.get("text"), str) or not value["text"].strip():
@@ -248,7 +254,8 @@ def _line(
     ledger: Ledger,
 ) -> dict[str, Any]:
     case_id = ids.take(query_id, value["text"])
-    own = {name: item for name, item in _own(value).items() if name not in {"id", "question"}}
+    given = _own_of_query(value)
+    own = {name: item for name, item in given.items() if name not in {"id", "question"}}
     line: dict[str, Any] = {"id": case_id, "question": value["text"], **own}
     ledger.carry("queries[]")
     golds = _golds(own.get("gold_supports"), grades, corpus)
@@ -262,7 +269,7 @@ def _line(
         line["folders"] = [corpus.scope_prefix.rstrip("/")]
     keep_low_grades(line, _ROOM, grades, ledger, "qrels[] with a score below 1")
     rest = dict(part(value, "metadata"))
-    if _own(value):
+    if given:
         del rest[_OURS]
     rest |= {k: v for k, v in value.items() if k not in {"_id", "text", "metadata"}}
     if rest:

@@ -67,8 +67,8 @@ class GuardedServer:
         self._server.should_exit = True
 
 
-async def read_json(request: Request, most: int) -> bytes | Response:
-    """Read the body of a request that says it is JSON, of ``most`` bytes, or refuse it."""
+async def json_body(request: Request, most: int) -> bytes | Response:
+    """Return the body of a request that says it is JSON, of ``most`` bytes, or the refusal."""
     if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
         return refused(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "expected application/json")
     found = bytearray()

@@ -6,8 +6,30 @@ import json
 from collections.abc import Iterator
 from importlib.resources import files
 from importlib.resources.abc import Traversable
-from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
+
+
+class Query(NamedTuple):
+    """A question."""
+
+    query_id: str
+    text: str
+
+
+class Qrel(NamedTuple):
+    """A judgement."""
+
+    query_id: str
+    doc_id: str
+    relevance: int
+
+
+class Doc(NamedTuple):
+    """A document."""
+
+    doc_id: str
+    title: str
+    text: str
 
 
 class PackagedDataset:
@@ -16,21 +38,21 @@ class PackagedDataset:
     def __init__(self, name: str) -> None:
         self._folder: Traversable = files(__package__) / name
 
-    def queries_iter(self) -> Iterator[SimpleNamespace]:
+    def queries_iter(self) -> Iterator[Query]:
         """Yield the questions."""
         for row in self._objects("queries.jsonl"):
-            yield SimpleNamespace(query_id=row["_id"], text=row["text"])
+            yield Query(row["_id"], row["text"])
 
-    def docs_iter(self) -> Iterator[SimpleNamespace]:
+    def docs_iter(self) -> Iterator[Doc]:
         """Yield the documents."""
         for row in self._objects("corpus.jsonl"):
-            yield SimpleNamespace(doc_id=row["_id"], title=row["title"], text=row["text"])
+            yield Doc(row["_id"], row["title"], row["text"])
 
-    def qrels_iter(self) -> Iterator[SimpleNamespace]:
+    def qrels_iter(self) -> Iterator[Qrel]:
         """Yield the judgements."""
         for line in self._lines("qrels", "test.tsv")[1:]:
             query, document, grade = line.split("\t")
-            yield SimpleNamespace(query_id=query, doc_id=document, relevance=int(grade))
+            yield Qrel(query, document, int(grade))
 
     def _objects(self, name: str) -> Iterator[dict[str, Any]]:
         return map(json.loads, self._lines(name))

@@ -19,7 +19,7 @@ from starlette.responses import (
 )
 from starlette.routing import Route
 
-from pytest_rageval.authoring.serving.loopback import read_json, refused
+from pytest_rageval.authoring.serving.loopback import json_body, refused
 from pytest_rageval.authoring.viewing.project import ProjectRuns, begun
 from pytest_rageval.report.html.markup import visible
 from pytest_rageval.report.html.runs.links import Links
@@ -148,7 +148,7 @@ def _fault(sentence: str, status: HTTPStatus = HTTPStatus.INTERNAL_SERVER_ERROR)
 
 async def _change(request: Request, act: Callable[[dict[str, Any]], dict[str, Any]]) -> Response:
     """Answer a change that a page asks for: a JSON object in, one out."""
-    body = await read_json(request, _MAX_BODY)
+    body = await json_body(request, _MAX_BODY)
     if isinstance(body, Response):
         return body
     try:

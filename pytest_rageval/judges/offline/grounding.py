@@ -44,9 +44,9 @@ FAULTY: Final = -0.25
 negation."""
 _BUT: Final = re.compile(r"[,;]?\s*\b(?:but|however|nevertheless)\b,?\s*", re.IGNORECASE)
 _SHORTEST: Final = 4
+"""Minimum words of a clause that makes a statement."""
 _KEPT_CHARS: Final = 50_000
 """Longest answer of which the statements are kept."""
-"""Minimum words of a clause that makes a statement."""
 STRICT: Final = ("numbers", "names", "rival", "negated", "not_negated")
 IDEAL: Final = dict.fromkeys(FOR, 1.0) | dict.fromkeys(AGAINST, 0.0)
 """Features of a claim that is word for word in the context."""

@@ -113,7 +113,7 @@ def test_a_document_with_our_key_or_a_blank_title_comes_back_whole(document: Doc
 @pytest.mark.parametrize("theirs", ["a text", {"about": "other things"}])
 def test_what_another_tool_kept_under_our_key_stays(theirs: object) -> None:
     document = {"_id": "x", "text": "because", "metadata": {"rageval": theirs}}
-    query = {"_id": "q1", "text": "why?", "metadata": {"rageval": "a text"}}
+    query = {"_id": "q1", "text": "why?", "metadata": {"rageval": theirs}}
     files = {
         "queries.jsonl": json.dumps(query),
         "qrels/test.tsv": "q1\tx\t1\n",
@@ -121,7 +121,7 @@ def test_what_another_tool_kept_under_our_key_stays(theirs: object) -> None:
     }
     found = read_texts("beir", files)
     assert found.documents[0].metadata == {"rageval": theirs}
-    assert cases_of(found)[0].metadata["beir"]["query"] == {"rageval": "a text"}
+    assert cases_of(found)[0].metadata["beir"]["query"] == {"rageval": theirs}
 
 
 def test_golds_of_documents_go_out_under_the_ids_of_the_corpus() -> None:

@@ -11,12 +11,12 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from pytest_rageval.authoring.serving.loopback import GuardedServer, read_json
+from pytest_rageval.authoring.serving.loopback import GuardedServer, json_body
 from pytest_rageval.values.errors import ConfigError
 
 
 async def length(request: Request) -> Response:
-    body = await read_json(request, 10)
+    body = await json_body(request, 10)
     return body if isinstance(body, Response) else PlainTextResponse(str(len(body)))
 
 

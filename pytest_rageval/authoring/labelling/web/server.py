@@ -20,7 +20,7 @@ from starlette.routing import Route
 
 from pytest_rageval.authoring.labelling.session import MAX_INPUT, LabelSession
 from pytest_rageval.authoring.labelling.web.page import Key, WebFace, page_policy
-from pytest_rageval.authoring.serving.loopback import GuardedServer, read_json, refused
+from pytest_rageval.authoring.serving.loopback import GuardedServer, json_body, refused
 from pytest_rageval.support.threads import CaseThreads
 
 _MAX_BODY: Final = 16 * MAX_INPUT
@@ -46,7 +46,7 @@ def _create_app(face: WebFace, running: LabelServer) -> Starlette:
         return HTMLResponse(html, headers={"Content-Security-Policy": page_policy()})
 
     async def press(request: Request) -> Response:
-        body = await read_json(request, _MAX_BODY)
+        body = await json_body(request, _MAX_BODY)
         if isinstance(body, Response):
             return body
         try:
@@ -121,7 +121,7 @@ class LabelServer(GuardedServer):
     Args:
         session: to drive.
         port: to listen on; 0 takes a free one.
-        announce: as for any such server.
+        announce: as for ``GuardedServer``.
 
     Raises:
         ConfigError: the port is taken.
