@@ -17,13 +17,14 @@ from itertools import pairwise
 
 import markdown_it
 from markdown_it import MarkdownIt
-from markdown_it.token import Token
+from markdown_it.tree import SyntaxTreeNode
 
 CHUNKER_VERSION = f"heading-1+markdown-it-{markdown_it.__version__}"
 
 _BOM = b"\xef\xbb\xbf"
-_FENCES = frozenset({"fence", "code_block", "html_block"})
-_PROSE = frozenset({"paragraph_open"})
+_PROSE = frozenset({"paragraph"})
+_LEAVES = _PROSE | {"heading"}
+"""Blocks whose only child is their text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,13 +56,6 @@ class _Section:
     span: Span
     body_start: int
     blocks: tuple[_Block, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class _Block:
-    token: Token
-    children: tuple[Token, ...]
-    span: Span
 
 
 class _Note:
@@ -168,23 +162,20 @@ def _front_matter_lines(lines: Sequence[bytes]) -> int:
 def _sections(note: _Note) -> Iterator[_Section]:
     """Yield the parts of a note between headings; together they cover it without gaps."""
     body = Span(note.byte_at(0), len(note.data))
-    groups = _top_level(_parser().parse(note.text(body)))
+    root = SyntaxTreeNode(_parser().parse(note.text(body)))
     trail: list[tuple[int, str]] = []
-    section_start, body_start, blocks = body.start, body.start, list[_Block]()
-    for index, (token, inner) in enumerate(groups):
-        start = note.byte_at(_line(token))
-        following = groups[index + 1][0] if index + 1 < len(groups) else None
-        end = note.byte_at(_line(following)) if following else body.end
-        if token.type != "heading_open":
-            blocks.append(_Block(token, inner, Span(start, end)))
-            continue
-        yield _section(trail, Span(section_start, start), body_start, blocks)
-        depth = int(token.tag[1])
-        trail = [entry for entry in trail if entry[0] < depth]
-        trail.append((depth, f"{'#' * depth} {' '.join(inner[0].content.split())}".rstrip()))
-        assert token.map is not None
-        section_start, body_start = start, note.byte_at(token.map[1])
-        blocks = [_Block(token, (), Span(start, end))]
+    section_start, body_start = body.start, body.start
+    blocks: list[_Block] = []
+    for node, span in _blocks(note, root, body.end):
+        if node.type == "heading" and node.map:
+            yield _section(trail, Span(section_start, span.start), body_start, blocks)
+            depth = int(node.tag[1])
+            trail = [entry for entry in trail if entry[0] < depth]
+            title = " ".join(node.children[0].content.split())
+            trail.append((depth, f"{'#' * depth} {title}".rstrip()))
+            section_start, body_start = span.start, note.byte_at(node.map[1])
+            blocks = []
+        blocks.append((node, span))
     yield _section(trail, Span(section_start, body.end), body_start, blocks)
 
 
@@ -195,26 +186,11 @@ def _section(
     return _Section(path, span, min(body_start, span.end), tuple(blocks))
 
 
-def _line(token: Token) -> int:
-    return token.map[0] if token.map else 0
-
-
-def _top_level(tokens: Sequence[Token]) -> list[tuple[Token, tuple[Token, ...]]]:
-    """Group a flat token list into blocks of one level: the opening token and what it holds."""
-    groups: list[tuple[Token, tuple[Token, ...]]] = []
-    position = 0
-    while position < len(tokens):
-        token = tokens[position]
-        end = position + 1
-        if token.nesting == 1:
-            while tokens[end].level > token.level:
-                end += 1
-            groups.append((token, tuple(tokens[position + 1 : end])))
-            end += 1
-        else:
-            groups.append((token, ()))
-        position = end
-    return [group for group in groups if group[0].map]
+def _blocks(note: _Note, node: SyntaxTreeNode, end: int) -> list[_Block]:
+    """Return the blocks right below a node, each up to the next one and the last up to `end`."""
+    nodes = [child for child in node.children if child.map]
+    starts = [note.byte_at(child.map[0]) for child in nodes if child.map]
+    return list(zip(nodes, map(Span, starts, [*starts[1:], end]), strict=True))
 
 
 def _pieces(note: _Note, section: _Section, max_tokens: int, overlap: int) -> Iterator[Span]:
@@ -223,11 +199,13 @@ def _pieces(note: _Note, section: _Section, max_tokens: int, overlap: int) -> It
         yield whole
         return
     spans: list[Span] = []
-    if section.blocks and section.span.start < section.blocks[0].span.start:
+    if not section.blocks:
+        spans += split_prose(note.data, section.span, max_tokens, by_line=True)
+    elif section.span.start < section.blocks[0][1].start:
         # Link definitions leave no token: text before the first block belongs to it.
-        spans.append(Span(section.span.start, section.blocks[0].span.start))
-    for block in section.blocks or (_Block(Token("", "", 0), (), section.span),):
-        spans.extend(_units(note, block, max_tokens))
+        spans.append(Span(section.span.start, section.blocks[0][1].start))
+    for node, span in section.blocks:
+        spans += _units(note, node, span, max_tokens)
     for span in pack_spans(note.data, spans, max_tokens, overlap):
         trimmed = note.trim(span)
         # A heading without its text repeats only the heading path.
@@ -235,25 +213,20 @@ def _pieces(note: _Note, section: _Section, max_tokens: int, overlap: int) -> It
             yield trimmed
 
 
-def _units(note: _Note, block: _Block, max_tokens: int) -> Iterator[Span]:
+def _units(note: _Note, node: SyntaxTreeNode, span: Span, max_tokens: int) -> Iterator[Span]:
     """Yield the smallest parts of a block that may be kept whole within the budget."""
-    text = note.text(block.span)
-    if count_tokens(text) <= max_tokens:
-        prose = block.token.type in _PROSE
-        yield Span(block.span.start, block.span.end, solid=not prose)
+    by_line = node.type not in _PROSE
+    if count_tokens(note.text(span)) <= max_tokens:
+        yield Span(span.start, span.end, solid=by_line)
         return
-    children = [] if block.token.type in _PROSE | _FENCES else _top_level(block.children)
+    children = [] if node.type in _LEAVES else _blocks(note, node, span.end)
     if not children:
-        lines = block.token.type not in _PROSE
-        yield from split_prose(note.data, block.span, max_tokens, by_line=lines)
-        return
-    starts = [max(block.span.start, note.byte_at(_line(token))) for token, _ in children]
-    starts[0] = block.span.start
-    for (token, inner), start, end in zip(
-        children, starts, [*starts[1:], block.span.end], strict=True
-    ):
-        if start < end:
-            yield from _units(note, _Block(token, inner, Span(start, end)), max_tokens)
+        yield from split_prose(note.data, span, max_tokens, by_line=by_line)
+    start = span.start
+    for child, inner in children:
+        if start < inner.end:
+            yield from _units(note, child, Span(start, inner.end), max_tokens)
+        start = inner.end
 
 
 # Approximates sub-word tokenizers: words, long ones in parts, and each punctuation mark.
@@ -270,6 +243,10 @@ class Span:
     end: int
     solid: bool = True
     """Whether overlap contains all of it or nothing (code, tables, list items)."""
+
+
+_Block = tuple[SyntaxTreeNode, Span]
+"""A node of the syntax tree with its bytes, up to the next one."""
 
 
 def count_tokens(text: str | bytes) -> int:
