@@ -122,6 +122,7 @@ class _CompiledTemplates(BytecodeCache):
 
 
 def _kept_path(bucket: Bucket) -> Path:
+    # Raises NotImplementedError where this Python keeps no compiled modules either.
     return Path(cache_from_source(bucket.key)).with_suffix(".j2c")
 
 
