@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import json
+import math
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -93,20 +94,35 @@ def time_of(
 
 def measure(
     clients: Mapping[str, str], in_flight: Sequence[int], *, requests: int, repeats: int
-) -> list[Result]:
-    """Let clients take turns; of each the medians count."""
-    found = []
+) -> tuple[list[Result], dict[str, str]]:
+    """Let clients take turns; of each the medians count.
+
+    Returns:
+        The results, and by name why a rival is not among them: one of its requests failed.
+
+    Raises:
+        RuntimeError: a request of ours failed.
+    """
+    found, failed = [], {}
+
+    def once(name: str, url: str, count: int, n: int) -> tuple[float, float]:
+        try:
+            return time_of(clients[name], name, url, in_flight=count, requests=n)
+        except RuntimeError as error:
+            if name == "ours":
+                raise
+            failed[name] = f"{count} in flight: {error}"
+            return math.nan, math.nan
+
     with mock(0.0, 0.0) as at_once, mock(ASK_MS, 0.0) as slow:
         for count in in_flight:
             cpu: dict[str, list[float]] = {name: [] for name in clients}
             wall: dict[str, list[float]] = {name: [] for name in clients}
             for _ in range(repeats):
-                for name, python in clients.items():
+                for name in [one for one in clients if one not in failed]:
                     n = max(requests, 8 * count)
-                    _, cpu_s = time_of(python, name, at_once.url, in_flight=count, requests=n)
-                    cpu[name].append(cpu_s / n * 1e6)
-                    n = ROUNDS * count
-                    wall_s, _ = time_of(python, name, slow.url, in_flight=count, requests=n)
+                    cpu[name].append(once(name, at_once.url, count, n)[1] / n * 1e6)
+                    wall_s, _ = once(name, slow.url, count, ROUNDS * count)
                     wall[name].append(wall_s / (ROUNDS * ASK_MS / 1000))
             found += [
                 Result(
@@ -116,8 +132,9 @@ def measure(
                     wall_ratio=median(wall[name]),
                 )
                 for name in clients
+                if name not in failed
             ]
-    return found
+    return [one for one in found if one.client not in failed], failed
 
 
 def render(results: Sequence[Result], left_out: Mapping[str, str]) -> str:
@@ -153,11 +170,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if name in left_out:
             parser.error(f"{name} is not installed; {left_out[name]}")
     chosen = {name: clients[name] for name in options.clients or clients}
-    results = measure(chosen, options.in_flight, requests=options.requests, repeats=options.repeats)
+    results, failed = measure(
+        chosen, options.in_flight, requests=options.requests, repeats=options.repeats
+    )
+    left_out |= failed
     if options.json:
         print(json.dumps({"results": [asdict(one) for one in results], "left_out": left_out}))
     else:
-        print(render(results, {} if options.clients else left_out))
+        print(render(results, failed if options.clients else left_out))
     return 0
 
 
