@@ -57,9 +57,15 @@ class Line(NamedTuple):
     """Number of the line, from 1."""
     offset: int
     """Offset of its first byte in the file."""
-    text: str
+    whole: str
+    """The text with its line end."""
     raw: bytes
-    """The text in UTF-8, with its line end."""
+    """The same in UTF-8."""
+
+    @property
+    def text(self) -> str:
+        """The line without its end."""
+        return self.whole.removesuffix("\n")
 
 
 def cannot_be_read(display: str, error: OSError) -> DatasetError:
@@ -97,7 +103,7 @@ def iterate_lines(
             if raw.startswith(_UTF8_BOM):
                 raw, start = raw[len(_UTF8_BOM) :], start + len(_UTF8_BOM)
         try:
-            text = raw.decode("utf-8").removesuffix("\n")
+            text = raw.decode("utf-8")
         except UnicodeDecodeError as error:
             col = len(raw[: error.start].decode("utf-8")) + 1
             message = f"byte 0x{raw[error.start]:02x}, expected UTF-8 text"

@@ -6,6 +6,7 @@ Percentiles, rates and sums over records or plain observations (docs/metrics.md#
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, repeat
@@ -74,10 +75,11 @@ def operational_rates(cases: Iterable[Sequence[AttemptStatus]]) -> OperationalRa
         cases: per case the status of each of its repeats. A case weighs 1 regardless of their
             number; its share is the mean over its repeats.
     """
+    attempted = Counter[tuple[AttemptStatus, ...]]()
     # Nearly all are alike, so that each distinct one is looked at once.
-    attempted = Counter(
-        asked for case in cases if (asked := tuple([s for s in case if s != "not_attempted"]))
-    )
+    for case, n in Counter(map(tuple, cases)).items():
+        if asked := tuple([s for s in case if s != "not_attempted"]):
+            attempted[asked] += n
 
     def rate(*kinds: AttemptStatus) -> float | None:
         shares = [repeat(sum(s in kinds for s in c) / len(c), n) for c, n in attempted.items()]
@@ -167,19 +169,19 @@ def summarise_latency(
     limits: list[float] = []
     excluded = cached = 0
     for status, ms, from_cache in observations:
-        cut = status == "timeout"
-        ms = timeout_ms if cut and timeout_ms is not None else ms
         if from_cache:
             cached += 1
-        elif status not in {"ok", "timeout"} or ms is None:
-            excluded += 1
+        elif status == "ok" and ms is not None:
+            times.append(float(ms))
+        elif status == "timeout" and (at := ms if timeout_ms is None else timeout_ms) is not None:
+            limits.append(float(at))
         else:
-            (limits if cut else times).append(float(ms))
+            excluded += 1
     ordered = sorted(times + limits)
     # The true duration of a timeout is unknown but above its limit, so every rank from the first
     # one is a lower bound.
     first = min(limits, default=math.inf)
-    known = sum(ms <= first for ms in times)
+    known = bisect_right(ordered, first) - limits.count(first)
     p50, p50_censored = _censored_percentile(ordered, 50, known)
     p95, p95_censored = _censored_percentile(ordered, 95, known)
     return LatencySummary(

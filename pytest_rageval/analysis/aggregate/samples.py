@@ -93,7 +93,10 @@ class ArraySample:
         self._values, self._clusters = values[scored], clusters[scored]
         self.n = len(self._values)
         self.n_clusters = int(np.count_nonzero(np.bincount(self._clusters)))
-        self.total = fsum(self._values.tolist())
+        self.is_binary = bool(((self._values == 0) | (self._values == 1)).all())
+        """Whether every value is 0 or 1."""
+        ones = np.count_nonzero(self._values)
+        self.total = float(ones) if self.is_binary else fsum(self._values.tolist())
 
     @property
     def median(self) -> float:
@@ -104,11 +107,6 @@ class ArraySample:
         ordered = np.partition(self._values, [(self.n - 1) // 2, middle])
         high = float(ordered[middle])
         return high if self.n % 2 else (float(ordered[middle - 1]) + high) / 2
-
-    @property
-    def is_binary(self) -> bool:
-        """Whether every value is 0 or 1."""
-        return bool(((self._values == 0) | (self._values == 1)).all())
 
     @property
     def pieces(self) -> Sequence[tuple[float, int]]:
