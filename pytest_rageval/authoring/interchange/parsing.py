@@ -395,6 +395,6 @@ def parse_list(value: Any) -> list[Any]:
                 found = read(text)
                 if isinstance(found, list):
                     return list(tidy(found))
-            except (ValueError, SyntaxError, RecursionError, MemoryError):
+            except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
                 continue
     return [value] if text else []

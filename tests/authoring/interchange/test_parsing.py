@@ -187,7 +187,7 @@ def test_a_list_is_read_as_python_and_as_json_write_it(texts: list[str]) -> None
     assert parse_list(json.dumps(texts)) == texts
 
 
-@pytest.mark.parametrize("text", ["[" * 5000 + "]", "[__import__('os')]", "[1", "plain"])
+@pytest.mark.parametrize("text", ["[" * 5000 + "]", "[__import__('os')]", "[{[1]}]", "[1", "plain"])
 def test_what_is_no_list_is_one_text(text: str) -> None:
     assert parse_list(text) == [text]
 
