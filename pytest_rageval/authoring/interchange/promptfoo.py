@@ -152,7 +152,7 @@ class _Reader:
 
     def _scenarios(self, file: SourceFile, config: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         n = 0
-        for scenario in config.get("scenarios") or []:
+        for scenario in parse_list(config.get("scenarios")):
             if not isinstance(scenario, dict):
                 self.ledger.leave("scenarios[]", "a file of scenarios; name it itself")
                 continue

@@ -60,6 +60,12 @@ def test_scenarios_ask_every_test_with_every_setting() -> None:
     assert len({case.id for case in cases}) == 2
 
 
+@pytest.mark.parametrize("scenarios", ["file://scenarios.yaml", True, ["file://a.yaml"]])
+def test_scenarios_in_a_file_are_counted(scenarios: object) -> None:
+    found = read_texts("promptfoo", {"c.json": json.dumps({"scenarios": scenarios})})
+    assert left_out(found) == {"scenarios[]": 1}
+
+
 def test_the_variable_of_the_question_can_be_named() -> None:
     tests = json.dumps([{"vars": {"frage": "Wann?", "input": "x"}}])
     (case,) = cases_of(read_texts("promptfoo", {"t.json": tests}, question_var="frage"))
