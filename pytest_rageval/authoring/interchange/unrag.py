@@ -166,7 +166,7 @@ class _Reader:
             if isinstance(limit, bool) or not isinstance(limit, int | float):
                 where = f"defaults.thresholds.{side}.{name}"
                 raise fault(file.name, f"{shown(limit)}, expected a number", field=where)
-            self._thresholds[metric] = f"{sign} {limit:g}"
+            self._thresholds[metric] = f"{sign} {limit}"
             self.ledger.carry(f"defaults.thresholds.{side}.{name}")
         for side, limits in thresholds.items() if isinstance(thresholds, dict) else ():
             known = {name for of, name in _THRESHOLDS if of == side}

@@ -162,6 +162,16 @@ def test_a_limit_without_a_metric_of_ours_is_counted() -> None:
     assert counts["defaults.thresholds.min.ndcgAtK"] == 1
 
 
+def test_a_limit_keeps_all_its_digits() -> None:
+    dataset = json.loads((SAMPLES / DATASET).read_text(encoding="utf-8"))
+    dataset["defaults"]["thresholds"] = {
+        "min": {"hitAtK": 0.9999999},
+        "max": {"p95TotalMs": 1234567},
+    }
+    found = read_texts("unrag", {"d.json": json.dumps(dataset)})
+    assert found.thresholds == {"hit_at_k": ">= 0.9999999", "latency_ms.p95": "<= 1234567"}
+
+
 def test_ranks_before_reranking_are_kept() -> None:
     chunks = read_samples("unrag", REPORT).responses[0]["response"]["debug"]["retrieved_chunks"]
     assert [(one["rel_path"][-8:], one["rank"], one["rank_before_rerank"]) for one in chunks] == [
