@@ -228,10 +228,7 @@ def _public(finished: FinishedRun, settings: Settings, *, save: bool) -> Run:
     stored, view = finished.run, finished.view
     notes = [*view.reply_faults, *view.notes]
     if save:
-        rootdir = Path(settings.rootdir)
-        remark = put_into_index(
-            [stored.run_id], rootdir / settings.results_dir, rootdir, os.environ
-        )
+        remark = put_into_index([stored.run_id], settings, os.environ)
         notes += [remark] if remark else []
     # As they are read again: JSON has no tuples.
     documents = read_documents(stored.folder)

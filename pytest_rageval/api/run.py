@@ -185,6 +185,6 @@ def open_stored(run: str | os.PathLike[str], project: Settings) -> Run:
     Raises:
         StorageError: no run or more than one is meant, or it cannot be read.
     """
-    results = Path(project.rootdir) / project.results_dir
+    results = project.results_folder
     folder = resolve_run(results, os.fspath(run))
     return Run(read_compared(folder, results), folder)

@@ -51,8 +51,7 @@ def score(
     project = option_settings(root, judge, options)
     settings = scored_settings(project, retrieval_only=project.retrieval_only)
     if save is not None:
-        folder = Path(settings.rootdir) / settings.results_dir
-        return _scored(Path(cases), Path(responses), settings, folder, save)
+        return _scored(Path(cases), Path(responses), settings, settings.results_folder, save)
     with TemporaryDirectory(prefix="rageval-") as folder_name:
         run = _scored(Path(cases), Path(responses), settings, Path(folder_name), _UNSAVED)
         return replace(run, folder=None)

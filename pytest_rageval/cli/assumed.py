@@ -37,8 +37,7 @@ def run_or_last(run: str | None, argument: str = "RUN") -> str:
 
     if run is not None:
         return run
-    settings = project_settings({})
-    last = resolve_run(Path(settings.rootdir) / settings.results_dir, "last").name
+    last = resolve_run(project_settings({}).results_folder, "last").name
     report_assumed(argument, f"{last}, the last run")
     return last
 

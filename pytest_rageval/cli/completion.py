@@ -117,8 +117,7 @@ def _settings() -> Settings:
 
 
 def _results() -> Path:
-    settings = _settings()
-    return Path(settings.rootdir) / settings.results_dir
+    return _settings().results_folder
 
 
 complete_run: Final = _offered(_runs)

@@ -132,7 +132,7 @@ class EndedRun:
 
     def _read_baseline(self, name: str) -> StoredRun:
         rootdir, run_id = Path(self.project.rootdir), self.run.run_id
-        results = rootdir / self.project.results_dir
+        results = self.project.results_folder
         folder = resolve_run(results, name, exclude=run_id, relative_to=rootdir)
         if folder.name in {run_id, *self.parts} and folder.parent == results:
             part = "" if folder.name == run_id else "a part of "
@@ -264,7 +264,6 @@ def _judge(run: StoredRun) -> str:
 def _commands(ended: EndedRun, gate: GateResult, rerun: str) -> RunCommands:
     """Return the names by which commands take the run."""
     project, selection = ended.project, ended.selection
-    results = Path(project.rootdir) / project.results_dir
     if project.origins.get("results_dir") == "flag":  # commands look for runs elsewhere
         return RunCommands(name=_shown(ended.run.folder, Path(project.rootdir)), rerun=rerun)
     return RunCommands(
@@ -272,7 +271,7 @@ def _commands(ended: EndedRun, gate: GateResult, rerun: str) -> RunCommands:
         may_become_baseline=gate.verdict == "pass"
         and 0 < selection.n_total == selection.n_selected
         and (project.baseline or ended.thresholds.baseline) is None
-        and BASELINE_TAG not in read_tags(results),
+        and BASELINE_TAG not in read_tags(project.results_folder),
     )
 
 
@@ -312,7 +311,7 @@ def open_gate(folder: Path, project: Settings, *, gates: Sequence[str] = ()) -> 
         ConfigError: thresholds.toml is wrong.
         StorageError: the run cannot be read.
     """
-    run = read_compared(folder, Path(project.rootdir) / project.results_dir, texts=False)
+    run = read_compared(folder, project.results_folder, texts=False)
     return gate_of(run, project, gates=gates)
 
 

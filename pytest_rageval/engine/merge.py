@@ -69,7 +69,7 @@ def merge_parts(
     """
     now = datetime.now(UTC)
     name = run_id or new_run_id(now, secrets.token_hex(2))
-    results, thresholds = Path(project.rootdir) / project.results_dir, _thresholds(parts, project)
+    results, thresholds = project.results_folder, _thresholds(parts, project)
     judged_on = thresholds.judged_on
     records = [decided_by(record, judged_on) for record in put_together(parts)]
     settings = replace(parts[0].settings, judged_on=judged_on)

@@ -88,7 +88,7 @@ def find_resumed(settings: Settings) -> Path:
         StorageError: no run or more than one is meant.
     """
     name = settings.resume or ""
-    results = Path(settings.rootdir) / settings.results_dir
+    results = settings.results_folder
     # A session killed at once leaves an empty folder, which `resolve_run` does not find.
     bare = results / name
     folder = bare if is_run_id(name) and bare.is_dir() else resolve_run(results, name)

@@ -68,7 +68,7 @@ class Run:
     ) -> None:
         self.state = state
         self._most_whole = None if state.registry.reads_records else most_whole
-        self._results = results or Path(state.settings.rootdir) / state.settings.results_dir
+        self._results = results or state.settings.results_folder
         self.cases = RunCases(sets, state.settings)
         self.invocation: tuple[str, ...] = ()
         """Command-line arguments, for the command that continues the run."""

@@ -94,8 +94,7 @@ class ScoredRun:
         self._finished = False
         self._writer: RunWriter | None = None
         if run_id is not None:
-            folder = results or Path(settings.rootdir) / settings.results_dir
-            self._writer = RunWriter(folder, run_id)
+            self._writer = RunWriter(results or settings.results_folder, run_id)
             self.folder = f"{settings.results_dir}/{run_id}"
 
     def add(self, record: CaseRecord) -> None:

@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
@@ -324,11 +323,10 @@ class Controller:
             if records and deciding_record(records).outcome != self._shown[nodeid]
         }
         settings = self.state.settings
-        results = Path(settings.rootdir) / settings.results_dir
         remarks = (
             append_step_summary(finished.summary, os.environ),
-            put_into_index([self.run.run_id], results, Path(settings.rootdir), os.environ),
-            prune_hint(results, settings.results_dir),
+            put_into_index([self.run.run_id], settings, os.environ),
+            prune_hint(settings.results_folder, settings.results_dir),
         )
         own = self._own_failures(decided)
         notes = [*finished.view.notes, *filter(None, remarks), *self._change_notes(), *own]

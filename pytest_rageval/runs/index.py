@@ -7,7 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from pytest_rageval.values.settings import Settings
 
 VARIABLE: Final = "RAGEVAL_DB"
 _PATIENCE_S: Final = 10.0
@@ -20,7 +23,7 @@ def index_url(environ: Mapping[str, str]) -> str | None:
 
 
 def put_into_index(
-    run_ids: Iterable[str], results_dir: Path, rootdir: Path, environ: Mapping[str, str]
+    run_ids: Iterable[str], settings: Settings, environ: Mapping[str, str]
 ) -> str | None:
     """Copy the state of some run folders into the index, if one is configured.
 
@@ -30,6 +33,7 @@ def put_into_index(
     url = index_url(environ)
     if url is None:
         return None
+    rootdir, results = Path(settings.rootdir), settings.results_folder
     advice = "; the folders have it all, and rageval runs sync puts it in"
     try:
         from pytest_rageval.runs.history.database import IndexDatabase
@@ -37,8 +41,8 @@ def put_into_index(
         from pytest_rageval.runs.history.sync import RunIndex
 
         with IndexDatabase(url, rootdir=rootdir, write=True, patience_s=_PATIENCE_S) as database:
-            origin = find_origin(rootdir, results_dir, environ)
-            found = RunIndex(database, origin, results_dir).put(run_ids)
+            origin = find_origin(rootdir, results, environ)
+            found = RunIndex(database, origin, results).put(run_ids)
     except Exception as error:  # a run must not be lost for any failure of the index
         text = str(error).replace(url, VARIABLE)  # which may hold a password
         reason = " ".join(text.split()) or type(error).__name__

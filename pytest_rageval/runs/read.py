@@ -295,7 +295,7 @@ def select_failed(settings: Settings, known: Iterable[tuple[str, str]]) -> Faile
     Raises:
         StorageError: no run or more than one is meant, or it cannot be read.
     """
-    results = Path(settings.rootdir) / settings.results_dir
+    results = settings.results_folder
     run = read_run(resolve_run(results, settings.failed_from or ""), texts=False)
     failed = failed_cases(run)
     if not failed:

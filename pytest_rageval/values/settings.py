@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import field
+from pathlib import Path
 from typing import Any, Final, Literal
 
 from pytest_rageval.values.case import FolderMode, MatchingMode
@@ -176,6 +177,11 @@ class Settings:
     """Aspects that the outcome of a case depends on, from thresholds.toml."""
     origins: Mapping[str, str] = field(default_factory=dict)
     """Source of each value: flag, environment variable, pyproject.toml or default."""
+
+    @property
+    def results_folder(self) -> Path:
+        """The folder of all runs."""
+        return Path(self.rootdir) / self.results_dir
 
     @property
     def citation_markers(self) -> CitationMarkers | None:

@@ -45,7 +45,7 @@ def project(tmp_path: Path) -> Settings:
 
 
 def results(project: Settings) -> Path:
-    return Path(project.rootdir) / project.results_dir
+    return project.results_folder
 
 
 def ended(project: Settings, records: list[CaseRecord], *checks: Check, **fields: Any) -> EndedRun:

@@ -158,7 +158,7 @@ def check_results_folder(settings: Settings) -> Finding:
     """Check that runs can be stored, as pytest does, and by writing and removing a file."""
     from pytest_rageval.engine.preparing import check_results_dir
 
-    folder = Path(settings.rootdir) / settings.results_dir
+    folder = settings.results_folder
     standing = next(path for path in (folder, *folder.parents) if os.path.exists(path))
     fix = "make the folder writable, or name another with --rageval-results"
     try:

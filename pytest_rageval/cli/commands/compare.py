@@ -86,20 +86,20 @@ def _folders(base: str | None, new: str | None, project: Settings) -> tuple[Path
     """Return the folders of the two runs, of which one or both may not be named."""
     from pytest_rageval.runs.store import resolve_run
 
-    results = Path(project.rootdir) / project.results_dir
+    results = project.results_folder
     named = None if base is None else resolve_run(results, base)
     newest = resolve_run(results, run_or_last(new, "NEW"))
     if named is None or (new is None and named == newest):  # `compare last` names the new run
-        return _assumed_base(newest, results, project), newest
+        return _assumed_base(newest, project), newest
     return named, newest
 
 
-def _assumed_base(newest: Path, results: Path, project: Settings) -> Path:
+def _assumed_base(newest: Path, project: Settings) -> Path:
     from pytest_rageval.runs.store import list_runs, resolve_run
     from pytest_rageval.runs.tags import BASELINE_TAG, read_tags
     from pytest_rageval.values.errors import StorageError
 
-    baseline = baseline_name(project)
+    results, baseline = project.results_folder, baseline_name(project)
     for name, role in ((baseline, "the baseline"), (BASELINE_TAG, f"tagged {BASELINE_TAG}")):
         if name is None or (name != baseline and name not in read_tags(results)):
             continue
@@ -143,10 +143,9 @@ def _compare(base: str | None, new: str | None, *, ignore_invariants: bool) -> C
     from pytest_rageval.runs.read import read_compared
 
     project = project_settings({})
-    results = Path(project.rootdir) / project.results_dir
     folders = _folders(base, new, project)
     gate = open_gate(folders[1], project)
-    compared = read_compared(folders[0], results, texts=False)
+    compared = read_compared(folders[0], project.results_folder, texts=False)
     return compare_stored(compared, gate, ignore_invariants=ignore_invariants)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -49,7 +48,7 @@ def command(
 
     project = project_settings({"rageval_allow_regressions": allow_regressions})
     project = replace(project, baseline=baseline or project.baseline)
-    results = Path(project.rootdir) / project.results_dir
+    results = project.results_folder
     gate = open_gate(resolve_run(results, run_or_last(run)), project, gates=gates)
     if baseline is not None:
         resolve_run(results, baseline)  # report a missing baseline that was named explicitly

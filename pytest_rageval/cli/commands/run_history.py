@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from pytest_rageval.cli.completion import complete_metric
+from pytest_rageval.cli.judge_options import project_settings
 from pytest_rageval.cli.output import (
     CommandError,
     ExitCode,
@@ -38,10 +39,8 @@ _project_option = click.option(
 
 def project_folders() -> tuple[Path, Path]:
     """Return the root of the project and the folder of its runs."""
-    from pytest_rageval.cli.judge_options import project_settings
-
     project = project_settings({})
-    return Path(project.rootdir), Path(project.rootdir) / project.results_dir
+    return Path(project.rootdir), project.results_folder
 
 
 def put_and_warn(*run_ids: str) -> None:
@@ -50,8 +49,7 @@ def put_and_warn(*run_ids: str) -> None:
 
     if index_url(os.environ) is None:
         return
-    rootdir, results = project_folders()
-    warning = put_into_index(run_ids, results, rootdir, os.environ)
+    warning = put_into_index(run_ids, project_settings({}), os.environ)
     if warning is not None:
         click.echo(clean(f"warning: {warning}"), err=True)
 

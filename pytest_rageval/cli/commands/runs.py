@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from pytest_rageval.cli.assumed import baseline_name, run_or_last
 from pytest_rageval.cli.commands.run_history import (
-    project_folders,
     put_and_warn,
     sync_command,
     trend_command,
 )
 from pytest_rageval.cli.commands.run_site import site_command
 from pytest_rageval.cli.completion import complete_run
+from pytest_rageval.cli.judge_options import project_settings
 from pytest_rageval.cli.output import (
     CommandError,
     ExitCode,
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     from pytest_rageval.report.text.lines import Line
     from pytest_rageval.runs.list import RunEntry
     from pytest_rageval.values.run import StoredRun
+    from pytest_rageval.values.settings import Settings
 
 
 @click.group("runs", cls=HintingGroup, invoke_without_command=True)
@@ -57,7 +57,7 @@ def list_command(as_json: bool) -> ExitCode:
 def _list(*, as_json: bool) -> ExitCode:
     from pytest_rageval.runs.list import run_entries
 
-    results = project_folders()[1]
+    results = project_settings({}).results_folder
     entries = run_entries(results)[::-1]
     lines = _list_lines(entries) if entries else [f"no runs in {clean(str(results))}"]
     print_result({"runs": [entry.document() for entry in entries]}, lines, as_json=as_json)
@@ -97,7 +97,7 @@ def show_command(run: str | None, as_json: bool) -> ExitCode:
     from pytest_rageval.runs.store import resolve_run
     from pytest_rageval.runs.tags import tags_by_run
 
-    results = project_folders()[1]
+    results = project_settings({}).results_folder
     folder = resolve_run(results, run_or_last(run))
     stored = read_documents(folder, tags=tags_by_run(results).get(folder.name, ()))
     entry = run_entry(stored)
@@ -165,7 +165,7 @@ def tag_command(run: str, tag: str | None, delete: bool, as_json: bool) -> ExitC
     from pytest_rageval.runs.store import resolve_run
     from pytest_rageval.runs.tags import remove_tag, write_tag
 
-    results = project_folders()[1]
+    results = project_settings({}).results_folder
     if delete:
         if tag is not None:
             raise click.UsageError("--delete: got two names, expected the tag alone")
@@ -212,8 +212,9 @@ def prune_command(keep: int, dry_run: bool, as_json: bool) -> ExitCode:
     from pytest_rageval.values.errors import StorageError
 
     gone, kept = [], []
-    results = project_folders()[1]
-    runs = runs_to_prune(results, keep=keep, spared=_baseline(results))
+    project = project_settings({})
+    results = project.results_folder
+    runs = runs_to_prune(results, keep=keep, spared=_baseline(project))
     for folder in (*runs, *parts_to_prune(results)):
         try:
             if not dry_run:
@@ -233,15 +234,14 @@ def prune_command(keep: int, dry_run: bool, as_json: bool) -> ExitCode:
     return ExitCode.NO if kept else ExitCode.YES
 
 
-def _baseline(results: Path) -> frozenset[str]:
+def _baseline(project: Settings) -> frozenset[str]:
     """Return the id of the gate's baseline run, if there is one."""
-    from pytest_rageval.cli.judge_options import project_settings
     from pytest_rageval.runs.store import resolve_run
     from pytest_rageval.values.errors import StorageError
 
-    named = baseline_name(project_settings({}))
+    named = baseline_name(project)
     try:
-        return frozenset({resolve_run(results, named).name} if named else ())
+        return frozenset({resolve_run(project.results_folder, named).name} if named else ())
     except StorageError:  # not stored here, so it cannot be removed
         return frozenset()
 

@@ -88,9 +88,8 @@ def command(
     if dry_run:
         _show_plan(settings, plan, sweep, as_json=as_json)
         return ExitCode.YES
-    results = Path(settings.rootdir) / settings.results_dir
     begun = description(sweep, cases=cases_hash(cases), n_cases=len(cases.cases))
-    folder = begin_sweep(results, name, begun, resume=resume)
+    folder = begin_sweep(settings.results_folder, name, begun, resume=resume)
     outcome = _run(settings, cases, sweep, plan, folder, _explained(folder.name, again))
     written = _write(folder, outcome, page=not settings.no_report)
     _show(folder, outcome, written, as_json=as_json)

@@ -254,7 +254,7 @@ def open_job(
     ]
     name = hashlib.sha256(json.dumps(deciding).encode()).hexdigest()[:12]
     if folder is None:
-        results = Path(settings.rootdir) / settings.results_dir
+        results = settings.results_folder
         with named_errors(results, StorageError):
             prepare_results_dir(results)
         folder = results / f"{PARTS}{name}"

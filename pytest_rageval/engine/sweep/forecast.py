@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_rageval.analysis.sweep.concluding import objective_row
@@ -59,7 +58,7 @@ def _judge_cost(settings: Settings, judged: int) -> float | None:
     if not judged or settings.judge in {"none", "offline"}:
         return 0.0
     per_answer = None
-    for run in documents_of_runs(Path(settings.rootdir) / settings.results_dir):
+    for run in documents_of_runs(settings.results_folder):
         paid = number(run.metrics, "aggregate_metrics", "cost", "uncached_usd")
         n = whole(run.metrics, "total_tests")
         if run.config.get("judge") == settings.judge and paid and n:

@@ -259,7 +259,7 @@ class SweepRuns(Closing):
 
 
 def _folder(trial: Trial) -> Path:
-    return Path(trial.settings.rootdir) / trial.settings.results_dir / trial.run_id
+    return trial.settings.results_folder / trial.run_id
 
 
 def _config(trial: Trial) -> Mapping[str, Any]:
