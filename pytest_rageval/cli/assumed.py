@@ -5,7 +5,7 @@ Each is reported on stderr, so that ``--json`` prints its object alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -15,6 +15,7 @@ from pytest_rageval.cli.judge_options import project_settings
 from pytest_rageval.support.text import clean, first_of
 
 if TYPE_CHECKING:
+    from pytest_rageval.authoring.notes import Note
     from pytest_rageval.values.settings import Settings
 
 _NAMED: Final = 5
@@ -115,6 +116,16 @@ def target_vault(argument: str) -> Path:
         )
     report_assumed(argument, f"{vault}, of [tool.rageval.target]")
     return Path(vault)
+
+
+def read_vault(vault: Path) -> Sequence[Note]:
+    """Return the notes below a folder; files that cannot be read are named on stderr."""
+    from pytest_rageval.authoring.notes import read_notes
+
+    found = read_notes(vault)
+    for path, reason in found.skipped:
+        click.echo(clean(f"warning: {path}: not read: {reason}"), err=True)
+    return found.notes
 
 
 def baseline_name(project: Settings) -> str | None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pytest_rageval.cli.assumed import all_case_files
+from pytest_rageval.cli.assumed import all_case_files, read_vault
 from pytest_rageval.cli.output import ExitCode, json_option, print_json
 from pytest_rageval.support.text import clean, clean_lines, counted
 from pytest_rageval.values.errors import DatasetError
@@ -188,12 +188,8 @@ def _lint(
 
 def _in_vault(placed: list[PlacedCase], vault: Path) -> Iterator[LintFinding]:
     from pytest_rageval.authoring.linting.anchors import AnchorIndex
-    from pytest_rageval.authoring.notes import read_notes
 
-    read = read_notes(vault)
-    for path, reason in read.skipped:
-        click.echo(clean(f"warning: {path}: not read: {reason}"), err=True)
-    index = AnchorIndex(read.notes)
+    index = AnchorIndex(read_vault(vault))
     for one in placed:
         yield from index.check(one)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pytest_rageval.cli.assumed import run_or_last
+from pytest_rageval.cli.assumed import read_vault, run_or_last
 from pytest_rageval.cli.completion import complete_run
 from pytest_rageval.cli.judge_options import project_settings
 from pytest_rageval.cli.output import (
@@ -194,7 +194,6 @@ def _ask(folder: Path, given: _Given, wanted: WantedTexts, drawn: Sequence[str])
 def _gold_texts(run: StoredRun, vault: Path | None) -> dict[Anchor, str]:
     """Return the texts of the golds, from the documents that the project knows."""
     from pytest_rageval.authoring.gold_texts import gold_texts, read_document_notes
-    from pytest_rageval.authoring.notes import read_notes
 
     settings = project_settings({})
     stored = [record for record in run.records if record.case_stored]
@@ -202,10 +201,7 @@ def _gold_texts(run: StoredRun, vault: Path | None) -> dict[Anchor, str]:
     notes = read_document_notes(files, settings.documents_loader)
     vault = vault or (Path(settings.target.vault) if settings.target.vault else None)
     if vault is not None:
-        read = read_notes(vault)
-        notes += read.notes
-        for path, reason in read.skipped:
-            click.echo(clean(f"warning: {path}: not read: {reason}"), err=True)
+        notes += read_vault(vault)
     golds = dict.fromkeys(gold for record in stored for gold in record.case.gold_supports)
     return gold_texts(golds, notes, run.settings.path_case)
 

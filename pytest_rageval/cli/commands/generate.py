@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from pytest_rageval.cli.assumed import target_vault
+from pytest_rageval.cli.assumed import read_vault, target_vault
 from pytest_rageval.cli.output import CommandError, UnreachableError, json_option, print_result
 from pytest_rageval.support.text import clean
 from pytest_rageval.values.errors import JudgeError
@@ -98,20 +98,17 @@ def command(
     in any figure or check until a person has reviewed it.
     """
     from pytest_rageval.authoring.generation.generate import Wish, case_file, generate
-    from pytest_rageval.authoring.notes import read_notes
     from pytest_rageval.project.case_reader import load_cases
 
     if os.path.lexists(output):
         raise CommandError(_EXISTS.format(output))
     vault = vault or target_vault("VAULT")
     known = [located.case for file in against for located in load_cases(file).cases]
-    read = read_notes(vault)
-    for path, reason in read.skipped:
-        click.echo(clean(f"warning: {path}: not read: {reason}"), err=True)
+    notes = read_vault(vault)
     wish = Wish(**{name: given.pop(name) for name in _WISHES})
     with _opened(model, given) as chat:
         try:
-            made = generate(read.notes, wish, known=known, model=chat, progress=_progress)
+            made = generate(notes, wish, known=known, model=chat, progress=_progress)
         except JudgeError as error:
             raise UnreachableError(str(error)) from error
     if not made.cases:
