@@ -28,6 +28,7 @@ from pytest_rageval.support.text import clean
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.dataclass import dataclass, field_values, maker
 from pytest_rageval.values.errors import ConfigError, StorageError
+from pytest_rageval.values.numbers import sum_known
 from pytest_rageval.values.record import CaseVerdicts
 from pytest_rageval.values.verdict import (
     RUBRICS,
@@ -407,15 +408,10 @@ def judge_cost(judgements: Iterable[Judgement]) -> dict[str, Any]:
     return {
         "judge_prompt_tokens": sum([usage.prompt_tokens for usage in sent]),
         "judge_completion_tokens": sum([usage.completion_tokens for usage in sent]),
-        "judge_cost_usd": _money([usage.cost_usd for usage in usages]),
-        "judge_cost_usd_uncached": _money([usage.cost_usd_uncached for usage in usages]),
+        "judge_cost_usd": sum_known([usage.cost_usd for usage in usages]),
+        "judge_cost_usd_uncached": sum_known([usage.cost_usd_uncached for usage in usages]),
         "cached": not sent,
     }
-
-
-def _money(costs: Sequence[float | None]) -> float | None:
-    known = [cost for cost in costs if cost is not None]
-    return math.fsum(known) if len(known) == len(costs) else None
 
 
 def judge_ms(judgements: Iterable[Judgement]) -> float | None:

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import ConfigError
+from pytest_rageval.values.numbers import sum_known
 from pytest_rageval.values.settings import JudgeSettings
 
 REPLY_TOKENS: Final = 300
@@ -100,9 +101,7 @@ def describe(estimate: Estimate) -> str:
 
 
 def _cost(calls: Iterable[PlannedCall], price: Price, reply_tokens: int) -> float | None:
-    costs = [price.cost_usd(call.prompt_tokens, reply_tokens) for call in calls]
-    known = [cost for cost in costs if cost is not None]
-    return math.fsum(known) if len(known) == len(costs) else None
+    return sum_known([price.cost_usd(call.prompt_tokens, reply_tokens) for call in calls])
 
 
 OPENAI_URL: Final = "https://api.openai.com/v1"

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
 from pytest_rageval.values.dataclass import dataclass
+
+
+def sum_known(values: Sequence[float | None]) -> float | None:
+    """Return the sum of some numbers; None: one of them is not known."""
+    known = [value for value in values if value is not None]
+    return math.fsum(known) if len(known) == len(values) else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

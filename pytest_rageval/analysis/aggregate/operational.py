@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 from pytest_rageval.analysis.stats.intervals import percentile_place
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.json_documents import OBJECT
-from pytest_rageval.values.numbers import LatencySummary
+from pytest_rageval.values.numbers import LatencySummary, sum_known
 from pytest_rageval.values.record import CaseRecord
 
 AttemptStatus = Literal["ok", "error", "timeout", "empty", "not_attempted"]
@@ -227,14 +227,9 @@ def sum_costs(costs: Iterable[Mapping[str, float | None]]) -> CostSummary:
         uncached.append(cost.get("judge_cost_usd_uncached", None if hit and not paid else paid))
         tokens += 0 if hit else used
     return CostSummary(
-        cost_usd=_sum_known(spent),
-        cost_usd_uncached=_sum_known(uncached),
+        cost_usd=sum_known(spent),
+        cost_usd_uncached=sum_known(uncached),
         tokens=int(tokens),
         n_calls=len(spent) - cached,
         n_cached=cached,
     )
-
-
-def _sum_known(values: Sequence[float | None]) -> float | None:
-    known = [v for v in values if v is not None]
-    return math.fsum(known) if len(known) == len(values) else None
