@@ -14,6 +14,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from pytest_rageval.metrics.registry import MetricInfo, Registry
+from pytest_rageval.support.text import whole_text
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.json_documents import count, number
 from pytest_rageval.values.json_documents import text as text_at
@@ -102,7 +103,7 @@ def _span(
     }
     if record.error is not None:
         message = record.error.message if content else record.error.kind
-        found["status"] = {"code": _ERROR, "message": _clean(message)}
+        found["status"] = {"code": _ERROR, "message": whole_text(message)}
     return found
 
 
@@ -250,9 +251,4 @@ def _value(value: object) -> dict[str, Any]:
         return {"doubleValue": value}
     if isinstance(value, Sequence) and not isinstance(value, str):
         return {"arrayValue": {"values": [_value(item) for item in value]}}
-    return {"stringValue": _clean(str(value))}
-
-
-def _clean(text: str) -> str:
-    """Return a text without lone surrogates, which no receiver can read."""
-    return text.encode("utf-8", "replace").decode("utf-8")
+    return {"stringValue": whole_text(str(value))}
