@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import random
 import re
@@ -20,6 +19,7 @@ from pytest_rageval.authoring.generation.checks import (
 )
 from pytest_rageval.authoring.generation.drafts import Question, drafts_of, title_of
 from pytest_rageval.authoring.generation.model import MIN_WORDS, PROMPT_VERSION, ask_about
+from pytest_rageval.authoring.interchange.ids import short_hash
 from pytest_rageval.authoring.interchange.values import case_line
 from pytest_rageval.metrics.matching import norm_text
 from pytest_rageval.values.case import Case
@@ -193,8 +193,8 @@ def _unanswerable_case(question: str, draft: Question, why: str) -> Case:
 def _id(question: str, *place: str) -> str:
     """Make an id from the words of a question, and a hash of words and place to be unique."""
     slug = _NO_SLUG.sub("-", norm_text(question))[:_SLUG_CHARS].strip("-") or "case"
-    digest = hashlib.sha256("\0".join((question, *place)).encode("utf-8", "replace")).hexdigest()
-    return f"{slug}-{digest[:6]}"
+    digest = short_hash("\0".join((question, *place)))
+    return f"{slug}-{digest}"
 
 
 def spread(drafts: Sequence[Question], limit: int | None, rng: random.Random) -> list[Question]:
