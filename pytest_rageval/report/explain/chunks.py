@@ -380,7 +380,7 @@ def _other(
     if not case.gold_supports:
         return _Ruling(role="other", rule="no_anchor", text="the case has no golds to match")
     relations = [_to_gold(case, i, chunk, settings) for i in range(len(case.gold_supports))]
-    nearest = max(range(len(relations)), key=lambda i: (*relations[i].closeness, -i))
+    nearest = max(range(len(relations)), key=lambda i: relations[i].closeness)
     relation = relations[nearest]
     if relation.lies_there:
         if relation.rule == "quoted":

@@ -144,7 +144,7 @@ def _not_found(
     if not chunks:
         return "not returned: the list is empty"
     relations = [relate(gold, f"gold [{index}]", chunk, settings) for chunk in chunks]
-    nearest = max(range(len(chunks)), key=lambda i: (*relations[i].closeness, -i))
+    nearest = max(range(len(chunks)), key=lambda i: relations[i].closeness)
     if in_document:
         first = ranks(in_document)
         return f"not returned; its document is at {first} (see rank {nearest + 1})"
