@@ -22,7 +22,7 @@ from pytest_rageval.report.text.asked import (
     judged_lines,
     place_text,
 )
-from pytest_rageval.report.text.lines import Line, wrapped
+from pytest_rageval.report.text.lines import Line, wrapped, wrapped_lines
 from pytest_rageval.support.text import clean, did_you_mean, shown
 from pytest_rageval.values.case import FOLDER_MODES, Case
 from pytest_rageval.values.dataclass import dataclass
@@ -189,10 +189,7 @@ class Prompt:
         """Show the whole text of a chunk."""
         chunk = self._chunks(words or ["1"])[0]
         yield from wrapped("place", place_text(chunk.rel_path, chunk.heading_path), self._width)
-        head = "text"
-        for part in (chunk.text or "(none reported)").splitlines():
-            yield from wrapped(head, part, self._width)
-            head = ""
+        yield from wrapped_lines("text", chunk.text or "(none reported)", self._width)
 
     def _chunks(self, words: Sequence[str]) -> list[Any]:
         chunks = self._last().retrieved_chunks or ()

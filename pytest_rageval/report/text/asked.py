@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator
 from typing import Any, Final
 
-from pytest_rageval.report.text.lines import HEAD, Line, Style, indented, wrapped
+from pytest_rageval.report.text.lines import HEAD, Line, Style, indented, wrapped, wrapped_lines
 from pytest_rageval.report.text.word_diff import Piece, diff_words
 from pytest_rageval.support.text import clean, cut_columns, format_value
 from pytest_rageval.values.record import CaseRecord
@@ -61,11 +60,7 @@ def answer_lines(record: CaseRecord, *, width: int = 80, whole: bool = False) ->
     """
     text = record.answer or ""
     shown = text if whole else text[:SHOWN_CHARS]
-    head = "answer"
-    for part in shown.splitlines() or [""]:
-        for line in textwrap.wrap(clean(part), max(width - HEAD, 20)) or [""]:
-            yield ((f"{head:<{HEAD}}", "bold"), (line, ""))
-            head = ""
+    yield from wrapped_lines("answer", shown, width)
     if len(text) > len(shown):
         rest = len(text) - len(shown)
         yield ((" " * HEAD, ""), (f"... {rest:,} more characters: :answer shows them", "dim"))

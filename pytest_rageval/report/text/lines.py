@@ -67,6 +67,13 @@ def wrapped(
         head = ""
 
 
+def wrapped_lines(head: str, text: str, width: int) -> Iterator[Line]:
+    """Yield a text as ``wrapped`` does, each of its own lines on a new one."""
+    for part in text.splitlines() or [""]:
+        yield from wrapped(head, part, width)
+        head = ""
+
+
 def indented(text: str, indent: int, width: int) -> Line:
     """Return one line of code or output, made safe, with its own indentation and ``>`` mark."""
     rest = text.lstrip("> ")
