@@ -40,11 +40,9 @@ def main_text(outcome: SweepOutcome, row: Ranked) -> tuple[str, str]:
     """Return the main objective and its interval for display; the interval may be empty."""
     unit = unit_of(outcome.objectives[0].key)
     low, high = row.interval
-    ends = (
-        ""
-        if low is None or high is None
-        else (f"{format_value(low, unit)} to {format_value(high, unit)}")
-    )
+    ends = ""
+    if low is not None and high is not None:
+        ends = f"{format_value(low, unit)} to {format_value(high, unit)}"
     return format_value(row.objective, unit), ends
 
 

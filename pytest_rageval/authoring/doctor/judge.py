@@ -160,8 +160,8 @@ def _served_model(judgement: Judgement, asked: str) -> Finding:
     if served is None:
         fix = "take a server that names its model, so that a change of it is seen"
         return _FOUND.warn("served model", "the server does not name it", fix)
-    if served == asked or served.startswith(asked):
-        return _FOUND.ok("served model", f"{served!r}")
+    if served.startswith(asked):
+        return _FOUND.ok("served model", repr(served))
     fix = "make sure that the server runs the model you mean"
     return _FOUND.warn("served model", f"asked for {asked!r}, the server says {served!r}", fix)
 

@@ -11,7 +11,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 
 from pytest_rageval.authoring.labelling.draft import Draft, Gold, groups_text, matches, place_of
-from pytest_rageval.authoring.labelling.session import TEXT_MODES, LabelSession, Mode
+from pytest_rageval.authoring.labelling.session import LabelSession, Mode
 from pytest_rageval.authoring.labelling.snippets import SnippetChoice
 from pytest_rageval.support.text import clean, cut_columns
 from pytest_rageval.values.case import Case
@@ -133,7 +133,7 @@ def view_of(session: LabelSession) -> SessionView:
         groups=groups_text(draft.groups),
         filter=session.filter,
         mode=session.mode.value,
-        prompt=PROMPTS[session.mode] if session.mode in TEXT_MODES else "",
+        prompt=PROMPTS.get(session.mode, ""),
         typed=session.typed,
         passages=() if session.choice is None else _passage_views(session.choice),
         conflict=session.conflict,

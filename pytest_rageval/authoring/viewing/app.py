@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Iterator
 from html import escape
 from http import HTTPStatus
 from typing import Any, Final
@@ -33,8 +33,6 @@ _PIECE: Final = 1 << 16
 """Characters that are sent together: a page is made in thousands of pieces."""
 _OFF: Final = "frame-ancestors 'none'"
 """The rest of the policy is in each page, since it names the hashes of its own script."""
-
-_Answer = Callable[[Request], Awaitable[Response]]
 
 
 def create_app(runs: ProjectRuns, *, start: str = "/") -> Starlette:

@@ -80,9 +80,7 @@ def _parts(progress: Progress) -> Iterator[tuple[str, Style]]:
         count = progress.outcomes.get(outcome, 0)
         if outcome == "flawed" and not count:
             continue
-        text = f"{count} {word}"
-        if outcome == "error":
-            text = counted(count, word)
+        text = counted(count, word) if outcome == "error" else f"{count} {word}"
         if outcome == "error" and progress.errors:
             kind = max(progress.errors, key=lambda kind: progress.errors[kind])
             text += f" ({progress.errors[kind]} {kind})"
