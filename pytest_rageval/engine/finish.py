@@ -57,7 +57,7 @@ from pytest_rageval.values.gate import (
     Thresholds,
     needs_baseline,
 )
-from pytest_rageval.values.json_documents import items, text, whole
+from pytest_rageval.values.json_documents import items, text, texts, whole
 from pytest_rageval.values.record import SCHEMA_VERSION, CaseRecord
 from pytest_rageval.values.run import RUN_METRICS, StoredRun
 from pytest_rageval.values.settings import Settings
@@ -348,9 +348,8 @@ def gate_of(run: StoredRun, project: Settings, *, gates: Sequence[str] = ()) -> 
 
 def all_gates(project: Settings, runs: Sequence[StoredRun]) -> tuple[str, ...]:
     """Return the ``--gate`` expressions of the project, then those stored with the runs."""
-    stored = [gate for run in runs for gate in items(run.given, "extra_gates")]
-    gates = [*project.extra_gates, *(gate for gate in stored if isinstance(gate, str))]
-    return tuple(dict.fromkeys(gates))
+    stored = [gate for run in runs for gate in texts(run.given, "extra_gates")]
+    return tuple(dict.fromkeys([*project.extra_gates, *stored]))
 
 
 def _counts(run: StoredRun) -> tuple[int, int]:

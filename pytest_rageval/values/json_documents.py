@@ -40,6 +40,11 @@ def items(document: object, *path: str) -> Sequence[Any]:
     return found if isinstance(found, _LIST) else ()
 
 
+def texts(document: object, *path: str) -> list[str]:
+    """Return the texts of the list at a path, without its other items."""
+    return [item for item in items(document, *path) if isinstance(item, str)]
+
+
 def number(document: object, *path: str) -> float | None:
     """Return the finite number at a path; None: there is none."""
     found = value(document, *path) if path else document

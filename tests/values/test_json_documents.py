@@ -13,6 +13,7 @@ from pytest_rageval.values.json_documents import (
     number,
     part,
     text,
+    texts,
     value,
     whole,
     word,
@@ -53,6 +54,11 @@ def test_a_path_that_leads_nowhere_gives_the_empty_value_of_each_type(
 def test_a_document_that_is_no_object_is_empty(document: object) -> None:
     assert value(document, "a") is None
     assert part(document, "a") == {}
+
+
+def test_texts_are_those_of_a_list_alone() -> None:
+    assert texts({"a": ["x", 1, None, "y"]}, "a") == ["x", "y"]
+    assert texts(DOCUMENT, "word") == []
 
 
 def test_a_value_of_another_type_counts_as_missing() -> None:

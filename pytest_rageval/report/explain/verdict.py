@@ -36,7 +36,7 @@ from pytest_rageval.report.explain.values import (
 from pytest_rageval.support.tracebacks import last_place
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.dataclass import maker
-from pytest_rageval.values.json_documents import OBJECT, items, part
+from pytest_rageval.values.json_documents import OBJECT, items, part, texts
 from pytest_rageval.values.record import Aspect, CaseRecord, FailureStage
 from pytest_rageval.values.reply import MatchRule, RetrievedChunk
 from pytest_rageval.values.settings import REQUEST_TABLE
@@ -429,8 +429,7 @@ def _claims(record: CaseRecord) -> tuple[ClaimReason, ...]:
     return tuple(
         ClaimReason(text=text, supported=supported)
         for name, supported in (("unsupported_claims", False), ("supported_claims", True))
-        for text in items(verdict, name)
-        if isinstance(text, str)
+        for text in texts(verdict, name)
     )
 
 

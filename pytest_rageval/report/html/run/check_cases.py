@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from pytest_rageval.metrics.registry import MetricInfo, Registry
 from pytest_rageval.values.dataclass import dataclass
-from pytest_rageval.values.json_documents import items, number, text
+from pytest_rageval.values.json_documents import items, number, text, texts
 from pytest_rageval.values.record import CaseRecord
 
 _LATENCY: Final = "latency_ms."
@@ -65,7 +65,7 @@ def check_rules(gate: Mapping[str, Any], registry: Registry) -> tuple[CheckRule,
             group=text(result, "check", "group"),
             limit=number(result, "check", "limit"),
             info=registry.info(text(result, "check", "metric")),
-            listed=frozenset(one for one in items(result, "missed_cases") if isinstance(one, str)),
+            listed=frozenset(texts(result, "missed_cases")),
         )
         for result in items(gate, "checks")
         if text(result, "status") in {"fail", "warn"}

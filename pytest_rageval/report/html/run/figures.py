@@ -19,7 +19,7 @@ from pytest_rageval.report.html.run.overview_values import (
 )
 from pytest_rageval.report.text.summary import HEADLINE, interval_text
 from pytest_rageval.support.text import format_limit_pair, format_value
-from pytest_rageval.values.json_documents import count, items, number, part, text
+from pytest_rageval.values.json_documents import count, items, number, part, text, texts
 from pytest_rageval.values.run import RUN_METRICS
 
 _SIGNS: Final = {"min": ">=", "max": "<=", "max_drop": "drop <=", "max_rise": "rise <="}
@@ -172,7 +172,7 @@ def view_checks(
 def _check(result: Mapping[str, Any], anchors: Mapping[str, str]) -> CheckView:
     n = number(result, "n")
     name = text(result, "name")
-    missed = [case for case in items(result, "missed_cases") if isinstance(case, str)]
+    missed = texts(result, "missed_cases")
     return CheckView(
         name=name,
         status=text(result, "status"),

@@ -37,7 +37,7 @@ from pytest_rageval.report.text.comparison import verdict_word
 from pytest_rageval.report.text.summary import change_text
 from pytest_rageval.support.text import format_value
 from pytest_rageval.values.gate import CHANGE_WORDS
-from pytest_rageval.values.json_documents import items, number, part, text, value
+from pytest_rageval.values.json_documents import items, number, part, text, texts, value
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.run import StoredRun
 
@@ -148,18 +148,16 @@ def _facts(run: StoredRun) -> Iterator[tuple[str, str]]:
         yield "Git tree", "had uncommitted changes"
     if rules := rules_text(part(run.metrics, "matching")):
         yield "Evidence by", rules
-    asked = [name for name in items(run.config, "asked") if isinstance(name, str)]
-    if asked:
+    if asked := texts(run.config, "asked"):
         yield "Asked", ", ".join(asked)
 
 
 def _notes(run: StoredRun, options: ReportOptions) -> Iterator[str]:
     yield from run.notes
     yield from filter(None, [run.saturation])
-    asked = [name for name in items(run.config, "asked") if isinstance(name, str)]
-    yield from chunk_sentences(run.records, run.settings, asked)
+    yield from chunk_sentences(run.records, run.settings, texts(run.config, "asked"))
     if not options.redact:  # they include the target's notes about its index
-        yield from (note for note in items(run.metrics, "warnings") if isinstance(note, str))
+        yield from texts(run.metrics, "warnings")
         coverages = (record.indexing_coverage for record in reversed(run.records))
         yield from target_warnings([coverage for coverage in coverages if coverage][:1])
 
