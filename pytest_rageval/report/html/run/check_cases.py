@@ -36,7 +36,7 @@ class CheckRule:
             return record.error is not None
         if self.metric.startswith(_LATENCY):
             spent = record.latency.get("total_ms")
-            return None not in {spent, self.limit} and spent > self.limit  # type: ignore[operator]
+            return spent is not None and self.limit is not None and spent > self.limit
         value = record.metrics.get(self.metric)
         if value is None or self.info is None or self.info.direction == "neutral":
             return False
@@ -44,15 +44,9 @@ class CheckRule:
         return value > low if self.info.direction == "lower" else value < high
 
     def _concerns(self, record: CaseRecord) -> bool:
-        match self.table:
-            case "category":
-                return record.category == self.group
-            case "tag":
-                return self.group in record.tags
-            case "difficulty":
-                return record.difficulty == self.group
-            case _:
-                return True
+        if self.table == "category":
+            return record.category == self.group
+        return self.table != "tag" or self.group in record.tags
 
 
 def check_rules(gate: Mapping[str, Any], registry: Registry) -> tuple[CheckRule, ...]:
