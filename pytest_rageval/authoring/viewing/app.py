@@ -23,7 +23,7 @@ from pytest_rageval.authoring.serving.loopback import json_body, refused
 from pytest_rageval.authoring.viewing.project import ProjectRuns, begun
 from pytest_rageval.report.html.markup import visible
 from pytest_rageval.report.html.runs.links import Links
-from pytest_rageval.report.html.runs.page import pages_policy, render_fault
+from pytest_rageval.report.html.runs.page import fault_policy, render_fault
 from pytest_rageval.runs.notes import now
 from pytest_rageval.values.errors import RagEvalError
 from pytest_rageval.values.run import CaseNote
@@ -137,7 +137,7 @@ def _joined(pieces: Iterator[str]) -> Iterator[bytes]:
 
 def _fault(sentence: str, status: HTTPStatus = HTTPStatus.INTERNAL_SERVER_ERROR) -> Response:
     page = "".join(render_fault(sentence, Links()))
-    headers = {"Content-Security-Policy": f"{pages_policy(static=False)}; {_OFF}"}
+    headers = {"Content-Security-Policy": f"{fault_policy()}; {_OFF}"}
     return HTMLResponse(page, status_code=status, headers=headers)
 
 

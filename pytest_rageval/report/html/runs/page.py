@@ -13,11 +13,9 @@ from pytest_rageval.report.html.runs.side_by_side import SideBySide
 _STYLES: Final = ("design.css", "runs/runs.css")
 
 
-def pages_policy(*scripts: str, static: bool) -> str:
-    """Return the content security policy of a page: its own script, style and server alone."""
-    return content_policy(
-        style=page_asset(*_STYLES), script=page_asset(*scripts), served=not static
-    )
+def fault_policy() -> str:
+    """Return the content security policy of a served page of a fault, which has no script."""
+    return content_policy(style=page_asset(*_STYLES), script="", served=True)
 
 
 def render_list(view: RunList, links: Links, *, title: str) -> Iterator[str]:
