@@ -41,7 +41,7 @@ from pytest_rageval.values.settings import RUN_ID_RULE, is_run_id
 RESULTS: Final = "results.jsonl"
 REPORT: Final = "report.html"
 
-_LAST: Final = re.compile(r"last(?:~([0-9]+))?")
+_LAST: Final = re.compile(r"last(?:~([0-9]{1,9}))?")
 
 _GONE: Final = (
     "cannot be written: the folder of the run was removed or moved away; move it back and repeat "

@@ -258,8 +258,8 @@ def checked(text: str, n_chunks: int) -> Answer:
     cited: dict[int, None] = {}
 
     def keep(match: re.Match[str]) -> str:
-        number = int(match[1])
-        if not 1 <= number <= n_chunks:
+        number = int(match[1][:9])
+        if len(match[1]) > 9 or not 1 <= number <= n_chunks:
             return ""
         cited[number - 1] = None
         return match[0]

@@ -463,6 +463,7 @@ def test_the_run_under_way_is_never_the_last_one(results: Path) -> None:
         ("", "run '': not found"),
         ("no-run", "run 'no-run': not found"),
         ("x" * 5000, "run 'xxx"),
+        (f"last~{'9' * 5000}", "run 'last~999"),
         ("x\0", "run 'x.x00': not found"),
     ],
 )

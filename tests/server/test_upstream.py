@@ -225,6 +225,7 @@ def test_a_model_may_abstain_with_a_reason(tmp_path: Path, models: ModelServer) 
 def test_citations_are_kept_in_order_and_once() -> None:
     answer = checked("A [3]. B [1][3]. C [0] [12345].", n_chunks=3)
     assert (answer.text, answer.cited) == ("A [3]. B [1][3]. C.", (2, 0))
+    assert checked(f"A [{'9' * 5000}].", n_chunks=3).text == "A."
 
 
 @pytest.mark.parametrize("reply", [{"choices": []}, {"choices": [{"message": {"content": " "}}]}])

@@ -193,7 +193,7 @@ class Prompt:
 
     def _chunks(self, words: Sequence[str]) -> list[Any]:
         chunks = self._last().retrieved_chunks or ()
-        numbers = [int(word) if word.isdecimal() else 0 for word in words]
+        numbers = [*map(_number, words)]
         if not all(0 < number <= len(chunks) for number in numbers):
             raise PromptError(f"expected numbers of chunks, 1 to {len(chunks)}")
         return [chunks[number - 1] for number in numbers]
@@ -218,10 +218,11 @@ class Prompt:
 
     def set_k(self, words: Sequence[str]) -> Iterator[Line]:
         """Set the number of chunks to ask for."""
-        if len(words) != 1 or not words[0].isdecimal() or not 1 <= int(words[0]) <= MAX_K:
+        k = _number(*words) if len(words) == 1 else 0
+        if not 1 <= k <= MAX_K:
             raise PromptError(f"expected :k N, from 1 to {MAX_K}")
-        self._fields["k"] = int(words[0])
-        return self._set(k=int(words[0]))
+        self._fields["k"] = k
+        return self._set(k=k)
 
     def set_folders(self, words: Sequence[str]) -> Iterator[Line]:
         """Set the folders to search; none: all."""
@@ -322,6 +323,11 @@ class Prompt:
         """End the conversation."""
         self.closed = True
         return iter(())
+
+
+def _number(word: str) -> int:
+    """Read a number of a command; 0: it is none, or too long to be one."""
+    return int(word) if word.isdecimal() and len(word) < 10 else 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -273,7 +273,7 @@ def _take_anchor_columns(
         ledger.carry(snippet)
     if (column := names["pages"]) is not None:
         pages = [str(item).strip() for item in parse_list(rest[column])]
-        if all(page.isdecimal() and int(page) for page in pages):
+        if all(re.fullmatch(r"\d{1,9}", page) and int(page) for page in pages):
             anchor["pages"] = [int(page) for page in pages]
             del rest[column]
             ledger.carry(column)

@@ -199,6 +199,7 @@ def test_an_answer_cannot_write_to_the_terminal(prompt: Prompt, desk: Desk) -> N
         (":k", "expected :k N, from 1 to 200"),
         (":k 0", "expected :k N"),
         (":k many", "expected :k N"),
+        (f":k {'9' * 5000}", "expected :k N"),
         (":weights 1", "expected :weights VECTOR LEXICAL"),
         (":weights 0 0", "expected :weights VECTOR LEXICAL"),
         (":weights nan 1", "expected :weights VECTOR LEXICAL"),
