@@ -90,13 +90,16 @@ def _own(value: Mapping[str, Any]) -> dict[str, Any]:
 def _own_of_query(value: Mapping[str, Any]) -> dict[str, Any]:
     """Return what our export added to a query; empty for that of another tool."""
     found = _own(value)
-    return found if found.keys() <= Case.__dataclass_fields__.keys() else {}
+    known = found.keys() <= Case.__dataclass_fields__.keys()
+    return found if known and isinstance(found.get("metadata", {}), dict) else {}
 
 
 def _own_of_document(value: Mapping[str, Any]) -> dict[str, Any]:
     """Return what our export added to a document; empty for that of another tool."""
     found = _own(value)
-    return found if isinstance(found.get("rel_path"), str) else {}
+    others = (found.get("scope_prefix"), found.get("source_id"))
+    known = isinstance(found.get("rel_path"), str)
+    return found if known and all(isinstance(one, str | None) for one in others) else {}
 
 
 # --- documents -------------------------------------------------------------------------------

@@ -205,8 +205,10 @@ class Judgements:
 
 
 def keep_in_metadata(line: dict[str, Any], room: str, name: str, value: Any) -> None:
-    """Store a value under ``metadata.<room>.<name>`` of a case."""
-    line.setdefault("metadata", {}).setdefault(room, {})[name] = value
+    """Store a value under ``metadata.<room>.<name>`` of a case, beside what is there."""
+    metadata = line.setdefault("metadata", {})
+    held = metadata.get(room, {})
+    metadata[room] = {**(held if isinstance(held, dict) else {"own": held}), name: value}
 
 
 def kept_in_metadata(case: Case, room: str, name: str) -> Any:

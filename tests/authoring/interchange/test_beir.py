@@ -124,6 +124,38 @@ def test_what_another_tool_kept_under_our_key_stays(theirs: object) -> None:
     assert cases_of(found)[0].metadata["beir"]["query"] == {"rageval": theirs}
 
 
+@pytest.mark.parametrize(
+    ("theirs", "kept"),
+    [
+        ({"metadata": 3}, {"query": {"rageval": {"metadata": 3}}}),
+        ({"metadata": {"beir": 3}}, {"own": 3}),
+    ],
+)
+def test_metadata_of_any_kind_stays_beside_the_id(theirs: object, kept: dict[str, object]) -> None:
+    query = {"_id": "a b", "text": "Where?", "metadata": {"rageval": theirs}}
+    files = {
+        "queries.jsonl": json.dumps(query),
+        "qrels/test.tsv": "query-id\tcorpus-id\tscore\na b\td\t1\n",
+    }
+    (case,) = cases_of(read_files(files))
+    assert case.metadata["beir"] == {**kept, "id": "a b"}
+
+
+@pytest.mark.parametrize("theirs", [{"scope_prefix": 4}, {"source_id": 4}])
+def test_a_document_with_fields_that_we_do_not_write_is_that_of_another_tool(
+    theirs: dict[str, object],
+) -> None:
+    document = {"_id": "d", "text": "x", "metadata": {"rageval": {"rel_path": "a.md", **theirs}}}
+    files = {
+        "queries.jsonl": json.dumps({"_id": "q", "text": "Where?"}),
+        "qrels/test.tsv": "query-id\tcorpus-id\tscore\nq\td\t1\n",
+        "corpus.jsonl": json.dumps(document),
+    }
+    (found,) = read_files(files, set_name="s").documents
+    assert (found.rel_path, found.source_id) == ("beir/s/d.md", "d")
+    assert found.metadata == document["metadata"]
+
+
 def test_golds_of_documents_go_out_under_the_ids_of_the_corpus() -> None:
     case = Case(
         id="a",
