@@ -11,9 +11,10 @@ import json
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from decimal import Decimal
 from functools import lru_cache
+from itertools import chain, count
 from typing import Final, Literal, TypeVar
 
 _T = TypeVar("_T")
@@ -157,6 +158,16 @@ def batches(
         chars += length
     if batch:
         yield batch
+
+
+def free_name(base: str, taken: Container[str], *, mark: str = "-") -> str:
+    """Return a name that is not taken: the base, else with the first free number from 2.
+
+    >>> free_name("a", {"a", "a-2"})
+    'a-3'
+    """
+    numbered = (f"{base}{mark}{number}" for number in count(2))
+    return next(name for name in chain([base], numbered) if name not in taken)
 
 
 def first_repeated(names: Iterable[str]) -> str | None:

@@ -12,7 +12,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from pytest_rageval.authoring.interchange.ids import free_name
 from pytest_rageval.authoring.interchange.values import ReadOptions, Source, SourceFile, fault
 from pytest_rageval.project.case_edit import lines_by_id
 from pytest_rageval.project.case_file_edit import append_line, append_texts, read_file_lines
@@ -22,7 +21,7 @@ from pytest_rageval.support.http.address import Address, credentials_in, without
 from pytest_rageval.support.http.connection import TransportError
 from pytest_rageval.support.http.deadline import Deadline
 from pytest_rageval.support.http.exchange import Request, open_client, send
-from pytest_rageval.support.text import clean, shown, whole_text
+from pytest_rageval.support.text import clean, free_name, shown, whole_text
 from pytest_rageval.values.errors import DatasetError
 
 MAX_FILE_BYTES: Final = 512 * 1024 * 1024

@@ -5,11 +5,10 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
-from collections.abc import Container
-from itertools import chain, count
 from typing import Any, Final
 from urllib.parse import unquote
 
+from pytest_rageval.support.text import free_name
 from pytest_rageval.values.case import Anchor
 
 _HIDDEN: Final = "\x00-\x1f\x7f-\x9f\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff"
@@ -58,16 +57,6 @@ def id_from_question(question: str) -> str:
     words = _WORD.findall(unicodedata.normalize("NFC", question).casefold())
     slug = "-".join(words[:_SLUG_WORDS])[:_SLUG_CHARS].strip("-")
     return f"{slug or 'case'}-{short_hash(question)}"
-
-
-def free_name(base: str, taken: Container[str], *, mark: str = "-") -> str:
-    """Return a name that is not taken: the base, else with the first free number from 2.
-
-    >>> free_name("a", {"a", "a-2"})
-    'a-3'
-    """
-    numbered = (f"{base}{mark}{number}" for number in count(2))
-    return next(name for name in chain([base], numbered) if name not in taken)
 
 
 class UniqueIds:

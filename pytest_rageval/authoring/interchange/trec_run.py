@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
-from pytest_rageval.authoring.interchange.ids import docno, free_name
+from pytest_rageval.authoring.interchange.ids import docno
 from pytest_rageval.authoring.interchange.values import Ledger, LeftOut
 from pytest_rageval.metrics.matching import (
     DocumentKey,
@@ -21,6 +21,7 @@ from pytest_rageval.metrics.matching import (
     duplicate_flags,
 )
 from pytest_rageval.metrics.retrieval import document_ranking
+from pytest_rageval.support.text import free_name
 from pytest_rageval.values.case import Anchor, Case
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.record import CaseRecord, ScoreSettings

@@ -13,6 +13,7 @@ from pytest_rageval.metrics.definitions import stored_registry
 from pytest_rageval.report.html.run.check_cases import check_rules, checks_of
 from pytest_rageval.report.html.run.detail import brief_detail, stage_of, view_detail
 from pytest_rageval.report.html.run.values import CaseKey, CaseRow, CasesView, ReportOptions
+from pytest_rageval.support.text import free_name
 from pytest_rageval.values.dataclass import maker
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.run import StoredRun
@@ -101,11 +102,7 @@ def case_anchors(records: Iterable[CaseRecord]) -> dict[CaseKey, str]:
     found = {}
     for record in records:
         # Blanks and percent signs must be escaped in an address.
-        name = plain = f"case-{quote(record.name, safe='/', errors='replace')}"
-        number = 1
-        while name in taken:
-            number += 1
-            name = f"{plain}~{number}"
+        plain = f"case-{quote(record.name, safe='/', errors='replace')}"
+        found[case_key(record)] = name = free_name(plain, taken, mark="~")
         taken.add(name)
-        found[case_key(record)] = name
     return found
