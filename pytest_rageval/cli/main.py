@@ -19,7 +19,7 @@ from typing import Final, NoReturn
 import click
 
 from pytest_rageval.cli.output import EXIT_CODES, ExitCode, HintingGroup
-from pytest_rageval.support.text import clean
+from pytest_rageval.support.text import clean_lines
 from pytest_rageval.values.errors import ConfigError, EndpointError, RagEvalError
 
 COMMANDS: Final = (
@@ -167,8 +167,7 @@ def _complete() -> int:
 
 
 def _report(message: str) -> None:
-    for line in message.splitlines():
-        click.echo(clean(line), err=True)
+    click.echo(clean_lines(message), err=True)
 
 
 if __name__ == "__main__":

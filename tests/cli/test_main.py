@@ -146,8 +146,8 @@ def test_a_usage_error_keeps_its_lines(capsys: Output) -> None:
     assert cli.run(["schema"]) == ExitCode.USAGE
     assert capsys.readouterr().err.splitlines() == [
         f"rageval schema: Missing argument '{{{'|'.join(KINDS)}}}'. Choose from:",
-        *(f"{kind}," for kind in KINDS[:-1]),
-        KINDS[-1],
+        *(f" {kind}," for kind in KINDS[:-1]),
+        f" {KINDS[-1]}",
     ]
 
 

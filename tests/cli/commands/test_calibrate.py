@@ -356,7 +356,7 @@ def test_a_missing_rubric_is_named_with_the_choices(capsys: Output) -> None:
     assert cli.run(["calibrate", "labels.jsonl", "--judge", "m"]) == ExitCode.USAGE
     first, *choices = capsys.readouterr().err.splitlines()
     assert first == "rageval calibrate: Missing option '--rubric'. Choose from:"
-    assert choices == ["groundedness,", "correctness,", "abstention"]
+    assert choices == [" groundedness,", " correctness,", " abstention"]
 
 
 @pytest.mark.parametrize(

@@ -50,6 +50,13 @@ def test_a_run_is_decided_by_the_thresholds_of_today(capsys: Output) -> None:
     assert found["schema_version"] == 1
 
 
+def test_a_fault_of_the_thresholds_is_pointed_at(capsys: Output) -> None:
+    runs(run_of(200))
+    thresholds("[overall]\nmrr = nan\n")
+    assert cli.run(["gate", "r2"]) == ExitCode.USAGE
+    assert capsys.readouterr().err.endswith("\n    2 | mrr = nan\n      |       ^^^\n")
+
+
 def test_a_check_of_the_command_line_wins_over_that_of_file_and_run(capsys: Output) -> None:
     runs(run_of(200), settings=replace(SETTINGS, extra_gates=("recall_at_k>=0.2",)))
     thresholds('[overall]\nrecall_at_k = ">= 0.9"\n')
