@@ -356,7 +356,8 @@ def _counts(run: StoredRun) -> tuple[int, int]:
     """Return the numbers of expected and stored cases of the run."""
     n_expected, n_reported = whole(run.gate, "n_expected"), whole(run.gate, "n_reported")
     if n_expected is not None and n_reported is not None:
-        return n_expected, n_reported
+        # Damaged lines may have been taken out since.
+        return n_expected, min(n_reported, run.n_cases + len(run.skipped))
     # A run that was killed has no gate; all cases of the files asked for were expected.
     return max(whole(run.set, "n_asked") or 0, run.n_cases), run.n_cases
 

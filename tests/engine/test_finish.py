@@ -309,6 +309,16 @@ def test_the_gate_of_a_stored_run_is_that_of_its_end(project: Settings) -> None:
     assert (again.n_expected, again.n_reported) == (20, 20)
 
 
+def test_a_stored_run_that_lost_a_line_is_incomplete(project: Settings) -> None:
+    folder = merge_parts(parts_of(project, run_of(20)), project, run_id="whole").run.folder
+    results_file = folder / "results.jsonl"
+    lines = results_file.read_text(encoding="utf-8").splitlines(keepends=True)
+    results_file.write_text("".join(lines[1:]), encoding="utf-8")
+    found = open_gate(folder, project)
+    assert (found.n_expected, found.n_reported) == (20, 19)
+    assert not found.decide(None, found.numbers()).complete
+
+
 def test_a_killed_run_has_no_gate_and_is_decided_as_incomplete(project: Settings) -> None:
     records = run_of(20)
     folder = write_run(results(project), "killed", records, project, set={"n_asked": 25})
