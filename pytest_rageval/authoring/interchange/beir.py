@@ -36,7 +36,7 @@ from pytest_rageval.authoring.interchange.values import (
     kept_in_metadata,
 )
 from pytest_rageval.project.documents import Document
-from pytest_rageval.support.text import shown
+from pytest_rageval.support.text import first_repeated, shown
 from pytest_rageval.values.case import Anchor, Case
 from pytest_rageval.values.errors import faults_error
 from pytest_rageval.values.json_documents import part
@@ -202,6 +202,9 @@ def _cases(
     if judgements.faults:
         raise faults_error(judgements.faults)
     judged = judgements.grades
+    if twice := first_repeated(_id(*query) for query in queries):
+        message = f"the query {shown(twice)} stands twice, expected one question for each id"
+        raise fault(queries[0][0].name, message)
     ids = UniqueIds()
     lines = []
     for file, number, value in queries:
@@ -216,8 +219,7 @@ def _cases(
         if split_of.get(query_id, DEFAULT_SPLIT) != DEFAULT_SPLIT:
             keep_in_metadata(line, _ROOM, "split", split_of[query_id])
         lines.append(line)
-    if judged:
-        ledger.leave("qrels[]", "there is no query of this id", sum(map(len, judged.values())))
+    judgements.leave("there is no query of this id")
     return lines
 
 

@@ -90,8 +90,7 @@ def read(source: Source) -> Imported:
     ids = UniqueIds()
     case_ids = {topic.id: ids.take(topic.id, topic.question) for topic in topics.values()}
     lines = [_line(t, case_ids[t.id], judged.pop(t.id, {}), ledger) for t in topics.values()]
-    if judged:
-        ledger.leave("qrels", "there is no topic of this id", sum(map(len, judged.values())))
+    judgements.leave("there is no topic of this id")
     responses = [
         {"id": case_ids.get(query) or ids.take(query, query), "response": _response(hits)}
         for query, hits in runs.items()

@@ -203,6 +203,12 @@ class Judgements:
             )
             self.faults.append(Fault(file=file.name, line=line, message=message))
 
+    def leave(self, why: str) -> None:
+        """Count the judgements of the queries that no case has taken as left out, not carried."""
+        if n := sum(map(len, self.grades.values())):
+            self._ledger.carried -= Counter({self._name: n})
+            self._ledger.leave(self._name, why, n)
+
 
 def keep_in_metadata(line: dict[str, Any], room: str, name: str, value: Any) -> None:
     """Store a value under ``metadata.<room>.<name>`` of a case, beside what is there."""

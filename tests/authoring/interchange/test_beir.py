@@ -190,6 +190,7 @@ def test_judgements_that_were_changed_since_win_over_what_we_put_down() -> None:
         ("qrels/test.tsv", "q1\tx\t1\nq1\tx\t0\n", r"tsv:2: 'x' has grade 0 .* but 1 at .*tsv:1"),
         ("queries.jsonl", '{"_id": "q1"}\n', r"queries\.jsonl:1: text: None"),
         ("queries.jsonl", "", "queries.jsonl is missing or empty"),
+        ("queries.jsonl", '{"_id": "q1", "text": "a"}\n' * 2, "the query 'q1' stands twice"),
         ("corpus.jsonl", '{"_id": " ", "text": "x"}\n', r"corpus\.jsonl:1: _id: ' '"),
         ("corpus.jsonl", "[1]\n", "expected a JSON object"),
     ],
@@ -202,6 +203,15 @@ def test_a_faulty_dataset_names_the_place(name: str, text: str, message: str) ->
     }
     with pytest.raises(DatasetError, match=message):
         read_texts("beir", files | {name: text})
+
+
+def test_a_judgement_of_no_query_is_left_out_and_not_carried() -> None:
+    files = {
+        "queries.jsonl": '{"_id": "q1", "text": "why?"}',
+        "qrels/test.tsv": "q1\tx\t1\nq2\tx\t1",
+    }
+    found = read_texts("beir", files)
+    assert (found.carried, left_out(found)) == ({"qrels[]": 1, "queries[]": 1}, {"qrels[]": 1})
 
 
 def test_what_somebody_put_where_our_export_stands_cannot_change_the_id() -> None:
