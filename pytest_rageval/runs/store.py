@@ -131,12 +131,13 @@ class RunWriter(Closing):
                 refuse_link(results)
                 _cut_torn_line(results)
             return results.open("ab")
+        if self.run_id in read_tags(results_dir):
+            raise StorageError(f"run id: {self.run_id!r} is a tag, expected another name")
         self.path.mkdir(exist_ok=True)
         self._folder_lock = Lock(self.path, wait=False, what="run")
         if any(path.name != FOLDER_LOCK for path in self.path.iterdir()):
             raise StorageError(
-                f"{self.path}: a run of this id exists; choose another --rageval-run-id or "
-                "remove the folder"
+                f"{self.path}: a run of this id exists; choose another id, or remove the folder"
             )
         # "x": of two runs that start at once with one id, the second fails.
         return results.open("xb")

@@ -168,9 +168,17 @@ def test_lines_of_several_threads_do_not_mix(tmp_path: Path) -> None:
 def test_a_run_that_exists_is_not_written_over(tmp_path: Path) -> None:
     write_run(tmp_path, "r")
     before = (tmp_path / "r" / "results.jsonl").read_bytes()
-    with pytest.raises(StorageError, match=r"r: a run of this id exists.*--rageval-run-id"):
+    with pytest.raises(StorageError, match=r"r: a run of this id exists; choose another id"):
         RunWriter(tmp_path, "r")
     assert (tmp_path / "r" / "results.jsonl").read_bytes() == before
+
+
+def test_a_run_does_not_take_the_name_of_a_tag(tmp_path: Path) -> None:
+    write_run(tmp_path, "r")
+    write_tag(tmp_path, "main", "r")
+    with pytest.raises(StorageError, match="'main' is a tag"):
+        RunWriter(tmp_path, "main")
+    assert not (tmp_path / "main").exists()
 
 
 def test_an_empty_folder_may_become_a_run(tmp_path: Path) -> None:
