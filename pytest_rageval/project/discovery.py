@@ -40,10 +40,11 @@ def is_case_file(
     """
     if path.suffix != ".jsonl" or (labels is not None and path == rootdir / labels):
         return False
-    if vault is not None and path.is_relative_to(rootdir / vault):
-        return False
-    for testpath in testpaths:
-        base = rootdir / testpath
+    bases = [rootdir / testpath for testpath in testpaths]
+    if vault is not None and path.is_relative_to(notes := rootdir / vault):
+        # A test path among the notes is still one, as where the project itself is the vault.
+        bases = [base for base in bases if base.is_relative_to(notes)]
+    for base in bases:
         if path == base:
             return True
         if path.is_relative_to(base):

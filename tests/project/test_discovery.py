@@ -60,6 +60,11 @@ def test_the_vault_holds_no_case_files(tree: Path) -> None:
     assert "evals/notes/h.jsonl" not in found(tree, "evals", vault="evals/notes")
 
 
+@pytest.mark.parametrize("vault", [".", "evals"])
+def test_a_test_path_within_the_vault_holds_case_files(tree: Path, vault: str) -> None:
+    assert found(tree, "evals", vault=vault) == found(tree, "evals")
+
+
 def test_a_test_path_may_be_one_file(tree: Path) -> None:
     assert found(tree, "data/i.jsonl") == ["data/i.jsonl"]
 
