@@ -45,7 +45,7 @@ from pytest_rageval.support.text import (
     format_value,
 )
 from pytest_rageval.values.dataclass import dataclass
-from pytest_rageval.values.gate import Check, CheckResult, GateResult
+from pytest_rageval.values.gate import CHANGE_WORDS, Check, CheckResult, GateResult
 from pytest_rageval.values.numbers import Aggregate, MetricSummary, group_size
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.run import itself
@@ -270,10 +270,14 @@ def _run_rows(
             # A skipped check has no estimate, but the run may have the figure.
             rows[metric] = view.aggregate.rates.get(metric, results[0].estimate)
     for metric, value in rows.items():
-        n = str(latency.n if metric.startswith("latency_ms") else view.aggregate.total)
+        total = latency.n if metric.startswith("latency_ms") else view.aggregate.total
+        results = checks.get(metric, [])
+        # A limit counts what its figure is of, such as verdicts, and a change the pairs of cases.
+        counts = [r.n for r in results if r.n is not None and r.check.kind not in CHANGE_WORDS]
+        n = str(counts[0] if counts else total)
         sign = ">=" if censored.get(metric) else ""
         at = concurrency_text(view.concurrency, short=True) if metric in censored else ""
-        yield from table.rows(metric, (metric + at, n, sign, "-"), value, checks.get(metric, []))
+        yield from table.rows(metric, (metric + at, n, sign, "-"), value, results)
 
 
 def concurrency_text(concurrency: int | None, *, short: bool = False) -> str:

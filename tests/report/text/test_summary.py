@@ -356,6 +356,16 @@ def skipped(metric: str, limit: float, **check: Any) -> CheckResult:
     )
 
 
+def test_a_figure_of_the_run_has_the_count_of_its_check_unless_that_is_of_pairs() -> None:
+    verdicts = result("fail", metric="judge_error_rate", kind="max")
+    rise = result("pass", metric="pass_rate", kind="max_drop")
+    lines = [line.split() for line in text(view(hits(1, 1, 0), verdicts, rise))]
+    assert {line[0]: line[1] for line in lines if line[0] in {"judge_error_rate", "pass_rate"}} == {
+        "judge_error_rate": "2",
+        "pass_rate": "3",
+    }
+
+
 @pytest.mark.parametrize("width", [50, 80])
 def test_a_skipped_check_shows_the_figure_that_the_run_knows(width: int) -> None:
     shown = view(hits(1, 0), skipped("error_rate", 0.0), skipped("newly_missed", 2.0))
