@@ -13,7 +13,7 @@ from pytest_rageval.api.run import Run
 from pytest_rageval.engine.recorded import RecordedRun
 from pytest_rageval.engine.registry import open_registry
 from pytest_rageval.engine.scored import ScoredRun, scored_settings
-from pytest_rageval.judges.opening import open_judge
+from pytest_rageval.judges.opening import judging_slots, open_judge
 from pytest_rageval.runs.read import read_run
 
 if TYPE_CHECKING:
@@ -58,14 +58,16 @@ def score(
 
 
 def _scored(cases: Path, responses: Path, settings: Settings, results: Path, run_id: str) -> Run:
-    registry = open_registry(settings)
+    registry, slots = open_registry(settings), judging_slots(settings)
     with (
-        open_judge(settings, environ=os.environ) as opened,
+        open_judge(settings, environ=os.environ, slots=slots) as opened,
         ScoredRun(
             settings, run_id=run_id, cases=cases, registry=registry, results=results
         ) as scored,
     ):
-        recorded = RecordedRun(cases, responses, settings, judge=opened, registry=registry)
+        recorded = RecordedRun(
+            cases, responses, settings, judge=opened, slots=slots, registry=registry
+        )
         for record in recorded.records():
             scored.add(record)
         scored.finish()

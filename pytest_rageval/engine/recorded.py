@@ -9,9 +9,10 @@ import json
 import shutil
 import tempfile
 from array import array
-from collections.abc import Container, Generator, Iterator, Sequence
+from collections.abc import Container, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import field, replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import IO, Final
@@ -38,7 +39,9 @@ from pytest_rageval.project.case_reader import (
 )
 from pytest_rageval.project.case_variables import sent_fields
 from pytest_rageval.support.jsonl import Line, Place, cannot_be_read, iterate_lines, open_lines
+from pytest_rageval.support.slots import Slots
 from pytest_rageval.support.text import counted
+from pytest_rageval.support.threads import in_order
 from pytest_rageval.target.calling import answered
 from pytest_rageval.target.contract import (
     parse_ask_response,
@@ -62,6 +65,7 @@ _UNASKED: Final = unasked(ErrorInfo(kind="not_attempted", message=NO_RESPONSE, a
 _CASES_AT_ONCE: Final = 16
 """Cases that are read, then scored (`records_of`)."""
 
+_Asked = list[tuple[Trial, AskResult]]
 _Key = str | tuple[str, int]
 """Case id, with its repeat where that is not the first."""
 
@@ -304,6 +308,7 @@ class RecordedRun:
         responses: the file of responses.
         settings: of the run.
         judge: of answers; None: they are not judged.
+        slots: of the judge's requests; None: one at a time.
         registry: the metrics.
         stored: whether the records may be stored or handed on, so that they need the hash of their
             case.
@@ -317,6 +322,7 @@ class RecordedRun:
         settings: Settings,
         *,
         judge: Judge | None = None,
+        slots: Slots | None = None,
         registry: Registry = BUILT_IN,
         stored: bool = True,
         part: FilesPart | None = None,
@@ -324,6 +330,7 @@ class RecordedRun:
         self._registry = registry
         self._stored = stored or registry.reads_records
         self._judge = judge
+        self._slots = slots or Slots(1)
         self._cases = cases
         self._responses = responses
         self._settings = settings
@@ -337,7 +344,7 @@ class RecordedRun:
         """About the cases and responses; known after ``records``."""
         return self.findings.warnings
 
-    def records(self) -> Iterator[CaseRecord]:
+    def records(self) -> Generator[CaseRecord, None, None]:
         """Yield the record of every case, in the order of the file, repeats last.
 
         Raises:
@@ -373,8 +380,35 @@ class RecordedRun:
     def _score(self, responses: RecordedResponses) -> Iterator[CaseRecord]:
         scoring = score_settings(self._settings, self._reported(responses))
         reader, found, known = self._reader(), self.findings, set[str]()
-        cases = iter(reader)
-        # A judge that cannot be reached is not asked about cases read ahead.
+        yield from self._records(self._first(reader, responses, known), scoring)
+        responses.read_rest()
+        found.case_faults, found.response_faults = reader.faults, responses.faults
+        if self._part is None:
+            found.raise_faults()
+        found.concerned = reader.concerned
+        unknown = responses.unknown(known)
+        found.n_unknown = len(unknown)
+        found.unknown = [(line, repr(one)) for one, line in islice(unknown.items(), _SHOWN_UNKNOWN)]
+        if responses.has_repeats():
+            repeats = (
+                [(self._trial(located, reader.display, repeat), self._result(payload))]
+                for located in self._reader()
+                for repeat, payload in responses.repeats(located.case.id)
+            )
+            yield from self._records(repeats, scoring)
+
+    def _records(self, batches: Iterable[_Asked], scoring: ScoreSettings) -> Iterator[CaseRecord]:
+        tasks = (partial(records_of, asked, scoring, owned=True) for asked in batches)
+        for records in in_order(tasks, self._slots):
+            # The caller counts them together, too, as it comes back after the last one.
+            yield from records
+
+    def _first(
+        self, reader: CaseReader, responses: RecordedResponses, known: set[str]
+    ) -> Iterator[_Asked]:
+        """Yield the first response of each case, and add the ids of the cases to ``known``."""
+        found, cases = self.findings, iter(reader)
+        # With a judge each case is a task of its own.
         at_once = 1 if self._judge is not None else _CASES_AT_ONCE
         while batch := list(islice(cases, at_once)):
             found.n += len(batch)
@@ -386,21 +420,7 @@ class RecordedRun:
                     found.unanswered += not recorded
                     result = self._result(payload) if recorded else _UNASKED
                     asked.append((self._trial(located, reader.display), result))
-            # The caller counts them together, too, as it comes back after the last one.
-            yield from records_of(asked, scoring, owned=True)
-        responses.read_rest()
-        found.case_faults, found.response_faults = reader.faults, responses.faults
-        if self._part is None:
-            found.raise_faults()
-        found.concerned = reader.concerned
-        unknown = responses.unknown(known)
-        found.n_unknown = len(unknown)
-        found.unknown = [(line, repr(one)) for one, line in islice(unknown.items(), _SHOWN_UNKNOWN)]
-        if responses.has_repeats():
-            for located in self._reader():
-                for repeat, payload in responses.repeats(located.case.id):
-                    asked = [(self._trial(located, reader.display, repeat), self._result(payload))]
-                    yield from records_of(asked, scoring, owned=True)
+            yield asked
 
     def _trial(self, located: LocatedCase, file: str, repeat: int = 0) -> Trial:
         judges = None if self._judge is None else Judges(self._judge)
@@ -410,6 +430,7 @@ class RecordedRun:
             self._settings,
             repeat,
             judges,
+            slots=self._slots,
             registry=self._registry,
             stored=self._stored,
         )

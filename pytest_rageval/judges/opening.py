@@ -70,6 +70,11 @@ def open_judge(
             yield judge
 
 
+def judging_slots(settings: Settings) -> Slots:
+    """Return slots for the judging of answers that are there; the offline judge only computes."""
+    return Slots(1 if settings.judge == "offline" else settings.concurrency)
+
+
 def check_offline(settings: Settings) -> None:
     """Refuse rubrics in use that the offline judge of a run does not have.
 

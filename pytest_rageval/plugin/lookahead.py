@@ -25,7 +25,6 @@ from typing import Any, Final
 
 import pytest
 
-from pytest_rageval.engine.asking import threads_for
 from pytest_rageval.engine.case import Clients
 from pytest_rageval.plugin import default_case
 from pytest_rageval.plugin.client_fixtures import (
@@ -38,12 +37,9 @@ from pytest_rageval.plugin.items import CaseItem
 from pytest_rageval.plugin.private import WorkerQueue, live_log_handler, log_handlers
 from pytest_rageval.plugin.state import CaseOutput, Evaluated
 from pytest_rageval.support.slots import Slots, Turns
-from pytest_rageval.support.threads import CaseThreads, result_of
+from pytest_rageval.support.threads import AHEAD, CaseThreads, result_of, threads_for
 from pytest_rageval.values.record import CaseRecord
 
-_WINDOW: Final = 64
-"""Cases ahead of the one being reported, per request in flight: a slow first case must not leave
-the other threads idle."""
 _IN_FLIGHT_S: Final = 1.0
 """Seconds in which requests in flight are waited for at an early end."""
 _SCORING_S: Final = 6.0
@@ -92,7 +88,7 @@ class Lookahead:
         self._slots = slots
         self.output = OutputKeeper(session.config)
         self._threads: CaseThreads[Evaluated] = CaseThreads(threads_for(slots))
-        self._window = concurrency * _WINDOW
+        self._window = concurrency * AHEAD
         if session.config.getoption("maxfail", 0):
             # Cases after the last allowed failure would be asked in vain.
             self._window = concurrency

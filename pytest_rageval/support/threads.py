@@ -11,13 +11,21 @@ import asyncio
 import inspect
 import threading
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Generator, Iterable
 from concurrent.futures import Future
-from functools import cache
+from functools import cache, partial
+from itertools import islice
 from typing import Final, Generic, TypeVar
+
+from pytest_rageval.support.slots import Slots, Turns
 
 _T = TypeVar("_T")
 _JOIN_S = 5.0
+_SPARE: Final = 4
+"""One thread in four beyond the limit: it scores while the others' requests are in flight."""
+AHEAD: Final = 64
+"""Cases ahead of the one whose result is next, per request in flight: a slow one must not leave
+the other threads idle."""
 
 
 def result_of(future: Future[_T], limit_s: float | None = None) -> _T:
@@ -223,3 +231,49 @@ class CaseThreads(Generic[Result]):
                 self._changed.wait()
             self._idle -= 1
             return None if self._stopped else self._tasks.popleft()
+
+
+def threads_for(slots: Slots) -> int:
+    """Return the number of threads that keep all slots busy."""
+    return slots.limit + max(1, slots.limit // _SPARE)
+
+
+def in_order(
+    tasks: Iterable[Callable[[], _T]], slots: Slots, turns: Turns | None = None
+) -> Generator[_T, None, None]:
+    """Yield the results of tasks in their order, while the next ones run.
+
+    With one slot the caller's own thread runs them, which a client may depend on. If the caller
+    stops early or a task raises, the slots are closed and requests in flight are abandoned.
+
+    Args:
+        tasks: read as they are started.
+        slots: that their requests take.
+        turns: taken while a task computes; None: new ones.
+    """
+    if slots.limit == 1:
+        yield from (task() for task in tasks)
+        return
+    ahead, turn = iter(tasks), turns or Turns()
+
+    def run(task: Callable[[], _T]) -> _T:
+        with turn.computing():
+            return task()
+
+    threads: CaseThreads[_T] = CaseThreads(threads_for(slots))
+    started = deque[Future[_T]]()
+
+    def start(n: int) -> None:
+        started.extend(threads.submit(partial(run, task)) for task in islice(ahead, n))
+
+    try:
+        start(AHEAD * slots.limit)
+        while started:
+            found = result_of(started[0])
+            started.popleft()
+            start(1)
+            yield found
+    finally:
+        if started:  # not all results were taken
+            slots.close()
+        threads.stop()

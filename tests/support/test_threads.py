@@ -4,16 +4,21 @@ import asyncio
 import itertools
 import sys
 import threading
-from concurrent.futures import Future
+from collections.abc import Callable, Iterator
+from concurrent.futures import CancelledError, Future
+from functools import partial
 from types import FrameType
 from typing import Any
 
 import pytest
 
+from pytest_rageval.support.slots import Slots, waiting
 from pytest_rageval.support.threads import (
+    AHEAD,
     GivenUp,
     LoopThread,
     call_within,
+    in_order,
     result_of,
     session_loop,
 )
@@ -140,3 +145,48 @@ def test_a_call_that_takes_too_long_is_given_up_and_holds_nobody() -> None:
     release.set()
     assert call_within(60, lambda: 3) == 3
     assert call_within(1e300, lambda: threading.current_thread().daemon)
+
+
+def test_results_come_in_the_order_of_their_tasks_while_several_run() -> None:
+    slots, both = Slots(2), threading.Barrier(2, timeout=60)
+
+    def task(n: int) -> int:
+        with slots.hold(), waiting():
+            both.wait()  # no task ends alone
+        return n
+
+    assert list(in_order((partial(task, n) for n in range(20)), slots)) == list(range(20))
+    with slots.hold():
+        assert slots.held == 1, "a caller that took all results may go on with the slots"
+
+
+def test_tasks_are_read_a_window_ahead_and_none_is_started_after_an_early_end() -> None:
+    slots, read = Slots(2), list[int]()
+
+    def tasks() -> Iterator[Callable[[], int]]:
+        for n in itertools.count():
+            read.append(n)
+            yield partial(int, n)
+
+    results = in_order(tasks(), slots)
+    assert list(itertools.islice(results, 5)) == [0, 1, 2, 3, 4]
+    results.close()
+    assert len(read) == AHEAD * 2 + 5
+    with pytest.raises(CancelledError):
+        slots.take()
+
+
+def test_an_error_of_a_task_or_of_their_source_ends_the_rest() -> None:
+    def broken() -> Iterator[Callable[[], int]]:
+        yield lambda: 1
+        raise OSError("cut")
+
+    with pytest.raises(ZeroDivisionError):
+        list(in_order([lambda: 1, lambda: 1 // 0, lambda: 3], Slots(2)))
+    with pytest.raises(OSError, match="cut"):
+        list(in_order(broken(), Slots(2)))
+
+
+def test_with_one_slot_the_thread_of_the_caller_does_everything() -> None:
+    found = list(in_order([threading.current_thread] * 3, Slots(1)))
+    assert found == [threading.current_thread()] * 3

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +30,8 @@ from pytest_rageval.support.text import clean
 if TYPE_CHECKING:
     from pytest_rageval.engine.rejudge import Rejudged
     from pytest_rageval.judges.cache.store import JudgeCache
+    from pytest_rageval.support.slots import Slots
+    from pytest_rageval.values.record import CaseRecord
     from pytest_rageval.values.run import StoredRun
     from pytest_rageval.values.settings import Settings
     from pytest_rageval.values.verdict import Judge, Judgement
@@ -110,7 +114,7 @@ def _manage_cache(days: int | None, flags: Mapping[str, object], *, as_json: boo
 def _judge(run: str, settings: Settings, *, dry_run: bool, as_json: bool) -> None:
     from pytest_rageval.analysis.trust.reliability import judge_reliability, reliability_lines
     from pytest_rageval.engine.rejudge import refuse_cut_texts
-    from pytest_rageval.judges.opening import open_judge
+    from pytest_rageval.judges.opening import judging_slots, open_judge
     from pytest_rageval.report.text.scores import verdict_lines
     from pytest_rageval.runs.read import open_run
 
@@ -122,12 +126,13 @@ def _judge(run: str, settings: Settings, *, dry_run: bool, as_json: bool) -> Non
 
         click.echo(plan_verdicts(stored.records, settings, os.environ))
         return
+    slots = judging_slots(settings)
     with (
-        open_judge(settings, environ=os.environ) as judge,
-        open_judge(settings, environ=os.environ, second=True) as second,
+        open_judge(settings, environ=os.environ, slots=slots) as judge,
+        open_judge(settings, environ=os.environ, second=True, slots=slots) as second,
     ):
         assert judge is not None  # judge_settings refuses "none"
-        found = _judged(stored, settings, judge, second)
+        found = _judged(stored, settings, (judge, second), slots)
         identity = judge.identity
     for one in (judge, second):
         warn_of_cache(one)
@@ -141,28 +146,38 @@ def _judge(run: str, settings: Settings, *, dry_run: bool, as_json: bool) -> Non
 
 
 def _judged(
-    stored: StoredRun, settings: Settings, judge: Judge, second: Judge | None
+    stored: StoredRun, settings: Settings, judges: tuple[Judge, Judge | None], slots: Slots
 ) -> list[Rejudged]:
+    from pytest_rageval.cli.progress import ProgressOnStderr
     from pytest_rageval.engine.registry import open_registry
     from pytest_rageval.engine.rejudge import rejudge
     from pytest_rageval.judges.asking import Judges
     from pytest_rageval.judges.spot_check import choose_cases
+    from pytest_rageval.support.threads import in_order
 
     found: list[Rejudged] = []
     watch, registry = JudgeWatch(settings.max_errors), open_registry(settings)
     chosen = choose_cases(((r.file, r.case) for r in stored.records if r.case_stored), settings)
-    for record in stored.records:
-        twice = (record.file, record.case_id) in chosen
-        judges = Judges(judge, second if twice else None)
-        one = rejudge(
+    judge, second = judges
+
+    def judged(record: CaseRecord) -> Rejudged:
+        return rejudge(
             record,
-            judges,
+            Judges(judge, second if (record.file, record.case_id) in chosen else None),
             rubrics=settings.judging.rubrics,
             scoring=stored.scoring,
             registry=registry,
+            slots=slots,
         )
-        found.append(one)
-        watch.see(one.record)
+
+    tasks, n = (partial(judged, record) for record in stored.records), len(stored.records)
+    with (
+        closing(in_order(tasks, slots)) as every,
+        ProgressOnStderr(lambda _: ((f"judged {len(found)} of {n}", ""),)),
+    ):
+        for one in every:
+            found.append(one)
+            watch.see(one.record)
     return found
 
 

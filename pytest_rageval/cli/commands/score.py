@@ -27,6 +27,7 @@ from pytest_rageval.support.text import clean
 
 if TYPE_CHECKING:
     from pytest_rageval.engine.scored import ScoredRun
+    from pytest_rageval.support.slots import Slots
     from pytest_rageval.values.numbers import Aggregate
     from pytest_rageval.values.record import CaseRecord
     from pytest_rageval.values.settings import Settings
@@ -96,7 +97,7 @@ def command(
     be read, whatever the scores. The matching settings are those of pyproject.toml. Answers are
     judged only with --judge.
     """
-    from pytest_rageval.judges.opening import open_judge
+    from pytest_rageval.judges.opening import judging_slots, open_judge
 
     if cases is None:
         raise click.UsageError(
@@ -110,8 +111,10 @@ def command(
     if pool is not None:
         _score_in_parts(cases, responses, settings, pool, as_json=as_json)
         return
-    with open_judge(settings, environ=os.environ) as judge:
-        scored, lines = _score(cases, responses, settings, judge, run_id=run_id, as_json=as_json)
+    slots = judging_slots(settings)
+    with open_judge(settings, environ=os.environ, slots=slots) as judge:
+        judging = (judge, slots)
+        scored, lines = _score(cases, responses, settings, judging, run_id=run_id, as_json=as_json)
     page = problem = ""
     if scored.folder is not None and not (no_report or settings.no_report):
         page, problem = _page(scored, Path(settings.rootdir) / scored.folder)
@@ -129,27 +132,30 @@ def _score(
     cases: Path,
     responses: Path,
     settings: Settings,
-    judge: Judge | None,
+    judging: tuple[Judge | None, Slots],
     *,
     run_id: str | None,
     as_json: bool,
 ) -> tuple[ScoredRun, list[str]]:
     """Score everything, print the JSON document if requested, and return the remaining output."""
+    from pytest_rageval.cli.progress import ProgressOnStderr
     from pytest_rageval.engine.recorded import RecordedRun
     from pytest_rageval.engine.registry import open_registry
     from pytest_rageval.engine.scored import ScoredRun
 
-    registry = open_registry(settings)
+    registry, (judge, slots) = open_registry(settings), judging
     stored = run_id is not None
     recorded = RecordedRun(
-        cases, responses, settings, judge=judge, registry=registry, stored=stored
+        cases, responses, settings, judge=judge, slots=slots, registry=registry, stored=stored
     )
     watch = JudgeWatch(settings.max_errors)
     with (
         ScoredRun(settings, run_id=run_id, cases=cases, registry=registry) as scored,
         closing(JsonList()) if as_json else nullcontext() as items,
+        closing(recorded.records()) as records,
+        ProgressOnStderr(lambda _: ((f"judged {scored.n_records}", ""),) if judge else None),
     ):
-        for record in recorded.records():
+        for record in records:
             watch.see(record)
             scored.add(record)
             if items is not None:

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_rageval.engine.asking import CaseAsker, ask_runs, case_threads
+from pytest_rageval.engine.asking import CaseAsker, ask_runs
 from pytest_rageval.engine.case import Clients
 from pytest_rageval.engine.rejudge import rejudge
 from pytest_rageval.engine.resume import is_finished
@@ -22,8 +22,8 @@ from pytest_rageval.runs.read import latest_records, read_documents
 from pytest_rageval.runs.record_json import redact
 from pytest_rageval.runs.store import RESULTS, RunWriter, read_records, write_document
 from pytest_rageval.support.closing import Closing
-from pytest_rageval.support.slots import Slots, Turns
-from pytest_rageval.support.threads import result_of
+from pytest_rageval.support.slots import Slots
+from pytest_rageval.support.threads import in_order
 from pytest_rageval.target.opening import configured_target
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import RagEvalError
@@ -231,28 +231,26 @@ class SweepRuns(Closing):
     def _rejudged(self, records: Sequence[CaseRecord], settings: Settings) -> list[CaseRecord]:
         scoring = score_settings(settings, reported_by(records))
         clients = Clients(None, self.judge, self.second_judge)
-        turns = Turns()
 
         def judge(record: CaseRecord) -> CaseRecord:
             judges = clients.judges(twice=(record.file, record.case_id) in self.cases.judged_twice)
             assert judges is not None
-            with turns.computing():
-                found = rejudge(
-                    record,
-                    judges,
-                    rubrics=settings.judging.rubrics,
-                    scoring=scoring,
-                    registry=self.cases.registry,
-                    slots=self.slots,
-                )
+            found = rejudge(
+                record,
+                judges,
+                rubrics=settings.judging.rubrics,
+                scoring=scoring,
+                registry=self.cases.registry,
+                slots=self.slots,
+            )
             return redact(found.record, full_text=settings.store_full_text)
 
         found: list[CaseRecord] = []
+        self._judged = 0, len(records)
         try:
-            with case_threads(self.slots) as threads:
-                for future in [threads.submit(partial(judge, record)) for record in records]:
-                    self._judged = len(found), len(records)
-                    found.append(result_of(future))
+            for one in in_order((partial(judge, record) for record in records), self.slots):
+                found.append(one)
+                self._judged = len(found), len(records)
         finally:
             self._judged = None
         return found

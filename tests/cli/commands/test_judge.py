@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,7 +16,7 @@ from pytest_rageval.cli.output import ExitCode
 from pytest_rageval.judges.cache.store import JudgeCache
 from pytest_rageval.runs.store import RunWriter, read_records
 from pytest_rageval.values.settings import Settings
-from pytest_rageval.values.verdict import JudgeFailure, Verdict
+from pytest_rageval.values.verdict import JudgeFailure, Judgement, JudgeRequest, Verdict
 from tests.build.files import write_lines
 from tests.build.records import cut_to_begins
 from tests.judges.test_asking import FakeJudge
@@ -120,6 +121,43 @@ def test_a_judge_that_cannot_be_reached_ends_the_command(
     assert cli.run(["judge", "run-1", "--judge", "m"]) == ExitCode.UNREACHABLE
     assert "the judge cannot be reached: connection refused" in capsys.readouterr().err
     assert not list(stored.glob("judged-*"))
+
+
+class MeetingJudge(FakeJudge):
+    """Answers no question before a second one is there."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._second = threading.Event()
+
+    def judge(self, rubric: str, request: JudgeRequest, *, repeat: int = 0) -> Judgement:
+        found = super().judge(rubric, request, repeat=repeat)
+        if len(self.asked) > 1:
+            self._second.set()
+        assert self._second.wait(60)
+        return found
+
+
+def test_several_answers_are_judged_at_once_and_saved_in_their_order(
+    project: Path, monkeypatch: pytest.MonkeyPatch, capsys: Output
+) -> None:
+    @contextmanager
+    def open_judge(settings: Settings, **_: Any) -> Iterator[FakeJudge]:
+        yield MeetingJudge()
+
+    names = [f"c{n:02}" for n in range(20)]
+    write_lines("c.jsonl", *({**CASES[0], "id": name} for name in names))
+    write_lines("r.jsonl", *({**RESPONSES[0], "id": name} for name in reversed(names)))
+    monkeypatch.setattr("pytest_rageval.judges.opening.open_judge", open_judge)
+    given = ["score", "c.jsonl", "r.jsonl", "--judge", "m", "--save", "run-1", "--json"]
+    assert cli.run(given) == ExitCode.YES
+    scored = json.loads(capsys.readouterr().out)
+    assert [case["id"] for case in scored["cases"]] == names
+    assert cli.run(["judge", "run-1", "--judge", "m"]) == ExitCode.YES
+    [file] = Path("evals/results/run-1").glob("judged-*.jsonl")
+    lines = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    assert [line["case_id"] for line in lines] == names
+    assert {line["metrics"]["groundedness"] for line in lines} == {4.0}
 
 
 def test_a_broken_cache_is_named_as_what_to_mend(
