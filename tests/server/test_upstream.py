@@ -168,6 +168,8 @@ def test_a_busy_endpoint_is_asked_again_and_a_refusing_one_is_not(models: ModelS
         {"vectors": []},
         {"data": [{"index": 0, "embedding": "x"}]},
         {"data": [{"index": 0, "embedding": [float("nan")]}]},
+        {"data": [{"index": 0, "embedding": [10**400]}]},
+        {"data": [{"index": float("inf"), "embedding": [1.0]}]},
     ],
 )
 def test_a_reply_that_is_no_embedding_is_an_error(models: ModelServer, reply: Any) -> None:
@@ -225,7 +227,7 @@ def test_a_model_may_abstain_with_a_reason(tmp_path: Path, models: ModelServer) 
 def test_citations_are_kept_in_order_and_once() -> None:
     answer = checked("A [3]. B [1][3]. C [0] [12345].", n_chunks=3)
     assert (answer.text, answer.cited) == ("A [3]. B [1][3]. C.", (2, 0))
-    assert checked(f"A [{'9' * 5000}].", n_chunks=3).text == "A."
+    assert checked(f"A [{'1' * 5000}].", n_chunks=3).text == "A."
 
 
 @pytest.mark.parametrize("reply", [{"choices": []}, {"choices": [{"message": {"content": " "}}]}])

@@ -268,7 +268,7 @@ def is_filtered(status: int | None, body: Any) -> bool:
     """Return whether an endpoint refused the prompt, in the form of Azure's content filter."""
     error = body.get("error") if isinstance(body, dict) else None
     code = error.get("code") if isinstance(error, dict) else None
-    return status == 400 and code in {"content_filter", "content_policy_violation"}
+    return status == 400 and code in ("content_filter", "content_policy_violation")
 
 
 def after_refusal(

@@ -221,6 +221,11 @@ def test_a_content_filter_is_refused(open_judge: OpenJudge) -> None:
     assert failed(open_judge, error(400, "filtered", code="content_filter")).kind == "refused"
 
 
+@pytest.mark.parametrize("code", [[], {}, ["content_filter"], 7, None])
+def test_an_error_with_an_odd_code_is_still_a_failure(open_judge: OpenJudge, code: Any) -> None:
+    assert failed(open_judge, error(400, "wrong", code=code)).kind == "unreachable"
+
+
 @pytest.mark.parametrize("content", [GOOD[:30], GOOD, None])
 def test_a_reply_cut_by_its_length_is_truncated_even_if_it_reads_well(
     open_judge: OpenJudge, content: Any
