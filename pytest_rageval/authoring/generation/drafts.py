@@ -122,10 +122,10 @@ _MAX_TERM_WORDS: Final = 5
 
 _MARK: Final = r"(?:[*_]{1,2})?"
 _ASKS: Final = re.compile(
-    rf"\s*{_MARK}(?:Q|Question|F|Frage)\s*\d*\s*[:.)]{_MARK}\s*(?P<text>\S.*)", re.I | re.S
+    rf"\s*{_MARK}(?:Q|Question|F|Frage)\s*+\d*\s*[:.)]{_MARK}\s*(?P<text>\S.*)", re.I | re.S
 )
 _ANSWERS: Final = re.compile(
-    rf"\s*{_MARK}(?:A|Answer|Antwort)\s*\d*\s*[:.)]{_MARK}\s*(?P<text>\S.*)", re.I | re.S
+    rf"\s*{_MARK}(?:A|Answer|Antwort)\s*+\d*\s*[:.)]{_MARK}\s*(?P<text>\S.*)", re.I | re.S
 )
 _NUMBER: Final = re.compile(r"^(?:\d+(?:\.\d+)*[.)]?|[-*•])\s+")
 _PRONOUN: Final = re.compile(r"\b(it|its|this|that|these|those|they|them|their|he|she)\b", re.I)

@@ -111,11 +111,7 @@ def _find_object(text: str, schema: Schema, request: JudgeRequest) -> dict[str, 
     """
     if len(text) > _MAX_CHARS:
         raise _ReplyError(f"{len(text)} characters came, expected at most {_MAX_CHARS}")
-    # Unfiltered replies of reasoning models start with their reasoning, drafts included.
-    text = text.removeprefix("\ufeff")
-    before, _, thinking = text.partition("<think>")
-    _, closed, after = thinking.partition("</think>")
-    text = (before + after if closed else text).strip()
+    text = without_reasoning(text.removeprefix("\ufeff")).strip()
     if not text:
         raise _ReplyError("an empty reply came, expected one JSON object")
     try:
@@ -126,6 +122,13 @@ def _find_object(text: str, schema: Schema, request: JudgeRequest) -> dict[str, 
         if isinstance(whole, dict):
             return whole
     return _first_object(text, schema, request)
+
+
+def without_reasoning(text: str) -> str:
+    """Return a reply without the reasoning, drafts included, with which some models start it."""
+    before, _, thinking = text.partition("<think>")
+    _, closed, after = thinking.partition("</think>")
+    return before + after if closed else text
 
 
 def _first_object(text: str, schema: Schema, request: JudgeRequest) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import time
 from collections import Counter
 
 import pytest
@@ -126,6 +127,12 @@ def test_lists_of_questions_are_read(text: str) -> None:
 )
 def test_what_is_no_question_with_an_answer_gives_none(text: str) -> None:
     assert drafts(f"# FAQ\n\n{text}\n") == []
+
+
+def test_a_mark_of_a_question_before_very_many_blanks_costs_no_time() -> None:
+    started = time.process_time()
+    assert drafts(f"# FAQ\n\nQ{' ' * 20_000}x\n") == []
+    assert time.process_time() - started < 2
 
 
 # --- definitions -----------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
 
 import pytest
@@ -92,6 +93,13 @@ def test_a_case_of_another_shape_is_none(case: Any) -> None:
 def test_words_around_the_reply_and_thoughts_before_it_are_passed_over() -> None:
     text = f'<think>{{"cases": []}}</think>Sure: {json.dumps({"cases": [GOOD]})} Done.'
     assert read_reply(text) == [GOOD]
+
+
+@pytest.mark.parametrize("text", ["<think>" * 40_000, "\n" * 300_000])
+def test_a_model_that_repeats_itself_costs_no_time(text: str) -> None:
+    started = time.process_time()
+    assert read_reply(text) is None
+    assert time.process_time() - started < 2
 
 
 def test_a_server_that_takes_no_schema_is_asked_in_plain_text() -> None:
