@@ -16,8 +16,8 @@ COMPARED_CHUNKS = 10
 _HEAD_BYTES = 2000
 _ISO = r"(\d{4}-\d{2}-\d{2})"
 _STATED = re.compile(
-    r"^\W*(?:last[ _-])?(?:updated|modified|changed|reviewed|edited|date|created|published|as of"
-    rf"|valid from|effective)\b[^\w\n]*(?:on[^\w\n]+)?{_ISO}\b",
+    r"^[^\w\n]*(?:last[ _-])?(?:updated|modified|changed|reviewed|edited|date|created|published"
+    rf"|as of|valid from|effective)\b[^\w\n]*(?:on[^\w\n]+)?{_ISO}\b",
     re.IGNORECASE | re.MULTILINE,
 )
 _IN_NAME = re.compile(rf"(?<!\d){_ISO}(?!\d)")

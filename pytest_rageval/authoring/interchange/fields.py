@@ -19,7 +19,6 @@ from pytest_rageval.values.case import Anchor
 
 _YES: Final = frozenset({"true", "yes", "y", "1", "t"})
 _NO: Final = frozenset({"false", "no", "n", "0", "f"})
-_SEPARATOR: Final = re.compile(r"\s*(?:\r?\n|\|)\s*")
 
 
 class BadFieldError(ValueError):
@@ -213,7 +212,7 @@ def _metadata(value: Any, name: str, *_: Any) -> dict[str, Any]:
 def _items(value: Any) -> list[Any]:
     items = parse_list(value)
     if len(items) == 1 and isinstance(items[0], str):
-        items = _SEPARATOR.split(items[0].strip())
+        items = [part.strip() for part in re.split(r"[\n|]", items[0])]
     return [item for item in items if item not in (None, "")]
 
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from pytest_rageval.values.case import Anchor
@@ -33,6 +35,15 @@ def test_delimiters_are_found_out(delimiter: str) -> None:
     text = delimiter.join(("id", "question", "notes")) + "\n" + delimiter.join(("a", "b?", "c"))
     (case,) = cases_of(read_texts("csv", {"t.csv": text}))
     assert (case.id, case.question, case.notes) == ("a", "b?", "c")
+
+
+@pytest.mark.parametrize("between", ["\n", "\r\n", " | ", "\n \n", "|" + " " * 50_000 + "|"])
+def test_facts_stand_on_lines_or_between_bars(between: str) -> None:
+    text = f'id,question,key_facts\na,b?,"{between}one{between}two "\n'
+    started = time.process_time()
+    (case,) = cases_of(read_texts("csv", {"t.csv": text}))
+    assert case.expected_key_facts == ("one", "two")
+    assert time.process_time() - started < 2
 
 
 def test_one_column_is_a_table_too() -> None:
