@@ -5,10 +5,12 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
+from collections import defaultdict
+from collections.abc import Iterator
+from itertools import count
 from typing import Any, Final
 from urllib.parse import unquote
 
-from pytest_rageval.support.text import free_name
 from pytest_rageval.values.case import Anchor
 
 _HIDDEN: Final = "\x00-\x1f\x7f-\x9f\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff"
@@ -31,13 +33,13 @@ def clean_label(text: str, *, blank: str = "-") -> str:
     Returns:
         The text itself if it is valid; empty if none of its characters is.
     """
-    return _NOT_IN_LABEL.sub(blank, text.strip()).strip(blank) if text else ""
+    cleaned = _NOT_IN_LABEL.sub(blank, text.strip())
+    return text if cleaned == text else cleaned.strip(blank)
 
 
 def clean_case_id(text: str) -> str:
     """Return a text as a valid case id; empty if none of its characters is valid."""
-    cleaned = clean_label(text) if _NOT_IN_LABEL.search(text) else text
-    segments = ["-" if part in {".", ".."} else part for part in cleaned.split("/")]
+    segments = ["-" if part in {".", ".."} else part for part in clean_label(text).split("/")]
     found = "/".join(segments)
     # Single colons are kept, repeated ones are not.
     return "" if found == ":" else found
@@ -64,6 +66,7 @@ class UniqueIds:
 
     def __init__(self) -> None:
         self._taken: set[str] = set()
+        self._numbers = defaultdict[str, Iterator[int]](lambda: count(2))
 
     def take(self, wanted: str | None, question: str) -> str:
         """Return the id of the next case.
@@ -73,7 +76,9 @@ class UniqueIds:
             question: source of the id if there is none.
         """
         base = clean_case_id(wanted or "") or id_from_question(question)
-        found = free_name(base, self._taken)
+        found = base
+        while found in self._taken:  # numbers go on, as thousands of cases may want one id
+            found = f"{base}-{next(self._numbers[base])}"
         self._taken.add(found)
         return found
 
