@@ -27,7 +27,6 @@ _LEFT: Final[Mapping[str, str]] = {
 }
 _CONVERSATION: Final = frozenset({"scenario", "turns", "expected_outcome", "user_description"})
 _CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-_CSV_SEPARATOR: Final = "|"
 
 
 def read(source: Source) -> Imported:
@@ -81,6 +80,6 @@ def _golden(row: dict[str, Any], ids: UniqueIds, ledger: Ledger) -> Converted | 
 
 def _texts(value: Any) -> list[str]:
     found = parse_list(value)
-    if len(found) == 1 and isinstance(found[0], str):
-        found = found[0].split(_CSV_SEPARATOR)
+    if isinstance(value, str) and found == [value]:  # no list, whose one text may hold a table
+        found = value.split("|")
     return [str(text) for text in found]

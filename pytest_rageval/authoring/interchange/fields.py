@@ -119,10 +119,6 @@ def _answer(value: Any, name: str, ledger: Ledger, line: dict[str, Any], room: s
     return _text(value, name)
 
 
-def _facts(value: Any, name: str, *_: Any) -> list[str]:
-    return [_text(item, name).strip() for item in _items(value)]
-
-
 def _anchors(
     value: Any, name: str, ledger: Ledger, line: dict[str, Any], room: str
 ) -> list[dict[str, Any]]:
@@ -181,10 +177,7 @@ def _difficulty(value: Any, name: str, *_: Any) -> str:
 
 
 def _tags(value: Any, name: str, *_: Any) -> list[str]:
-    items = parse_list(value)
-    if len(items) == 1 and isinstance(items[0], str):
-        items = [word.strip() for word in re.split("[,;|]", items[0])]
-    tags = (clean_label(_text(item, name), blank="_") for item in items)
+    tags = (clean_label(_text(item, name), blank="_") for item in _items(value, "[,;|]"))
     return list(dict.fromkeys(filter(None, tags)))
 
 
@@ -209,10 +202,10 @@ def _metadata(value: Any, name: str, *_: Any) -> dict[str, Any]:
     return dict(items[0])
 
 
-def _items(value: Any) -> list[Any]:
+def _items(value: Any, between: str = r"[\n|]") -> list[Any]:
     items = parse_list(value)
-    if len(items) == 1 and isinstance(items[0], str):
-        items = [part.strip() for part in re.split(r"[\n|]", items[0])]
+    if isinstance(value, str) and items == [value]:  # no list, whose one text may hold a bar
+        items = [part.strip() for part in re.split(between, value)]
     return [item for item in items if item not in (None, "")]
 
 
@@ -223,9 +216,10 @@ def _plain(value: Any, name: str, *_: Any) -> str:
 _READERS: Final[Mapping[str, _Reader]] = {
     "question": _text,
     "expected_answer": _answer,
-    "expected_key_facts": _facts,
+    "expected_key_facts": _texts,
     "gold_supports": _anchors,
     "irrelevant_supports": _anchors,
+    "answer_rules": _groups,
     "required_support_groups": _groups,
     "answerable": _flag,
     "category": _label,

@@ -50,6 +50,12 @@ def test_goldens_of_a_table_are_read_with_their_contexts() -> None:
     assert case.metadata["deepeval"]["context"] == ["Roses are pruned.", "In late winter."]
 
 
+def test_a_table_in_the_one_context_of_a_golden_stays_whole() -> None:
+    row = {"input": "a?", "context": ["| a | b |\n|---|---|"]}
+    (case,) = cases_of(read_texts("deepeval", {"g.json": json.dumps([row])}))
+    assert case.metadata["deepeval"]["context"] == row["context"]
+
+
 def test_a_name_is_the_id() -> None:
     (case,) = cases_of(read_texts("deepeval", {"g.jsonl": '{"input": "a?", "name": "first one"}'}))
     assert (case.id, case.metadata["deepeval"]["id"]) == ("first-one", "first one")

@@ -1,15 +1,19 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from pytest_rageval.authoring.interchange.values import case_line
 from pytest_rageval.project.case_reader import parse_case
-from pytest_rageval.values.case import Anchor
+from pytest_rageval.values.case import Anchor, Case
 from pytest_rageval.values.errors import DatasetError
 from tests.authoring.interchange.sources import cases_of, left_out, read_samples, read_texts
+from tests.authoring.interchange.strategies import CASES, unique
 
 EXAMPLES = Path(__file__).parents[2] / "data" / "hard_set" / "eval_set.jsonl"
 
@@ -46,6 +50,20 @@ def test_our_own_cases_come_in_as_they_are() -> None:
     found = read_texts("json", {"s.json": json.dumps({"cases": [case_line(c) for c in cases]})})
     assert list(cases_of(found)) == cases
     assert found.left_out == ()
+
+
+@settings(max_examples=25)
+@given(cases=st.lists(CASES, min_size=1, max_size=3).map(unique))
+def test_any_cases_of_ours_come_in_as_they_are(cases: list[Case]) -> None:
+    lines = "".join(f"{json.dumps(case_line(case))}\n" for case in cases)
+    once = [replace(case, tags=tuple(dict.fromkeys(case.tags))) for case in cases]
+    assert list(cases_of(read_texts("json", {"s.jsonl": lines}))) == once
+
+
+def test_one_text_of_a_list_is_not_parted() -> None:
+    given = {"question": "a?", "key_facts": ["one | two"], "tags": ["_care,winter"]}
+    (case,) = cases_of(read_texts("json", {"s.json": json.dumps([given])}))
+    assert (case.expected_key_facts, case.tags) == (("one | two",), ("_care,winter",))
 
 
 @pytest.mark.parametrize(
