@@ -72,14 +72,15 @@ def view_overview(
     # Those of documents say little more where sections are compared.
     twice = {f"doc_{key}" for key in shown}
     others = [row.key for row in metrics if not row.headline and row.key not in twice]
+    panels = [*metric_panels(run.records, registry, [*shown, *others])]
     sparks = [one for one in history if one.metrics]
     return OverviewView(
         tiles=tuple(_tiles(run, metrics, latency, sparks)),
         bars=tuple(_bars(cases)),
         changes=None if compare is None else _changes(compare, metrics),
         reading=worth_reading(cases.rows, () if compare is None else compare.flips),
-        panels=tuple(metric_panels(run.records, registry, shown)),
-        more_panels=tuple(metric_panels(run.records, registry, others)),
+        panels=tuple(one for one in panels if one.key in shown),
+        more_panels=tuple(one for one in panels if one.key not in shown),
         latency=latency_panel(run.records, next(iter(latency), None)),
         ranks=rank_panel(run.records),
         abstention=abstention_table(run.records),

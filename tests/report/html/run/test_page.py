@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.report.html.run.values import ReportOptions
 from pytest_rageval.values.case import Anchor, Case
 from pytest_rageval.values.record import CaseRecord
@@ -371,7 +372,9 @@ def test_every_chart_has_its_text_alternatives() -> None:
 def test_ids_are_given_once() -> None:
     repeats = [passed("a", repeat=n) for n in range(3)]
     other = passed("a", file="evals/other.jsonl")
-    html = page(run([*repeats, other, passed("a~2"), hostile_record("verdict", 1)]))
+    every = [passed(f"a~{n}", metrics=dict.fromkeys(BUILT_IN.cases, float(n))) for n in (0, 1)]
+    records = [*repeats, other, *every, passed("a~2"), hostile_record("verdict", 1)]
+    html = page(run(records))
 
     ids = [attributes["id"] for _, attributes in read(html).elements if "id" in attributes]
     assert len(ids) == len(set(ids))
