@@ -33,6 +33,7 @@ from pytest_rageval.support.files import (
     write_file,
 )
 from pytest_rageval.support.json_text import is_json
+from pytest_rageval.support.jsonl import cut_torn_line
 from pytest_rageval.support.text import counted, nearest
 from pytest_rageval.values.errors import Fault, StorageError, faults_error
 from pytest_rageval.values.record import CaseRecord
@@ -129,7 +130,7 @@ class RunWriter(Closing):
             # A session killed at once leaves an empty folder.
             if os.path.lexists(results):
                 refuse_link(results)
-                _cut_torn_line(results)
+                cut_torn_line(results)
             return results.open("ab")
         if self.run_id in read_tags(results_dir):
             raise StorageError(f"run id: {self.run_id!r} is a tag, expected another name")
@@ -246,20 +247,6 @@ def _write(target: Path, content: Iterable[bytes]) -> None:
             write_file(target, content)
         except (FileNotFoundError, NotADirectoryError):  # the latter: a file stands in its place
             raise StorageError(f"{target}: {_GONE}") from None
-
-
-def _cut_torn_line(path: Path) -> None:
-    with open_plain(path) as lines:
-        data = lines.read()
-    kept = data.rfind(b"\n") + 1
-    if kept == len(data):
-        return
-    with path.open("r+b") as file:
-        if is_json(data[kept:]):
-            file.seek(0, os.SEEK_END)
-            file.write(b"\n")
-        else:
-            file.truncate(kept)
 
 
 # --- reading -------------------------------------------------------------------------------

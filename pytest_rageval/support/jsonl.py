@@ -7,6 +7,7 @@ faults with their line and column.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import field, replace
 from functools import cache
@@ -31,7 +32,7 @@ from typing import (
 )
 
 from pytest_rageval.support.files import open_plain
-from pytest_rageval.support.json_text import Loc, Survey, parse, survey
+from pytest_rageval.support.json_text import Loc, Survey, is_json, parse, survey
 from pytest_rageval.support.text import cut, did_you_mean, shown_json
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import DatasetError, Fault, faults_error
@@ -141,6 +142,21 @@ def open_lines(path: Path, display: str, *, pipes: bool = False) -> IO[bytes]:
         return path.open("rb", _BUFFER) if pipes else open_plain(path, _BUFFER)
     except OSError as error:
         raise cannot_be_read(display, error) from error
+
+
+def cut_torn_line(path: Path) -> None:
+    """Remove the last line of a file if its writer was killed before it was complete."""
+    with open_plain(path) as lines:
+        data = lines.read()
+    kept = data.rfind(b"\n") + 1
+    if kept == len(data):
+        return
+    with path.open("r+b") as file:
+        if is_json(data[kept:]):
+            file.seek(0, os.SEEK_END)
+            file.write(b"\n")
+        else:
+            file.truncate(kept)
 
 
 Rules = Callable[[int, dict[str, Any], Collection[int | str]], Iterator[tuple[Loc, str]]]

@@ -18,7 +18,7 @@ from pytest_rageval.authoring.labelling.draft import Draft, Gold, Groups, anchor
 from pytest_rageval.metrics.matching import anchor_segments, norm_heading, norm_path, text_hash
 from pytest_rageval.support.files import named_errors, open_plain
 from pytest_rageval.support.json_text import is_json
-from pytest_rageval.support.jsonl import cannot_be_read, iterate_lines
+from pytest_rageval.support.jsonl import cannot_be_read, cut_torn_line, iterate_lines
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import (
     ConfigError,
@@ -367,7 +367,7 @@ def _read_file(path: Path, faults: list[Fault], notes: list[str]) -> list[LabelE
 
 
 def append_entry(path: Path, document: Mapping[str, Any]) -> None:
-    """Append one line to the file of an annotator; existing lines are never changed.
+    """Append one line to the file of an annotator; complete lines are never changed.
 
     Raises:
         StorageError: it cannot be written.
@@ -376,11 +376,9 @@ def append_entry(path: Path, document: Mapping[str, Any]) -> None:
     text = json.dumps(document, allow_nan=False)
     with named_errors(path, StorageError):
         path.parent.mkdir(exist_ok=True)
-        with path.open("ab+") as file:
-            lead = b""
-            if file.tell():  # an incomplete last line must not absorb this one
-                file.seek(-1, os.SEEK_END)
-                lead = b"" if file.read() == b"\n" else b"\n"
-            file.write(lead + text.encode("ascii") + b"\n")
+        if path.exists():
+            cut_torn_line(path)
+        with path.open("ab") as file:
+            file.write(text.encode("ascii") + b"\n")
             file.flush()
             os.fsync(file.fileno())
