@@ -38,7 +38,7 @@ class Configuration:
 
 
 def value_text(value: Value) -> str:
-    """Return a value as a user reads it: a text as it is, anything else as JSON.
+    """Return a value as users and commands read it: a text as it is, anything else as JSON.
 
     >>> value_text(True), value_text(0.2), value_text("rrf")
     ('true', '0.2', 'rrf')

@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+from pytest_rageval.analysis.sweep.configurations import value_text
 from pytest_rageval.project.settings import target_kind
 from pytest_rageval.runs.store import read_json, write_document, write_text_document
 from pytest_rageval.support.closing import Closing
@@ -195,11 +196,6 @@ def variables(values: Mapping[str, Any]) -> dict[str, str]:
         VARIABLE + re.sub(r"\W", "_", name).upper(): value_text(value)
         for name, value in values.items()
     }
-
-
-def value_text(value: object) -> str:
-    """Return a value as a command reads it: a text as it is, anything else as JSON."""
-    return value if isinstance(value, str) else json.dumps(value)
 
 
 def index_name(values: Mapping[str, Any]) -> str:
