@@ -11,7 +11,7 @@ from contextlib import nullcontext
 from dataclasses import field
 from typing import Any, Final
 
-from pytest_rageval.judges.spot_check import repeated_rubrics, spot_check_fields
+from pytest_rageval.judges.spot_check import COMPARED, repeated_rubrics, spot_check_fields
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.registry import Registry
 from pytest_rageval.metrics.view import (
@@ -40,16 +40,10 @@ from pytest_rageval.values.verdict import (
 )
 
 _KEYS: Final[Mapping[str, tuple[str, ...]]] = {
+    **COMPARED,
     "groundedness": ("groundedness", "claim_support_rate"),
     "correctness": ("correctness", "key_fact_recall"),
     "claims": ("claim_support_rate",),
-    "quality": tuple(
-        f"quality.{name}" for name in ("correctness", "completeness", "relevance", "overall")
-    ),
-    "five_dimensions": tuple(
-        f"five.{name}"
-        for name in ("faithfulness", "citation_accuracy", "abstention", "synthesis", "relevance")
-    ),
 }
 """Metric keys that each rubric of the package gives."""
 
