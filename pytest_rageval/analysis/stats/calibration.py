@@ -6,15 +6,14 @@ Defined in docs/statistics.md#agreement-with-people.
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Sequence
 
 from pytest_rageval.analysis.stats.distributions import student_t_quantile
 from pytest_rageval.analysis.stats.intervals import fmean, tail_level
 from pytest_rageval.analysis.stats.paired import sign_flip
+from pytest_rageval.metrics.judged import PASS_SHARE
 from pytest_rageval.values.dataclass import dataclass
-
-PASS_SHARE = 0.8
-"""The pass line: 4 of 5."""
 
 _DRIFT_P = 0.01
 _DRIFT_SHIFT = 0.05
@@ -51,12 +50,7 @@ class CanaryDrift:
 
 
 def _variance(values: Sequence[float]) -> float:
-    if len(values) < 2:
-        return 0.0
-    # Relative to one of the values, equal values have exactly zero spread, without rounding.
-    shifted = [v - values[0] for v in values]
-    mean = math.fsum(shifted) / len(shifted)
-    return math.fsum((v - mean) ** 2 for v in shifted) / (len(values) - 1)
+    return statistics.variance(values) if len(values) > 1 else 0.0
 
 
 def _covariance(a: Sequence[float], b: Sequence[float]) -> float:
@@ -141,7 +135,6 @@ def canary_drift(
     *,
     lo: float = 0.0,
     hi: float = 5.0,
-    pass_share: float = PASS_SHARE,
 ) -> CanaryDrift:
     """Compare a judge's scores of frozen answers with stored ones.
 
@@ -153,14 +146,13 @@ def canary_drift(
         new: scores of the same answers today.
         lo: lower end of the scale.
         hi: upper end.
-        pass_share: the pass line as a share of the range.
     """
     span = hi - lo
     shifts = [(b - a) / span for a, b in zip(reference, new, strict=True)]
     mean_shift = fmean(shifts)
     if mean_shift is None:
         return CanaryDrift(drift=False, mean_shift=None, max_abs=None, flip_rate=None, p=None)
-    line = lo + pass_share * span - _TOLERANCE
+    line = lo + PASS_SHARE * span - _TOLERANCE
     flips = [(a >= line) != (b >= line) for a, b in zip(reference, new, strict=True)]
     flip_rate = sum(flips) / len(flips)
     p = sign_flip(shifts).p_two_sided
