@@ -24,6 +24,7 @@ from pytest_rageval.metrics.judged import PASS_SHARE, valid_score
 from pytest_rageval.support.text import TOLERANCE, counted
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import Fault, faults_error
+from pytest_rageval.values.json_documents import part, texts, value
 from pytest_rageval.values.record import CaseRecord
 
 LABELLED: Final = ("groundedness", "correctness")
@@ -261,14 +262,11 @@ def summarise_spot_checks(
 
 
 def _pairs(record: CaseRecord) -> Iterator[tuple[str, float | None, float | None]]:
-    found = record.spot_check
-    if found is None:
-        return
-    for rubric in found.get("rubrics", ()):
-        first = (record.judgements.get(rubric) or {}).get("scores")
+    for rubric in texts(record.spot_check, "rubrics"):
+        first = value(record.judgements, rubric, "scores")
         for key in COMPARED.get(rubric, ()):
-            if first is not None and key not in first:
+            if first is not None and key not in part(first):
                 continue  # The first judge had nothing to score.
             scale = BUILT_IN.cases[key].bounds
-            one = None if first is None else valid_score(first.get(key), scale)
-            yield key, one, valid_score(found.get("scores", {}).get(key), scale)
+            second = value(record.spot_check, "scores", key)
+            yield key, valid_score(value(first, key), scale), valid_score(second, scale)

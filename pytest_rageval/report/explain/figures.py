@@ -29,6 +29,7 @@ from pytest_rageval.report.explain.values import (
 from pytest_rageval.support.text import counted, format_value
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.dataclass import dataclass
+from pytest_rageval.values.json_documents import part
 from pytest_rageval.values.record import CaseRecord
 
 _BY_RUBRIC: Final = {
@@ -327,8 +328,7 @@ def judged_figures(record: CaseRecord) -> dict[str, Figure]:
     figures = {
         key: Figure(None, _reasoning(verdict) or _NO_REASONING)
         for verdict in record.judgements.values()
-        if isinstance(verdict, Mapping)
-        for key in verdict.get("scores") or ()
+        for key in part(verdict, "scores")
     }
     figures |= {key: _verdict(record, key) for key in record.metrics if key in _BY_RUBRIC}
     composed = composite({k: record.metrics.get(f"five.{k}") for k in FIVE_WEIGHTS}, FIVE_WEIGHTS)

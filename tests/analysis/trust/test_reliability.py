@@ -76,6 +76,20 @@ def test_scores_of_quality_are_compared_on_their_own_scale() -> None:
     assert list(worst_disagreements(found)) == [("quality.overall", "a", 0.9, 0.6)]
 
 
+@pytest.mark.parametrize("odd", [None, "x", 3, [1], [], {"scores": [4]}, {"scores": 4}])
+def test_verdicts_of_another_shape_are_no_scores(odd: Any) -> None:
+    second = {"rubrics": ["groundedness"], "scores": {"groundedness": 4.0}}
+    first = record("a", judgements={"groundedness": odd}, spot_check=second)
+    for one in (first, record("b", judgements={"groundedness": {}}, spot_check={"rubrics": odd})):
+        found = judge_reliability([one]).spot_check.get("groundedness")
+        assert found is None or (found.n, found.n_error) == (0, 1)
+    scores = {"rubrics": ["groundedness"], "scores": odd}
+    both = {"groundedness": {"scores": {"groundedness": 4.0}}}
+    one = record("c", judgements=both, spot_check=scores)
+    found = judge_reliability([one]).spot_check["groundedness"]
+    assert (found.n, found.n_error) == (0, 1)
+
+
 def test_the_order_of_the_records_changes_nothing() -> None:
     rng = random.Random(1)
     records = [

@@ -172,6 +172,14 @@ def test_judged_scores_are_explained_by_what_the_judge_said() -> None:
     assert found.next_steps
 
 
+@pytest.mark.parametrize("odd", [3, "x", [["a"]], {"scores": 3}, {"scores": [["a"]]}])
+def test_a_stored_verdict_of_another_shape_explains_nothing(odd: object) -> None:
+    verdicts = Verdicts(scores={"groundedness": 2.0})
+    reply = response(S, abstained=False)
+    found = judged(case(S), reply, verdicts, judgements={"groundedness": odd})
+    assert metric(found, "groundedness").reason == "the judge's verdict"
+
+
 def test_a_failed_verdict_is_an_error_with_its_kind() -> None:
     verdicts = Verdicts(scores={"groundedness": None, "correctness": None})
     reply = response(S, abstained=False)
