@@ -275,7 +275,7 @@ class FunctionReranker:
             raise ConfigError(f"{self._setting}: {fault.message}\n{fault.traceback}".strip())
         try:
             scores = [number(_plain(value)) for value in found]  # type: ignore[attr-defined]
-        except TypeError:
+        except Exception:  # of a generator, or of an array in the place of a number
             scores = []
         if len(scores) != len(documents) or None in scores:
             raise ConfigError(

@@ -49,6 +49,8 @@ def _computed(section: Section, run: StoredRun, settings: Settings) -> dict[str,
         return _document(found)
     except (TypeError, ValueError, AttributeError) as error:
         return {"error": f"{section.source}: {clean(str(error), _CELL_CHARS)}"}
+    except Exception as error:  # of code of the project, such as a generator of rows
+        return {"error": f"{section.source}: {type(error).__name__}"}
 
 
 def _document(found: object) -> dict[str, Any]:

@@ -199,6 +199,16 @@ def test_another_result_of_a_function_is_refused(wrong: object, tmp_path: Path) 
         reorder(cases(1), of_function(lambda *_: wrong, tmp_path))
 
 
+def test_scores_that_cannot_be_read_are_refused(tmp_path: Path) -> None:
+    np = pytest.importorskip("numpy")
+    # As of a model with two classes, which gives two numbers for each document.
+    pairs = of_function(lambda *_: np.array([[0.25, 0.75], [0.5, 0.5]]), tmp_path)
+    late = of_function(lambda *_: (1 / n for n in (1, 0)), tmp_path)
+    for function in (pairs, late):
+        with pytest.raises(ConfigError, match="expected 2 finite numbers"):
+            reorder(cases(1), function)
+
+
 def test_what_is_not_a_function_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="'mine:score' is not a function"):
         of_function(3, tmp_path)

@@ -38,6 +38,8 @@ def test_values_are_kept_as_json() -> None:
         "text",
         Table(["a"], [[1, 2]]),
         Table(["a"], [[float("nan")]]),
+        Table(["a"], [[10**400]]),
+        Table(["a"], ([1 / n] for n in (1, 0))),  # type: ignore[arg-type]
         Table(["a"], [[object()]]),  # type: ignore[list-item]
         Table(["a"], 3),  # type: ignore[arg-type]
         Table(["a"] * 21, []),
