@@ -33,7 +33,7 @@ from pytest_rageval.support.text import counted
 from pytest_rageval.target.opening import configured_target, target_notes
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.gate import GateResult
-from pytest_rageval.values.json_documents import number
+from pytest_rageval.values.json_documents import items, number, texts
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.run import StoredRun, concurrency_of
 
@@ -138,7 +138,7 @@ class Run:
         self._appended = len(found.kept)
         for (nodeid, repeat), record in found.kept.items():
             self.state.finished.setdefault(nodeid, {})[repeat] = record
-        self.state.asked.update(found.config.get("asked") or ())
+        self.state.asked.update(texts(found.config, "asked"))
         self.state.notes += found.sentences(self.run_id)[1:]
         self._describe(writer)
 
@@ -415,7 +415,7 @@ class Run:
             registry=self.state.registry,
         )
         started = self._started_at.isoformat(timespec="seconds")
-        earlier = [] if self.resumed is None else self.resumed.config.get("sessions", [])
+        earlier = () if self.resumed is None else items(self.resumed.config, "sessions")
         return {
             **document,
             "git": dict(self._git),
