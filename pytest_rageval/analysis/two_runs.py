@@ -8,6 +8,7 @@ from pytest_rageval.analysis.aggregate.run import aggregate
 from pytest_rageval.analysis.compare.metrics import (
     Comparison,
     ComparisonSettings,
+    MetricChange,
     UnpairedChange,
     compare_records,
 )
@@ -244,11 +245,8 @@ class Baseline(GateBaseline):
         if self.comparison is None or self.info.problem is not None:
             return {}
         found = self.comparison.comparison
-        both = {
-            **{key: one.delta for key, one in found.metrics.items()},
-            **{key: one.delta for key, one in found.unpaired.items()},
-        }
-        return {key: delta for key, delta in both.items() if delta is not None}
+        both: dict[str, MetricChange | UnpairedChange] = {**found.metrics, **found.unpaired}
+        return {key: one.delta for key, one in both.items() if one.delta is not None}
 
     @property
     def not_comparable(self) -> bool:
