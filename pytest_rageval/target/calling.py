@@ -281,21 +281,21 @@ def _failed_reply(error: BaseException) -> tuple[int | None, str]:
     """
     from urllib.error import HTTPError
 
+    own = isinstance(error, HTTPError)
     try:
-        if isinstance(error, HTTPError):
-            return error.code, error.read(_BODY_BYTES).decode("utf-8", "replace")
-        response = getattr(error, "response", None)
-        status = getattr(response, "status_code", None)
+        reply: Any = error if own else getattr(error, "response", None)
+        status = getattr(reply, "code" if own else "status_code", None)
+        if not isinstance(status, int) or (status < 400 and not own):
+            return None, ""
         try:
-            body = getattr(response, "text", "")
+            body = reply.read(_BODY_BYTES).decode("utf-8", "replace") if own else reply.text
         except Exception:  # a body that was streamed or closed cannot be read any more
-            return status, ""
+            body = ""
     except KeyboardInterrupt:
         raise
     except BaseException:  # attributes of the user's exception may raise anything
         return None, ""
-    failed = isinstance(status, int) and status >= 400
-    return (status, body[:_BODY_BYTES] if isinstance(body, str) else "") if failed else (None, "")
+    return status, body[:_BODY_BYTES] if isinstance(body, str) else ""
 
 
 def _kind(error: BaseException) -> TargetErrorKind:

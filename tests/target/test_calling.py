@@ -9,8 +9,11 @@ import re
 import socket
 import threading
 from dataclasses import dataclass
+from email.message import Message
 from functools import partial
+from io import BytesIO
 from typing import Any
+from urllib.error import HTTPError
 
 import pytest
 
@@ -290,6 +293,24 @@ def test_an_exception_with_the_status_of_a_reply_is_an_http_error() -> None:
     assert (kind, message) == ("http", "_Refused: 429 Client Error; the reply says: slow down")
     assert error_of(refuse(500, "plain"))[1].endswith("; the reply says: plain")
     assert error_of(refuse(200, "fine"))[0] == "connection"
+
+
+def test_an_exception_whose_reply_cannot_be_read_any_more_keeps_the_kind_of_its_status() -> None:
+    import httpx
+
+    def closed(request: AskRequest) -> None:
+        error = HTTPError("http://x.example", 429, "Too Many Requests", Message(), BytesIO(b"slow"))
+        error.close()
+        raise error
+
+    def streamed(request: AskRequest, *, status: int) -> None:
+        asked = httpx.Request("POST", "http://x.example")
+        reply = httpx.Response(status, request=asked, content=iter([b"slow"]))
+        raise httpx.HTTPStatusError("no", request=asked, response=reply)
+
+    assert error_of(call(closed)) == ("http", "HTTPError: HTTP Error 429: Too Many Requests")
+    assert error_of(call(partial(streamed, status=429))) == ("http", "HTTPStatusError: no")
+    assert error_of(call(partial(streamed, status=200)))[0] == "raised"
 
 
 def test_an_error_that_a_reply_reports_leads_the_message() -> None:
