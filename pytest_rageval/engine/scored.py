@@ -38,8 +38,7 @@ def scored_settings(project: Settings, *, retrieval_only: bool) -> Settings:
         ConfigError: thresholds.toml is wrong.
     """
     known = KnownNames(registry=registry_for_runs(project))
-    path = Path(project.rootdir) / THRESHOLDS
-    thresholds = load_thresholds(path, display=THRESHOLDS, known=known)
+    thresholds = load_thresholds(Path(project.rootdir) / THRESHOLDS, known=known)
     return replace(
         project,
         judged_on=thresholds.judged_on,

@@ -24,20 +24,17 @@ from pytest_rageval.values.sweep import SWEEP_SCORE, Axis, Method, Range, SweepF
 SWEEP_FILE: Final = "sweep.toml"
 
 
-def read_sweep(
-    path: Path, *, display: str | None = None, registry: Registry = BUILT_IN
-) -> SweepFile:
+def read_sweep(path: Path, *, registry: Registry = BUILT_IN) -> SweepFile:
     """Read a sweep.
 
     Args:
         path: the file.
-        display: the path as shown to the user; ``path`` itself when None.
         registry: the metrics.
 
     Raises:
         ConfigError: the file cannot be read, or holds faults: all of them at once.
     """
-    display = str(path) if display is None else display
+    display = path.as_posix()
     try:
         text = read_plain(path)
     except UnicodeDecodeError as error:

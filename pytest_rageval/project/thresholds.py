@@ -49,34 +49,28 @@ _GATE: Final = re.compile(
 
 
 def load_thresholds(
-    path: Path,
-    *,
-    display: str | None = None,
-    known: KnownNames = ANY_NAMES,
-    gates: Sequence[str] = (),
+    path: Path, *, known: KnownNames = ANY_NAMES, gates: Sequence[str] = ()
 ) -> Thresholds:
     """Read thresholds.toml; without the file, the ``gates`` apply and every miss fails.
 
     Args:
-        path: the file.
-        display: the path as shown to the user; ``path`` itself when None.
+        path: the file; faults show its name.
         known: names that limits may use.
         gates: ``--gate`` expressions.
 
     Raises:
         ConfigError: the file cannot be read, or holds faults.
     """
-    display = str(path) if display is None else display
     try:
         text = read_plain(path)
     except FileNotFoundError:
         # Without limits every miss counts.
         return add_gates(Thresholds(on_miss="fail"), gates, known=known)
     except UnicodeDecodeError as error:
-        raise ConfigError(f"{display}: not UTF-8 at byte {error.start}") from None
+        raise ConfigError(f"{path.name}: not UTF-8 at byte {error.start}") from None
     except OSError as error:
-        raise ConfigError(f"{display}: cannot be read: {error.strerror}") from error
-    return parse_thresholds(text, display=display, known=known, gates=gates)
+        raise ConfigError(f"{path.name}: cannot be read: {error.strerror}") from error
+    return parse_thresholds(text, display=path.name, known=known, gates=gates)
 
 
 def parse_thresholds(
@@ -341,7 +335,7 @@ def project_thresholds(
     Raises:
         ConfigError: with every fault.
     """
-    found = load_thresholds(rootdir / THRESHOLDS, display=THRESHOLDS, known=known, gates=gates)
+    found = load_thresholds(rootdir / THRESHOLDS, known=known, gates=gates)
     if allow_regressions:
         checks = (
             replace(check, severity="warn") if needs_baseline(check) else check

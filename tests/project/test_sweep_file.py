@@ -34,7 +34,7 @@ def faults(text: str) -> str:
 def test_a_whole_file_is_read(tmp_path: Path) -> None:
     path = tmp_path / "sweep.toml"
     path.write_text(WHOLE, encoding="utf-8")
-    found = read_sweep(path, display="sweep.toml")
+    found = read_sweep(path)
     assert found.objectives == ("recall_at_k", "context_tokens", "latency_ms.p95")
     assert [(one.metric, one.kind, one.limit) for one in found.constraints] == [
         ("over_abstention_rate", "max", 0.1),
@@ -45,7 +45,7 @@ def test_a_whole_file_is_read(tmp_path: Path) -> None:
     assert found.baseline == {"k": 5, "rerank": False, "chunk_tokens": 200}
     assert (found.build, found.build_embedded, found.build_fixture) == ("make index", False, None)
     assert (found.method, found.budget, found.holdout, found.seed) == ("halving", 2000, 0.25, 11)
-    assert (found.path, found.continuous) == ("sweep.toml", False)
+    assert (found.path, found.continuous) == (path.as_posix(), False)
 
 
 def test_what_is_not_said_has_a_default() -> None:
@@ -150,4 +150,4 @@ def test_a_table_of_another_type_is_reported_once(text: str) -> None:
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"sweep\.toml: cannot be read"):
-        read_sweep(tmp_path / "sweep.toml", display="sweep.toml")
+        read_sweep(tmp_path / "sweep.toml")

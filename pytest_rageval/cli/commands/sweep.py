@@ -122,7 +122,7 @@ def _read(settings: Settings, file: Path | None, *, quick: bool) -> tuple[SweepC
         )
     cases = read_cases(settings)
     if not quick:
-        return cases, read_sweep(path, display=path.as_posix(), registry=cases.registry)
+        return cases, read_sweep(path, registry=cases.registry)
     if target_kind(settings) == "vault":
         return cases, QUICK
     # Only the embedded server can be built by us.
