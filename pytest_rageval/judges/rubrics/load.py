@@ -54,8 +54,9 @@ if TYPE_CHECKING:
     from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 
-DEFAULT_MAX_CHARS: Final = 60_000
-"""Characters of fenced text per prompt, about 15,000 tokens; passages beyond it are dropped."""
+_MAX_CHARS: Final = 60_000
+"""Characters of fenced text per prompt, about 15,000 tokens; passages beyond it are dropped whole,
+from the last on, but never the first."""
 _REPLY_CHARS: Final = 4_000
 _NAME_CHARS: Final = 300
 
@@ -373,13 +374,7 @@ _make_prompt: Final = maker(Prompt)
 _message: Final = maker(Message)
 
 
-def render_prompt(
-    rubric: Rubric,
-    request: JudgeRequest,
-    *,
-    level: OutputLevel,
-    max_chars: int | None = DEFAULT_MAX_CHARS,
-) -> Prompt:
+def render_prompt(rubric: Rubric, request: JudgeRequest, *, level: OutputLevel) -> Prompt:
     """Render the prompt for a judge; the same input always gives the same bytes.
 
     Args:
@@ -387,15 +382,13 @@ def render_prompt(
         request: the answer and its reference; its texts are cleaned and fenced.
         level: ``json_object`` and ``text`` put the schema into the prompt, since the model does
             not receive it otherwise.
-        max_chars: limit of all fenced text. Passages beyond it are dropped whole, from the last
-            on; the first always stays. None: no limit.
 
     Raises:
         ConfigError: the template fails for this request.
     """
     rest = _texts_but_passages(rubric, request)
     passages = _passages(rubric, request)
-    shown = _fitting(passages, max_chars, sum(len(text) for _, text in rest))
+    shown = _fitting(passages, sum(len(text) for _, text in rest))
     shape = shape_of(rubric, request)
     variables = tuple(_variables(request, len(shown)).items())
     system, digest = _render_system(rubric, variables, shape, level != "json_schema")
@@ -493,16 +486,14 @@ def _passages(rubric: Rubric, request: JudgeRequest) -> tuple[Passage, ...]:
     return ()
 
 
-def _fitting(
-    passages: Sequence[Passage], max_chars: int | None, used: int
-) -> list[tuple[str, str]]:
+def _fitting(passages: Sequence[Passage], used: int) -> list[tuple[str, str]]:
     """Return source line and clean text of the passages that fit, at least of the first."""
     shown: list[tuple[str, str]] = []
     for number, passage in enumerate(passages, 1):
         source = f"Passage [{number}] {_source(passage.rel_path, passage.heading_path)}".strip()
         text = clean_text(passage.text)
         used += len(source) + len(text)
-        if shown and max_chars is not None and used > max_chars:
+        if shown and used > _MAX_CHARS:
             break
         shown.append((source, text))
     return shown

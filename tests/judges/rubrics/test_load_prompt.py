@@ -286,7 +286,7 @@ def passages(count: int, size: int) -> JudgeRequest:
 
 
 def test_passages_beyond_the_limit_are_dropped_whole_from_the_last_on() -> None:
-    prompt = render_prompt(load_rubric("claims"), passages(5, 1_000), level="text", max_chars=3_500)
+    prompt = render_prompt(load_rubric("claims"), passages(5, 17_000), level="text")
     assert prompt.truncated_chunk_ids == ("c4", "c5")
     assert take_apart(prompt).labels == (
         *("passage 1", "passage 2", "passage 3"),
@@ -295,22 +295,20 @@ def test_passages_beyond_the_limit_are_dropped_whole_from_the_last_on() -> None:
 
 
 def test_a_long_passage_hides_no_later_one_out_of_order() -> None:
-    context = (Passage(text="a"), Passage(text="b" * 5_000), Passage(text="c"))
+    context = (Passage(text="a"), Passage(text="b" * 60_000), Passage(text="c"))
     request = replace(PLAIN, context=context)
-    prompt = render_prompt(load_rubric("claims"), request, level="text", max_chars=4_000)
+    prompt = render_prompt(load_rubric("claims"), request, level="text")
     assert len(prompt.truncated_chunk_ids) == 2
 
 
 def test_the_first_passage_stays_however_long_it_is() -> None:
-    prompt = render_prompt(load_rubric("claims"), passages(2, 9_000), level="text", max_chars=100)
+    prompt = render_prompt(load_rubric("claims"), passages(2, 90_000), level="text")
     assert prompt.truncated_chunk_ids == ("c2",)
 
 
-def test_the_usual_limit_is_generous_and_none_is_no_limit() -> None:
+def test_the_limit_is_generous() -> None:
     rubric, request = load_rubric("groundedness"), passages(80, 1_000)
     assert len(render_prompt(rubric, request, level="text").truncated_chunk_ids) == 21
-    unlimited = render_prompt(rubric, request, level="text", max_chars=None)
-    assert unlimited.truncated_chunk_ids == ()
 
 
 def test_without_passages_the_judge_is_told_so() -> None:
