@@ -26,7 +26,7 @@ from pytest_rageval.support.http.address import blot_out_known
 from pytest_rageval.support.slots import Slots, waiting
 from pytest_rageval.support.text import clean
 from pytest_rageval.values.case import Case
-from pytest_rageval.values.dataclass import dataclass, field_values, maker
+from pytest_rageval.values.dataclass import dataclass, field_values, maker, replace
 from pytest_rageval.values.errors import ConfigError, StorageError
 from pytest_rageval.values.numbers import sum_known
 from pytest_rageval.values.record import CaseVerdicts
@@ -37,6 +37,7 @@ from pytest_rageval.values.verdict import (
     Judgement,
     JudgeRequest,
     Passage,
+    Verdict,
 )
 
 _KEYS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -205,7 +206,25 @@ class _Asker:
                 f"judge: {type(judge).__name__}.judge returned {type(found).__name__}, expected a "
                 "pytest_rageval.Judgement"
             )
-        return found
+        verdict = found.verdict
+        return found if verdict is None else replace(found, verdict=_without_numpy(verdict))
+
+
+def _without_numpy(verdict: Verdict) -> Verdict:
+    """Return a verdict, whose numbers and truth values may be NumPy's, with those of Python."""
+    facts = verdict.key_facts_found
+    return replace(
+        verdict,
+        scores={key: _plain(score) for key, score in verdict.scores.items()},
+        claims=tuple([replace(c, supported=_plain(c.supported)) for c in verdict.claims]),
+        key_facts_found=None if facts is None else tuple(map(_plain, facts)),
+        abstained=_plain(verdict.abstained),
+        acknowledges_conflict=_plain(verdict.acknowledges_conflict),
+    )
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if hasattr(value, "dtype") and value.ndim == 0 else value
 
 
 def _needs(rubric: str, case: Case, *, abstained: bool, has_context: bool) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -14,7 +15,7 @@ from pytest_rageval.judges.asking import Judges
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.registry import MetricInfo, Registry
 from pytest_rageval.project.case_reader import LocatedCase
-from pytest_rageval.runs.record_json import record_from_json, record_to_json
+from pytest_rageval.runs.record_json import record_from_json, record_line, record_to_json
 from pytest_rageval.target.calling import answered
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.errors import ConfigError, StorageError
@@ -371,6 +372,27 @@ def test_a_judge_that_raises_fails_its_verdict_alone() -> None:
         "kind": "unreachable",
         "message": "OSError: the line is",
     }
+
+
+def test_a_verdict_may_hold_numbers_and_truth_values_of_numpy() -> None:
+    import numpy as np
+
+    true: Any = np.bool_(True)
+    grounded = Verdict(
+        scores={"groundedness": np.float32(4.5), "claim_support_rate": np.float64(1)},  # type: ignore[dict-item]
+        claims=(Claim(text="yes", supported=true),),
+    )
+    correct = Verdict(scores={"correctness": np.int64(3)}, key_facts_found=(true,))  # type: ignore[dict-item]
+    judge = FakeJudge({"groundedness": grounded, "correctness": correct})
+    record = judged(GOLD, reply(), judge)
+    assert (record.metrics["groundedness"], record.metrics["correctness"]) == (4.5, 3.0)
+    assert record_from_json(json.loads(record_line(record))).metrics == record.metrics
+
+    silent = FakeJudge({"abstention": Verdict(abstained=true)})
+    record = judged(GOLD, reply(abstained=None), silent, rubrics=("groundedness",))
+    assert (silent.rubrics, record.abstained) == (["abstention"], None)
+    assert record.abstention is not None
+    assert record.abstention["abstained"] is True
 
 
 def test_a_judge_that_is_set_up_wrongly_is_a_configuration_error() -> None:
