@@ -176,8 +176,8 @@ class _Asker:
         self._judge = judge
         self.request = request
         self._repeat = repeat
-        takes_slots = getattr(judge, "takes_slots", False)
-        self._slots = None if takes_slots else slots
+        self._is_own = not getattr(judge, "takes_slots", False)
+        self._slots = slots if self._is_own else None
 
     def ask(self, rubric: str) -> Judgement:
         if rubric not in self.found:
@@ -206,8 +206,9 @@ class _Asker:
                 f"judge: {type(judge).__name__}.judge returned {type(found).__name__}, expected a "
                 "pytest_rageval.Judgement"
             )
-        verdict = found.verdict
-        return found if verdict is None else replace(found, verdict=_without_numpy(verdict))
+        if not self._is_own or found.verdict is None:
+            return found
+        return replace(found, verdict=_without_numpy(found.verdict))
 
 
 def _without_numpy(verdict: Verdict) -> Verdict:
