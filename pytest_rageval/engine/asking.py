@@ -28,9 +28,6 @@ class CaseAsker:
     def ask(self, nodeid: str) -> None:
         """Ask the repeats of one expected case that have no record so far, and add them.
 
-        Args:
-            nodeid: of the case.
-
         Raises:
             ConfigError: the judge cannot work with its settings.
             StorageError: the run folder cannot be written.

@@ -43,15 +43,9 @@ from pytest_rageval.support.slots import Slots
 from pytest_rageval.support.text import counted
 from pytest_rageval.support.threads import in_order
 from pytest_rageval.target.calling import answered
-from pytest_rageval.target.contract import (
-    parse_ask_response,
-)
+from pytest_rageval.target.contract import parse_ask_response
 from pytest_rageval.values.dataclass import dataclass
-from pytest_rageval.values.errors import (
-    EndpointError,
-    Fault,
-    faults_error,
-)
+from pytest_rageval.values.errors import EndpointError, Fault, faults_error
 from pytest_rageval.values.record import CaseRecord, Reported, ScoreSettings
 from pytest_rageval.values.reply import AskResponse, AskResult, ErrorInfo
 from pytest_rageval.values.settings import Settings

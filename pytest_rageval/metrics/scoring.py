@@ -275,11 +275,6 @@ def _is_checked(case: Case, metrics: Metrics, judged_on: Sequence[Aspect]) -> bo
             key == "over_abstention_rate" and case.gold_supports
         ):
             return True
-    return _judges_answer(metrics, judged_on)
-
-
-def _judges_answer(metrics: Metrics, judged_on: Sequence[Aspect]) -> bool:
-    """Return whether a score of the answer has a part in the outcome."""
     return "answer" in judged_on and any(metrics.get(key) is not None for key in ANSWER_KEYS)
 
 

@@ -18,7 +18,6 @@ from pytest_rageval.values.numbers import (
     LatencySummary,
     MetricSummary,
     RepeatSummary,
-    UsageSummary,
     group_size,
     no_data_reason,
 )
@@ -75,14 +74,11 @@ def _latency_document(latency: LatencySummary) -> dict[str, Any]:
     return {**document, "total_ms": total_ms}
 
 
-def _usage_document(usage: Mapping[str, UsageSummary]) -> dict[str, Any]:
-    return {"target": {name: asdict(one) for name, one in usage.items()}} if usage else {}
-
-
 def _aggregate_document(
     aggregate: Aggregate, judge_reliability: Mapping[str, Any] | None
 ) -> dict[str, Any]:
     by_type = aggregate.indexing.get("coverage_by_doc_type", {})
+    usage = {name: asdict(one) for name, one in aggregate.usage.items()}
     return {
         **_means_document(aggregate.metrics),
         "pass_rate": aggregate.rates.get("pass_rate"),
@@ -99,7 +95,7 @@ def _aggregate_document(
             "total_usd": aggregate.cost_usd,
             "uncached_usd": aggregate.cost_usd_uncached,
             "judge_tokens": aggregate.judge_tokens,
-            **_usage_document(aggregate.usage),
+            **({"target": usage} if usage else {}),
         },
         "indexing_coverage": _indexing_document(aggregate.indexing),
         "operational_metrics": {

@@ -7,7 +7,6 @@ faults with their line and column.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import field, replace
 from functools import cache
@@ -58,15 +57,9 @@ class Line(NamedTuple):
     """Number of the line, from 1."""
     offset: int
     """Offset of its first byte in the file."""
-    whole: str
-    """The text with its line end."""
+    text: str
     raw: bytes
-    """The same in UTF-8."""
-
-    @property
-    def text(self) -> str:
-        """The line without its end."""
-        return self.whole.removesuffix("\n")
+    """The text in UTF-8, with its line end."""
 
 
 def cannot_be_read(display: str, error: OSError) -> DatasetError:
@@ -104,7 +97,7 @@ def iterate_lines(
             if raw.startswith(_UTF8_BOM):
                 raw, start = raw[len(_UTF8_BOM) :], start + len(_UTF8_BOM)
         try:
-            text = raw.decode("utf-8")
+            text = raw.decode("utf-8").removesuffix("\n")
         except UnicodeDecodeError as error:
             col = len(raw[: error.start].decode("utf-8")) + 1
             message = f"byte 0x{raw[error.start]:02x}, expected UTF-8 text"
@@ -149,14 +142,12 @@ def cut_torn_line(path: Path) -> None:
     with open_plain(path) as lines:
         data = lines.read()
     kept = data.rfind(b"\n") + 1
-    if kept == len(data):
-        return
-    with path.open("r+b") as file:
-        if is_json(data[kept:]):
-            file.seek(0, os.SEEK_END)
-            file.write(b"\n")
-        else:
-            file.truncate(kept)
+    if kept < len(data):
+        with path.open("ab") as file:
+            if is_json(data[kept:]):
+                file.write(b"\n")
+            else:
+                file.truncate(kept)
 
 
 Rules = Callable[[int, dict[str, Any], Collection[int | str]], Iterator[tuple[Loc, str]]]

@@ -120,7 +120,8 @@ def _golds(
             names.append(gold_names[best])
         else:
             exact &= not new and (not matched or duplicate)
-            names.append(free_name(_chunk_name(chunk), {*gold_names, *names}, mark="~"))
+            place = Anchor(rel_path=chunk.rel_path or "-", heading_path=chunk.heading_path or "")
+            names.append(free_name(docno(place), {*gold_names, *names}, mark="~"))
     grades = {name: gold.grade for name, gold in zip(gold_names, case.gold_supports, strict=True)}
     return names, grades, exact
 
@@ -130,10 +131,6 @@ def _distinct(bases: Iterable[str]) -> list[str]:
     for base in bases:
         names.append(free_name(base, names, mark="~"))
     return names
-
-
-def _chunk_name(chunk: RetrievedChunk) -> str:
-    return docno(Anchor(rel_path=chunk.rel_path or "-", heading_path=chunk.heading_path or ""))
 
 
 def _documents(

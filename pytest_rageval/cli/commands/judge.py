@@ -25,7 +25,7 @@ from pytest_rageval.cli.judge_options import (
     with_trust,
 )
 from pytest_rageval.cli.output import CommandError, UnreachableError, json_option, print_result
-from pytest_rageval.support.text import clean
+from pytest_rageval.support.text import clean, free_name
 
 if TYPE_CHECKING:
     from pytest_rageval.engine.rejudge import Rejudged
@@ -245,9 +245,9 @@ def _save(
     from pytest_rageval.values.record import SCHEMA_VERSION
 
     rubrics = settings.judging.rubrics
-    name = _free_name(
-        stored.folder, verdicts_name(identity, rubrics, _versions(settings, document))
-    )
+    # Verdicts that were paid for are not overwritten.
+    taken = {path.stem for path in stored.folder.glob("judged-*.jsonl")}
+    name = free_name(verdicts_name(identity, rubrics, _versions(settings, document)), taken)
     keys = judged_keys(rubrics, open_registry(settings))
     lines = "".join(f"{line}\n" for line in verdict_lines(found, keys))
     write_text_document(stored.folder, f"{name}.jsonl", lines)
@@ -255,12 +255,6 @@ def _save(
         stored.folder, f"{name}.json", {"schema_version": SCHEMA_VERSION, **document}
     )
     return shown_below(path, Path.cwd())
-
-
-def _free_name(folder: Path, name: str) -> str:
-    """Return an unused file name: verdicts that were paid for are not overwritten."""
-    names = (name, *(f"{name}-{number}" for number in range(2, 10_000)))
-    return next(one for one in names if not (folder / f"{one}.jsonl").exists())
 
 
 def _versions(settings: Settings, document: Mapping[str, Any]) -> dict[str, str]:

@@ -110,7 +110,7 @@ def read_abstention(answer: str) -> Abstention:
     if not head:
         return Abstention(abstained=False, reason="It does not begin by declining.")
     rest = [t for t in claims if not (declines(t) or _is_apology(t) or _OFFER.search(t))]
-    said = _shorten(claims[head[0]])
+    said = first if len(first := claims[head[0]]) <= 80 else first[:79] + "…"
     if len(rest) > _LONGEST_REST:
         return Abstention(abstained=False, reason=f'It says "{said}" and answers nevertheless.')
     return Abstention(abstained=True, reason=f'It says "{said}".')
@@ -119,7 +119,3 @@ def read_abstention(answer: str) -> Abstention:
 def _is_apology(text: str) -> bool:
     match = _APOLOGY.match(text)
     return match is not None and match.group().strip(" .,!") != "" and len(text) < 60
-
-
-def _shorten(text: str) -> str:
-    return text if len(text) <= 80 else text[:79] + "…"

@@ -51,11 +51,7 @@ def load_parameters() -> Parameters:
 
 def parse_parameters(document: Mapping[str, Any]) -> Parameters:
     """Return the values of a ``parameters.json``."""
-    return Parameters(**{one.name: _layer(document[one.name]) for one in fields(Parameters)})
-
-
-def _layer(document: Mapping[str, Any]) -> Layer:
-    return Layer(intercept=document["intercept"], weights=dict(document["weights"]))
+    return Parameters(**{one.name: Layer(**document[one.name]) for one in fields(Parameters)})
 
 
 def probability(log_odds: float) -> float:
