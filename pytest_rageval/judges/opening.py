@@ -71,8 +71,9 @@ def open_judge(
 
 
 def judging_slots(settings: Settings) -> Slots:
-    """Return slots for the judging of answers that are there; the offline judge only computes."""
-    return Slots(1 if settings.judge == "offline" else settings.concurrency)
+    """Return slots for the judging of answers that are there: one, unless a model is asked."""
+    computes = settings.judge in {"none", "offline"} or settings.retrieval_only
+    return Slots(1 if computes else settings.concurrency)
 
 
 def check_offline(settings: Settings) -> None:
