@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -68,8 +69,9 @@ def _scored(cases: Path, responses: Path, settings: Settings, results: Path, run
         recorded = RecordedRun(
             cases, responses, settings, judge=opened, slots=slots, registry=registry
         )
-        for record in recorded.records():
-            scored.add(record)
+        with closing(recorded.records()) as records:
+            for record in records:
+                scored.add(record)
         scored.finish()
     stored = read_run(results / run_id)
     return Run(replace(stored, notes=(*stored.notes, *recorded.warnings)), results / run_id)

@@ -22,7 +22,7 @@ from pytest_rageval.analysis.two_runs import (
     run_numbers,
 )
 from pytest_rageval.engine.own_metrics import run_notes, run_scores
-from pytest_rageval.engine.parts import selection_of
+from pytest_rageval.engine.parts import reported_cases, selection_of
 from pytest_rageval.engine.registry import registry_for_runs
 from pytest_rageval.engine.sections import section_documents
 from pytest_rageval.metrics.built_in import BUILT_IN
@@ -357,7 +357,7 @@ def _counts(run: StoredRun) -> tuple[int, int]:
     n_expected, n_reported = whole(run.gate, "n_expected"), whole(run.gate, "n_reported")
     if n_expected is not None and n_reported is not None:
         # Damaged lines may have been taken out since.
-        return n_expected, min(n_reported, run.n_cases + len(run.skipped))
+        return n_expected, min(n_reported, len(reported_cases([run], run.records)))
     # A run that was killed has no gate; all cases of the files asked for were expected.
     return max(whole(run.set, "n_asked") or 0, run.n_cases), run.n_cases
 

@@ -189,6 +189,8 @@ class _Asker:
         try:
             with slots.hold() if slots else nullcontext(), waiting() if slots else nullcontext():
                 found: object = judge.judge(rubric, self.request, repeat=self._repeat)
+            if self._is_own and isinstance(found, Judgement) and found.verdict is not None:
+                found = replace(found, verdict=_without_numpy(found.verdict))
         except (ConfigError, StorageError):
             # The latter: its cache or the file of its rate limits cannot be used, so all others
             # would fail too.
@@ -206,9 +208,7 @@ class _Asker:
                 f"judge: {type(judge).__name__}.judge returned {type(found).__name__}, expected a "
                 "pytest_rageval.Judgement"
             )
-        if not self._is_own or found.verdict is None:
-            return found
-        return replace(found, verdict=_without_numpy(found.verdict))
+        return found
 
 
 def _without_numpy(verdict: Verdict) -> Verdict:

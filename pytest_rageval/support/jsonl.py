@@ -138,7 +138,7 @@ def open_lines(path: Path, display: str, *, pipes: bool = False) -> IO[bytes]:
 
 
 def cut_torn_line(path: Path) -> None:
-    """Remove the last line of a file if its writer was killed before it was complete."""
+    """Remove the last line of a file if its writer was killed, or end it if only its end lacks."""
     with open_plain(path) as lines:
         data = lines.read()
     kept = data.rfind(b"\n") + 1

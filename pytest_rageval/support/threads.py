@@ -1,6 +1,6 @@
-"""One event loop on a separate thread, for every coroutine that this package awaits.
+"""Threads for cases, and one with an event loop for every coroutine that this package awaits.
 
-Callers block on results from other threads. So it works beside any loop that
+Callers of the latter block on results from other threads. So it works beside any loop that
 pytest-asyncio, anyio or a notebook runs, with no patching of asyncio, and clients keep their
 connections from one case to the next, since those belong to the loop that opened them.
 """
@@ -24,7 +24,7 @@ _JOIN_S = 5.0
 _SPARE: Final = 4
 """One thread in four beyond the limit: it scores while the others' requests are in flight."""
 AHEAD: Final = 64
-"""Cases ahead of the one whose result is next, per request in flight: a slow one must not leave
+"""Tasks ahead of the one whose result is next, per request in flight: a slow one must not leave
 the other threads idle."""
 
 
@@ -243,8 +243,9 @@ def in_order(
 ) -> Generator[_T, None, None]:
     """Yield the results of tasks in their order, while the next ones run.
 
-    With one slot the caller's own thread runs them, which a client may depend on. If the caller
-    stops early or a task raises, the slots are closed and requests in flight are abandoned.
+    With one slot the caller's own thread runs them, which a client may depend on. With several,
+    the slots are closed if the caller stops early or a task raises, and requests in flight are
+    abandoned.
 
     Args:
         tasks: read as they are started.

@@ -319,6 +319,17 @@ def test_a_stored_run_that_lost_a_line_is_incomplete(project: Settings) -> None:
     assert not found.decide(None, found.numbers()).complete
 
 
+def test_a_stored_run_that_lost_the_line_of_a_repeat_is_incomplete(project: Settings) -> None:
+    project = replace(project, repeats=2)
+    records = [replace(one, repeat=repeat) for one in run_of(20) for repeat in range(2)]
+    found = []
+    for name, kept in (("whole", records), ("torn", records[1:])):
+        folder = write_run(results(project), name, kept, project)
+        (folder / "gate.json").write_text('{"n_expected": 20, "n_reported": 20}', encoding="utf-8")
+        found.append(open_gate(folder, project).n_reported)
+    assert found == [20, 19]
+
+
 def test_a_killed_run_has_no_gate_and_is_decided_as_incomplete(project: Settings) -> None:
     records = run_of(20)
     folder = write_run(results(project), "killed", records, project, set={"n_asked": 25})

@@ -395,6 +395,15 @@ def test_a_verdict_may_hold_numbers_and_truth_values_of_numpy() -> None:
     assert record.abstention["abstained"] is True
 
 
+def test_a_verdict_of_wrong_types_is_a_failure_of_its_own() -> None:
+    claims: Any = None
+    wrong = Verdict(scores={"groundedness": 4.0}, claims=claims)
+    record = judged(GOLD, reply(), FakeJudge({"groundedness": wrong}))
+    assert (record.metrics["groundedness"], record.metrics["correctness"]) == (None, 5.0)
+    error = record.judgements["groundedness"]["error"]
+    assert error["message"] == "TypeError: 'NoneType' object is not iterable"
+
+
 def test_a_judge_that_is_set_up_wrongly_is_a_configuration_error() -> None:
     class Wrong(FakeJudge):
         def judge(self, rubric: str, request: JudgeRequest, *, repeat: int = 0) -> Judgement:

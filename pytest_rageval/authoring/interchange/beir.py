@@ -36,7 +36,7 @@ from pytest_rageval.authoring.interchange.values import (
     kept_in_metadata,
 )
 from pytest_rageval.project.documents import Document
-from pytest_rageval.support.text import first_repeated, shown
+from pytest_rageval.support.text import shown
 from pytest_rageval.values.case import Anchor, Case
 from pytest_rageval.values.errors import faults_error
 from pytest_rageval.values.json_documents import part
@@ -202,13 +202,14 @@ def _cases(
     if judgements.faults:
         raise faults_error(judgements.faults)
     judged = judgements.grades
-    if twice := first_repeated(_id(*query) for query in queries):
-        message = f"the query {shown(twice)} stands twice, expected one question for each id"
-        raise fault(queries[0][0].name, message)
-    ids = UniqueIds()
+    ids, seen = UniqueIds(), set[str]()
     lines = []
     for file, number, value in queries:
         query_id = _id(file, number, value)
+        if query_id in seen:
+            message = f"{shown(query_id)} stands twice, expected one question for each id"
+            raise fault(file.name, message, line=number, field="_id")
+        seen.add(query_id)
         if query_id not in judged and not _own_of_query(value):
             ledger.leave("queries[]", f"nothing is judged for it in {', '.join(chosen)}")
             continue

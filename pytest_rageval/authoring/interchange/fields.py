@@ -206,7 +206,7 @@ def _items(value: Any, between: str = r"[\n|]") -> list[Any]:
     items = parse_list(value)
     if isinstance(value, str) and items == [value]:  # no list, whose one text may hold a bar
         items = [part.strip() for part in re.split(between, value)]
-    return [item for item in items if item not in (None, "")]
+    return [item for item in items if item is not None and str(item).strip()]
 
 
 def _plain(value: Any, name: str, *_: Any) -> str:

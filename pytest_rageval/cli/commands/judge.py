@@ -29,12 +29,13 @@ from pytest_rageval.support.text import clean, free_name
 
 if TYPE_CHECKING:
     from pytest_rageval.engine.rejudge import Rejudged
+    from pytest_rageval.judges.asking import Judges
     from pytest_rageval.judges.cache.store import JudgeCache
     from pytest_rageval.support.slots import Slots
     from pytest_rageval.values.record import CaseRecord
     from pytest_rageval.values.run import StoredRun
     from pytest_rageval.values.settings import Settings
-    from pytest_rageval.values.verdict import Judge, Judgement
+    from pytest_rageval.values.verdict import Judgement
 
 
 @click.command("judge")
@@ -114,6 +115,7 @@ def _manage_cache(days: int | None, flags: Mapping[str, object], *, as_json: boo
 def _judge(run: str, settings: Settings, *, dry_run: bool, as_json: bool) -> None:
     from pytest_rageval.analysis.trust.reliability import judge_reliability, reliability_lines
     from pytest_rageval.engine.rejudge import refuse_cut_texts
+    from pytest_rageval.judges.asking import Judges
     from pytest_rageval.judges.opening import judging_slots, open_judge
     from pytest_rageval.report.text.scores import verdict_lines
     from pytest_rageval.runs.read import open_run
@@ -132,7 +134,7 @@ def _judge(run: str, settings: Settings, *, dry_run: bool, as_json: bool) -> Non
         open_judge(settings, environ=os.environ, second=True, slots=slots) as second,
     ):
         assert judge is not None  # judge_settings refuses "none"
-        found = _judged(stored, settings, (judge, second), slots)
+        found = _judged(stored, settings, Judges(judge, second), slots)
         identity = judge.identity
     for one in (judge, second):
         warn_of_cache(one)
@@ -145,32 +147,30 @@ def _judge(run: str, settings: Settings, *, dry_run: bool, as_json: bool) -> Non
     print_result(document, lines, as_json=as_json)
 
 
-def _judged(
-    stored: StoredRun, settings: Settings, judges: tuple[Judge, Judge | None], slots: Slots
-) -> list[Rejudged]:
+def _judged(stored: StoredRun, settings: Settings, judges: Judges, slots: Slots) -> list[Rejudged]:
     from pytest_rageval.cli.progress import ProgressOnStderr
     from pytest_rageval.engine.registry import open_registry
     from pytest_rageval.engine.rejudge import rejudge
-    from pytest_rageval.judges.asking import Judges
     from pytest_rageval.judges.spot_check import choose_cases
     from pytest_rageval.support.threads import in_order
 
     found: list[Rejudged] = []
     watch, registry = JudgeWatch(settings.max_errors), open_registry(settings)
     chosen = choose_cases(((r.file, r.case) for r in stored.records if r.case_stored), settings)
-    judge, second = judges
 
-    def judged(record: CaseRecord) -> Rejudged:
+    def judge_again(record: CaseRecord) -> Rejudged:
+        twice = (record.file, record.case_id) in chosen
         return rejudge(
             record,
-            Judges(judge, second if (record.file, record.case_id) in chosen else None),
+            judges if twice else replace(judges, second=None),
             rubrics=settings.judging.rubrics,
             scoring=stored.scoring,
             registry=registry,
             slots=slots,
         )
 
-    tasks, n = (partial(judged, record) for record in stored.records), len(stored.records)
+    tasks = (partial(judge_again, record) for record in stored.records)
+    n = len(stored.records)
     with (
         closing(in_order(tasks, slots)) as every,
         ProgressOnStderr(lambda _: ((f"judged {len(found)} of {n}", ""),)),

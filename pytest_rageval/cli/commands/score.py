@@ -27,11 +27,9 @@ from pytest_rageval.support.text import clean
 
 if TYPE_CHECKING:
     from pytest_rageval.engine.scored import ScoredRun
-    from pytest_rageval.support.slots import Slots
     from pytest_rageval.values.numbers import Aggregate
     from pytest_rageval.values.record import CaseRecord
     from pytest_rageval.values.settings import Settings
-    from pytest_rageval.values.verdict import Judge
 
 _FILE = click.Path(path_type=Path)
 _JUDGED = ("groundedness", "correctness", "abstention", "judgements", "cost")
@@ -97,8 +95,6 @@ def command(
     be read, whatever the scores. The matching settings are those of pyproject.toml. Answers are
     judged only with --judge.
     """
-    from pytest_rageval.judges.opening import judging_slots, open_judge
-
     if cases is None:
         raise click.UsageError(
             "RESPONSES: none given, expected a .jsonl file of recorded responses, each line "
@@ -111,10 +107,7 @@ def command(
     if pool is not None:
         _score_in_parts(cases, responses, settings, pool, as_json=as_json)
         return
-    slots = judging_slots(settings)
-    with open_judge(settings, environ=os.environ, slots=slots) as judge:
-        judging = (judge, slots)
-        scored, lines = _score(cases, responses, settings, judging, run_id=run_id, as_json=as_json)
+    scored, lines = _score(cases, responses, settings, run_id=run_id, as_json=as_json)
     page = problem = ""
     if scored.folder is not None and not (no_report or settings.no_report):
         page, problem = _page(scored, Path(settings.rootdir) / scored.folder)
@@ -132,7 +125,6 @@ def _score(
     cases: Path,
     responses: Path,
     settings: Settings,
-    judging: tuple[Judge | None, Slots],
     *,
     run_id: str | None,
     as_json: bool,
@@ -142,24 +134,28 @@ def _score(
     from pytest_rageval.engine.recorded import RecordedRun
     from pytest_rageval.engine.registry import open_registry
     from pytest_rageval.engine.scored import ScoredRun
+    from pytest_rageval.judges.opening import judging_slots, open_judge
 
-    registry, (judge, slots) = open_registry(settings), judging
-    stored = run_id is not None
-    recorded = RecordedRun(
-        cases, responses, settings, judge=judge, slots=slots, registry=registry, stored=stored
-    )
+    registry, slots = open_registry(settings), judging_slots(settings)
     watch = JudgeWatch(settings.max_errors)
     with (
+        open_judge(settings, environ=os.environ, slots=slots) as judge,
         ScoredRun(settings, run_id=run_id, cases=cases, registry=registry) as scored,
         closing(JsonList()) if as_json else nullcontext() as items,
-        closing(recorded.records()) as records,
-        ProgressOnStderr(lambda _: ((f"judged {scored.n_records}", ""),) if judge else None),
     ):
-        for record in records:
-            watch.see(record)
-            scored.add(record)
-            if items is not None:
-                items.append(_item(record, judged=judge is not None))
+        stored = run_id is not None
+        recorded = RecordedRun(
+            cases, responses, settings, judge=judge, slots=slots, registry=registry, stored=stored
+        )
+        with (
+            closing(recorded.records()) as records,
+            ProgressOnStderr(lambda _: ((f"judged {scored.n_records}", ""),) if judge else None),
+        ):
+            for record in records:
+                watch.see(record)
+                scored.add(record)
+                if items is not None:
+                    items.append(_item(record, judged=judge is not None))
         totals = scored.finish()
         if run_id is not None:
             put_and_warn(run_id)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import field, replace
 from functools import partial
 from pathlib import Path
@@ -248,9 +249,11 @@ class SweepRuns(Closing):
         found: list[CaseRecord] = []
         self._judged = 0, len(records)
         try:
-            for one in in_order((partial(judge, record) for record in records), self.slots):
-                found.append(one)
-                self._judged = len(found), len(records)
+            tasks = (partial(judge, record) for record in records)
+            with closing(in_order(tasks, self.slots)) as judged:
+                for one in judged:
+                    found.append(one)
+                    self._judged = len(found), len(records)
         finally:
             self._judged = None
         return found

@@ -190,7 +190,11 @@ def test_judgements_that_were_changed_since_win_over_what_we_put_down() -> None:
         ("qrels/test.tsv", "q1\tx\t1\nq1\tx\t0\n", r"tsv:2: 'x' has grade 0 .* but 1 at .*tsv:1"),
         ("queries.jsonl", '{"_id": "q1"}\n', r"queries\.jsonl:1: text: None"),
         ("queries.jsonl", "", "queries.jsonl is missing or empty"),
-        ("queries.jsonl", '{"_id": "q1", "text": "a"}\n' * 2, "the query 'q1' stands twice"),
+        (
+            "queries.jsonl",
+            '{"_id": "q1", "text": "a"}\n' * 2,
+            "2: _id: 'q1' stands twice",
+        ),
         ("corpus.jsonl", '{"_id": " ", "text": "x"}\n', r"corpus\.jsonl:1: _id: ' '"),
         ("corpus.jsonl", "[1]\n", "expected a JSON object"),
     ],

@@ -153,6 +153,7 @@ def test_several_answers_are_judged_at_once_and_saved_in_their_order(
     assert cli.run(given) == ExitCode.YES
     scored = json.loads(capsys.readouterr().out)
     assert [case["id"] for case in scored["cases"]] == names
+    assert {case["metrics"]["groundedness"] for case in scored["cases"]} == {4.0}
     assert cli.run(["judge", "run-1", "--judge", "m"]) == ExitCode.YES
     [file] = Path("evals/results/run-1").glob("judged-*.jsonl")
     lines = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
