@@ -11,6 +11,7 @@ import shlex
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -52,11 +53,6 @@ def _runs(_: click.Context) -> Iterator[str]:
     # Ids begin with the time, so that no document is read for the order.
     folders = results.iterdir() if results.is_dir() else ()
     yield from sorted((path.name for path in folders if is_run(path)), reverse=True)
-
-
-def _run_or_case(context: click.Context) -> Iterator[str]:
-    yield from _runs(context)
-    yield from _cases_of_run(context)
 
 
 def _cases_of_run(context: click.Context) -> Iterator[str]:
@@ -122,7 +118,9 @@ def _results() -> Path:
 
 complete_run: Final = _offered(_runs)
 """Offer ``last``, tags and ids of stored runs, the newest first."""
-complete_run_or_case: Final = _offered(_run_or_case)
+complete_run_or_case: Final = _offered(
+    lambda context: chain(_runs(context), _cases_of_run(context))
+)
 """Offer runs, and the cases of the last one."""
 complete_case: Final = _offered(_cases_of_run)
 """Offer the cases of the run that the argument before names, those that did not pass first."""

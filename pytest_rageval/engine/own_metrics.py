@@ -18,6 +18,7 @@ from pytest_rageval.support.tracebacks import error_text, last_place, source_pla
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.json_documents import part, text
+from pytest_rageval.values.numbers import plain
 from pytest_rageval.values.own_metric import NA, Scored
 from pytest_rageval.values.read_only import read_only
 from pytest_rageval.values.record import MOST_SCORE, CaseRecord, MetricDetail
@@ -170,11 +171,9 @@ def _checked(found: object, info: MetricInfo) -> OwnScore:
 
 def _number(value: Any) -> float | None:
     """Return a number of Python or numpy; None: it is none."""
-    scalar = hasattr(value, "dtype") and getattr(value, "ndim", None) == 0
-    if not isinstance(value, Real) and not scalar:
-        return None
     try:
-        return float(value)
+        value = plain(value)
+        return float(value) if isinstance(value, Real) else None
     except (TypeError, ValueError, OverflowError):
         return None
 

@@ -270,12 +270,17 @@ class FunctionReranker:
         Raises:
             ConfigError: the function raised, took too long or returned something else.
         """
-        found, fault = call_own(self._function, (query, list(documents)), self._settings)
+
+        def call() -> object:
+            found = self._function(query, list(documents))
+            return list(found) if isinstance(found, Iterable) else found
+
+        found, fault = call_own(call, (), self._settings)
         if fault is not None:
             raise ConfigError(f"{self._setting}: {fault.message}\n{fault.traceback}".strip())
         try:
-            scores = [number(_plain(value)) for value in found]  # type: ignore[attr-defined]
-        except Exception:  # of a generator, or of an array in the place of a number
+            scores = [number(_only(value)) for value in found] if isinstance(found, list) else []
+        except (TypeError, ValueError):  # several numbers in the place of one
             scores = []
         if len(scores) != len(documents) or None in scores:
             raise ConfigError(
@@ -285,7 +290,7 @@ class FunctionReranker:
         return Scored(scores={place: s for place, s in enumerate(scores) if s is not None})
 
 
-def _plain(value: object) -> object:
-    """Return a number of numpy or torch as one of Python."""
+def _only(value: object) -> object:
+    """Return the one number of an array of numpy or torch as one of Python."""
     item = getattr(value, "item", None)
     return item() if callable(item) else value

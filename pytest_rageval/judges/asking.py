@@ -28,7 +28,7 @@ from pytest_rageval.support.text import clean
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.dataclass import dataclass, field_values, maker, replace
 from pytest_rageval.values.errors import ConfigError, StorageError
-from pytest_rageval.values.numbers import sum_known
+from pytest_rageval.values.numbers import plain, sum_known
 from pytest_rageval.values.record import CaseVerdicts
 from pytest_rageval.values.verdict import (
     RUBRICS,
@@ -216,16 +216,12 @@ def _without_numpy(verdict: Verdict) -> Verdict:
     facts = verdict.key_facts_found
     return replace(
         verdict,
-        scores={key: _plain(score) for key, score in verdict.scores.items()},
-        claims=tuple([replace(c, supported=_plain(c.supported)) for c in verdict.claims]),
-        key_facts_found=None if facts is None else tuple(map(_plain, facts)),
-        abstained=_plain(verdict.abstained),
-        acknowledges_conflict=_plain(verdict.acknowledges_conflict),
+        scores={key: plain(score) for key, score in verdict.scores.items()},
+        claims=tuple([replace(c, supported=plain(c.supported)) for c in verdict.claims]),
+        key_facts_found=None if facts is None else tuple(map(plain, facts)),
+        abstained=plain(verdict.abstained),
+        acknowledges_conflict=plain(verdict.acknowledges_conflict),
     )
-
-
-def _plain(value: Any) -> Any:
-    return value.item() if hasattr(value, "dtype") and value.ndim == 0 else value
 
 
 def _needs(rubric: str, case: Case, *, abstained: bool, has_context: bool) -> bool:

@@ -116,7 +116,7 @@ def redact(record: CaseRecord, *, full_text: bool) -> CaseRecord:
         return record
     chunks, answer = response.retrieved_chunks, response.answer[:STORED_ANSWER_CHARS]
     if chunks is not None:
-        chunks = tuple([_without_vector(chunk) for chunk in chunks])
+        chunks = tuple([c if c.embedding is None else replace(c, embedding=None) for c in chunks])
         if not full_text:
             chunks = (*chunks[: record.k], *map(_cut, chunks[record.k :]))
     chars = len(response.answer) if record.answer_chars is None else record.answer_chars
@@ -134,10 +134,6 @@ def _with_short_answer(verdicts: CaseVerdicts) -> CaseVerdicts:
     if not isinstance(answer, str) or len(answer) <= STORED_ANSWER_CHARS:
         return verdicts
     return replace(verdicts, judge_input={**given, "answer": answer[:STORED_ANSWER_CHARS]})
-
-
-def _without_vector(chunk: RetrievedChunk) -> RetrievedChunk:
-    return chunk if chunk.embedding is None else replace(chunk, embedding=None)
 
 
 def _cut(chunk: RetrievedChunk) -> RetrievedChunk:

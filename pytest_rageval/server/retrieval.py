@@ -141,14 +141,9 @@ def _fused(query: AskQuery, sides: _Sides, scope: Mask) -> Scores:
 
 def _is_weak(index: Index, wanted: Sequence[str], fused: Scores) -> bool:
     """Whether none of the best five passages contains half of the question's words."""
-    return all(
-        index.frequencies.coverage(wanted, _chunk_terms(index.chunks[position])) < FALLBACK_COVERAGE
-        for position in ranking(fused)[:5]
-    )
-
-
-def _chunk_terms(chunk: Chunk) -> set[str]:
-    return {*terms(chunk.heading_path), *terms(chunk.text)}
+    best = [index.chunks[position] for position in ranking(fused)[:5]]
+    held = ({*terms(chunk.heading_path), *terms(chunk.text)} for chunk in best)
+    return all(index.frequencies.coverage(wanted, one) < FALLBACK_COVERAGE for one in held)
 
 
 def _fallen_back(selection: FolderSelection) -> FolderSelection:

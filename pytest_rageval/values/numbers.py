@@ -10,6 +10,11 @@ from typing import Any
 from pytest_rageval.values.dataclass import dataclass
 
 
+def plain(value: Any) -> Any:
+    """Return a number or truth value of NumPy as one of Python, and any other value as it is."""
+    return value.item() if getattr(value, "ndim", None) == 0 else value
+
+
 def sum_known(values: Sequence[float | None]) -> float | None:
     """Return the sum of some numbers; None: one of them is not known."""
     known = [value for value in values if value is not None]

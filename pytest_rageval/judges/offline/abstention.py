@@ -110,7 +110,8 @@ def read_abstention(answer: str) -> Abstention:
     if not head:
         return Abstention(abstained=False, reason="It does not begin by declining.")
     rest = [t for t in claims if not (declines(t) or _is_apology(t) or _OFFER.search(t))]
-    said = first if len(first := claims[head[0]]) <= 80 else first[:79] + "…"
+    first = claims[head[0]]
+    said = first if len(first) <= 80 else first[:79] + "…"
     if len(rest) > _LONGEST_REST:
         return Abstention(abstained=False, reason=f'It says "{said}" and answers nevertheless.')
     return Abstention(abstained=True, reason=f'It says "{said}".')
