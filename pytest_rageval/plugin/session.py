@@ -60,7 +60,9 @@ class Reporting:
     def pytest_collection(self) -> Generator[None, object, object]:
         """Pause garbage collection while the number of items grows, and then leave them out."""
         # Until the session has ended: between two handlers a repeated signal would kill it.
-        self._state.termination = self._signals.enter_context(interrupted_by_termination())
+        # A worker is interrupted by its controller and by the terminal.
+        signals = interrupted_by_termination(ctrl_c=self._state.is_worker)
+        self._state.termination = self._signals.enter_context(signals)
         with without_gc():
             result = yield
             gc.freeze()
@@ -127,10 +129,9 @@ class Reporting:
             stack.callback(state.termination.hold)
             if self._worker_end is not None:
                 stack.callback(self._worker_end.close)
+                self._worker_end.listen()
             if not one_by_one and state.slots is not None:
                 stack.enter_context(_asking_ahead(session, state, state.slots))
-            if self._worker_end is not None:
-                stack.enter_context(self._worker_end.asking())
             return (yield)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)

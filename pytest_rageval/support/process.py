@@ -21,9 +21,14 @@ from typing import Final
 
 
 class Termination:
-    """Treats the first signal like Ctrl-C and ignores further ones, which senders often repeat."""
+    """Treats the first signal like Ctrl-C and ignores further ones, which senders often repeat.
 
-    def __init__(self) -> None:
+    Args:
+        ctrl_c: whether it handles SIGINT, too.
+    """
+
+    def __init__(self, *, ctrl_c: bool = False) -> None:
+        self._ctrl_c = ctrl_c
         self._came = False
         self._held = False
 
@@ -48,11 +53,13 @@ class Termination:
         self._came = True
         if self._held:
             return
-        # Not always the default one: imports that must not be interrupted replace it temporarily.
+        # Not always the default one: imports that must not be interrupted replace it temporarily,
+        # and call the one before them at their end.
         handler = signal.getsignal(signal.SIGINT)
-        if not callable(handler):  # background jobs may ignore Ctrl-C
+        if handler is self or not callable(handler):  # background jobs may ignore Ctrl-C
             raise KeyboardInterrupt("terminated")
         handler(signum, frame)
+        self._came = not self._ctrl_c
 
 
 _ENDING: Final = tuple(
@@ -61,28 +68,32 @@ _ENDING: Final = tuple(
 
 
 @contextmanager
-def interrupted_by_termination() -> Iterator[Termination]:
+def interrupted_by_termination(*, ctrl_c: bool = False) -> Iterator[Termination]:
     """Handle SIGTERM and SIGHUP like Ctrl-C within the block; existing handlers are kept.
 
     Nothing is handled outside the main thread, where Python allows no handlers.
 
+    Args:
+        ctrl_c: whether a repeated Ctrl-C is ignored like them.
+
     Raises:
         KeyboardInterrupt: one of them arrived.
     """
-    termination = Termination()
+    termination = Termination(ctrl_c=ctrl_c)
     in_main_thread = threading.current_thread() is threading.main_thread()
+    wanted = (*_ENDING, signal.SIGINT) if ctrl_c else _ENDING
     # One that is ignored, as by nohup, has a handler, too.
-    default = [one for one in _ENDING if signal.getsignal(one) is signal.SIG_DFL]
-    handled = default if in_main_thread else []
+    default = (signal.SIG_DFL, signal.default_int_handler) if in_main_thread else ()
+    handled = {one: old for one in wanted if (old := signal.getsignal(one)) in default}
     for one in handled:
         signal.signal(one, termination)
     try:
         yield termination
         termination.release()
     finally:
-        for one in handled:
+        for one, old in handled.items():
             if signal.getsignal(one) is termination:  # code within the block may set its own
-                signal.signal(one, signal.SIG_DFL)
+                signal.signal(one, old)
 
 
 def import_whole(*names: str) -> None:

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -315,10 +316,11 @@ def test_ctrl_c_ends_soon_and_tells_what_is_done_and_how_to_go_on(
 NOTING = (
     REPLY
     + """
-import pathlib, time
+import os, pathlib, time
 
 @pytest.fixture(scope="session")
 def rag_client():
+    pathlib.Path(f"{os.getpid()}.pid").touch()
     def ask(request):
         time.sleep(0.03)
         with pathlib.Path("answered").open("a", encoding="utf-8") as file:
@@ -349,6 +351,26 @@ def test_what_was_answered_before_an_early_signal_is_stored(
     assert "Traceback" not in output
     stored = {record["question"] for record in lines_of(project.folder("cut"))}
     assert before
+    assert stored >= set(before), output
+
+
+@pytest.mark.slow
+def test_a_worker_that_is_interrupted_again_keeps_what_was_answered(project: Project) -> None:
+    project.cases(numbered_cases(60))
+    project.write("conftest.py", NOTING)
+    answered = project.path / "answered"
+    session = start(project, "--rageval-run-id", "cut", "-n", "2")
+    wait_until(lambda: answered.exists() and answered.stat().st_size > 0, "the first answer")
+    before = answered.read_text(encoding="utf-8").splitlines()
+    os.killpg(session.pid, signal.SIGINT)
+    for _ in range(20):  # also while they score what has been answered
+        time.sleep(0.02)
+        for one in project.path.glob("*.pid"):
+            with suppress(ProcessLookupError):
+                os.kill(int(one.stem), signal.SIGINT)
+    output, _ = session.communicate(timeout=WAIT_S)
+    assert session.returncode == 2, output
+    stored = {record["question"] for record in lines_of(project.folder("cut"))}
     assert stored >= set(before), output
 
 

@@ -30,6 +30,25 @@ def test_it_interrupts_once_and_the_default_comes_back(name: str) -> None:
     assert signal.getsignal(signum) is signal.SIG_DFL
 
 
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
+def test_ctrl_c_and_termination_interrupt_once_together(name: str) -> None:
+    before, ends = signal.getsignal(signal.SIGINT), []
+
+    def clean_up_while_others_come() -> None:
+        with interrupted_by_termination(ctrl_c=True):
+            try:
+                signal.raise_signal(getattr(signal, name))
+            finally:
+                signal.raise_signal(signal.SIGINT)
+                signal.raise_signal(signal.SIGTERM)
+                ends.append("cleaned up")
+
+    with pytest.raises(KeyboardInterrupt):
+        clean_up_while_others_come()
+    assert ends == ["cleaned up"]
+    assert signal.getsignal(signal.SIGINT) is before
+
+
 def test_what_holds_it_ends_first() -> None:
     ends: list[str] = []
 

@@ -102,8 +102,7 @@ def command(
 
 def _settings() -> Settings:
     """Return the settings of the project without those that select a part of a single run."""
-    found = project_settings({})
-    return replace(found, run_id=None, resume=None, failed_from=None, shard=None)
+    return replace(project_settings({}), run_id=None, resume=None, failed_from=None, shard=None)
 
 
 def _read(settings: Settings, file: Path | None, *, quick: bool) -> tuple[SweepCases, SweepFile]:
