@@ -144,6 +144,11 @@ def judge_case(
     )
 
 
+def ask_rubric(judge: Judge, rubric: str, request: JudgeRequest, *, slots: Slots) -> Judgement:
+    """Ask a judge for one verdict, as ``judge_case`` does."""
+    return _Asker(judge, request, 0, slots).ask(rubric)
+
+
 def _request(view: CaseView, answer: str) -> JudgeRequest:
     case = view.case
     return _make_request(

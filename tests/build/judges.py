@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from pytest_rageval.support.slots import Slots
 from pytest_rageval.values.settings import Settings
 from pytest_rageval.values.verdict import (
     Judge,
@@ -80,6 +81,8 @@ class Opened:
     settings: Settings | None = None
 
     @contextmanager
-    def __call__(self, settings: Settings, *, environ: Mapping[str, str]) -> Iterator[Judge]:
+    def __call__(
+        self, settings: Settings, *, environ: Mapping[str, str], slots: Slots
+    ) -> Iterator[Judge]:
         self.settings = settings
         yield self.judge

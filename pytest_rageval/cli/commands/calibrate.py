@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import asdict, field, fields, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,13 +20,14 @@ from pytest_rageval.cli.output import (
     json_option,
     print_result,
 )
-from pytest_rageval.support.text import clean
+from pytest_rageval.support.text import clean, counted
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.json_documents import number, part
 
 if TYPE_CHECKING:
     from pytest_rageval.analysis.trust.calibration import LabelledAnswer, Reading
     from pytest_rageval.metrics.registry import MetricInfo
+    from pytest_rageval.support.slots import Slots
     from pytest_rageval.values.settings import Settings
     from pytest_rageval.values.verdict import Judge, JudgeFailure, Judgement, JudgeRequest
 
@@ -147,10 +150,11 @@ def _calibrate(
         LEFT_OUT,
         calibrate,
         calibration_document,
+        request_of,
     )
     from pytest_rageval.engine.labels import load_labels
     from pytest_rageval.judges.asking import judge_cost
-    from pytest_rageval.judges.opening import open_judge
+    from pytest_rageval.judges.opening import judging_slots, open_judge
 
     rows = load_labels(labels, wanted.rubric)
     judged = [row for row in rows if row.label not in LEFT_OUT.get(wanted.rubric, ())]
@@ -158,12 +162,14 @@ def _calibrate(
         raise CommandError(f"{labels}: every row carries a label that is left out")
     # The spot check and the rubrics of a run do not apply here.
     judging = replace(settings.judging, rubrics=(wanted.asked,), spot_check=0)
-    with open_judge(replace(settings, judging=judging), environ=os.environ) as judge:
-        if judge is None:
-            raise CommandError(f"--judge {settings.judge}: there is no such judge")
-        asker = _Asker(judge, wanted, settings.max_errors)
-        readings = _read(asker, judged)
-        probes = _probe(asker, judged, readings, wanted) if wanted.probes else None
+    settings = replace(settings, judging=judging)
+    slots = judging_slots(settings)
+    with open_judge(settings, environ=os.environ, slots=slots) as judge:
+        assert judge is not None  # judge_settings refuses "none"
+        asker = _Asker(judge, slots, wanted, settings.max_errors)
+        ids = [row.id for row in judged]
+        readings = dict(zip(ids, asker.ask([request_of(row) for row in judged]), strict=True))
+        probes = _probe(asker, judged, readings) if wanted.probes else None
         identity = judge.identity
         warn_of_cache(judge)
     found = calibrate(
@@ -171,8 +177,8 @@ def _calibrate(
     )
     document = {
         "judge": identity,
-        "model": asker.model,
-        "rubric_version": asker.version,
+        "model": next((one.model for one in reversed(asker.judgements) if one.model), None),
+        "rubric_version": asker.judgements[-1].rubric_version,
         **calibration_document(found),
         "direction": "higher" if wanted.own is None else wanted.own.direction,
         "probes": probes,
@@ -186,79 +192,68 @@ def _calibrate(
 
 @dataclass(slots=True)
 class _Asker:
-    """Asks the judge, one answer after the other, until it cannot be reached."""
+    """Asks the judge about several answers at once, until it cannot be reached."""
 
     judge: Judge
+    slots: Slots
     wanted: _Wanted
     max_errors: int
     """Failures to reach it in a row before giving up; fewer do as long as it never replied."""
-    version: str | None = None
-    model: str | None = None
     judgements: list[Judgement] = field(default_factory=list)
     _in_a_row: int = 0
-    _replied: bool = False
 
-    def ask(self, request: JudgeRequest) -> Reading:
+    def ask(self, requests: Sequence[JudgeRequest]) -> list[Reading]:
         from pytest_rageval.analysis.trust.calibration import read_judgement
+        from pytest_rageval.cli.progress import ProgressOnStderr
+        from pytest_rageval.judges.asking import ask_rubric
+        from pytest_rageval.support.threads import in_order
 
-        judgement = self.judge.judge(self.wanted.asked, request)
-        failure = judgement.failure
-        self._in_a_row = self._in_a_row + 1 if _is_unreachable(failure) else 0
-        self._replied = self._replied or not self._in_a_row
+        wanted = self.wanted
+        ask = partial(ask_rubric, self.judge, wanted.asked, slots=self.slots)
+        found: list[Reading] = []
+        with (
+            closing(in_order((partial(ask, one) for one in requests), self.slots)) as judgements,
+            ProgressOnStderr(lambda _: ((f"judged {len(found)} of {len(requests)}", ""),)),
+        ):
+            for judgement in judgements:
+                self._watch(judgement.failure, len(requests))
+                self.judgements.append(judgement)
+                found.append(read_judgement(wanted.rubric, judgement, wanted.own))
+        return found
+
+    def _watch(self, failure: JudgeFailure | None, n: int) -> None:
+        if failure is None or failure.kind not in _UNREACHABLE:
+            self._in_a_row = 0
+            return
+        self._in_a_row += 1
         # Each of these failures has cost all of its retries already.
-        patience = self.max_errors if self._replied else min(self.max_errors, _FIRST_TRIES)
-        if failure is not None and self._in_a_row >= patience:
+        never_replied = self._in_a_row > len(self.judgements)
+        tries = min(_FIRST_TRIES, n) if never_replied else self.max_errors
+        if self._in_a_row >= min(self.max_errors, tries):
             raise UnreachableError(
-                f"judge {self.judge.identity}: given up after {self._in_a_row} failures in a row: "
-                f"{failure.kind}: {failure.message}"
+                f"judge {self.judge.identity}: given up after "
+                f"{counted(self._in_a_row, 'failure')} in a row: {failure.kind}: {failure.message}"
             )
-        self.version = judgement.rubric_version
-        self.model = judgement.model or self.model
-        self.judgements.append(judgement)
-        return read_judgement(self.wanted.rubric, judgement, self.wanted.own)
-
-
-def _is_unreachable(failure: JudgeFailure | None) -> bool:
-    return failure is not None and failure.kind in _UNREACHABLE
-
-
-def _read(asker: _Asker, rows: Sequence[LabelledAnswer]) -> dict[str, Reading]:
-    from pytest_rageval.analysis.trust.calibration import request_of
-
-    readings = {row.id: asker.ask(request_of(row)) for row in rows}
-    failures = [judgement.failure for judgement in asker.judgements]
-    if all(_is_unreachable(failure) for failure in failures) and failures[0] is not None:
-        raise UnreachableError(
-            f"judge {asker.judge.identity}: no verdict on {len(rows)} of {len(rows)} answers: "
-            f"{failures[0].kind}: {failures[0].message}"
-        )
-    return readings
 
 
 def _probe(
-    asker: _Asker,
-    rows: Sequence[LabelledAnswer],
-    readings: Mapping[str, Reading],
-    wanted: _Wanted,
+    asker: _Asker, rows: Sequence[LabelledAnswer], readings: Mapping[str, Reading]
 ) -> dict[str, Any]:
     from pytest_rageval.analysis.trust.calibration import pass_line, request_of
     from pytest_rageval.analysis.trust.probes import PROBES, summarise_probe, variant_of
     from pytest_rageval.judges.spot_check import choose_spot_check
 
     scored = {row.id: row for row in rows if readings[row.id].score is not None}
+    wanted, given = asker.wanted, asker.wanted.threshold
     chosen = choose_spot_check(scored, wanted.probe_sample or len(scored))
-    line = (
-        wanted.threshold if wanted.threshold is not None else pass_line(wanted.rubric, wanted.own)
-    )
+    line = pass_line(wanted.rubric, wanted.own) if given is None else given
     assert line is not None
     found: dict[str, Any] = {}
     for probe in PROBES:
-        pairs: list[tuple[float | None, float | None]] = []
-        for row_id in chosen:
-            changed = variant_of(probe, scored[row_id].answer)
-            if changed is not None:
-                again = asker.ask(request_of(scored[row_id], answer=changed))
-                pairs.append((readings[row_id].score, again.score))
+        changed = {row_id: variant_of(probe, scored[row_id].answer) for row_id in chosen}
+        asked = {row_id: answer for row_id, answer in changed.items() if answer is not None}
+        again = asker.ask([request_of(scored[i], answer=answer) for i, answer in asked.items()])
+        pairs = [(readings[i].score, one.score) for i, one in zip(asked, again, strict=True)]
         summary = summarise_probe(pairs, line=line, n_not_applicable=len(chosen) - len(pairs))
         found[probe] = asdict(summary)
     return found
@@ -287,8 +282,8 @@ def _with_history(
     path = calibration_path(calibration_folder(settings), document["judge"], wanted.rubric)
     scores = {answer_hash(row): readings[row.id].score for row in rows}
     stored = read_calibration(path)
-    found = {key: number(score) for key, score in part(stored, "scores").items()}
-    before = {key: score for key, score in found.items() if score is not None}
+    found = part(stored, "scores").items()
+    before = {key: score for key, raw in found if (score := number(raw)) is not None}
     document["drift"] = None
     if stored and before:
         drift = measure_drift(before, scores, scale=scale_of(wanted.rubric, wanted.own))

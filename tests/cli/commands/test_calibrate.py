@@ -2,10 +2,12 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from pytest_rageval.cli import main as cli
@@ -15,6 +17,7 @@ from pytest_rageval.values.verdict import Judge, JudgeRequest, Verdict
 from tests.build.judges import Opened, ScriptedJudge, scores, word_overlap
 from tests.build.shared_data import shared_path
 from tests.docs.examples import read_document, sections
+from tests.plugin.long_runs import WAIT_S
 
 Output = pytest.CaptureFixture[str]
 Open = Callable[[Judge], Opened]
@@ -181,7 +184,10 @@ def test_the_judge_is_opened_as_the_flags_say(opened: Open, capsys: Output) -> N
     assert (judging.no_cache, judging.rubrics) == (True, ("groundedness",))
 
 
-def test_a_judge_that_cannot_be_reached_is_code_4(opened: Open, capsys: Output) -> None:
+def test_a_judge_that_cannot_be_reached_is_code_4(
+    opened: Open, capsys: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RAGEVAL_CONCURRENCY", "1")
     judge = scores(dict.fromkeys(SCORES, "unreachable"))
     opened(judge)
     write(ROWS)
@@ -198,12 +204,40 @@ def test_the_only_answer_out_of_reach_is_code_4(opened: Open, capsys: Output) ->
     assert calibrate("--json") == ExitCode.UNREACHABLE
     out, err = capsys.readouterr()
     assert out == ""
-    assert "judge fake/1: no verdict on 1 of 1 answers: rate_limited: no luck" in err
+    assert "judge fake/1: given up after 1 failure in a row: rate_limited: no luck" in err
+
+
+def test_several_answers_are_judged_at_once(
+    opened: Open, capsys: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RAGEVAL_CONCURRENCY", "4")
+    together = threading.Barrier(4)
+
+    def say(rubric: str, request: JudgeRequest) -> Verdict:
+        together.wait(WAIT_S)
+        return Verdict(scores={rubric: SCORES[request.answer]})
+
+    opened(ScriptedJudge(say))
+    write(ROWS)
+    document = run_json(capsys)
+    assert (document["n"], document["errors"]) == (4, {})
+
+
+def test_an_own_judge_that_raises_costs_its_answer(opened: Open, capsys: Output) -> None:
+    def say(rubric: str, request: JudgeRequest) -> Verdict:
+        known: Mapping[str, Any] = {"Three.": 3, "Four.": np.float32(1)}
+        return Verdict(scores={rubric: known[request.answer]})
+
+    opened(ScriptedJudge(say))
+    write(ROWS)
+    document = run_json(capsys)
+    assert (document["n"], document["errors"]) == (2, {"unreachable": 2})
 
 
 def test_a_judge_that_is_lost_on_the_way_is_not_asked_for_ever(
-    opened: Open, capsys: Output
+    opened: Open, capsys: Output, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("RAGEVAL_CONCURRENCY", "1")
     judge = ScriptedJudge(
         lambda rubric, request: (
             "unreachable" if request.answer == "x" else Verdict(scores={rubric: 5})
