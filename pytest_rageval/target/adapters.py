@@ -167,7 +167,7 @@ def _pages(metadata: Mapping[str, Any], *, from_zero: bool) -> tuple[int, ...] |
         return (page + 1,)
     for name in _PAGES:
         value = metadata.get(name)
-        if isinstance(value, str) and value.isascii() and value.isdecimal():
+        if isinstance(value, str) and len(value) < 20 and value.isascii() and value.isdecimal():
             value = int(value)
         if isinstance(value, int) and not isinstance(value, bool):
             return (value,)
@@ -181,6 +181,6 @@ def _first(metadata: Mapping[str, Any], names: Iterable[str]) -> Any:
 def _number(value: object) -> float | None:
     try:
         number = float(value)  # type: ignore[arg-type]  # also numbers of NumPy
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None
     return number if isfinite(number) else None

@@ -122,6 +122,11 @@ def test_dicts_with_such_keys_are_read(document: dict[str, Any]) -> None:
     )
 
 
+def test_numbers_of_any_length_are_read() -> None:
+    chunk = one({"path": "a.md", "text": "t", "score": 10**400, "page": "9" * 5000})
+    assert (chunk.score_final, chunk.pages) == (None, None)
+
+
 def test_chunks_stay_and_all_are_ranked_in_order() -> None:
     chunk = RetrievedChunk(rel_path="b.md")
     found = from_documents(iter([LangChainDocument("t", {"source": "a.md"}), chunk]))

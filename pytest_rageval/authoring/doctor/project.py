@@ -196,7 +196,7 @@ def check_databases(settings: Settings, environ: Mapping[str, str]) -> Iterator[
 
 
 def _first_lines(error: Exception) -> str:
-    lines = str(error).splitlines()
+    lines = [line for line in str(error).splitlines() if not line.startswith(" ")]  # no excerpts
     more = f" (and {len(lines) - _SHOWN_FAULTS} more)" if len(lines) > _SHOWN_FAULTS else ""
     return "; ".join(lines[:_SHOWN_FAULTS]) + more
 

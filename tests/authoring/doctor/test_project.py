@@ -76,6 +76,7 @@ def test_thresholds_that_cannot_be_read_fail(settings: Settings, text: str) -> N
     level, message = thresholds(settings, text)
     assert level == "FAIL"
     assert message.startswith("thresholds.toml:")
+    assert " | " not in message  # an excerpt needs lines of its own
 
 
 def test_a_category_goes_unchecked_while_a_case_file_is_broken(settings: Settings) -> None:
