@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import http.client
 import json
+import math
 import socket
 import threading
 import time
@@ -40,10 +41,14 @@ class RagServer:
     url: str
     answer: Answer
     delay_s: float = 0.0
+    most: float = math.inf
+    """Requests that are answered; later ones wait until this is raised."""
     asked: Counter[str] = field(default_factory=Counter)
-    lock: threading.Lock = field(default_factory=threading.Lock)
+    lock: threading.Condition = field(default_factory=threading.Condition)
     open: Counter[socket.socket] = field(default_factory=Counter)
     """Connections that are being served."""
+    came: int = 0
+    """Requests so far, also those that ``asked`` was cleared of."""
 
     def settle(self) -> None:
         """Wait until every request that was sent before, also by a killed session, is counted."""
@@ -57,6 +62,15 @@ class RagServer:
             assert time.monotonic() < end, "a connection is still open"
             time.sleep(0.01)
 
+    def let_through(self, more: float = math.inf) -> None:
+        """Answer some more requests and let later ones wait.
+
+        A session that is to be stopped in the middle cannot end before, however slow this process.
+        """
+        with self.lock:
+            self.most = self.came + more
+            self.lock.notify_all()
+
     @property
     def calls(self) -> int:
         with self.lock:
@@ -66,6 +80,9 @@ class RagServer:
         with self.lock:
             nth = self.asked[question]
             self.asked[question] += 1
+            self.came += 1
+            place = self.came
+            self.lock.wait_for(lambda: place <= self.most)
         time.sleep(self.delay_s)
         return self.answer(question, nth)
 
@@ -116,5 +133,6 @@ def rag_server(
         try:
             yield served
         finally:
+            served.let_through()
             server.shutdown()
             thread.join()

@@ -134,9 +134,11 @@ def test_a_resumed_run_asks_only_the_repeats_that_it_lacks(
     with rag_server(flaky, delay_s=0.1) as server:
         ask_server(project, server.url, concurrency=2)
         folder = project.folder()
+        server.let_through(12)
         session = start(project, *THREE, "--rageval-run-id", "one", "--rageval-concurrency", "1")
         wait_until(lambda: n_lines(folder) >= 4, "4 records")
         kill(session)
+        server.let_through()
         server.settle()
         records = lines_of(folder)
         done = {(r["case_id"], r["repeat"]): r["answer"] for r in records}

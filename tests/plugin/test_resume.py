@@ -57,11 +57,13 @@ def test_a_run_that_is_killed_five_times_ends_with_each_case_once(project: Proje
         goal = 0
         for n in range(kills):
             chosen = ("--rageval-run-id", "one") if n == 0 else ("--rageval-resume", "one")
-            session = start(project, "-q", *chosen)
             goal += cases // (kills + 1)
+            server.let_through(goal - n_lines(folder) + 4 * concurrency)
+            session = start(project, "-q", *chosen)
             wait_until(lambda: n_lines(folder) >= goal, f"{goal} records")  # noqa: B023
             kill(session)
             assert not (folder / "metrics.json").exists()
+        server.let_through()
         with (folder / "results.jsonl").open("ab") as torn:
             torn.write(b'{"schema_version": 1, "case_id": "c0')
         result = project.run_apart("--rageval-resume", "last")
@@ -109,9 +111,11 @@ def cut_short(project: Project, server: RagServer, at: int, *arguments: str) -> 
     """Leave a run of which ``at`` records are on disk."""
     ask_server(project, server.url, concurrency=2)
     folder = project.folder()
+    server.let_through(2 * at)
     session = start(project, "--rageval-run-id", "one", *arguments)
     wait_until(lambda: n_lines(folder) >= at, f"{at} records")
     kill(session)
+    server.let_through()
     server.settle()
     return folder
 
@@ -155,9 +159,11 @@ def test_an_interrupted_run_says_how_to_go_on(
     with rag_server(delay_s=0.1) as server:
         ask_server(project, server.url, concurrency=2)
         folder = project.folder()
+        server.let_through(20)
         session = start(project, "evals", "--rag-k", "3", "--rageval-run-id", "one", *workers)
         wait_until(lambda: n_lines(folder) >= 6, "6 records")
         os.kill(session.pid, getattr(signal, signal_name))
+        server.let_through(20)
         output, _ = session.communicate(timeout=WAIT_S)
         assert session.returncode == 2
         words = " ".join(("evals", "--rag-k", "3", *workers))
@@ -165,6 +171,7 @@ def test_an_interrupted_run_says_how_to_go_on(
         assert "--rageval-resume one" in output
         assert document(folder, "gate.json")["verdict"] == "not_evaluated"
         server.delay_s = 0.0
+        server.let_through()
         result = project.run("evals", "--rag-k", "3", "--rageval-resume", "last")
     assert result.ret == 0
     assert document(folder)["total_tests"] == 40
@@ -397,10 +404,12 @@ def test_a_run_that_another_session_writes_is_refused(project: Project) -> None:
     project.cases(numbered_cases(20))
     with rag_server(delay_s=0.2) as server:
         ask_server(project, server.url, concurrency=1)
+        server.let_through(5)
         session = start(project, "--rageval-run-id", "one")
         wait_until(lambda: n_lines(project.folder()) >= 1, "a record")
         result = project.run("--rageval-resume", "one")
         kill(session)
+        server.let_through()
         assert "another session is writing this run" in refused(result)
         server.delay_s = 0.0
         assert project.run("--rageval-resume", "one").ret == 0

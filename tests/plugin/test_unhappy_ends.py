@@ -158,10 +158,13 @@ def test_a_run_whose_folder_was_removed_asks_no_further_case(
     project.cases(numbered_cases(60))
     with rag_server(delay_s=0.1) as server:
         ask_server(project, server.url, concurrency=2)
+        server.let_through(16)
         session = start(project, "--rageval-run-id", "one", *workers)
         wait_until(lambda: n_lines(project.folder()) >= 4, "4 records")
         # In one step: the session may put a file into a folder that is being emptied.
         shutil.rmtree(project.folder().rename(project.path / "gone"))
+        server.delay_s = 1.0
+        server.let_through()
         output, _ = session.communicate(timeout=WAIT_S)
         calls = server.calls
     assert (session.returncode, "Traceback" in output) == (4, False)
@@ -175,9 +178,11 @@ def test_a_run_whose_folder_was_moved_loses_nothing(project: Project) -> None:
     project.cases(numbered_cases(12))
     with rag_server(delay_s=0.1) as server:
         ask_server(project, server.url, concurrency=2)
+        server.let_through(8)
         session = start(project, "--rageval-run-id", "one")
         wait_until(lambda: n_lines(project.folder()) >= 2, "2 records")
         moved = project.folder().rename(project.path / "moved")
+        server.let_through()
         output, _ = session.communicate(timeout=WAIT_S)
         assert (session.returncode, "Traceback" in output) == (4, False)
         assert "the folder of the run was removed or moved away; move it back" in output
