@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.build.screen import Screen, Terminal
-from tests.plugin.long_runs import WAIT_S, ask_server, lines_of, numbered_cases, start
+from tests.plugin.long_runs import WAIT_S, ask_server, lines_of, numbered_cases, start, wait_until
 from tests.plugin.rag_server import hit_or_miss, rag_server
 from tests.plugin.scratch import QUIET, Project
 
@@ -66,11 +66,16 @@ def test_the_line_is_there_before_the_first_answer_and_right_when_interrupted(
 ) -> None:
     project.cases(numbered_cases(24))
     terminal = Terminal(columns, rows)
-    with rag_server(broken_now_and_then, delay_s=2.0) as server:
+    with rag_server(broken_now_and_then) as server:
         ask_server(project, server.url)
+        server.let_through(0)
         session = start_on(terminal, project, "--rageval-run-id", "one", *workers)
         terminal.wait_for(lambda screen: live_line(screen).startswith("0/24 cases, 0 missed"))
-        # The next ones end two seconds later. One process asks eight at once.
+        if workers:
+            server.let_through(8)
+        else:  # one process asks eight at once; those that follow them are not answered
+            wait_until(lambda: server.calls == 8, "eight cases in flight")
+            server.let_through(0)
         ended = re.compile(r"[1-9]\d*/24 " if workers else "8/24 ")
         terminal.wait_for(lambda screen: ended.match(live_line(screen)) is not None)
         terminal.wait_for(lambda screen: "left" in live_line(screen))
@@ -137,10 +142,18 @@ def test_printed_text_is_whole_without_capturing(project: Project) -> None:
 
 def test_a_pipe_holds_no_live_line_and_few_others(project: Project) -> None:
     project.cases(numbered_cases(64))
-    with rag_server(broken_now_and_then, delay_s=2.0) as server:
+    with rag_server(broken_now_and_then) as server:
         ask_server(project, server.url)
+        server.let_through(24)
         session = start(project)
-        text, _ = session.communicate(timeout=WAIT_S)
+        assert session.stdout is not None
+        text = ""
+        for line in session.stdout:
+            text += line
+            if LIVE.search(line):
+                server.let_through()
+        session.stdout.close()
+        session.wait(WAIT_S)
     assert not {"\x1b", "\r"} & set(text)
     lines = [line for line in text.split("\n") if LIVE.search(line)]
     assert len(lines) == 1
