@@ -13,19 +13,22 @@ COUNTING = (
 import threading, time
 
 class Counting:
-    '''Notes what it is asked, and how much of it at once.'''
-    def __init__(self, name="only"):
+    '''Notes what it is asked, and how much of it at once; the first ones come ``together``.'''
+    def __init__(self, name="only", together=1):
         self.name, self.asked, self.inside, self.peak = name, [], 0, 0
-        self.lock = threading.Lock()
+        self.together, self.lock = together, threading.Condition()
 
     def enter(self, question):
         with self.lock:
             self.asked.append(question)
             self.inside += 1
             self.peak = max(self.peak, self.inside)
+            self.lock.notify_all()
 
     def ask(self, request):
         self.enter(request.question)
+        with self.lock:  # whoever comes first waits for the others, whose threads may start slowly
+            self.lock.wait_for(lambda: self.peak >= self.together, timeout=60)
         time.sleep(0.02)
         with self.lock:
             self.inside -= 1
@@ -41,11 +44,14 @@ def write(client):
 ASYNC = """
 @pytest.fixture(scope="session")
 {fixture} rag_client():
-    client = Counting()
+    client = Counting(together=4)
     async def ask(request):
         import asyncio
         client.enter(request.question)
-        await asyncio.sleep(0.05)
+        async with asyncio.timeout(60):
+            while client.peak < client.together:
+                await asyncio.sleep(0.01)
+        await asyncio.sleep(0.02)
         client.inside -= 1
         return reply(request.question)
     yield ask
