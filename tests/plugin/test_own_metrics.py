@@ -179,7 +179,7 @@ ERRORS = {
     "bad.text": r"returned Scored\('1'\), expected a finite number .*",
     "bad.blank": r"returned NA\(' '\), expected a reason in words",
     "bad.later": r"returned <coroutine object .*, expected Scored\(value\) .*",
-    "bad.sleeps": r"no result after 0\.3 s \(metric_timeout_s of \[tool\.rageval\]\)",
+    "bad.sleeps": r"no result after 2 s \(metric_timeout_s of \[tool\.rageval\]\)",
     "bad.exits": "SystemExit: bye",
     "bad.changes_case": "TypeError: read-only, since the run keeps .*@metric.*",
     "bad.changes_reply": "FrozenInstanceError: cannot assign to field 'answer'",
@@ -190,7 +190,7 @@ ERRORS = {
 @pytest.fixture
 def bad(own: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
     monkeypatch.setenv("ACME_TOKEN", "s3cret-value")
-    own.write("pyproject.toml", SETTINGS.replace("timeout_s = 5", "timeout_s = 0.3").replace(
+    own.write("pyproject.toml", SETTINGS.replace("timeout_s = 5", "timeout_s = 2").replace(
         '["acme.metrics"]', '["acme.metrics", "acme.bad"]'
     ))  # fmt: skip
     own.write("acme/bad.py", FAULTS)

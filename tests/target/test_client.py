@@ -234,8 +234,9 @@ def test_a_server_that_drips_bytes_meets_the_total_limit(over: threading.Event, 
             connection.sendall(http_reply(b"", length=1000))
         dripping(connection)
 
-    # The whole body or head would take 20 s, and no single wait reaches its own limit.
-    kind, message, attempts = failure(reply, timeout_s=0.2, read_timeout_s=0.1)
+    # The whole body or head would take 20 s, and no single wait that begins after the first byte
+    # reaches a limit of its own that is as long as that of the whole.
+    kind, message, attempts = failure(reply, timeout_s=0.2, read_timeout_s=0.2)
     assert (kind, attempts) == ("timeout", 1)
     assert "within 0.2 s (timeout in [tool.rageval.target])" in message
 

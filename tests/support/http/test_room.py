@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable
 
 import pytest
@@ -86,6 +85,7 @@ def test_the_wait_for_room_ends_with_the_limit_and_counts_for_no_duration() -> N
         first.take(60)
         second.take(60)
         found: list[float] = []
+        ended = threading.Event()
 
         def waits() -> None:
             with Deadline(0.2) as deadline, Reading(room) as reading:
@@ -93,14 +93,14 @@ def test_the_wait_for_room_ends_with_the_limit_and_counts_for_no_duration() -> N
                 with pytest.raises(TimeoutError, match="lower concurrency"):
                     reading.take(60)
                 found.extend([deadline.elapsed_ms, reading.taken])
+            ended.set()
             with Reading(room) as reading:
                 reading.take(60)
                 found.append(reading.taken)
 
         thread = started(waits)
-        time.sleep(0.4)
-        assert len(found) == 2
-    thread.join(5)
+        assert ended.wait(60), "the limit of 0.2 s did not end it"
+    thread.join(60)
     assert abs(found[0]) < 150
     assert found[1:] == [0, 60]
 
