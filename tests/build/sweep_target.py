@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import threading
 import time
 from collections import Counter
@@ -24,10 +25,12 @@ class SweepTarget:
     url: str = ""
     asked: Counter[tuple[str, Any]] = field(default_factory=Counter)
     pause_s: float = 0.0
+    most: float = math.inf
+    """Requests that are answered; later ones wait until `answer_all`."""
     together: int = 0
     """Most requests at a time."""
     _here: int = 0
-    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _lock: threading.Condition = field(default_factory=threading.Condition)
 
     def settled_total(self) -> int:
         """Count the questions once no more arrive, such as those of a process that was killed."""
@@ -37,12 +40,19 @@ class SweepTarget:
             last, now = now, self.asked.total()
         return now
 
+    def answer_all(self) -> None:
+        with self._lock:
+            self.most = math.inf
+            self._lock.notify_all()
+
     def reply(self, body: dict[str, Any]) -> dict[str, Any]:
         number, boost = int(body["question"].split()[-1]), body.get("boost", 0)
         with self._lock:
             self.asked[body["question"], boost] += 1
             self._here += 1
             self.together = max(self.together, self._here)
+            place = self.asked.total()
+            self._lock.wait_for(lambda: place <= self.most)
         time.sleep(self.pause_s)
         with self._lock:
             self._here -= 1
@@ -81,6 +91,7 @@ def sweep_target() -> Iterator[SweepTarget]:
     try:
         yield target
     finally:
+        target.answer_all()
         server.shutdown()
         server.server_close()
 

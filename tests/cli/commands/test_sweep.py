@@ -219,11 +219,12 @@ def test_a_stopped_sweep_goes_on_and_asks_nothing_twice(
     target: SweepTarget, capsys: Output, name: str
 ) -> None:
     number = signal.Signals[name]
-    target.pause_s = 0.05
+    target.pause_s, target.most = 0.05, 75
     with in_process() as process:
-        wait_for(target, 50)
+        wait_for(target, 76)
         process.send_signal(number)
         _, err = process.communicate(timeout=60)
+    target.answer_all()
     if number == signal.SIGINT:
         assert process.returncode == ExitCode.INTERRUPTED
         assert "`rageval sweep --resume` goes on" in err
