@@ -73,7 +73,7 @@ def accepting(answer: Callable[[socket.socket], None]) -> Iterator[int]:
             # and the process was paused. `create_connection` would ask a replaced resolver.
             with socket.socket() as last:
                 last.connect(listener.getsockname())
-            thread.join(5)
+            thread.join(60)
             assert not thread.is_alive()
 
 
