@@ -72,7 +72,7 @@ def page_opener(browser: Browser, folder: Path, watched: Watched) -> Iterator[Op
         opened.append(browser.new_context(**given))
         tab: Page = opened[-1].new_page()
         tab.add_init_script(init)
-        tab.set_default_timeout(10_000)
+        tab.set_default_timeout(60_000)
         tab.on("console", lambda message: watched.faults.append(f"console: {message.text}"))
         tab.on("pageerror", lambda error: watched.faults.append(f"error: {error}"))
         tab.on("dialog", lambda dialog: watched.faults.append(f"dialog: {dialog.message}"))

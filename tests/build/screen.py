@@ -17,7 +17,7 @@ import pytest
 fcntl: Any = pytest.importorskip("fcntl", reason="needs pseudo terminals")
 termios: Any = pytest.importorskip("termios", reason="needs pseudo terminals")
 
-WAIT_S = 30.0
+WAIT_S = 120.0
 _TOKEN = re.compile(r"\x1b(?:\[([\d;]*)([A-Za-z])|([78D]))|\r|\n|[^\x00-\x1f\x7f]", re.DOTALL)
 
 

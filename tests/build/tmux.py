@@ -28,7 +28,7 @@ class Terminal:
     def _run(self, *arguments: str, env: dict[str, str] | None = None) -> str:
         command = ["tmux", "-S", self._socket, *arguments]
         done = subprocess.run(
-            command, capture_output=True, text=True, check=True, timeout=20, env=env
+            command, capture_output=True, text=True, check=True, timeout=PATIENCE_S, env=env
         )
         return done.stdout
 

@@ -71,7 +71,7 @@ def visit(browser: Browser, watched: Watched) -> Iterator[Visit]:
         options = {"viewport": {"width": 1280, "height": 900}, **given}
         contexts.append(browser.new_context(**options))
         tab: Page = contexts[-1].new_page()
-        tab.set_default_timeout(10_000)
+        tab.set_default_timeout(60_000)
         tab.on("console", lambda message: watched.faults.append(f"console: {message.text}"))
         tab.on("pageerror", lambda error: watched.faults.append(f"error: {error}"))
         tab.on("dialog", lambda dialog: watched.faults.append(f"dialog: {dialog.message}"))

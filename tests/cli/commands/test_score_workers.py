@@ -317,5 +317,5 @@ def test_the_processes_of_this_machine_take_no_orders_of_others() -> None:
         ):
             with pytest.raises(OSError, match=r"closed|certificate"):
                 distributed.Client(  # type: ignore[no-untyped-call]
-                    other, timeout=2, set_as_default=False, security=identity
+                    other, timeout=60, set_as_default=False, security=identity
                 )

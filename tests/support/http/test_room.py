@@ -33,8 +33,8 @@ def test_a_reply_waits_until_another_has_been_read() -> None:
             privileged.take(60)  # one may have more than is left
             thread = started(other)
             assert not got.wait(0.1)
-        assert got.wait(5)
-    thread.join(5)
+        assert got.wait(60)
+    thread.join(60)
 
 
 def test_replies_that_each_need_more_than_is_left_do_not_wait_for_ever() -> None:
@@ -50,7 +50,7 @@ def test_replies_that_each_need_more_than_is_left_do_not_wait_for_ever() -> None
 
     threads = [started(grow) for _ in range(8)]
     for thread in threads:
-        thread.join(5)
+        thread.join(60)
     assert done == [210] * 8
 
 
@@ -68,10 +68,10 @@ def test_whoever_waits_for_room_leaves_the_turn_to_compute_to_others() -> None:
         waiting = started(waits)
         assert not got.wait(0.05)
         computing = started(lambda: _in_turn(turns, computed))
-        assert computed.wait(5)
-    assert got.wait(5)
-    waiting.join(5)
-    computing.join(5)
+        assert computed.wait(60)
+    assert got.wait(60)
+    waiting.join(60)
+    computing.join(60)
 
 
 def _in_turn(turns: Turns, computed: threading.Event) -> None:
