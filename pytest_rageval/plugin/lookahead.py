@@ -42,9 +42,8 @@ from pytest_rageval.values.record import CaseRecord
 
 _IN_FLIGHT_S: Final = 1.0
 """Seconds in which requests in flight are waited for at an early end."""
-_SCORING_S: Final = 6.0
-"""Seconds in which answers are judged and scored at an early end: the first one waits for imports,
-and xdist kills a worker that has not ended after 10."""
+_SCORING_S: Final = 20.0
+"""Seconds in which answers are scored at an early end; on a busy machine, imports take several."""
 
 
 class _Task:
@@ -139,14 +138,12 @@ class Lookahead:
 
     def forget(self, item: CaseItem) -> None:
         """Withdraw a case that was asked ahead and did not run."""
-        task = self._tasks.pop(item, None)
-        if task is not None:
+        if (task := self._tasks.pop(item, None)) is not None:
             task.withdraw()
 
     def _withdraw_lost(self) -> None:
         """Withdraw cases that another process took over."""
-        given = self._queue.given()
-        if given is not None:
+        if (given := self._queue.given()) is not None:
             for item in self._tasks.keys() - given:
                 self._tasks.pop(item).withdraw()
 
@@ -162,11 +159,13 @@ class Lookahead:
             self._slots.close()
 
     def _drain(self) -> None:
-        began = time.monotonic()
+        began = calm = time.monotonic()
         running = {task.future for task in self._tasks.values() if not task.future.done()}
-        while running and (waited_s := time.monotonic() - began) < _SCORING_S:
-            unanswered = self._slots.held + self._slots.waiting
-            if waited_s > _IN_FLIGHT_S and len(running) <= unanswered:
+        while running and (now := time.monotonic()) < began + _SCORING_S:
+            # An answered case keeps its slot until it has its turn, which another one may have.
+            if self._turns.taken() or len(running) > self._slots.held + self._slots.waiting:
+                calm = now
+            elif now > calm + _IN_FLIGHT_S:
                 return
             running = wait(running, timeout=_LIVE_S, return_when=FIRST_COMPLETED).not_done
 

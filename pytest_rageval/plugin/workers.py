@@ -22,7 +22,7 @@ from pytest_rageval.values.record import CaseRecord
 
 INPUT: Final = "rageval_channel"
 """Name of the channel among the input of a worker."""
-_END_S: Final = 10.0
+_END_S: Final = 25.0
 """Seconds in which interrupted workers finish what has been answered; more than they take."""
 _STOP: Final = "stop"
 

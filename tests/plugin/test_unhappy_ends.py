@@ -384,6 +384,38 @@ def test_a_worker_that_is_interrupted_again_keeps_what_was_answered(project: Pro
     assert stored >= set(before), output
 
 
+SLOWLY = """
+from pytest_rageval.plugin.items import CaseItem
+
+deliver, slow = CaseItem.deliver, [8.0]  # as imports take where there is hardly any CPU
+
+def deliver_slowly(*arguments):
+    time.sleep(slow.pop() if slow else 0)
+    deliver(*arguments)
+
+CaseItem.deliver = deliver_slowly
+"""
+
+
+@pytest.mark.slow
+@SERIAL_AND_PARALLEL
+def test_what_was_answered_is_stored_though_its_scoring_takes_long(
+    project: Project, workers: Sequence[str]
+) -> None:
+    project.cases(numbered_cases(60))
+    project.write("conftest.py", NOTING + SLOWLY)
+    answered = project.path / "answered"
+    session = start(project, "--rageval-run-id", "cut", *workers)
+    wait_until(lambda: answered.exists() and answered.stat().st_size > 0, "the first answer")
+    before = answered.read_text(encoding="utf-8").splitlines()
+    os.killpg(session.pid, signal.SIGINT)
+    (project.path / "interrupted").touch()
+    output, _ = session.communicate(timeout=WAIT_S)
+    assert session.returncode == 2, output
+    stored = {record["question"] for record in lines_of(project.folder("cut"))}
+    assert stored >= set(before), output
+
+
 BETWEEN = """
 import signal
 
