@@ -196,18 +196,17 @@ class _Asker:
                 found: object = judge.judge(rubric, self.request, repeat=self._repeat)
             if self._is_own and isinstance(found, Judgement) and found.verdict is not None:
                 found = replace(found, verdict=_without_numpy(found.verdict))
-        except (ConfigError, StorageError):
-            # The latter: its cache or the file of its rate limits cannot be used, so all others
-            # would fail too.
+        except (ConfigError, StorageError, KeyboardInterrupt):
+            # The second: its cache or the file of its rate limits cannot be used, nor by others.
             raise
-        except Exception as error:
-            # A custom judge may raise anything; an answer that it could not judge is an error.
+        except BaseException as error:
+            # A custom judge may raise anything, such as SystemExit; only this verdict has failed.
             lines = str(error).strip().splitlines()
             said = clean(blot_out_known(lines[0][:4096])) if lines else "no message"
             message = f"{type(error).__name__}: {said}"
             failure = JudgeFailure(kind="unreachable", message=message[:300])
             name = str(getattr(judge, "identity", type(judge).__name__))
-            return Judgement(rubric=rubric, rubric_version=rubric, judge=name, failure=failure)
+            return Judgement(rubric=rubric, rubric_version="", judge=name, failure=failure)
         if not isinstance(found, Judgement):
             raise ConfigError(
                 f"judge: {type(judge).__name__}.judge returned {type(found).__name__}, expected a "

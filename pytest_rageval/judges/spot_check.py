@@ -104,7 +104,7 @@ def spot_check_fields(rubrics: Sequence[str], second: Sequence[Judgement]) -> di
     return {
         "rubrics": list(rubrics),
         **{name: getattr(last, name, None) for name in JUDGE_FACTS},
-        "rubric_version": {r: found.rubric_version for r, found in by_rubric.items()},
+        "rubric_version": {r: v for r, found in by_rubric.items() if (v := found.rubric_version)},
         "prompt_hash": {r: found.prompt_hash for r, found in by_rubric.items()},
         "scores": {
             key: verdict.scores[key]

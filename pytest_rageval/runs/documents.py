@@ -58,7 +58,8 @@ class RunFacts:
             self.index_version = version if is_one else None
         for rubric, found in record.judgements.items():
             judge = _judge_in(self.judges, found)
-            judge["rubrics"][rubric] = word(found, "rubric_version")
+            if (version := word(found, "rubric_version")) != "":  # the judge raised
+                judge["rubrics"][rubric] = version
             judge["parameters"] = part(found, "parameters")
             judge["dropped_parameters"] = items(found, "dropped_parameters")
         second = record.spot_check

@@ -128,7 +128,7 @@ class Judgement:
 
     rubric: str
     rubric_version: str
-    """Name + first 12 hex digits of the sha256 of template and schema."""
+    """Name + first 12 hex digits of the sha256 of template and schema; empty: the judge raised."""
     judge: str
     """Identity of the judge: ``offline/6``, or the model and its endpoint."""
     verdict: Verdict | None = None

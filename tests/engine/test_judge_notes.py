@@ -115,6 +115,13 @@ def test_the_judges_of_a_run_are_kept_each_once() -> None:
     ]
 
 
+def test_a_verdict_that_a_judge_did_not_give_names_no_version() -> None:
+    # Else a run in which the judge raised last would not be compared with others.
+    lost = judged("b", rubric_version="", error={"kind": "unreachable", "message": "OSError: no"})
+    (judge,) = RunFacts.of([judged("a"), lost]).judges.values()
+    assert judge["rubrics"] == {"groundedness": "g-1"}
+
+
 def test_the_second_judge_is_kept_apart_and_its_alias_warned_about(tmp_path: Path) -> None:
     second = {
         "judge": "gpt-4o at h", "model": "gpt-4o-2024-08-06", "level": "json_schema",

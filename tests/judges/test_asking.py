@@ -361,17 +361,31 @@ def test_retrieval_only_asks_no_judge() -> None:
     assert record.groundedness is None
 
 
-def test_a_judge_that_raises_fails_its_verdict_alone() -> None:
+@pytest.mark.parametrize(
+    ("raised", "message"),
+    [
+        (OSError("the line is\ndead"), "OSError: the line is"),
+        (SystemExit(3), "SystemExit: 3"),
+        (pytest.skip.Exception("no"), "Skipped: no"),
+    ],
+)
+def test_a_judge_that_raises_fails_its_verdict_alone(raised: BaseException, message: str) -> None:
     class Raising(FakeJudge):
         def judge(self, rubric: str, request: JudgeRequest, *, repeat: int = 0) -> Judgement:
-            raise OSError("the line is\ndead")
+            raise raised
 
     record = judged(GOLD, reply(), Raising())
     assert record.groundedness is not None
-    assert record.groundedness["error"] == {
-        "kind": "unreachable",
-        "message": "OSError: the line is",
-    }
+    assert record.groundedness["error"] == {"kind": "unreachable", "message": message}
+
+
+def test_an_interrupt_within_a_judge_ends_the_run() -> None:
+    class Interrupted(FakeJudge):
+        def judge(self, rubric: str, request: JudgeRequest, *, repeat: int = 0) -> Judgement:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        judged(GOLD, reply(), Interrupted())
 
 
 def test_a_verdict_may_hold_numbers_and_truth_values_of_numpy() -> None:

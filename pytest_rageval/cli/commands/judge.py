@@ -219,7 +219,7 @@ def _document(
     return {
         "run_id": stored.run_id,
         "judge": identity,
-        "rubrics": {j.rubric: j.rubric_version for j in judgements},
+        "rubrics": {j.rubric: j.rubric_version for j in judgements if j.rubric_version},
         "outcomes": count_outcomes(records),
         "verdicts": len(judgements),
         "failures": sum(j.failure is not None for j in judgements),
