@@ -105,11 +105,10 @@ def command(labels: Path, as_json: bool, **flags: Any) -> int:
         wanted = replace(wanted, probes=True)
     _check(wanted)
     document, saved = _calibrate(labels, wanted, settings)
-    code = ExitCode.YES if document["n"] else ExitCode.NO
     print_result(document, calibration_lines(document), as_json=as_json)
     if saved is not None and not as_json:
         click.echo(f"saved {clean(str(saved))}")
-    return code
+    return ExitCode.YES if document["n"] else ExitCode.NO
 
 
 def _own_metric(name: str, settings: Settings) -> MetricInfo | None:
@@ -137,8 +136,7 @@ def _check(wanted: _Wanted) -> None:
         raise click.UsageError(f"--rubric: {wanted.rubric} has no direction, so none is good")
     if wanted.probes and is_lower(wanted.own):
         raise click.UsageError("--probes: expected a metric of which higher is better")
-    given = {"--threshold": wanted.threshold is not None, "--probes": wanted.probes}
-    for flag, there in given.items():
+    for flag, there in (("--threshold", wanted.threshold is not None), ("--probes", wanted.probes)):
         if there and wanted.rubric == "abstention":
             raise click.UsageError(f"{flag}: the abstention rubric says yes or no, no score")
 
@@ -172,13 +170,16 @@ def _calibrate(
         probes = _probe(asker, judged, readings) if wanted.probes else None
         identity = judge.identity
         warn_of_cache(judge)
+    if failed := next((one.failure for one in asker.judgements if one.failure), None):
+        # On stderr, since neither the figures nor their file hold any text.
+        click.echo(f"rageval: first failure: {failed.kind}: {clean(failed.message)}", err=True)
     found = calibrate(
         rows, readings, rubric=wanted.rubric, own=wanted.own, threshold=wanted.threshold
     )
     document = {
         "judge": identity,
         "model": next((one.model for one in reversed(asker.judgements) if one.model), None),
-        "rubric_version": asker.judgements[-1].rubric_version,
+        "rubric_version": next((v for j in asker.judgements if (v := j.rubric_version)), ""),
         **calibration_document(found),
         "direction": "higher" if wanted.own is None else wanted.own.direction,
         "probes": probes,
@@ -282,8 +283,7 @@ def _with_history(
     path = calibration_path(calibration_folder(settings), document["judge"], wanted.rubric)
     scores = {answer_hash(row): readings[row.id].score for row in rows}
     stored = read_calibration(path)
-    found = part(stored, "scores").items()
-    before = {key: score for key, raw in found if (score := number(raw)) is not None}
+    before = {k: s for k, raw in part(stored, "scores").items() if (s := number(raw)) is not None}
     document["drift"] = None
     if stored and before:
         drift = measure_drift(before, scores, scale=scale_of(wanted.rubric, wanted.own))

@@ -108,7 +108,7 @@ def test_people_get_a_table_of_80_columns(opened: Open, capsys: Output) -> None:
     assert calibrate("--probes") == ExitCode.YES
     out, err = capsys.readouterr()
     lines = out.splitlines()
-    assert err == ""
+    assert err == "rageval: first failure: refused: no luck\n"
     assert max(map(len, lines)) <= 80
     assert lines[0] == (
         "fake/1 under groundedness-v1: 4 labelled answers judged, 1 error (refused 1)"
@@ -225,13 +225,20 @@ def test_several_answers_are_judged_at_once(
 
 def test_an_own_judge_that_raises_costs_its_answer(opened: Open, capsys: Output) -> None:
     def say(rubric: str, request: JudgeRequest) -> Verdict:
+        if request.answer == "Five.":
+            raise SystemExit(3)
         known: Mapping[str, Any] = {"Three.": 3, "Four.": np.float32(1)}
         return Verdict(scores={rubric: known[request.answer]})
 
     opened(ScriptedJudge(say))
     write(ROWS)
-    document = run_json(capsys)
+    assert calibrate("--json") == ExitCode.YES
+    out, err = capsys.readouterr()
+    document = json.loads(out)
     assert (document["n"], document["errors"]) == (2, {"unreachable": 2})
+    # The version is that of the answers that were judged, although the last one was not.
+    assert document["rubric_version"] == "groundedness-v1"
+    assert err == "rageval: first failure: unreachable: KeyError: 'One. Two.'\n"
 
 
 def test_a_judge_that_is_lost_on_the_way_is_not_asked_for_ever(
@@ -266,7 +273,7 @@ def test_a_judge_that_only_refuses_was_reached(opened: Open, capsys: Output) -> 
     out, err = capsys.readouterr()
     assert "4 errors (refused 4)" in out
     assert "padded answers: none could be compared" in out
-    assert err == ""
+    assert err == "rageval: first failure: refused: no luck\n"
 
 
 # --- probes --------------------------------------------------------------------------------------
