@@ -279,8 +279,8 @@ def _verdicts(
                 scores.setdefault(key, None)
             elif key in verdict.scores:
                 scores[key] = verdict.scores[key]
-            elif key in verdict.not_applicable:
-                outside[key] = verdict.not_applicable[key]
+            elif key in verdict.not_applicable or rubric in verdict.scores:  # a judge in code
+                outside[key] = verdict.not_applicable.get(key, _NOT_GIVEN)
     if textless:
         outside |= {key: _NO_TEXT for rubric in _GROUNDED for key in rubric_keys(rubric)}
     # A score of one rubric is applicable even if another rubric found nothing to score.

@@ -151,6 +151,20 @@ def test_a_judged_record_survives_its_json() -> None:
     assert again.judgements == record.judgements
 
 
+def test_what_a_judge_in_code_does_not_rate_is_not_applicable() -> None:
+    score_alone = {
+        rubric: Verdict(scores={rubric: 4.0}) for rubric in ("groundedness", "correctness")
+    }
+    record = judged(GOLD, reply(), FakeJudge(score_alone))
+    for key in ("claim_support_rate", "key_fact_recall"):
+        assert record.metrics[key] is None
+        assert record.not_applicable[key] == "The judge gave no such score."
+
+    record = judged(GOLD, reply(), FakeJudge({"groundedness": Verdict(scores={"grounded": 4.0})}))
+    assert record.metrics["groundedness"] is None
+    assert not {"groundedness", "claim_support_rate"} & record.not_applicable.keys()
+
+
 def test_a_failed_verdict_is_an_error_of_its_metrics_and_no_zero() -> None:
     record = judged(GOLD, reply(), FakeJudge({"groundedness": FAILED}))
     assert (record.status, record.outcome) == ("ok", "passed")
