@@ -205,6 +205,34 @@ def test_a_case_that_its_mark_fails_is_none_of_the_test_function(project: Projec
     assert "test function" not in result.stdout.str()
 
 
+EXPECTING_TEST = """
+import pytest
+
+def test_it(eval_record, request):
+    if eval_record.case_id == "ok-1":
+        pytest.xfail("known")
+    if eval_record.case_id == "ok-2":
+        request.applymarker(pytest.mark.xfail(reason="odd"))
+        assert False
+    request.applymarker(pytest.mark.xfail(reason="good after all"))
+"""
+
+
+@SERIAL_AND_PARALLEL
+def test_what_the_test_function_expects_to_fail_is_no_case_that_passed(
+    project: Project, workers: tuple[str, ...]
+) -> None:
+    project.write("evals/eval_set.py", EXPECTING_TEST)
+    result = project.run("-rA", *workers)
+    listed = [line.split("::") for line in result.outlines if "eval_set.jsonl::" in line]
+    assert sorted((one[1].split()[0], one[0].split()[0]) for one in listed) == [
+        ("ok-1", "XFAIL"),
+        ("ok-2", "XFAIL"),
+        ("out-1", "XPASS"),
+        ("short-1", "MISSED"),
+    ]
+
+
 FAILS_ONCE = """
 tried = []
 
