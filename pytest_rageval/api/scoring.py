@@ -16,6 +16,8 @@ from pytest_rageval.engine.registry import open_registry
 from pytest_rageval.engine.scored import ScoredRun, scored_settings
 from pytest_rageval.judges.opening import judging_slots, open_judge
 from pytest_rageval.runs.read import read_run
+from pytest_rageval.target.calling import named
+from pytest_rageval.values.errors import ConfigError
 
 if TYPE_CHECKING:
     from pytest_rageval.values.settings import Settings
@@ -28,7 +30,7 @@ def score(
     cases: str | os.PathLike[str],
     responses: str | os.PathLike[str],
     *,
-    judge: str = "none",
+    judge: str | None = "none",
     root: str | os.PathLike[str] = ".",
     save: str | None = None,
     **options: object,
@@ -38,7 +40,7 @@ def score(
     Args:
         cases: a case file.
         responses: a JSON Lines file of responses (docs/score.md).
-        judge: ``offline``, ``none`` or the name of a model.
+        judge: ``offline``, ``none`` or the name of a model; None: that of the settings.
         root: folder of the project.
         save: name of the run to write; None: none is written.
         options: settings that win over others, such as ``k`` and ``retrieval_only``.
@@ -49,29 +51,27 @@ def score(
         StorageError: the run cannot be written.
         TypeError: there is no such option.
     """
+    if not isinstance(judge, str | None):  # else the judge of the settings would score in its place
+        raise ConfigError(f"score(): judge: got {named(judge)}; name it by the setting `client`")
     project = option_settings(root, judge, options)
     settings = scored_settings(project, retrieval_only=project.retrieval_only)
+    files = Path(cases), Path(responses)
     if save is not None:
-        return _scored(Path(cases), Path(responses), settings, settings.results_folder, save)
+        return _scored(files, settings, settings.results_folder, save)
     with TemporaryDirectory(prefix="rageval-") as folder_name:
-        run = _scored(Path(cases), Path(responses), settings, Path(folder_name), _UNSAVED)
-        return replace(run, folder=None)
+        return replace(_scored(files, settings, Path(folder_name), _UNSAVED), folder=None)
 
 
-def _scored(cases: Path, responses: Path, settings: Settings, results: Path, run_id: str) -> Run:
+def _scored(files: tuple[Path, Path], settings: Settings, results: Path, name: str) -> Run:
     registry, slots = open_registry(settings), judging_slots(settings)
     with (
-        open_judge(settings, environ=os.environ, slots=slots) as opened,
-        ScoredRun(
-            settings, run_id=run_id, cases=cases, registry=registry, results=results
-        ) as scored,
+        open_judge(settings, environ=os.environ, slots=slots) as judge,
+        ScoredRun(settings, run_id=name, cases=files[0], registry=registry, results=results) as run,
     ):
-        recorded = RecordedRun(
-            cases, responses, settings, judge=opened, slots=slots, registry=registry
-        )
+        recorded = RecordedRun(*files, settings, judge=judge, slots=slots, registry=registry)
         with closing(recorded.records()) as records:
             for record in records:
-                scored.add(record)
-        scored.finish()
-    stored = read_run(results / run_id)
-    return Run(replace(stored, notes=(*stored.notes, *recorded.warnings)), results / run_id)
+                run.add(record)
+        run.finish()
+    stored = read_run(results / name)
+    return Run(replace(stored, notes=(*stored.notes, *recorded.warnings)), results / name)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from pytest_rageval import DatasetError, load_run, score
+from pytest_rageval import ConfigError, DatasetError, load_run, score
 from pytest_rageval.cli import main as cli
+from pytest_rageval.judges.offline.judge import OfflineJudge
 from tests.build.files import write_lines
 
 CASES, RESPONSES = Path("evals/set.jsonl"), Path("responses.jsonl")
@@ -55,3 +57,11 @@ def test_faults_of_the_files_are_named() -> None:
     write_lines(RESPONSES, {"id": "a"})
     with pytest.raises(DatasetError, match=r"responses\.jsonl:1"):
         score(CASES, RESPONSES)
+
+
+def test_a_judge_in_code_is_not_replaced_without_a_word_by_that_of_the_settings() -> None:
+    given: Any = OfflineJudge()
+    with pytest.raises(
+        ConfigError, match=r"judge: got .*OfflineJudge.*; name it by the setting `client`"
+    ):
+        score(CASES, RESPONSES, judge=given)
