@@ -403,11 +403,13 @@ def test_an_own_metric_is_calibrated_in_its_direction(
     calibrate = ("calibrate", "labels.jsonl", "--rubric")
     code, shown = rageval(capsys, *calibrate, "tone.politeness", "--json", "--save")
     assert code == 0, shown
+    shown, _, failure = shown.partition("rageval: first failure: ")
+    assert failure == "out_of_range: politeness: 9 came, expected integer from 1 to 5\n"
     found = json.loads(shown)
     assert found["threshold"] == pytest.approx(4.2)
     assert (found["n"], found["n_error"], found["auroc"], found["kappa"]) == (23, 1, 1.0, 1.0)
     code, shown = rageval(capsys, *calibrate, "tone.jargon", "--json", "--threshold", "0.5")
-    found = json.loads(shown)
+    found = json.loads(shown.partition("rageval: first failure: ")[0])
     assert (found["auroc"], found["kappa"], found["precision"]) == (1.0, 1.0, 1.0)
     assert found["best_threshold"] == {"threshold": 0.25, "kappa": 1.0}
     code, shown = rageval(capsys, *calibrate, "tone.jargon")
