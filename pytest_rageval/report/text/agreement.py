@@ -100,13 +100,13 @@ def _disagreements(document: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _probe(name: str, probe: Mapping[str, Any]) -> str:
+    failed = f"; {counted(probe['n_error'], 'error')}" if probe["n_error"] else ""
     if not probe["n"]:
-        return f"{_PROBES[name]} answers: none could be compared"
-    interval = interval_text(probe["low"], probe["high"])
+        return f"{_PROBES[name]} answers: none could be compared{failed}"
     return (
-        f"{_PROBES[name]} answers: {probe['n_higher']} of {probe['n']} scored higher ({interval}), "
-        f"{probe['n_newly_passed']} of them rose over the threshold; "
-        f"mean shift {probe['mean_shift']:+.3f}"
+        f"{_PROBES[name]} answers: {probe['n_higher']} of {probe['n']} scored higher "
+        f"({interval_text(probe['low'], probe['high'])}), {probe['n_newly_passed']} of them rose "
+        f"over the threshold; mean shift {probe['mean_shift']:+.3f}{failed}"
     )
 
 

@@ -36,7 +36,8 @@ SCORES: Mapping[str, float] = {"One. Two.": 5, "Three.": 3, "Four.": 1, "Five.":
 
 @pytest.fixture
 def opened(project: Path, monkeypatch: pytest.MonkeyPatch) -> Open:
-    """Put a fake judge in the place of the one that the settings name."""
+    """Put a fake judge in the place of the one that the settings name, asked in order."""
+    monkeypatch.setenv("RAGEVAL_CONCURRENCY", "1")
 
     def put(judge: Judge) -> Opened:
         found = Opened(judge)
@@ -184,10 +185,7 @@ def test_the_judge_is_opened_as_the_flags_say(opened: Open, capsys: Output) -> N
     assert (judging.no_cache, judging.rubrics) == (True, ("groundedness",))
 
 
-def test_a_judge_that_cannot_be_reached_is_code_4(
-    opened: Open, capsys: Output, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("RAGEVAL_CONCURRENCY", "1")
+def test_a_judge_that_cannot_be_reached_is_code_4(opened: Open, capsys: Output) -> None:
     judge = scores(dict.fromkeys(SCORES, "unreachable"))
     opened(judge)
     write(ROWS)
@@ -242,9 +240,8 @@ def test_an_own_judge_that_raises_costs_its_answer(opened: Open, capsys: Output)
 
 
 def test_a_judge_that_is_lost_on_the_way_is_not_asked_for_ever(
-    opened: Open, capsys: Output, monkeypatch: pytest.MonkeyPatch
+    opened: Open, capsys: Output
 ) -> None:
-    monkeypatch.setenv("RAGEVAL_CONCURRENCY", "1")
     judge = ScriptedJudge(
         lambda rubric, request: (
             "unreachable" if request.answer == "x" else Verdict(scores={rubric: 5})
@@ -323,6 +320,8 @@ def test_errors_of_a_probe_are_no_errors_of_the_labels(opened: Open, capsys: Out
         0,
         4,
     )
+    assert calibrate("--probes") == ExitCode.YES
+    assert "padded answers: none could be compared; 4 errors" in capsys.readouterr().out
 
 
 # --- what is kept --------------------------------------------------------------------------------
