@@ -181,8 +181,7 @@ class DocumentSession:
             if state.cassettes is not None:
                 state.cassettes.served_at = state.target_url
         # Headers are meant for a configured URL, which is missing here.
-        target = replace(settings.target, url=state.target_url)
-        return replace(settings, target=target)
+        return replace(settings, target=replace(settings.target, url=state.target_url))
 
     # --- upload and clean-up
 

@@ -125,13 +125,14 @@ class Reporting:
         if one_by_one and not is_xdist_controller(config):
             state.concurrency = 1
         with ExitStack() as stack:
-            # What pytest does between the loop and the end of the session cannot be interrupted.
-            stack.callback(state.termination.hold)
             if self._worker_end is not None:
                 stack.callback(self._worker_end.close)
-                self._worker_end.listen()
             if not one_by_one and state.slots is not None:
                 stack.enter_context(_asking_ahead(session, state, state.slots))
+            # Neither the end of what is in flight nor what pytest does until that of the session.
+            stack.callback(state.termination.hold)
+            if self._worker_end is not None:
+                stack.enter_context(self._worker_end.asking())
             return (yield)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)

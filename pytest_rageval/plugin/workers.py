@@ -12,8 +12,8 @@ import signal
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any, Final
 
 from pytest_rageval.runs.record_json import record_line
@@ -24,6 +24,8 @@ INPUT: Final = "rageval_channel"
 """Name of the channel among the input of a worker."""
 _END_S: Final = 25.0
 """Seconds in which interrupted workers finish what has been answered; more than they take."""
+_INTERRUPTED_S: Final = 0.5
+"""Seconds in which a worker that has got the signal of its controller leaves its cases."""
 _STOP: Final = "stop"
 
 
@@ -84,24 +86,34 @@ class WorkerEnd:
 
     def __init__(self, channel: Any) -> None:
         self._channel = channel
+        self._over = threading.Event()
 
     def deliver(self, nodeid: str, record: CaseRecord) -> None:
         """Send a finished case."""
         with suppress(OSError):  # the controller has ended, and this process will
             self._channel.send((nodeid, record_line(record)))
 
-    def listen(self) -> None:
-        """Let the controller interrupt the cases until the channel is closed."""
-        self._channel.setcallback(_interrupt)
+    @contextmanager
+    def asking(self) -> Iterator[None]:
+        """Let the controller interrupt the block."""
+        self._channel.setcallback(self._interrupt)
+        try:
+            yield
+        finally:
+            self._over.set()
 
     def close(self) -> None:
         """Let the controller know that nothing more comes."""
         with suppress(OSError):
             self._channel.close()
 
-
-def _interrupt(sent: str) -> None:
-    if os.name == "posix":  # ends the waiting of the main thread, too
-        os.kill(os.getpid(), signal.SIGINT)
-    else:
-        signal.raise_signal(signal.SIGINT)
+    def _interrupt(self, sent: str) -> None:
+        # A terminal interrupts workers as well. One interrupt may be lost, such as in a finalizer.
+        for _ in range(20):
+            if self._over.wait(_INTERRUPTED_S):
+                return
+            if os.name == "posix":  # ends the waiting of the main thread, too
+                ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN  # as in background jobs
+                os.kill(os.getpid(), signal.SIGTERM if ignored else signal.SIGINT)
+            else:
+                signal.raise_signal(signal.SIGINT)

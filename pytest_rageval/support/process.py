@@ -24,7 +24,7 @@ class Termination:
     """Treats the first signal like Ctrl-C and ignores further ones, which senders often repeat.
 
     Args:
-        ctrl_c: whether it handles SIGINT, too.
+        ctrl_c: whether it handles SIGINT, too; then further ones count until ``hold``.
     """
 
     def __init__(self, *, ctrl_c: bool = False) -> None:
@@ -48,18 +48,16 @@ class Termination:
 
     def __call__(self, signum: int, frame: FrameType | None) -> None:
         """Handle the signal as SIGINT is handled at that moment."""
-        if self._came:
+        if self._came and not self._ctrl_c:
             return
         self._came = True
         if self._held:
             return
-        # Not always the default one: imports that must not be interrupted replace it temporarily,
-        # and call the one before them at their end.
+        # Not always the default one: imports that must not be interrupted replace it temporarily.
         handler = signal.getsignal(signal.SIGINT)
         if handler is self or not callable(handler):  # background jobs may ignore Ctrl-C
             raise KeyboardInterrupt("terminated")
         handler(signum, frame)
-        self._came = not self._ctrl_c
 
 
 _ENDING: Final = tuple(
@@ -74,7 +72,7 @@ def interrupted_by_termination(*, ctrl_c: bool = False) -> Iterator[Termination]
     Nothing is handled outside the main thread, where Python allows no handlers.
 
     Args:
-        ctrl_c: whether a repeated Ctrl-C is ignored like them.
+        ctrl_c: whether Ctrl-C is held like them.
 
     Raises:
         KeyboardInterrupt: one of them arrived.

@@ -180,7 +180,8 @@ class Turns:
         core_clock: Callable[[], float] = core_seconds,
     ) -> None:
         self._lock = threading.Lock()
-        self.taken = self._lock.locked  # whether a thread has it
+        self.taken = self._lock.locked
+        """Whether a thread has the turn."""
         self._clock, self._core_clock = clock, core_clock
         self._began, self._core_began = clock(), core_clock()
         self._looked = self._began

@@ -384,6 +384,24 @@ def test_a_worker_that_is_interrupted_again_keeps_what_was_answered(project: Pro
     assert stored >= set(before), output
 
 
+@pytest.mark.slow
+def test_workers_that_ignore_ctrl_c_end_with_their_controller(project: Project) -> None:
+    project.cases(numbered_cases(60))
+    project.write("conftest.py", NOTING)
+    answered = project.path / "answered"
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # as a job in the background inherits it
+    try:
+        session = start(project, "--rageval-run-id", "cut", "-n", "2")
+    finally:
+        signal.signal(signal.SIGINT, before)
+    wait_until(lambda: answered.exists() and answered.stat().st_size > 0, "the first answer")
+    os.kill(session.pid, signal.SIGTERM)
+    (project.path / "interrupted").touch()
+    output, _ = session.communicate(timeout=WAIT_S)
+    assert session.returncode == 2, output
+    assert len(lines_of(project.folder("cut"))) < 60, output
+
+
 SLOWLY = """
 from pytest_rageval.plugin.items import CaseItem
 

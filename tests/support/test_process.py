@@ -31,14 +31,17 @@ def test_it_interrupts_once_and_the_default_comes_back(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
-def test_ctrl_c_and_termination_interrupt_once_together(name: str) -> None:
+def test_ctrl_c_is_held_as_well_and_counts_again_before(name: str) -> None:
     before, ends = signal.getsignal(signal.SIGINT), []
 
     def clean_up_while_others_come() -> None:
-        with interrupted_by_termination(ctrl_c=True):
+        with interrupted_by_termination(ctrl_c=True) as termination:
+            with pytest.raises(KeyboardInterrupt):  # as where an exception is ignored
+                signal.raise_signal(getattr(signal, name))
             try:
                 signal.raise_signal(getattr(signal, name))
             finally:
+                termination.hold()
                 signal.raise_signal(signal.SIGINT)
                 signal.raise_signal(signal.SIGTERM)
                 ends.append("cleaned up")
