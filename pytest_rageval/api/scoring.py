@@ -52,7 +52,7 @@ def score(
         TypeError: there is no such option.
     """
     if not isinstance(judge, str | None):  # else the judge of the settings would score in its place
-        raise ConfigError(f"score(): judge: got {named(judge)}; name it by the setting `client`")
+        raise ConfigError(f"score(): judge: got {named(judge)}; pass None, and set judge.client")
     project = option_settings(root, judge, options)
     settings = scored_settings(project, retrieval_only=project.retrieval_only)
     files = Path(cases), Path(responses)

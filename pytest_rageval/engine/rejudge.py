@@ -124,8 +124,7 @@ def rejudge(
         failure_stage=scores.failure_stage,
         unchecked=scores.unchecked,
     )
-    again = replace(record, scores=kept, verdicts=verdicts)
-    return Rejudged(record=again, judged=judged)
+    return Rejudged(record=replace(record, scores=kept, verdicts=verdicts), judged=judged)
 
 
 def judged_keys(rubrics: Sequence[str], registry: Registry) -> list[str]:

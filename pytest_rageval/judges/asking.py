@@ -197,7 +197,7 @@ class _Asker:
             if self._is_own and isinstance(found, Judgement) and found.verdict is not None:
                 found = replace(found, verdict=_without_numpy(found.verdict))
         except (ConfigError, StorageError, KeyboardInterrupt):
-            # The second: its cache or the file of its rate limits cannot be used, nor by others.
+            # StorageError: every other verdict needs the same cache and file of rate limits.
             raise
         except BaseException as error:
             # A custom judge may raise anything, such as SystemExit; only this verdict has failed.
@@ -283,8 +283,8 @@ def _verdicts(
                 outside[key] = verdict.not_applicable.get(key, _NOT_GIVEN)
     if textless:
         outside |= {key: _NO_TEXT for rubric in _GROUNDED for key in rubric_keys(rubric)}
-    # A score of one rubric is applicable even if another rubric found nothing to score.
-    outside = {key: reason for key, reason in outside.items() if scores.get(key) is None}
+    # A score of one rubric, or its failure, counts even if another one found nothing to score.
+    outside = {key: reason for key, reason in outside.items() if key not in scores}
     return Verdicts(
         abstained=abstained,
         acknowledges_conflict=conflict,

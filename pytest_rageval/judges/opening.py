@@ -211,5 +211,4 @@ def open_cache(settings: Settings) -> Iterator[JudgeCache | None]:
 
 def cache_place(settings: Settings) -> Path | str:
     """Return the file of the cache, or the URL that the settings name."""
-    default = Path(settings.rootdir) / settings.testpaths[0] / CACHE_FILE
-    return settings.judging.cache_url or default
+    return settings.judging.cache_url or Path(settings.rootdir) / settings.testpaths[0] / CACHE_FILE

@@ -57,9 +57,10 @@ class RunFacts:
             is_one = isinstance(version, str | int | float) and not isinstance(version, bool)
             self.index_version = version if is_one else None
         for rubric, found in record.judgements.items():
+            if (version := word(found, "rubric_version")) == "" and self.judges:
+                continue  # the judge raised
             judge = _judge_in(self.judges, found)
-            if (version := word(found, "rubric_version")) != "":  # the judge raised
-                judge["rubrics"][rubric] = version
+            judge["rubrics"][rubric] = version
             judge["parameters"] = part(found, "parameters")
             judge["dropped_parameters"] = items(found, "dropped_parameters")
         second = record.spot_check

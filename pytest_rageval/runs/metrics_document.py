@@ -42,8 +42,7 @@ def _means_document(metrics: Mapping[str, MetricSummary]) -> dict[str, float | N
         BUILT_IN.cases[key].aggregate_key if key in BUILT_IN.cases else f"{key}_avg": summary.mean
         for key, summary in metrics.items()
     }
-    aliases = {alias: means[name] for alias, name in _ALIASES.items() if name in means}
-    return {**means, **aliases}
+    return {**means, **{alias: means[name] for alias, name in _ALIASES.items() if name in means}}
 
 
 def _summary_document(summary: MetricSummary) -> dict[str, Any]:

@@ -64,8 +64,7 @@ class Line(NamedTuple):
 
 def cannot_be_read(display: str, error: OSError) -> DatasetError:
     """Return the error for a file that cannot be read."""
-    message = f"cannot be read: {error.strerror or error}"
-    return faults_error([Fault(file=display, message=message)])
+    return faults_error([Fault(file=display, message=f"cannot be read: {error.strerror or error}")])
 
 
 Place = tuple[int, int]

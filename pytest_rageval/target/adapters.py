@@ -169,7 +169,7 @@ def _pages(metadata: Mapping[str, Any], *, from_zero: bool) -> tuple[int, ...] |
         value = metadata.get(name)
         if isinstance(value, str) and len(value) < 20 and value.isascii() and value.isdecimal():
             value = int(value)
-        if isinstance(value, int) and not isinstance(value, bool):
+        if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 10**20:
             return (value,)
     return None
 

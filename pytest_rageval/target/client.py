@@ -388,8 +388,7 @@ class HttpRagClient:
         if not response.retrieved_chunks:
             response = replace(response, reply_keys=reply_keys(raw))
         reported = reported_error(last_data(raw), self._hide) if is_empty_answer(response) else ""
-        result = answered(response, total_ms=last.total_ms, attempts=attempts, reported=reported)
-        return result, raw
+        return answered(response, total_ms=last.total_ms, attempts=attempts, reported=reported), raw
 
 
 def _encoded(body: object) -> bytes:

@@ -62,6 +62,6 @@ def test_faults_of_the_files_are_named() -> None:
 def test_a_judge_in_code_is_not_replaced_without_a_word_by_that_of_the_settings() -> None:
     given: Any = OfflineJudge()
     with pytest.raises(
-        ConfigError, match=r"judge: got .*OfflineJudge.*; name it by the setting `client`"
+        ConfigError, match=r"judge: got .*OfflineJudge.*; pass None, and set judge.client"
     ):
         score(CASES, RESPONSES, judge=given)

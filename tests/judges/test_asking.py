@@ -165,6 +165,17 @@ def test_what_a_judge_in_code_does_not_rate_is_not_applicable() -> None:
     assert not {"groundedness", "claim_support_rate"} & record.not_applicable.keys()
 
 
+@pytest.mark.parametrize("rubrics", [("groundedness", "claims"), ("claims", "groundedness")])
+def test_what_a_failed_verdict_would_give_is_an_error_if_another_leaves_it_out(
+    rubrics: tuple[str, ...],
+) -> None:
+    score_alone = Verdict(scores={"groundedness": 4.0})
+    judge = FakeJudge({"groundedness": score_alone, "claims": FAILED})
+    record = judged(GOLD, reply(), judge, rubrics=rubrics)
+    assert record.metrics["claim_support_rate"] is None
+    assert "claim_support_rate" not in record.not_applicable
+
+
 def test_a_failed_verdict_is_an_error_of_its_metrics_and_no_zero() -> None:
     record = judged(GOLD, reply(), FakeJudge({"groundedness": FAILED}))
     assert (record.status, record.outcome) == ("ok", "passed")

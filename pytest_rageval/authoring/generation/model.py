@@ -86,8 +86,7 @@ def ask_about(
 def _user(note: Note, section: Section) -> str:
     text = clean_text(section.text)[:_MAX_CHARS]
     where = one_line(f"{note.rel_path} {section.heading_path}")
-    boundary = derive_boundary([text], avoid=[where])
-    return f"{where}\n{fence('section', text, boundary)}"
+    return f"{where}\n{fence('section', text, derive_boundary([text], avoid=[where]))}"
 
 
 def read_reply(text: str) -> list[dict[str, Any]] | None:

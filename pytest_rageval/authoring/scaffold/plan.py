@@ -233,8 +233,7 @@ class ScaffoldError(RagEvalError):
 
 def read_templates() -> dict[str, bytes]:
     """Return every template file of the package by its name."""
-    root = files("pytest_rageval.authoring.scaffold") / "files"
-    return dict(_walk(root, ""))
+    return dict(_walk(files("pytest_rageval.authoring.scaffold") / "files", ""))
 
 
 def _walk(folder: Traversable, prefix: str) -> Iterator[tuple[str, bytes]]:

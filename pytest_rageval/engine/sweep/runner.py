@@ -284,8 +284,7 @@ class SweepRunner:
 
 def _facts_before(trial: Trial, concurrency: int) -> RunFacts:
     """Return the facts of a run whose end, with the project's metrics of runs, is to come."""
-    limit = trial.settings.target.timeout_s
-    return RunFacts(timeout_ms=limit * 1000, concurrency=concurrency)
+    return RunFacts(timeout_ms=trial.settings.target.timeout_s * 1000, concurrency=concurrency)
 
 
 def _facts(run: StoredRun) -> RunFacts:

@@ -366,8 +366,7 @@ def _address(base_url: str) -> Address:
     where = "[tool.rageval.judge] base_url"
     if re.search("[?#]", base_url):
         raise ConfigError(f"{where}: holds a query or a fragment, expected a base URL")
-    base = base_url.strip().rstrip("/").removesuffix(f"/{_PATH}")
-    return join_url(base, _PATH, where)
+    return join_url(base_url.strip().rstrip("/").removesuffix(f"/{_PATH}"), _PATH, where)
 
 
 def _account(environ: Mapping[str, str]) -> dict[str, str]:

@@ -208,8 +208,7 @@ class Stated(NamedTuple):
             return self.score(parameters.correct)
         if self.exact:
             return 5.0
-        odds = support_odds(statement, parameters.stated)
-        return scale(odds, parameters.stated, IDEAL)
+        return scale(support_odds(statement, parameters.stated), parameters.stated, IDEAL)
 
     def holds(self, parameters: Parameters) -> bool:
         """Return whether the text states a key fact."""

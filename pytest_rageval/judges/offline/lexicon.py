@@ -292,8 +292,7 @@ def _plain(token: str) -> str:
     text = token.casefold().replace("’", "'").rstrip("'")
     if text.isascii():
         return text
-    decomposed = unicodedata.normalize("NFKD", text)
-    return "".join(c for c in decomposed if not unicodedata.combining(c))
+    return "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c))
 
 
 def _number(form: str) -> Word:

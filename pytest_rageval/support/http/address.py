@@ -106,8 +106,7 @@ def sent_forms(credentials: tuple[str, str]) -> tuple[str, ...]:
     plain = ":".join(credentials).encode(
         "utf-8", "surrogateescape"
     )  # a variable may hold any bytes
-    sent = base64.b64encode(plain).decode("ascii")
-    return (*credentials, sent)
+    return (*credentials, base64.b64encode(plain).decode("ascii"))
 
 
 @lru_cache(maxsize=64)

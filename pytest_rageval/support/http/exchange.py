@@ -270,8 +270,7 @@ def _broken(
         return failure("timeout", address, timeout_text(fault), cause=fault)
     if what := _UNREADABLE.get(fault.name):
         return failure("protocol", address, f"{what}: {clean(str(fault), 80)}", cause=fault)
-    text = _connection_text(fault, request.secrets)
-    return failure("connection", address, text, cause=fault)
+    return failure("connection", address, _connection_text(fault, request.secrets), cause=fault)
 
 
 def failure(

@@ -68,8 +68,7 @@ def _create_app(face: WebFace, running: LabelServer) -> Starlette:
         Route("/", page, methods=["GET"]),
         Route("/key", press, methods=["POST"]),
     ]
-    handlers = {_EndedError: ended, _JobError: failed}
-    return Starlette(routes=routes, exception_handlers=handlers)
+    return Starlette(routes=routes, exception_handlers={_EndedError: ended, _JobError: failed})
 
 
 class _JobError(Exception):
