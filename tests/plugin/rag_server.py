@@ -62,13 +62,13 @@ class RagServer:
             assert time.monotonic() < end, "a connection is still open"
             time.sleep(0.01)
 
-    def let_through(self, most: float = math.inf) -> None:
-        """Answer requests up to a number of all, and let later ones wait.
+    def let_through(self, more: float = math.inf) -> None:
+        """Answer some more requests and let later ones wait.
 
         A session that is to be stopped in the middle cannot end before, however slow this process.
         """
         with self.lock:
-            self.most = most
+            self.most = self.came + more
             self.lock.notify_all()
 
     @property
