@@ -129,7 +129,7 @@ class Reporting:
                 stack.callback(self._worker_end.close)
             if not one_by_one and state.slots is not None:
                 stack.enter_context(_asking_ahead(session, state, state.slots))
-            # Neither the end of what is in flight nor what pytest does until that of the session.
+            # Held while answers in flight are stored, and while pytest ends the session.
             stack.callback(state.termination.hold)
             if self._worker_end is not None:
                 stack.enter_context(self._worker_end.asking())

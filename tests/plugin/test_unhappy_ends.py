@@ -339,6 +339,28 @@ def rag_client():
 )
 
 
+def start_answering(
+    project: Project, workers: Sequence[str], more: str = ""
+) -> tuple[subprocess.Popen[str], set[str]]:
+    """Start a session of 60 cases, and return it with the questions answered at first."""
+    project.cases(numbered_cases(60))
+    project.write("conftest.py", NOTING + more)
+    answered = project.path / "answered"
+    session = start(project, "--rageval-run-id", "cut", *workers)
+    wait_until(lambda: answered.exists() and answered.stat().st_size > 0, "the first answer")
+    return session, set(answered.read_text(encoding="utf-8").splitlines())
+
+
+def stored_at_the_end(project: Project, session: subprocess.Popen[str]) -> set[str]:
+    """Return the questions of the stored records of an interrupted session."""
+    (project.path / "interrupted").touch()
+    output, _ = session.communicate(timeout=WAIT_S)
+    print(output)  # shown where a test fails
+    assert session.returncode == 2
+    assert "Traceback" not in output
+    return {record["question"] for record in lines_of(project.folder("cut"))}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("to_all", [False, True], ids=["controller", "group"])
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
@@ -346,31 +368,16 @@ def rag_client():
 def test_what_was_answered_before_an_early_signal_is_stored(
     project: Project, workers: Sequence[str], name: str, to_all: bool
 ) -> None:
-    project.cases(numbered_cases(60))
-    project.write("conftest.py", NOTING)
-    answered = project.path / "answered"
     # While the first answers are scored, which waits for imports.
-    session = start(project, "--rageval-run-id", "cut", *workers)
-    wait_until(lambda: answered.exists() and answered.stat().st_size > 0, "the first answer")
-    before = answered.read_text(encoding="utf-8").splitlines()
+    session, before = start_answering(project, workers)
     (os.killpg if to_all else os.kill)(session.pid, getattr(signal, name))
-    (project.path / "interrupted").touch()
-    output, _ = session.communicate(timeout=WAIT_S)
-    assert session.returncode == 2, output
-    assert "Traceback" not in output
-    stored = {record["question"] for record in lines_of(project.folder("cut"))}
     assert before
-    assert stored >= set(before), output
+    assert stored_at_the_end(project, session) >= before
 
 
 @pytest.mark.slow
 def test_a_worker_that_is_interrupted_again_keeps_what_was_answered(project: Project) -> None:
-    project.cases(numbered_cases(60))
-    project.write("conftest.py", NOTING)
-    answered = project.path / "answered"
-    session = start(project, "--rageval-run-id", "cut", "-n", "2")
-    wait_until(lambda: answered.exists() and answered.stat().st_size > 0, "the first answer")
-    before = answered.read_text(encoding="utf-8").splitlines()
+    session, before = start_answering(project, ("-n", "2"))
     os.killpg(session.pid, signal.SIGINT)
     (project.path / "interrupted").touch()
     for _ in range(20):  # also while they score what has been answered
@@ -378,28 +385,21 @@ def test_a_worker_that_is_interrupted_again_keeps_what_was_answered(project: Pro
         for one in project.path.glob("*.pid"):
             with suppress(ProcessLookupError):
                 os.kill(int(one.stem), signal.SIGINT)
-    output, _ = session.communicate(timeout=WAIT_S)
-    assert session.returncode == 2, output
-    stored = {record["question"] for record in lines_of(project.folder("cut"))}
-    assert stored >= set(before), output
+    assert before
+    assert stored_at_the_end(project, session) >= before
 
 
 @pytest.mark.slow
 def test_workers_that_ignore_ctrl_c_end_with_their_controller(project: Project) -> None:
-    project.cases(numbered_cases(60))
-    project.write("conftest.py", NOTING)
-    answered = project.path / "answered"
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # as a job in the background inherits it
+    handler = signal.signal(signal.SIGINT, signal.SIG_IGN)  # as a job in the background inherits it
     try:
-        session = start(project, "--rageval-run-id", "cut", "-n", "2")
+        session, before = start_answering(project, ("-n", "2"))
     finally:
-        signal.signal(signal.SIGINT, before)
-    wait_until(lambda: answered.exists() and answered.stat().st_size > 0, "the first answer")
+        signal.signal(signal.SIGINT, handler)
     os.kill(session.pid, signal.SIGTERM)
-    (project.path / "interrupted").touch()
-    output, _ = session.communicate(timeout=WAIT_S)
-    assert session.returncode == 2, output
-    assert len(lines_of(project.folder("cut"))) < 60, output
+    stored = stored_at_the_end(project, session)
+    assert stored >= before
+    assert len(stored) < 60
 
 
 SLOWLY = """
@@ -420,18 +420,10 @@ CaseItem.deliver = deliver_slowly
 def test_what_was_answered_is_stored_though_its_scoring_takes_long(
     project: Project, workers: Sequence[str]
 ) -> None:
-    project.cases(numbered_cases(60))
-    project.write("conftest.py", NOTING + SLOWLY)
-    answered = project.path / "answered"
-    session = start(project, "--rageval-run-id", "cut", *workers)
-    wait_until(lambda: answered.exists() and answered.stat().st_size > 0, "the first answer")
-    before = answered.read_text(encoding="utf-8").splitlines()
+    session, before = start_answering(project, workers, SLOWLY)
     os.killpg(session.pid, signal.SIGINT)
-    (project.path / "interrupted").touch()
-    output, _ = session.communicate(timeout=WAIT_S)
-    assert session.returncode == 2, output
-    stored = {record["question"] for record in lines_of(project.folder("cut"))}
-    assert stored >= set(before), output
+    assert before
+    assert stored_at_the_end(project, session) >= before
 
 
 BETWEEN = """
