@@ -44,6 +44,8 @@ if TYPE_CHECKING:
 _MOST_WHOLE_BYTES: Final = 32 << 20
 """Lines of records in memory with their texts: those of usual runs, and of the first cases of one
 whose replies are many times as long."""
+_LEFT_OUT_AFTER: Final = 1000
+"""Records after which what lives is left out of garbage collection, which grows with a long run."""
 
 
 class Run:
@@ -187,18 +189,14 @@ class Run:
                 raise StorageError(f"{error}{self.how_to_go_on}") from error
             self._appended += 1
             self._appended_bytes += len(line)
-            if self._is_slim_from_here:
+            most, long = self._most_whole, self._appended_bytes > _MOST_WHOLE_BYTES
+            if most is not None and (long or self._appended > most):
                 self._places[nodeid, record.repeat] = place
                 record = self._slimmed(line)
             self.cases.add(nodeid, record)
             self._last_added = time.monotonic()
-
-    @property
-    def _is_slim_from_here(self) -> bool:
-        most = self._most_whole
-        return most is not None and (
-            self._appended > most or self._appended_bytes > _MOST_WHOLE_BYTES
-        )
+            if self._appended % _LEFT_OUT_AFTER == 0:
+                leave_out_what_is_loaded()
 
     def _slimmed(self, line: bytes) -> CaseRecord:
         if self._slim is None:
