@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 _MOST_WHOLE_BYTES: Final = 32 << 20
 """Lines of records in memory with their texts: those of usual runs, and of the first cases of one
 whose replies are many times as long."""
-_LEFT_OUT_AFTER: Final = 1000
+_LEFT_OUT_AFTER: Final = 500
 """Records after which what lives is left out of garbage collection, which grows with a long run."""
 
 
