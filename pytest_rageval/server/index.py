@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import PurePosixPath
 from typing import Any, Literal
 
 import numpy as np
@@ -41,7 +42,7 @@ class Index:
     @cached_property
     def folder_of(self) -> tuple[str, ...]:
         """The folder of each chunk's note; `.` for the top of the vault."""
-        return tuple(Note(rel_path=chunk.rel_path, data=b"").folder for chunk in self.chunks)
+        return tuple(str(PurePosixPath(chunk.rel_path).parent) for chunk in self.chunks)
 
     def similarities(self, question: str) -> NDArray[np.float64]:
         """Return the cosine of the question with every chunk.

@@ -101,9 +101,13 @@ class Endpoint:
     def _headers(self) -> dict[str, str]:
         if self.api_key_env is None:
             return {}
-        key = os.environ.get(self.api_key_env, "")
+        key = os.environ.get(self.api_key_env, "").strip()  # files of secrets end with a newline
         if not key:
             raise UpstreamError(f"environment variable {self.api_key_env} is not set")
+        # httpx would quote it in its error, and not as it was given.
+        if not (key.isascii() and key.isprintable()):
+            what = "holds a character that no header may hold"
+            raise UpstreamError(f"environment variable {self.api_key_env} {what}")
         return {"Authorization": f"Bearer {key}"}
 
 

@@ -42,11 +42,6 @@ class Note:
         """Sha256 of the content."""
         return hashlib.sha256(self.data).hexdigest()
 
-    @property
-    def folder(self) -> str:
-        """The folder that holds the note; `.` for the top of the vault."""
-        return str(PurePosixPath(self.rel_path).parent)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:

@@ -146,6 +146,24 @@ def test_the_key_comes_from_the_named_variable(
         EndpointEmbedder(endpoint).embed(["a"])
 
 
+def test_a_key_ends_before_the_newline_of_its_file(
+    models: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TOY_KEY", "s3cret\n")
+    EndpointEmbedder(Endpoint(url=models.url, model="m", api_key_env="TOY_KEY")).embed(["a"])
+    assert models.requests[0][2] == "Bearer s3cret"
+
+
+@pytest.mark.parametrize("key", ["s3cret\nof-two-lines", "s3crèt"])
+def test_a_key_that_no_header_may_hold_is_refused_unshown(
+    models: ModelServer, monkeypatch: pytest.MonkeyPatch, key: str
+) -> None:
+    monkeypatch.setenv("TOY_KEY", key)
+    with pytest.raises(UpstreamError, match="TOY_KEY holds a character") as error:
+        EndpointEmbedder(Endpoint(url=models.url, model="m", api_key_env="TOY_KEY")).embed(["a"])
+    assert "s3cr" not in str(error.value)
+
+
 def test_a_busy_endpoint_is_asked_again_and_a_refusing_one_is_not(models: ModelServer) -> None:
     models.replies["/v1/embeddings"] = lambda body: (
         (503, {}) if len(models.requests) < 3 else hashed_embeddings(body)
