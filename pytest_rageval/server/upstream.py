@@ -29,6 +29,7 @@ BACKOFF_S = 0.5
 BATCH = 64
 _CONTAINERS = 10_000
 _READ, _SHOWN = 1000, 300
+_VERSION = re.compile(r"/v\d[0-9a-z]*$")
 _USERINFO = re.compile(r"(?<=://)[^/?#]*@")
 
 
@@ -75,8 +76,7 @@ class Endpoint:
                 try:
                     return _json(content)
                 except (ValueError, RecursionError) as error:
-                    what = f"{url}: the reply is not JSON: {error}"
-                    raise self._problem(what, headers) from None
+                    raise self._problem(f"{url}: the reply is not JSON: {error}", headers) from None
             text = content[:_READ].decode("utf-8", "replace")
             problem = self._problem(f"{url}: HTTP {status}: {text}", headers, status)
             if status != 429 and status < 500:
@@ -96,7 +96,7 @@ class Endpoint:
         base = self.url.rstrip("/")
         if base.endswith(path):
             return base
-        return base + path if base.rsplit("/", 1)[-1].startswith("v") else f"{base}/v1{path}"
+        return base + path if _VERSION.search(base) else f"{base}/v1{path}"
 
     def _headers(self) -> dict[str, str]:
         if self.api_key_env is None:

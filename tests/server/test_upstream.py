@@ -204,6 +204,13 @@ def test_the_address_may_be_given_in_each_usual_form(models: ModelServer, suffix
     assert models.requests[0][0] == "/v1/embeddings"
 
 
+def test_a_last_part_that_begins_with_v_is_not_a_version(models: ModelServer) -> None:
+    models.replies["/vllm/v1/embeddings"] = hashed_embeddings
+    url = models.url.removesuffix("/v1") + "/vllm"
+    EndpointEmbedder(Endpoint(url=url, model="m")).embed(["heron"])
+    assert models.requests[0][0] == "/vllm/v1/embeddings"
+
+
 def test_many_texts_go_in_batches_and_keep_their_order(models: ModelServer) -> None:
     texts = [f"word{n}" for n in range(150)]
     embedder = EndpointEmbedder(Endpoint(url=models.url, model="m"))
