@@ -87,7 +87,7 @@ def open_index(
     if entry is not None:
         try:
             _save(index, entry)
-        except OSError as error:
+        except (OSError, sqlite3.Error) as error:
             # A read-only or full disk costs time at the next start, not this one.
             _log.warning("index not cached in %s: %s", entry.parent, error)
     return index

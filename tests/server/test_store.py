@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import sqlite3
 import threading
 from pathlib import Path
 
@@ -154,6 +155,21 @@ def test_a_cache_that_cannot_be_written_costs_only_time(
         engine = make_engine(root, cache_dir=blocked / "cache")
     assert retrieved(ask(engine, QUESTION))
     assert "index not cached" in caplog.text
+
+
+def test_a_disk_that_is_full_for_the_database_costs_only_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def write(*given: object) -> None:
+        raise sqlite3.OperationalError("database or disk is full")
+
+    monkeypatch.setattr(store, "_write_database", write)
+    root, cache = write_vault(tmp_path / "vault"), tmp_path / "cache"
+    with caplog.at_level(logging.WARNING):
+        engine = make_engine(root, cache_dir=cache)
+    assert retrieved(ask(engine, QUESTION))
+    assert f"index not cached in {cache}: database or disk is full" in caplog.text
+    assert entries(cache) == []
 
 
 def test_the_oldest_entries_are_dropped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
