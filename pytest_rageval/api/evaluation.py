@@ -125,8 +125,7 @@ def option_settings(
         one.keyword: one for one in OPTIONS if one.flag is not None and one.name not in _NOT_TAKEN
     }
     for name in options.keys() - known.keys():
-        hint = did_you_mean(name, known)
-        raise TypeError(f"unexpected option {name!r}{hint}")
+        raise TypeError(f"unexpected option {name!r}{did_you_mean(name, known)}")
     flags: dict[str, object] = {"rageval_judge": judge} if isinstance(judge, str) else {}
     for name, value in options.items():
         if known[name].kind == "texts" and isinstance(value, list | tuple):
@@ -146,7 +145,7 @@ def _check(
         ConfigError: something is wrong.
     """
     spot_check.check_second_judge(settings)
-    if _is_by_settings(judge):
+    if isinstance(judge, str | None):  # the settings name it
         check_offline(settings)
     if target is not None:
         check_client(target, "evaluate(): target")
@@ -154,19 +153,13 @@ def _check(
         raise ConfigError(no_target(settings) if settings.target.preset else _NO_TARGET)
     else:
         check_target(settings.target, os.environ)
-        brought = [documents_path(file) for file in chosen.files]
-        if any(path.is_file() for path in brought):
+        if any(documents_path(file).is_file() for file in chosen.files):
             raise ConfigError(
                 "evaluate(): the cases bring documents, which only pytest puts into the target; "
                 "expected a target that has them"
             )
     if save:
         check_results_dir(settings)
-
-
-def _is_by_settings(judge: object) -> bool:
-    """Return whether the settings name the judge, and the caller gives no object."""
-    return judge is None or isinstance(judge, str)
 
 
 def _evaluated(
@@ -203,7 +196,7 @@ def _opened(settings: Settings, target: object, judge: object, slots: Slots) -> 
     with ExitStack() as stack:
         if target is None:
             target = stack.enter_context(open_target(settings, environ=os.environ, slots=slots))
-        if _is_by_settings(judge):
+        if isinstance(judge, str | None):
             judge = stack.enter_context(open_judge(settings, environ=os.environ, slots=slots))
         elif not callable(getattr(judge, "judge", None)):
             raise ConfigError(

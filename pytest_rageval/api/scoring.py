@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Final
 
 from pytest_rageval.api.evaluation import option_settings
 from pytest_rageval.api.run import Run
+from pytest_rageval.engine.finish import write_page
 from pytest_rageval.engine.recorded import RecordedRun
 from pytest_rageval.engine.registry import open_registry
 from pytest_rageval.engine.scored import ScoredRun, scored_settings
 from pytest_rageval.judges.opening import judging_slots, open_judge
+from pytest_rageval.runs.index import put_into_index
 from pytest_rageval.runs.read import read_run
 from pytest_rageval.target.calling import named
 from pytest_rageval.values.errors import ConfigError
@@ -59,10 +61,11 @@ def score(
     if save is not None:
         return _scored(files, settings, settings.results_folder, save)
     with TemporaryDirectory(prefix="rageval-") as folder_name:
-        return replace(_scored(files, settings, Path(folder_name), _UNSAVED), folder=None)
+        return _scored(files, settings, Path(folder_name), None)
 
 
-def _scored(files: tuple[Path, Path], settings: Settings, results: Path, name: str) -> Run:
+def _scored(files: tuple[Path, Path], settings: Settings, results: Path, save: str | None) -> Run:
+    name = _UNSAVED if save is None else save
     registry, slots = open_registry(settings), judging_slots(settings)
     with (
         open_judge(settings, environ=os.environ, slots=slots) as judge,
@@ -73,5 +76,9 @@ def _scored(files: tuple[Path, Path], settings: Settings, results: Path, name: s
             for record in records:
                 run.add(record)
         run.finish()
-    stored = read_run(results / name)
-    return Run(replace(stored, notes=(*stored.notes, *recorded.warnings)), results / name)
+    stored, remarks = read_run(results / name), [*recorded.warnings]
+    if save is not None:
+        page = "" if settings.no_report else write_page(stored)
+        remarks += filter(None, (page, put_into_index([save], settings, os.environ)))
+    stored = replace(stored, notes=(*stored.notes, *remarks))
+    return Run(stored, None if save is None else stored.folder)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ from pytest_rageval.judges.offline.judge import OfflineJudge
 from tests.build.files import write_lines
 
 CASES, RESPONSES = Path("evals/set.jsonl"), Path("responses.jsonl")
+RESULTS = Path("evals/results")
 CHUNK = {"rel_path": "a.md", "heading_path": "# A", "text": "A is A.", "rank": 1}
 VOLATILE = {"run_id", "timestamp", "latency"}
 
@@ -28,7 +31,7 @@ def _files(project: Path) -> None:
 
 
 def figures(name: str) -> object:
-    document = json.loads((Path("evals/results") / name / "metrics.json").read_text("utf-8"))
+    document = json.loads((RESULTS / name / "metrics.json").read_text("utf-8"))
     document["aggregate_metrics"].pop("latency")
     return {key: value for key, value in document.items() if key not in VOLATILE}
 
@@ -43,6 +46,20 @@ def test_a_scored_run_is_that_of_the_command(judge: str) -> None:
     assert run.rows() == load_run("call").rows()
     assert [row["outcome"] for row in run.rows()][1:] == ["missed", "error"]
     assert run.notes == ("1 of 3 cases have no recorded response",)
+    files = [{path.name for path in (RESULTS / name).iterdir()} for name in ("call", "command")]
+    assert files[0] == files[1] >= {"report.html"}
+
+
+def test_a_saved_run_is_put_into_the_index(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RAGEVAL_DB", "index.sqlite")
+    score(CASES, RESPONSES, save="call")
+    score(CASES, RESPONSES)
+    with closing(sqlite3.connect("index.sqlite")) as index:
+        assert index.execute("SELECT run_id FROM evaluation_runs").fetchall() == [("call",)]
+    monkeypatch.setenv("RAGEVAL_DB", str(CASES))
+    run = score(CASES, RESPONSES, save="other", no_report=True)
+    assert run.notes[1].startswith("not in the index of runs: ")
+    assert not (RESULTS / "other" / "report.html").exists()
 
 
 def test_a_run_that_is_not_saved_leaves_nothing(project: Path) -> None:
