@@ -229,8 +229,12 @@ def _units(note: _Note, node: SyntaxTreeNode, span: Span, max_tokens: int) -> It
         start = inner.end
 
 
-# Approximates sub-word tokenizers: words, long ones in parts, and each punctuation mark.
-_TOKEN = re.compile(rb"(?:[0-9A-Za-z]|[\xc2-\xf4][\x80-\xbf]*){1,10}|[^\s0-9A-Za-z\x80-\xff]")
+# Approximates sub-word tokenizers: words, long ones in parts, and each punctuation mark. A byte
+# that is not UTF-8 counts as the U+FFFD that it is read as.
+_TOKEN = re.compile(
+    rb"(?:[0-9A-Za-z]|[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}"
+    rb"|[\x80-\xff]){1,10}|[^\s0-9A-Za-z\x80-\xff]"
+)
 _SENTENCE_END = re.compile(rb"[.!?][\"')\]]*\s+|\n\s*")
 _LINE_END = re.compile(rb"\r\n|\n|\r")
 

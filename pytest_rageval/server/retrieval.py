@@ -79,7 +79,8 @@ def retrieve(index: Index, query: AskQuery) -> Retrieval:
         scope = allowed & _within(index, selection.selected_folders, none_means_all=False)
     fused = _fused(query, sides, scope)
     if query.folder_mode == "on_with_fallback" and _is_weak(index, wanted, fused):
-        selection = _fallen_back(selection)
+        reason = f"{selection.reasoning}; no passage there holds half of the question: all searched"
+        selection = replace(selection, fallback_used=True, reasoning=reason)
         fused = _fused(query, sides, allowed)
     retrieved = time.perf_counter()
     entries = _ranked(index, query, wanted, fused)
@@ -144,11 +145,6 @@ def _is_weak(index: Index, wanted: Sequence[str], fused: Scores) -> bool:
     best = [index.chunks[position] for position in ranking(fused)[:5]]
     held = ({*terms(chunk.heading_path), *terms(chunk.text)} for chunk in best)
     return all(index.frequencies.coverage(wanted, one) < FALLBACK_COVERAGE for one in held)
-
-
-def _fallen_back(selection: FolderSelection) -> FolderSelection:
-    reason = f"{selection.reasoning}; no passage there holds half of the question: all searched"
-    return replace(selection, fallback_used=True, reasoning=reason)
 
 
 def _ranked(index: Index, query: AskQuery, wanted: Sequence[str], fused: Scores) -> list[Ranked]:

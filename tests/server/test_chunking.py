@@ -131,6 +131,12 @@ def test_no_chunk_passes_the_budget_and_no_word_is_lost(max_tokens: int) -> None
     assert covered.split() == text.encode().split()
 
 
+def test_no_chunk_of_a_note_that_is_not_utf_8_passes_the_budget() -> None:
+    data = ("# A\n\n" + "Der – schöne „Text“ – ist · da. " * 60).encode("cp1252")
+    found = chunks_of(data, max_tokens=60)
+    assert 50 < max(chunk.token_count for chunk in found) <= 60
+
+
 def test_smaller_budgets_give_more_chunks() -> None:
     text = f"# A\n\n{LONG}\n\n{LONG}\n"
     counts = [len(chunks_of(text, max_tokens=budget)) for budget in (50, 150, 450)]
