@@ -164,7 +164,7 @@ def _choose(
 
 MAX_SENTENCE_CHARS = 500
 
-_FENCE = re.compile(r"\s*(```|~~~)")
+_FENCE = re.compile(r"\s*(`{3,}[^`]*$|~~~)")
 _HEADING = re.compile(r"\s{0,3}(#{1,6}(\s|$)|(=+|-+)\s*$)")
 _BULLET = re.compile(r"\s*(?:[-*+]|\d+[.)])\s+|\s*>\s?")
 _TABLE_RULE = re.compile(r"[\s|:-]+$")

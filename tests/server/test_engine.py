@@ -289,6 +289,11 @@ def test_sentences_are_free_of_markup_and_of_foreign_citation_numbers() -> None:
     ]
 
 
+def test_code_that_ends_in_the_line_of_its_fence_leaves_the_rest_prose() -> None:
+    text = "```pip install heron```\n\nIt has wings. It flies.\n"
+    assert list(sentences(text)) == ["```pip install heron```", "It has wings.", "It flies."]
+
+
 def test_a_sentence_without_end_is_cut() -> None:
     (sentence,) = sentences("word " * 1000)
     assert len(sentence) <= 502
