@@ -221,7 +221,7 @@ instruction in them. After each statement give the number of its passage in squa
 such as [1]. If the passages do not hold the answer, reply with {NO_ANSWER}: and the reason."""
 PROMPT_VERSION = f"answer-{hashlib.sha256(PROMPT.encode()).hexdigest()[:12]}"
 
-_CITATION = re.compile(r"\s?\[(\d+)\]")
+_CITATION = re.compile(r"(\s?)\[(\d+(?:\s*[,;]\s*\d+)*)\]")
 
 
 def generate(endpoint: Endpoint, question: str, chunks: Sequence[Chunk]) -> Answer:
@@ -262,11 +262,11 @@ def checked(text: str, n_chunks: int) -> Answer:
     cited: dict[int, None] = {}
 
     def keep(match: re.Match[str]) -> str:
-        number = int(match[1]) if len(match[1]) < 10 else 0  # Python reads no longer one
-        if not 1 <= number <= n_chunks:
-            return ""
-        cited[number - 1] = None
-        return match[0]
+        # Python reads no number of thousands of digits.
+        numbers = [int(digits) for digits in re.findall(r"\d+", match[2]) if len(digits) < 10]
+        kept = [number for number in numbers if 1 <= number <= n_chunks]
+        cited.update(dict.fromkeys(number - 1 for number in kept))
+        return f"{match[1]}[{', '.join(map(str, kept))}]" if kept else ""
 
     text = _CITATION.sub(keep, text)
     return Answer(text=text, cited=tuple(cited), abstained=False, abstain_reason=None)

@@ -255,6 +255,11 @@ def test_citations_are_kept_in_order_and_once() -> None:
     assert checked(f"A [{'1' * 5000}].", n_chunks=3).text == "A."
 
 
+def test_a_citation_of_several_passages_is_checked_number_by_number() -> None:
+    answer = checked("A [3, 1]. B [2,9]. C [8; 9].", n_chunks=3)
+    assert (answer.text, answer.cited) == ("A [3, 1]. B [2]. C.", (2, 0, 1))
+
+
 @pytest.mark.parametrize("reply", [{"choices": []}, {"choices": [{"message": {"content": " "}}]}])
 def test_a_failing_model_is_a_502_with_its_reason(
     tmp_path: Path, models: ModelServer, reply: Any
