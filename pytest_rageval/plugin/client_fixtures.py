@@ -30,7 +30,7 @@ from pytest_rageval.support.threads import session_loop
 from pytest_rageval.support.tracebacks import source_place
 from pytest_rageval.target.calling import raised_error
 from pytest_rageval.target.opening import configured_target, serve_vault
-from pytest_rageval.values.errors import ConfigError
+from pytest_rageval.values.errors import ConfigError, EndpointError
 from pytest_rageval.values.reply import ErrorInfo
 
 if TYPE_CHECKING:
@@ -63,11 +63,11 @@ def asked_target(item: pytest.Function, settings: Settings) -> str | None:
 
 @contextmanager
 def served_vault(settings: Settings) -> Iterator[str]:
-    """Serve the embedded target and yield its URL; a wrong setting of it ends the session."""
+    """Serve the embedded target and yield its URL; where it cannot be, the session ends."""
     try:
         with serve_vault(settings) as url:
             yield url
-    except ConfigError as error:
+    except (ConfigError, EndpointError) as error:
         raise usage_error(error) from error
 
 

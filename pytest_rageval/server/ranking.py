@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from pytest_rageval.server.terms import TermFrequencies
 
 MIN_POOL = 50
+"""Least number of candidates to rerank."""
 NEAR = 4
 """Two words of the question count as close within this many content words."""
 
@@ -37,11 +38,6 @@ class Ranked:
     position: int
     score: float
     rank_before: int | None = None
-
-
-def pool_size(k: int) -> int:
-    """Return the number of candidates to rerank for `k` results."""
-    return max(MIN_POOL, 2 * k)
 
 
 def rerank(

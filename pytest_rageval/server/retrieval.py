@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from pytest_rageval.server.chunking import Chunk
 from pytest_rageval.server.index import Index
 from pytest_rageval.server.ranking import (
+    MIN_POOL,
     Candidate,
     Ranked,
     Scores,
     fuse,
     normalised,
-    pool_size,
     ranking,
     rerank,
 )
@@ -159,7 +159,7 @@ def _ranked(index: Index, query: AskQuery, wanted: Sequence[str], fused: Scores)
                 body_terms=terms(index.chunks[position].text),
                 heading_terms=terms(index.chunks[position].heading_path),
             )
-            for position in order[: pool_size(query.k)]
+            for position in order[: max(MIN_POOL, 2 * query.k)]
         ]
         entries = rerank(wanted, candidates, index.frequencies)
     return [entry for entry in entries if entry.score >= query.min_score]

@@ -92,13 +92,9 @@ def read_vault(root: Path) -> Vault:
 
 def folder_contains(folder: str, rel_path: str) -> bool:
     """Whether a path is under a folder, segment by segment; `.` contains everything."""
-    parts = _folder_parts(folder)
-    return PurePosixPath(rel_path).parts[:-1][: len(parts)] == parts
-
-
-def _folder_parts(folder: str) -> tuple[str, ...]:
     cleaned = folder.strip().replace("\\", "/").strip("/")
-    return () if cleaned in ("", ".", "*") else PurePosixPath(cleaned).parts
+    parts = () if cleaned in ("", ".", "*") else PurePosixPath(cleaned).parts
+    return PurePosixPath(rel_path).parts[:-1][: len(parts)] == parts
 
 
 def _candidates(root: Path, findings: list[Finding]) -> Iterator[tuple[Path, str]]:

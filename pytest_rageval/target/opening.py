@@ -21,7 +21,7 @@ from pytest_rageval.support.named_code import importable
 from pytest_rageval.support.process import import_whole
 from pytest_rageval.support.slots import Slots
 from pytest_rageval.support.text import did_you_mean, shown
-from pytest_rageval.values.errors import ConfigError
+from pytest_rageval.values.errors import ConfigError, EndpointError
 from pytest_rageval.values.settings import Settings
 
 if TYPE_CHECKING:
@@ -82,6 +82,7 @@ def open_target(
 
     Raises:
         ConfigError: the settings name no target, or the vault is not a folder.
+        EndpointError: the endpoint that embeds for the embedded server failed.
     """
     with ExitStack() as stack:
         target = settings.target
@@ -111,11 +112,18 @@ def serve_vault(settings: Settings) -> Iterator[str]:
 
     Raises:
         ConfigError: the vault is not a folder, or a setting of the server is wrong.
+        EndpointError: the endpoint that embeds failed.
     """
     import_whole("pytest_rageval.server.server")
     from pytest_rageval.server.server import start_in_thread
+    from pytest_rageval.server.upstream import UpstreamError
 
-    with start_in_thread(embedded_config(settings)) as handle:
+    try:
+        handle = start_in_thread(embedded_config(settings))
+    except UpstreamError as error:
+        where = "[tool.rageval.target] embedded"
+        raise EndpointError("connection", f"{where}: {error}") from error
+    with handle:
         yield handle.url
 
 

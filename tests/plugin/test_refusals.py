@@ -163,6 +163,22 @@ def test_a_missing_secret_is_one_usage_error(project: Project) -> None:
     result.stderr.fnmatch_lines(["*NOT_SET_X*"])
 
 
+def test_an_embedder_that_cannot_be_asked_is_one_line_with_workers_too(project: Project) -> None:
+    project.write("notes/a.md", "# A\n\nA is A.\n")
+    project.write(
+        "pyproject.toml",
+        '[tool.rageval.target]\nvault = "notes"\n[tool.rageval.target.embedded]\n'
+        'embedder = "endpoint"\nembedder_url = "http://127.0.0.1:9"\nembedder_model = "m"\n'
+        'embedder_api_key_env = "NOT_SET_X"\n',
+    )
+    project.write("conftest.py", "")
+    result = project.run_apart("-n", "1")
+    assert result.ret == 4
+    told = "ERROR: [[]tool.rageval.target[]] embedded: environment variable NOT_SET_X is not set"
+    result.stderr.fnmatch_lines([told])
+    result.stdout.no_fnmatch_line("*INTERNALERROR*")
+
+
 @pytest.mark.parametrize("quiet", [(), ("-p", "no:terminal")], ids=["terminal", "no-terminal"])
 def test_faults_are_told_to_workers_even_without_a_terminal_reporter(
     project: Project, quiet: tuple[str, ...]

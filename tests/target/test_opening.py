@@ -15,7 +15,7 @@ from pytest_rageval.target.opening import (
     serve_vault,
     target_notes,
 )
-from pytest_rageval.values.errors import ConfigError
+from pytest_rageval.values.errors import ConfigError, EndpointError
 from pytest_rageval.values.reply import AskRequest
 from pytest_rageval.values.settings import Settings, TargetSettings
 from tests.build.targets import fake_target, json_reply
@@ -174,6 +174,15 @@ def test_a_wrong_setting_of_the_embedded_server_is_named(
 ) -> None:
     chosen = settings(tmp_path, vault=vault.name, embedded=embedded)
     with pytest.raises(ConfigError, match=re.escape(fault)), serve_vault(chosen):
+        pass
+
+
+def test_an_embedder_that_fails_is_an_error_of_the_target(tmp_path: Path, vault: Path) -> None:
+    address = {"embedder_url": "http://127.0.0.1:9", "embedder_api_key_env": "NOT_SET_X"}
+    embedded = {"embedder": "endpoint", "embedder_model": "m", **address}
+    chosen = settings(tmp_path, vault=vault.name, embedded=embedded)
+    told = r"^\[tool.rageval.target\] embedded: environment variable NOT_SET_X is not set$"
+    with pytest.raises(EndpointError, match=told), serve_vault(chosen):
         pass
 
 
