@@ -68,9 +68,8 @@ class Comparison:
 
     def rows(self) -> list[dict[str, Any]]:
         """Return one dictionary per metric that either run scored on a paired case."""
-        changes = self.view.found.comparison.metrics.values()
         found = []
-        for change in changes:
+        for change in self.view.found.comparison.metrics.values():
             given = {
                 "metric": change.key,
                 "verdict": metric_verdict(change, self.view.checks),

@@ -9,6 +9,7 @@ from typing import Any, Final
 from pytest_rageval.engine.own_metrics import call_own
 from pytest_rageval.metrics.registry import Registry
 from pytest_rageval.support.text import clean
+from pytest_rageval.values.numbers import plain
 from pytest_rageval.values.read_only import read_only
 from pytest_rageval.values.run import StoredRun
 from pytest_rageval.values.section import Bars, Section, Table
@@ -73,6 +74,7 @@ def _document(found: object) -> dict[str, Any]:
 
 
 def _cell(value: object) -> str | float | None:
+    value = plain(value)
     if isinstance(value, str):
         return clean(value, _CELL_CHARS)
     if value is None or (isinstance(value, int | float) and math.isfinite(value)):

@@ -57,8 +57,7 @@ class ReferenceConfig:
         self._require(fits, "chunk_overlap", "0 to half of chunk_tokens")
         self._require(1 <= self.k <= MAX_K, "k", f"1 to {MAX_K}")
         self._require(self.fusion in FUSION_METHODS, "fusion", " or ".join(FUSION_METHODS))
-        modes = " or ".join(FOLDER_MODES)
-        self._require(self.folder_mode in FOLDER_MODES, "folder_mode", modes)
+        self._require(self.folder_mode in FOLDER_MODES, "folder_mode", " or ".join(FOLDER_MODES))
         for name in ("vector_weight", "lexical_weight"):
             self._require(0 <= getattr(self, name) < 1e9, name, "a finite number of at least 0")
         total = self.vector_weight + self.lexical_weight

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from pytest_rageval.engine.sections import section_documents
@@ -29,6 +31,13 @@ def test_values_are_kept_as_json() -> None:
     assert found == {"kind": "table", "columns": ["a", "b"], "rows": [[1, None], ["x y", 0.5]]}
     found = stored(Bars({"a": 1}, unit="$"))
     assert found == {"kind": "bars", "unit": "$", "bars": [["a", 1]]}
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    found = stored(Table(["a", "b"], [[np.int64(3), np.float32(0.5)]]))  # type: ignore[list-item]
+    assert found["rows"] == [[3, 0.5]]
+    assert stored(Bars({"a": np.int64(3)}))["bars"] == [["a", 3]]  # type: ignore[dict-item]
+    json.dumps(found)
 
 
 @pytest.mark.parametrize(
