@@ -113,8 +113,7 @@ def serve(
     """
     engine = ReferenceEngine(config)
     listener = _listen(port)
-    url = _url(listener)
-    server = _started(engine, lambda: on_ready(url) if on_ready else None)
+    server = _started(engine, lambda: on_ready(_url(listener)) if on_ready else None)
     try:
         server.run([listener])
     finally:

@@ -78,8 +78,7 @@ def _read(document: object, n: int) -> dict[str, Any]:
         score = given.score if score is None else score
         metadata, text, chunk_id = _of_node(given.node)
     elif hasattr(given, "page_content"):
-        metadata, text = given.metadata, given.page_content
-        chunk_id = getattr(given, "id", None)
+        metadata, text, chunk_id = given.metadata, given.page_content, getattr(given, "id", None)
     elif hasattr(given, "get_content") and hasattr(given, "metadata"):
         metadata, text, chunk_id = _of_node(given)
     elif hasattr(given, "content") and hasattr(given, "meta"):
@@ -90,13 +89,15 @@ def _read(document: object, n: int) -> dict[str, Any]:
         raise TypeError(f"documents[{n}]: expected {_KNOWN}, got a value of type {kind}")
     metadata = metadata if isinstance(metadata, Mapping) else {}
     identifier = _first(metadata, _IDS) if chunk_id is None else chunk_id
+    # LangChain, maybe as a dict, counts pages from 0.
+    from_zero = hasattr(given, "page_content") or "page_content" in metadata
     found = {
         "metadata": metadata,
         "text": None if text is None else str(text),
         "chunk_id": None if identifier is None else str(identifier),
         "heading_path": _heading(metadata, str(text or "")),
         "score_final": _number(_first(metadata, _SCORES) if score is None else score),
-        "pages": _pages(metadata, from_zero=hasattr(given, "page_content")),
+        "pages": _pages(metadata, from_zero=from_zero),
     }
     return {name: value for name, value in found.items() if value is not None}
 

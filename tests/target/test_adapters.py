@@ -149,8 +149,9 @@ def test_chunks_stay_and_all_are_ranked_in_order() -> None:
 def test_pages_of_langchain_count_from_zero_and_its_labels_do_not(
     metadata: dict[str, Any], pages: tuple[int, ...] | None
 ) -> None:
-    chunk = one(LangChainDocument("t", {"source": "a.md", **metadata}))
-    assert chunk.pages == pages
+    metadata = {"source": "a.md", **metadata}
+    assert one(LangChainDocument("t", metadata)).pages == pages
+    assert one({"page_content": "t", "metadata": metadata}).pages == pages, "as a dict"
 
 
 def test_the_path_may_be_another_field_or_a_function_of_the_metadata() -> None:
