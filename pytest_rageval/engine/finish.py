@@ -47,6 +47,7 @@ from pytest_rageval.runs.store import (
     write_text_document,
 )
 from pytest_rageval.runs.tags import BASELINE_TAG, read_tags
+from pytest_rageval.support.files import shown_below
 from pytest_rageval.support.text import clean, first_of
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import StorageError
@@ -218,7 +219,7 @@ def finish_run(
         records=run.records,
         wall_s=words.wall_s,
         judge=_judge(run),
-        folder=_shown(run.folder, Path(ended.project.rootdir)),
+        folder=shown_below(run.folder, Path(ended.project.rootdir)),
         notes=[*words.notes, *filter(None, [run.saturation]), *run_notes(run)],
         judge_causes=words.judge_causes,
         run_metrics=run.run_metrics,
@@ -265,7 +266,7 @@ def _commands(ended: EndedRun, gate: GateResult, rerun: str) -> RunCommands:
     """Return the names by which commands take the run."""
     project, selection = ended.project, ended.selection
     if project.origins.get("results_dir") == "flag":  # commands look for runs elsewhere
-        return RunCommands(name=_shown(ended.run.folder, Path(project.rootdir)), rerun=rerun)
+        return RunCommands(name=shown_below(ended.run.folder, Path(project.rootdir)), rerun=rerun)
     return RunCommands(
         rerun=rerun,
         may_become_baseline=gate.verdict == "pass"
@@ -297,11 +298,6 @@ def write_page(run: StoredRun, comparison: RunComparison | None = None) -> str:
     except Exception as error:  # a page that fails must not fail the run
         return f"{REPORT} was not written: {type(error).__name__}: {error}"
     return ""
-
-
-def _shown(folder: Path, rootdir: Path) -> str:
-    inside = folder.relative_to(rootdir) if folder.is_relative_to(rootdir) else folder
-    return inside.as_posix()
 
 
 def open_gate(folder: Path, project: Settings, *, gates: Sequence[str] = ()) -> EndedRun:

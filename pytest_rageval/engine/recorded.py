@@ -38,6 +38,7 @@ from pytest_rageval.project.case_reader import (
     case_warnings,
 )
 from pytest_rageval.project.case_variables import sent_fields
+from pytest_rageval.support.files import shown_below
 from pytest_rageval.support.jsonl import Line, Place, cannot_be_read, iterate_lines, open_lines
 from pytest_rageval.support.slots import Slots
 from pytest_rageval.support.text import counted
@@ -140,8 +141,7 @@ class RecordedResponses:
 
     def first(self, case_id: str) -> tuple[bool, object]:
         """Return whether a first response of a case is recorded, and the response."""
-        place = self._places.get(case_id)
-        if place is not None:
+        if (place := self._places.get(case_id)) is not None:
             return True, self._payload_at(place)
         for key, payload in self._ahead:
             if key == case_id:
@@ -329,7 +329,9 @@ class RecordedRun:
         self._responses = responses
         self._settings = settings
         self._part = part
-        self._shown = part.shown if part else (cases.as_posix(), responses.as_posix())
+        # As every run of the project stores its case files.
+        shown = tuple(shown_below(file, Path(settings.rootdir)) for file in (cases, responses))
+        self._shown = part.shown if part else shown
         self.findings = Findings(cases=self._shown[0])
         """Complete after ``records``."""
 

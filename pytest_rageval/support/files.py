@@ -145,7 +145,8 @@ def refuse_link(path: Path) -> None:
 
 
 def shown_below(path: Path, root: Path) -> str:
-    """Return a path for messages: relative to a folder that it is in, with ``/``."""
+    """Return a path for messages and records: relative to a folder that it is in, with ``/``."""
+    path, root = Path(os.path.abspath(path)), Path(os.path.abspath(root))
     return path.relative_to(root).as_posix() if path.is_relative_to(root) else str(path)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from pytest_rageval import ConfigError, DatasetError, load_run, score
+from pytest_rageval import ConfigError, DatasetError, compare_runs, evaluate, load_run, score
 from pytest_rageval.cli import main as cli
 from pytest_rageval.judges.offline.judge import OfflineJudge
 from tests.build.files import write_lines
@@ -60,6 +60,19 @@ def test_a_saved_run_is_put_into_the_index(monkeypatch: pytest.MonkeyPatch) -> N
     run = score(CASES, RESPONSES, save="other", no_report=True)
     assert run.notes[1].startswith("not in the index of runs: ")
     assert not (RESULTS / "other" / "report.html").exists()
+
+
+@pytest.mark.parametrize("absolute", [False, True])
+def test_a_case_file_is_that_of_the_project_wherever_the_call_is_from(
+    project: Path, monkeypatch: pytest.MonkeyPatch, absolute: bool
+) -> None:
+    asked = evaluate(CASES, lambda request: {"answer": "A."}, judge="none", save=False)
+    (project / "notebooks").mkdir()
+    monkeypatch.chdir(project / "notebooks")
+    base = project if absolute else Path("..")
+    run = score(base / CASES, base / RESPONSES, root="..")
+    assert {row["file"] for row in run.rows()} == {"evals/set.jsonl"}
+    assert compare_runs(asked, run, root="..").to_dict()["n_paired"] == 3
 
 
 def test_a_run_that_is_not_saved_leaves_nothing(project: Path) -> None:

@@ -20,7 +20,7 @@ from pytest_rageval.metrics.definitions import definitions_document
 from pytest_rageval.metrics.registry import Registry
 from pytest_rageval.runs.list import PARTS
 from pytest_rageval.runs.tags import prepare_results_dir
-from pytest_rageval.support.files import Lock, named_errors, write_file
+from pytest_rageval.support.files import Lock, named_errors, shown_below, write_file
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import ConfigError, StorageError
 from pytest_rageval.values.settings import Settings
@@ -243,7 +243,8 @@ def open_job(
             "a metric or a section of the project needs all records in one process; "
             "leave out --workers and --scheduler"
         )
-    files = dict(zip(FILES, map(_input_file, (cases, responses)), strict=True))
+    root, paths = Path(settings.rootdir), zip(FILES, (cases, responses), strict=True)
+    files = {name: _input_file(path, root) for name, path in paths}
     deciding = [
         _versions(),
         repr(files),
@@ -268,14 +269,14 @@ def open_job(
     )
 
 
-def _input_file(path: Path) -> InputFile:
+def _input_file(path: Path, root: Path) -> InputFile:
     with named_errors(path, StorageError, "read"):
         found = path.stat()
     if not path.is_file():
         raise StorageError(f"{path}: expected a file; a pipe is scored without --workers")
     return InputFile(
         path=path.absolute(),
-        shown=path.as_posix(),
+        shown=shown_below(path, root),
         size=found.st_size,
         changed_ns=found.st_mtime_ns,
     )

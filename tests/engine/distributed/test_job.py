@@ -108,12 +108,11 @@ def test_a_folder_among_the_results_has_the_name_of_its_job() -> None:
     assert job_in(None).folder != before
 
 
-def test_paths_that_records_show_otherwise_are_another_job() -> None:
-    before = job_in(None)
+def test_a_file_that_is_named_by_its_whole_path_belongs_to_the_same_job() -> None:
     settings = Settings(rootdir=str(Path.cwd()))
     found = open_job(Path("c.jsonl").absolute(), Path("r.jsonl"), settings, BUILT_IN, None)
-    assert found.files["cases"].path == before.files["cases"].path
-    assert found.name != before.name
+    assert found.files["cases"].shown == "c.jsonl"
+    assert found.name == job_in(None).name
 
 
 def test_parts_of_metrics_in_code_are_never_used_again() -> None:
