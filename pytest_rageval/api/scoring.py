@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from pytest_rageval.api.evaluation import option_settings
 from pytest_rageval.api.run import Run
 from pytest_rageval.engine.finish import write_page
+from pytest_rageval.engine.judge_notes import JudgeWatch
 from pytest_rageval.engine.recorded import RecordedRun
 from pytest_rageval.engine.registry import open_registry
 from pytest_rageval.engine.scored import ScoredRun, scored_settings
@@ -50,11 +51,14 @@ def score(
     Raises:
         ConfigError: a setting or the judge is wrong.
         DatasetError: with every fault of both files.
+        JudgeError: the judge cannot be reached for ``max_errors`` cases in a row.
         StorageError: the run cannot be written.
         TypeError: there is no such option.
     """
     if not isinstance(judge, str | None):  # else the judge of the settings would score in its place
         raise ConfigError(f"score(): judge: got {named(judge)}; pass None, and set judge.client")
+    if not isinstance(save, str | None) or {"run_id", "resume"} & options.keys():
+        raise ConfigError("score(): expected the name of the run in save, and no run_id or resume")
     project = option_settings(root, judge, options)
     settings = scored_settings(project, retrieval_only=project.retrieval_only)
     files = Path(cases), Path(responses)
@@ -67,6 +71,7 @@ def score(
 def _scored(files: tuple[Path, Path], settings: Settings, results: Path, save: str | None) -> Run:
     name = _UNSAVED if save is None else save
     registry, slots = open_registry(settings), judging_slots(settings)
+    watch = JudgeWatch(settings.max_errors)
     with (
         open_judge(settings, environ=os.environ, slots=slots) as judge,
         ScoredRun(settings, run_id=name, cases=files[0], registry=registry, results=results) as run,
@@ -74,9 +79,10 @@ def _scored(files: tuple[Path, Path], settings: Settings, results: Path, save: s
         recorded = RecordedRun(*files, settings, judge=judge, slots=slots, registry=registry)
         with closing(recorded.records()) as records:
             for record in records:
+                watch.see(record)
                 run.add(record)
         run.finish()
-    stored, remarks = read_run(results / name), [*recorded.warnings]
+    stored, remarks = read_run(results / name), [*recorded.warnings, *watch.notes(settings)]
     if save is not None:
         page = "" if settings.no_report else write_page(stored)
         remarks += filter(None, (page, put_into_index([save], settings, os.environ)))

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
-from pytest_rageval.cli.output import UnreachableError
 from pytest_rageval.project.options import OPTIONS, Setting
 from pytest_rageval.support.text import clean
 
@@ -76,40 +75,6 @@ def judge_settings(flags: Mapping[str, object]) -> Settings:
     if settings.judge == "none":
         raise click.UsageError("no judge: expected --judge offline, or the name of a model")
     return replace(settings, retrieval_only=False)
-
-
-class JudgeWatch:
-    """Observer of the cases that a command judges.
-
-    It ends the command if the judge cannot be reached for too many of them in a row.
-    """
-
-    def __init__(self, limit: int) -> None:
-        from pytest_rageval.engine.judge_notes import JudgeFacts
-
-        self._limit = limit
-        self._lost = 0
-        self._facts = JudgeFacts()
-
-    def see(self, record: CaseRecord) -> None:
-        """Count a judged case.
-
-        Raises:
-            UnreachableError: the limit of unreachable cases is reached.
-        """
-        errors = [verdict.get("error") for verdict in record.judgements.values()]
-        if not errors:
-            return
-        self._facts.add(record)
-        lost = all(error is not None and error["kind"] == "unreachable" for error in errors)
-        self._lost = self._lost + 1 if lost else 0
-        if self._lost >= self._limit:
-            message = clean(errors[0]["message"] if errors[0] is not None else "", 300)
-            raise UnreachableError(f"the judge cannot be reached: {message}")
-
-    def notes(self, settings: Settings) -> list[str]:
-        """Return remarks about the judge for readers of its scores."""
-        return self._facts.notes(settings)
 
 
 def warn_of_cache(judge: object) -> None:

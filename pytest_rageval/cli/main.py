@@ -20,7 +20,7 @@ import click
 
 from pytest_rageval.cli.output import EXIT_CODES, ExitCode, HintingGroup
 from pytest_rageval.support.text import clean_lines
-from pytest_rageval.values.errors import ConfigError, EndpointError, RagEvalError
+from pytest_rageval.values.errors import ConfigError, EndpointError, JudgeError, RagEvalError
 
 COMMANDS: Final = (
     "ask",
@@ -137,7 +137,7 @@ def _run(arguments: Sequence[str]) -> int:
         where = error.ctx.command_path if isinstance(error, click.UsageError) and error.ctx else ""
         _report(f"{where or 'rageval'}: {error.format_message()}")
         return error.exit_code
-    except EndpointError as error:
+    except (EndpointError, JudgeError) as error:
         _report(f"rageval: {error}")
         return ExitCode.UNREACHABLE
     except RagEvalError as error:

@@ -10,9 +10,9 @@ from typing import Final
 from pytest_rageval.analysis.trust.judge import validation_of
 from pytest_rageval.judges.calibrations import calibration_folder, read_calibrations
 from pytest_rageval.report.explain.verdict import judge_error
-from pytest_rageval.support.text import counted, cut
+from pytest_rageval.support.text import clean, counted, cut
 from pytest_rageval.values.dataclass import dataclass
-from pytest_rageval.values.errors import StorageError
+from pytest_rageval.values.errors import JudgeError, StorageError
 from pytest_rageval.values.json_documents import part, text, word
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.settings import Settings
@@ -69,6 +69,39 @@ class JudgeFacts:
         found += _alias(settings.judge) if self.asked else ()
         named = settings.judging.spot_check_model
         return [*found, *(_alias(named) if self.second and named is not None else ())]
+
+
+class JudgeWatch:
+    """Observer of the cases that are judged without asking a target.
+
+    Args:
+        limit: number of cases in a row for which the judge may be unreachable.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._lost = 0
+        self._facts = JudgeFacts()
+
+    def see(self, record: CaseRecord) -> None:
+        """Count a judged case.
+
+        Raises:
+            JudgeError: the limit is reached.
+        """
+        errors = [verdict.get("error") for verdict in record.judgements.values()]
+        if not errors:
+            return
+        self._facts.add(record)
+        lost = all(error is not None and error["kind"] == "unreachable" for error in errors)
+        self._lost = self._lost + 1 if lost else 0
+        if self._lost >= self._limit:
+            message = clean(errors[0]["message"] if errors[0] is not None else "", 300)
+            raise JudgeError(f"the judge cannot be reached: {message}")
+
+    def notes(self, settings: Settings) -> list[str]:
+        """Return remarks about the judge for readers of its scores."""
+        return self._facts.notes(settings)
 
 
 def judge_facts(records: Iterable[CaseRecord]) -> JudgeFacts:

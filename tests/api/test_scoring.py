@@ -10,7 +10,15 @@ from typing import Any
 
 import pytest
 
-from pytest_rageval import ConfigError, DatasetError, compare_runs, evaluate, load_run, score
+from pytest_rageval import (
+    ConfigError,
+    DatasetError,
+    RagEvalError,
+    compare_runs,
+    evaluate,
+    load_run,
+    score,
+)
 from pytest_rageval.cli import main as cli
 from pytest_rageval.judges.offline.judge import OfflineJudge
 from tests.build.files import write_lines
@@ -18,6 +26,16 @@ from tests.build.files import write_lines
 CASES, RESPONSES = Path("evals/set.jsonl"), Path("responses.jsonl")
 RESULTS = Path("evals/results")
 CHUNK = {"rel_path": "a.md", "heading_path": "# A", "text": "A is A.", "rank": 1}
+GONE_JUDGE = """
+from pytest_rageval import JudgeFailure, Judgement
+
+class Gone:
+    identity = "gone"
+
+    def judge(self, rubric, request, repeat=0):
+        failure = JudgeFailure(kind="unreachable", message="connection refused")
+        return Judgement(rubric=rubric, rubric_version="1", judge="gone", failure=failure)
+"""
 VOLATILE = {"run_id", "timestamp", "latency"}
 
 
@@ -45,7 +63,8 @@ def test_a_scored_run_is_that_of_the_command(judge: str) -> None:
     assert figures("call") == figures("command")
     assert run.rows() == load_run("call").rows()
     assert [row["outcome"] for row in run.rows()][1:] == ["missed", "error"]
-    assert run.notes == ("1 of 3 cases have no recorded response",)
+    trust = () if judge == "none" else ("offline/6: judge not validated",)
+    assert run.notes == ("1 of 3 cases have no recorded response", *trust)
     files = [{path.name for path in (RESULTS / name).iterdir()} for name in ("call", "command")]
     assert files[0] == files[1] >= {"report.html"}
 
@@ -73,6 +92,22 @@ def test_a_case_file_is_that_of_the_project_wherever_the_call_is_from(
     run = score(base / CASES, base / RESPONSES, root="..")
     assert {row["file"] for row in run.rows()} == {"evals/set.jsonl"}
     assert compare_runs(asked, run, root="..").to_dict()["n_paired"] == 3
+
+
+def test_a_judge_that_cannot_be_reached_ends_the_call_and_saves_nothing() -> None:
+    Path("gone.py").write_text(GONE_JUDGE, encoding="utf-8")
+    Path("pyproject.toml").write_text(
+        '[tool.rageval]\nmax_errors = 2\njudge.client = "gone:Gone"\n', encoding="utf-8"
+    )
+    with pytest.raises(RagEvalError, match="the judge cannot be reached: connection refused"):
+        score(CASES, RESPONSES, judge=None, save="call")
+    assert not (RESULTS / "call").exists()
+
+
+@pytest.mark.parametrize("given", [{"save": True}, {"run_id": "one"}, {"resume": "last"}])
+def test_the_name_of_a_run_is_given_in_one_way(given: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match="expected the name of the run in save"):
+        score(CASES, RESPONSES, **given)
 
 
 def test_a_run_that_is_not_saved_leaves_nothing(project: Path) -> None:

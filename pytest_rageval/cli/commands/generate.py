@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from pytest_rageval.cli.assumed import read_vault, target_vault
-from pytest_rageval.cli.output import CommandError, UnreachableError, json_option, print_result
+from pytest_rageval.cli.output import CommandError, json_option, print_result
 from pytest_rageval.support.text import clean
-from pytest_rageval.values.errors import JudgeError
 
 if TYPE_CHECKING:
     from pytest_rageval.authoring.generation.generate import Generated
@@ -107,10 +106,7 @@ def command(
     notes = read_vault(vault)
     wish = Wish(**{name: given.pop(name) for name in _WISHES})
     with _opened(model, given) as chat:
-        try:
-            made = generate(notes, wish, known=known, model=chat, progress=_progress)
-        except JudgeError as error:
-            raise UnreachableError(str(error)) from error
+        made = generate(notes, wish, known=known, model=chat, progress=_progress)
     if not made.cases:
         raise CommandError(_nothing(vault, made))
     _write(output, case_file(made.cases))

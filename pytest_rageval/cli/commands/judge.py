@@ -16,7 +16,6 @@ import click
 from pytest_rageval.cli.assumed import run_or_last
 from pytest_rageval.cli.completion import complete_run
 from pytest_rageval.cli.judge_options import (
-    JudgeWatch,
     judge_options,
     judge_settings,
     project_settings,
@@ -149,6 +148,7 @@ def _judge(run: str, settings: Settings, *, dry_run: bool, as_json: bool) -> Non
 
 def _judged(stored: StoredRun, settings: Settings, judges: Judges, slots: Slots) -> list[Rejudged]:
     from pytest_rageval.cli.progress import ProgressOnStderr
+    from pytest_rageval.engine.judge_notes import JudgeWatch
     from pytest_rageval.engine.registry import open_registry
     from pytest_rageval.engine.rejudge import rejudge
     from pytest_rageval.judges.spot_check import choose_cases

@@ -16,7 +16,6 @@ import click
 from pytest_rageval.cli.assumed import only_case_file
 from pytest_rageval.cli.commands.run_history import put_and_warn
 from pytest_rageval.cli.judge_options import (
-    JudgeWatch,
     judge_options,
     project_settings,
     warn_of_cache,
@@ -131,6 +130,7 @@ def _score(
 ) -> tuple[ScoredRun, list[str]]:
     """Score everything, print the JSON document if requested, and return the remaining output."""
     from pytest_rageval.cli.progress import ProgressOnStderr
+    from pytest_rageval.engine.judge_notes import JudgeWatch
     from pytest_rageval.engine.recorded import RecordedRun
     from pytest_rageval.engine.registry import open_registry
     from pytest_rageval.engine.scored import ScoredRun
