@@ -81,8 +81,8 @@ def command(
     sent = {name: given.pop(name) for name in ("k", "folders", "vaults", "parameters")}
     settings = project_settings({**given, "rageval_rag_url": rag_url})
     with _opened(settings, file) as (desk, prompt):
-        for line in _commands(**sent):
-            _drain(prompt, line)
+        for name, words in _commands(**sent):
+            _drain(prompt, name, words)
         if not single:
             _converse(prompt, _lines(settings, prompt))
             return ExitCode.UNREACHABLE if desk.failed and not sys.stdin.isatty() else ExitCode.YES
@@ -97,15 +97,15 @@ def command(
 
 def _commands(
     k: int | None, folders: Sequence[str], vaults: Sequence[str], parameters: Sequence[str]
-) -> Iterator[str]:
+) -> Iterator[tuple[str, Sequence[str]]]:
+    """Yield the commands of the prompt that options stand for; a word may hold blanks."""
     if k is not None:
-        yield f":k {k}"
+        yield "k", [str(k)]
     if folders:
-        yield f":folders {' '.join(folders)}"
+        yield "folders", folders
     if vaults:
-        yield f":vaults {' '.join(vaults)}"
-    for one in parameters:
-        yield f":set {one}"
+        yield "vaults", vaults
+    yield from (("set", [one]) for one in parameters)
 
 
 def _checked(lines: Iterator[Any]) -> Iterator[Any]:
@@ -117,13 +117,13 @@ def _checked(lines: Iterator[Any]) -> Iterator[Any]:
         raise CommandError(str(error)) from error
 
 
-def _drain(prompt: Prompt, line: str) -> None:
-    """Run a command of the prompt that stands for an option."""
+def _drain(prompt: Prompt, name: str, words: Sequence[str]) -> None:
+    from pytest_rageval.authoring.asking.prompt import COMMANDS, PromptError
+
     try:
-        list(_checked(prompt.take(line)))
-    except CommandError as error:
-        option = line.split()[0].removeprefix(":")
-        raise CommandError(f"--{option}: {error}") from error
+        list(COMMANDS[name].run(prompt, words))
+    except PromptError as error:
+        raise CommandError(f"--{name}: {error}") from error
 
 
 # --- the desk ------------------------------------------------------------------------------

@@ -77,6 +77,16 @@ def test_parameters_and_folders_are_sent(project: Path, capsys: Output) -> None:
     assert (body["rerank"], body["folders"], body["k"]) == (True, ["work"], 7)
 
 
+def test_names_and_values_with_blanks_are_sent_as_given(project: Path, capsys: Output) -> None:
+    with fake_target(json_reply({"answer": "yes"})) as target:
+        named = ["--folder", "HR policies", "--folder", "work", "--vault", "My notes"]
+        arguments = ["--rag-url", target.url, *named, "--set", "style=two  blanks"]
+        assert cli.run(["ask", "Which?", *arguments]) == ExitCode.YES
+    body = json.loads(target.received[0].body)
+    assert (body["folders"], body["vaults"]) == (["HR policies", "work"], ["My notes"])
+    assert body["style"] == "two  blanks"
+
+
 def test_a_target_that_is_down_has_an_exit_code_of_its_own(project: Path, capsys: Output) -> None:
     url = f"http://127.0.0.1:{unused_port()}"
     (project / "pyproject.toml").write_text(
