@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any, Final, Protocol
 
 from pytest_rageval.authoring.interchange.ids import id_from_question
+from pytest_rageval.authoring.interchange.values import case_line
 from pytest_rageval.authoring.labelling.draft import gold_for
 from pytest_rageval.project.case_reader import LocatedCase
 from pytest_rageval.project.option_values import read_option_value
@@ -90,7 +91,8 @@ class Prompt:
         self._width = width
         self._fields: dict[str, Any] = {}
         """Fields of a case that a command has set, which then win over those of a case."""
-        self._question: Question | None = None
+        self._question: Question
+        """The last one, which is there once there is a record."""
         self._records: list[CaseRecord] = []
         """The last two answers, the later one last."""
 
@@ -156,7 +158,6 @@ class Prompt:
     def again(self, words: Sequence[str]) -> Iterator[Line]:
         """Ask the last question with the settings of now."""
         last = self._last()
-        assert self._question is not None
         known = self._cases.get(last.case_id) if self._question.file else None
         case = known[1].case if known else Case(id="asked", question=last.question)
         yield from self._ask(case, self._question.file, self._question.located.lineno)
@@ -170,7 +171,6 @@ class Prompt:
     def judge(self, words: Sequence[str]) -> Iterator[Line]:
         """Have the last answer judged."""
         last = self._last()
-        assert self._question is not None
         if last.answer is None:
             raise PromptError("the last question has no answer to judge")
         record = self._desk.judge(self._question)
@@ -300,10 +300,10 @@ class Prompt:
         }
         golds = [gold_for(chunk) for chunk in self._chunks(numbered)]
         if golds:
-            distinct = [gold for n, gold in enumerate(golds) if gold not in golds[:n]]
-            line["gold_supports"] = distinct
-        scope = {name: list(self._fields.get(name, ())) for name in ("folders", "vaults")}
-        line |= {name: names for name, names in scope.items() if names}
+            line["gold_supports"] = [gold for n, gold in enumerate(golds) if gold not in golds[:n]]
+        # As it was asked, whatever was set since then.
+        asked = case_line(self._question.located.case)
+        line |= {name: asked[name] for name in ("folders", "vaults", "metadata") if name in asked}
         try:
             file = self._desk.save(line)
         except DatasetError as error:

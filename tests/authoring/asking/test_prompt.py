@@ -10,6 +10,7 @@ import pytest
 
 from pytest_rageval.authoring.asking.prompt import COMMANDS, Prompt, PromptError, Question
 from pytest_rageval.project.case_reader import LocatedCase
+from pytest_rageval.values.case import Case
 from pytest_rageval.values.errors import DatasetError
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import ErrorInfo, FolderSelection
@@ -162,6 +163,21 @@ def test_a_question_is_saved_with_the_chunks_that_hold_its_evidence(
     assert "marks its evidence" in shown
     assert "gold_supports" not in desk.saved[1]
     assert desk.saved[1]["id"]
+
+
+def test_a_question_is_saved_as_it_was_asked(desk: Desk) -> None:
+    metadata = {"history": ["Which queue?"]}
+    one = Case(id="turn", question="And its limit?", folders=("work",), metadata=metadata)
+    prompt = Prompt(desk, SETTINGS, {"turn": ("evals/set.jsonl", LocatedCase(case=one, lineno=4))})
+    said(prompt, ":case turn")
+    said(prompt, ":save again")
+    said(prompt, ":folders home")
+    said(prompt, "Which plants?")
+    said(prompt, ":folders")
+    said(prompt, ":save plants")
+    again, plants = desk.saved
+    assert (again["folders"], again["metadata"]) == (["work"], metadata)
+    assert plants == {"id": "plants", "question": "Which plants?", "folders": ["home"]}
 
 
 def test_whole_texts_are_shown_on_request(prompt: Prompt, desk: Desk) -> None:
