@@ -60,8 +60,7 @@ def _golden(row: dict[str, Any], ids: UniqueIds, ledger: Ledger) -> Converted | 
             f"golds are whole source files such as {source_file!r}: their paths must be those "
             "that the target reports"
         )
-    context = given.pop("context", None)
-    if context is not None:
+    if (context := given.pop("context", None)) is not None:
         ledger.keep_values(line, _ROOM, {"context": _texts(context)})
     ledger.leave_values(given, _LEFT)
     answer = given.pop("actual_output", None)

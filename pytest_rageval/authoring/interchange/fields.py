@@ -89,9 +89,7 @@ def parse_anchor(text: str) -> dict[str, Any]:
 
 def _first(given: Mapping[str, Any], names: tuple[str | None, ...]) -> str | None:
     folded = {name.strip().casefold().replace(" ", "_").replace("-", "_"): name for name in given}
-    for name in names:
-        if name is None:
-            continue
+    for name in filter(None, names):
         if name in given:
             return name
         if (found := folded.get(name.casefold())) is not None:

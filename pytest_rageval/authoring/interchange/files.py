@@ -21,13 +21,14 @@ from pytest_rageval.support.http.address import Address, credentials_in, without
 from pytest_rageval.support.http.connection import TransportError
 from pytest_rageval.support.http.deadline import Deadline
 from pytest_rageval.support.http.exchange import Request, open_client, send
-from pytest_rageval.support.text import clean, free_name, shown, whole_text
+from pytest_rageval.support.text import clean, first_of, free_name, shown, whole_text
 from pytest_rageval.values.errors import DatasetError
 
 MAX_FILE_BYTES: Final = 512 * 1024 * 1024
 _MAX_FILES: Final = 1000
 _TWO_LEVELS: Final = ("*", "*/*")
 _UTF16: Final = (b"\xff\xfe", b"\xfe\xff")
+_NAMES: Final = ("id", "translation_of")
 
 OnClash = Literal["refuse", "skip", "rename"]
 Fetch = Callable[[str], str]
@@ -155,8 +156,7 @@ def refuse_existing(paths: Iterable[Path]) -> None:
     Raises:
         DatasetError: with every file that exists.
     """
-    taken = [path for path in paths if os.path.lexists(path)]
-    if taken:
+    if taken := [path for path in paths if os.path.lexists(path)]:
         raise _taken(taken)
 
 
@@ -208,8 +208,7 @@ def add_case(path: Path, line: Mapping[str, Any]) -> None:
     if not path.exists():
         append_cases(path, [json.dumps(line, ensure_ascii=False)])
         return
-    taken = lines_by_id(read_file_lines(path)).get(line["id"])
-    if taken is not None:
+    if taken := lines_by_id(read_file_lines(path)).get(line["id"]):
         raise DatasetError(f"{path}:{taken.number}: has the id {line['id']!r} already")
     append_line(path, line)
 
@@ -234,11 +233,11 @@ def without_clashes(
     if not clashing:
         return list(lines), {}
     if on_clash == "refuse":
-        shown_ids = ", ".join(f"{one} (line {taken[one]})" for one in clashing[:10])
-        more = f" and {len(clashing) - 10} more" if len(clashing) > 10 else ""
+        placed = [f"{one} (line {taken[one]})" for one in clashing]
+        shown_ids = first_of(placed, 10, f" and {len(clashing) - 10} more")
         raise DatasetError(
-            f"the file has cases of these ids already: {shown_ids}{more}; choose --on-clash skip "
-            "or --on-clash rename"
+            f"the file has cases of these ids already: {shown_ids}; choose --on-clash skip or "
+            "--on-clash rename"
         )
     if on_clash == "skip":
         return [one for one in lines if one["id"] not in taken], dict.fromkeys(clashing)
@@ -247,7 +246,10 @@ def without_clashes(
     for old in clashing:
         new = renamed[old] = free_name(old, used)
         used.add(new)
-    return [{**line, "id": renamed.get(line["id"], line["id"])} for line in lines], renamed
+    return [
+        {**line, **{key: renamed[line[key]] for key in _NAMES if line.get(key) in renamed}}
+        for line in lines
+    ], renamed
 
 
 MAX_BYTES = 32 * 1024 * 1024

@@ -39,8 +39,7 @@ def clean_label(text: str, *, blank: str = "-") -> str:
 
 def clean_case_id(text: str) -> str:
     """Return a text as a valid case id; empty if none of its characters is valid."""
-    segments = ["-" if part in {".", ".."} else part for part in clean_label(text).split("/")]
-    found = "/".join(segments)
+    found = "/".join("-" if p in {".", ".."} else p for p in clean_label(text).split("/"))
     # Single colons are kept, repeated ones are not.
     return "" if found == ":" else found
 
@@ -67,6 +66,8 @@ class UniqueIds:
     def __init__(self) -> None:
         self._taken: set[str] = set()
         self._numbers = defaultdict[str, Iterator[int]](lambda: count(2))
+        self.by_original: dict[str, str] = {}
+        """Id of the first case of each original id."""
 
     def take(self, wanted: str | None, question: str) -> str:
         """Return the id of the next case.
@@ -80,6 +81,7 @@ class UniqueIds:
         while found in self._taken:  # numbers go on, as thousands of cases may want one id
             found = f"{base}-{next(self._numbers[base])}"
         self._taken.add(found)
+        self.by_original.setdefault(wanted or found, found)
         return found
 
 

@@ -34,8 +34,6 @@ _LEFT: Final[Mapping[str, str]] = {
     "reference_tool_calls": "no tools are called here",
     "reference_topics": "belongs to conversations",
 }
-
-
 _RETRIEVED: Final = ("response", "answer", "retrieved_context_ids", "retrieved_contexts")
 
 
@@ -58,14 +56,12 @@ def _sample(row: dict[str, Any], ids: UniqueIds, ledger: Ledger) -> Converted | 
     line: dict[str, Any] = {"question": _take(given, _QUESTION, ledger)}
     if (own := _take(given, _ID, ledger)) is not None:
         line["id"] = str(own)
-    references = parse_list(_take(given, _REFERENCE, ledger))
-    if references:
+    if references := parse_list(_take(given, _REFERENCE, ledger)):
         line["expected_answer"] = str(references[0])
         if references[1:]:
             keep_in_metadata(line, _ROOM, "more_references", references[1:])
             ledger.keep("ground_truths[1:]", len(references) - 1)
-    category = _take(given, _CATEGORY, ledger)
-    if category is not None:
+    if (category := _take(given, _CATEGORY, ledger)) is not None:
         line["category"] = clean_label(str(category), blank="_") or "general"
     # Golds take their names first, which say whether texts without a name can be scored.
     retrieved: dict[str, Any] = {name: given.pop(name) for name in _RETRIEVED if name in given}

@@ -88,6 +88,9 @@ def _read(
                 faults.append(Fault(file=file.name, line=number, field=field, message=message))
     if faults:
         raise faults_error(faults)
+    for line in lines:
+        if original := line.get("translation_of"):
+            line["translation_of"] = ids.by_original.get(original, original)
     return ledger.close(cases=tuple(lines))
 
 

@@ -281,9 +281,8 @@ def _line(topic: _Topic, case_id: str, grades: Mapping[str, int], ledger: Ledger
     if case_id != topic.id:
         keep_in_metadata(line, _ROOM, "id", topic.id)
     keep_low_grades(line, _ROOM, grades, ledger, "qrels with a grade below 1")
-    odd = [name for name in grades if docno(Anchor(**anchor_fields(name))) != name]
-    if odd:  # so that an export writes them again
-        keep_in_metadata(line, _ROOM, "docnos", odd)
+    if odd := [name for name in grades if docno(Anchor(**anchor_fields(name))) != name]:
+        keep_in_metadata(line, _ROOM, "docnos", odd)  # so that an export writes them again
     for name, text in topic.more.items():
         keep_in_metadata(line, _ROOM, name, text)
         ledger.keep(f"topics <{name}>")

@@ -160,10 +160,7 @@ class Ledger:
     @property
     def left_out(self) -> tuple[LeftOut, ...]:
         """Every field left out, in order of first appearance; empty ones as one entry."""
-        found = [
-            LeftOut(field=name, why=why, count=count)
-            for (name, why), count in self._left_out.items()
-        ]
+        found = [LeftOut(field=name, why=why, count=n) for (name, why), n in self._left_out.items()]
         if self._empty:
             names = ", ".join(self._empty)
             found.append(LeftOut(field=names, why="empty", count=self._empty.total()))

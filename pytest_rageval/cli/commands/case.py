@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -144,8 +144,7 @@ def edit(
     line = _line_of(lines, case_id, path)
     changes = _fields(given) | ({} if new_id is None else {"id": new_id})
     value = json.loads(line.text)
-    missing = [name for name in unset if name not in value]
-    if missing:
+    if missing := [name for name in unset if name not in value]:
         raise CommandError(f"--unset {missing[0]}: the case has no such field")
     if not changes and not unset:
         raise click.UsageError("nothing to change: expected a field such as --question")
@@ -154,6 +153,7 @@ def edit(
     if changed["id"] != case_id and (taken := lines.get(changed["id"])):
         raise CommandError(f"{path}:{taken.number}: has the id {changed['id']!r} already")
     change_line(path, line, {**changes, **dict.fromkeys(unset, REMOVED)})
+    _warn_of_translations(lines, [case_id] if changed["id"] != case_id else [])
     return _done("changed", path, [changed["id"]], as_json=as_json)
 
 
@@ -174,12 +174,16 @@ def remove(path: Path | None, case_ids: tuple[str, ...], as_json: bool) -> ExitC
     found = [_line_of(lines, case_id, path) for case_id in wanted]
     for line in sorted(found, key=lambda line: line.number, reverse=True):
         remove_line(path, line)
-    for other in lines.keys() - set(wanted):
-        original = json.loads(lines[other].text).get("translation_of")
-        if original in wanted:
+    _warn_of_translations(lines, wanted)
+    return _done("removed", path, wanted, as_json=as_json)
+
+
+def _warn_of_translations(lines: Mapping[str, FileLine], gone: Sequence[str]) -> None:
+    for other, line in lines.items():
+        original = json.loads(line.text).get("translation_of")
+        if original in gone and other not in gone:
             text = f"warning: {other} is a translation of {original}, which is gone"
             click.echo(clean(text), err=True)
-    return _done("removed", path, wanted, as_json=as_json)
 
 
 # --- file and options ------------------------------------------------------------------------

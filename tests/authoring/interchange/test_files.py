@@ -195,3 +195,9 @@ def test_clashes_are_refused_skipped_or_renamed() -> None:
     kept, clashes = without_clashes(LINES, taken, "rename")
     assert ([one["id"] for one in kept], clashes) == (["a", "b-3", "c"], {"b": "b-3"})
     assert without_clashes(LINES, {}, "refuse") == (LINES, {})
+
+
+def test_a_translation_goes_on_naming_its_renamed_original() -> None:
+    lines = [{"id": "a"}, {"id": "b", "translation_of": "a"}, {"id": "c", "translation_of": "x"}]
+    kept, _ = without_clashes(lines, {"a": 1, "x": 2}, "rename")
+    assert [one.get("translation_of") for one in kept] == [None, "a-2", "x"]

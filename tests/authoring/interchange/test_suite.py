@@ -60,6 +60,17 @@ def test_any_cases_of_ours_come_in_as_they_are(cases: list[Case]) -> None:
     assert list(cases_of(read_texts("json", {"s.jsonl": lines}))) == once
 
 
+def test_a_translation_names_the_id_that_its_original_got() -> None:
+    rows = [
+        {"id": "tea es", "question": "¿Té?", "translation_of": "tea en"},
+        {"id": "tea en", "question": "Tea?"},
+        {"id": "tea fr", "question": "Thé ?", "translation_of": "elsewhere"},
+    ]
+    found = cases_of(read_texts("json", {"set.json": json.dumps(rows)}))
+    assert [case.id for case in found] == ["tea-es", "tea-en", "tea-fr"]
+    assert [case.translation_of for case in found] == ["tea-en", None, "elsewhere"]
+
+
 def test_one_text_of_a_list_is_not_parted() -> None:
     given = {"question": "a?", "key_facts": ["one | two"], "tags": ["_care,winter"]}
     (case,) = cases_of(read_texts("json", {"s.json": json.dumps([given])}))

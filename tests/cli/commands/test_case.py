@@ -72,6 +72,13 @@ def test_cases_are_removed_and_translations_of_them_told_of(two_cases: str, caps
     assert written() == "\ufeff" + two_cases.split("\n", 1)[1]
 
 
+def test_translations_of_a_renamed_case_are_told_of(two_cases: str, capsys: Output) -> None:
+    assert run("edit", "a", "--id", "c") == 0
+    assert "warning: b is a translation of a, which is gone\n" in capsys.readouterr().err
+    assert run("edit", "c", "--tag", "z") == 0
+    assert "translation" not in capsys.readouterr().err
+
+
 def test_several_go_at_once_or_none(two_cases: str, capsys: Output) -> None:
     assert run("remove", "a", "c") == 2
     assert written() == two_cases
