@@ -104,8 +104,7 @@ def read_candidates(
     for record in records:
         if record.repeat:
             continue
-        reason = _left_out(record, level)
-        if reason:
+        if reason := _left_out(record, level):
             left_out[reason] += 1
             continue
         found.append(

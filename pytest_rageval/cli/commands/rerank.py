@@ -136,7 +136,8 @@ def _document(run: StoredRun, given: _Given) -> dict[str, Any]:
     ks = sorted({main, *(given.ks or [k for k in CUTOFFS if k <= most])})
     table = tabulate(cases, ks, main)
     orders = []
-    if earlier := {case.key: order for case in cases if (order := case.before()) is not None}:
+    earlier = {case.key: order for case in cases if (order := case.before()) is not None}
+    if any(earlier.values()):  # a case without chunks has the empty order
         orders.append(
             NamedOrder(name=BEFORE, source={"kind": "reported"}, study=study_order(table, earlier))
         )

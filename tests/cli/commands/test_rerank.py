@@ -185,6 +185,11 @@ def test_the_order_before_the_targets_own_reranking_is_an_order(
     assert order["queries"] is None
 
 
+def test_a_case_without_chunks_reports_no_order_before(project: Path, capsys: Output) -> None:
+    store(project, [*RECORDS, asked("empty", [], 0)])
+    assert run_json(capsys)["orders"] == {}
+
+
 @pytest.mark.parametrize(
     ("body", "says"),
     [
