@@ -158,12 +158,12 @@ def summarise_latency(
 ) -> LatencySummary:
     """Percentiles (type 7) and sum of durations in milliseconds.
 
-    Timeouts enter at the limit and mark the percentiles they reach as censored; errors and
-    cached replies are left out and counted.
+    Timeouts enter at their own durations, since a client in code has limits of its own, and mark
+    the percentiles they reach as censored; errors and cached replies are left out and counted.
 
     Args:
         observations: the fields of each `LatencyObservation`, in any order.
-        timeout_ms: the limit; None: a timeout enters at its own duration, if it has one.
+        timeout_ms: where a timeout of unknown duration enters; None: it is left out.
     """
     times: list[float] = []
     limits: list[float] = []
@@ -173,13 +173,13 @@ def summarise_latency(
             cached += 1
         elif status == "ok" and ms is not None:
             times.append(float(ms))
-        elif status == "timeout" and (at := ms if timeout_ms is None else timeout_ms) is not None:
+        elif status == "timeout" and (at := timeout_ms if ms is None else ms) is not None:
             limits.append(float(at))
         else:
             excluded += 1
     ordered = sorted(times + limits)
-    # The true duration of a timeout is unknown but above its limit, so every rank from the first
-    # one is a lower bound.
+    # The call would have taken longer than until its timeout, so every rank from the first one is a
+    # lower bound.
     first = min(limits, default=math.inf)
     known = bisect_right(ordered, first) - limits.count(first)
     p50, p50_censored = _censored_percentile(ordered, 50, known)

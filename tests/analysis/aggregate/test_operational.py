@@ -79,8 +79,10 @@ def test_errors_and_cached_replies_are_left_out_and_counted() -> None:
     assert (found.n, found.n_cached, found.n_excluded, found.p50_ms) == (1, 1, 2, 8)
 
 
-def test_a_timeout_without_a_limit_enters_at_its_own_duration() -> None:
-    found = summarise_latency([LatencyObservation(status="timeout", ms=70)])
+@pytest.mark.parametrize("limit", [None, 50, 60_000])
+def test_a_timeout_enters_at_its_own_duration(limit: float | None) -> None:
+    late = LatencyObservation(status="timeout", ms=70)
+    found = summarise_latency([late], timeout_ms=limit)
     assert (found.p50_ms, found.p50_censored, found.n_censored) == (70, True, 1)
 
 
