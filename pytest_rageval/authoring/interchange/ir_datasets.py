@@ -97,8 +97,7 @@ def open_dataset(name: str) -> Dataset:
     except KeyError:
         hint = did_you_mean(name, ir_datasets.registry)
         raise fault("ir-datasets", f"no dataset {shown(name)}{hint}") from None
-    lacking = [word for word in ("queries", "qrels", "docs") if not found.has(word)]
-    if lacking:
+    if lacking := [word for word in ("queries", "qrels", "docs") if not found.has(word)]:
         parts = sorted(one for one in ir_datasets.registry if one.startswith(f"{name}/"))
         some = f"; expected one of its parts: {', '.join(parts[:10])}" if parts else ""
         raise fault("ir-datasets", f"{shown(name)} has no {' and no '.join(lacking)}{some}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -12,6 +13,7 @@ import click
 from pytest_rageval.cli.assumed import all_case_files, run_or_last
 from pytest_rageval.cli.completion import complete_run
 from pytest_rageval.cli.output import (
+    CommandError,
     ExitCode,
     HintingGroup,
     json_option,
@@ -176,11 +178,8 @@ def _load(paths: Sequence[Path]) -> list[Case]:
     from pytest_rageval.project.case_reader import load_cases
 
     cases = [located.case for path in paths for located in load_cases(path).cases]
-    seen: set[str] = set()
-    for case in cases:
-        if case.id in seen:
-            raise fault(", ".join(map(str, paths)), f"the id {case.id!r} stands in two files")
-        seen.add(case.id)
+    if twice := [name for name, n in Counter(case.id for case in cases).items() if n > 1]:
+        raise fault(", ".join(map(str, paths)), f"the id {twice[0]!r} stands in two files")
     return cases
 
 
@@ -195,8 +194,10 @@ def _documents(paths: Sequence[Path]) -> tuple[list[Any], str | None]:
         read_document_set,
     )
 
-    files = [beside for path in paths if (beside := documents_path(path)).is_file()]
-    sets = [read_document_set(beside) for beside in files]
+    sets = [read_document_set(one) for path in paths if (one := documents_path(path)).is_file()]
+    prefixes = sorted({one.scope_prefix for one in sets})
+    if len(prefixes) > 1:  # a dataset is below one folder, also where it is imported again
+        raise CommandError(f"documents are below {', '.join(prefixes)}; export each file by itself")
     needs_loader = any(one.ref for found in sets for one in found.documents)
     loader = find_loader(project_settings({}).documents_loader if needs_loader else None)
     documents = [
@@ -204,7 +205,7 @@ def _documents(paths: Sequence[Path]) -> tuple[list[Any], str | None]:
         for found in sets
         for one in found.documents
     ]
-    return documents, sets[-1].scope_prefix if sets else None
+    return documents, next(iter(prefixes), None)
 
 
 # --- a run -----------------------------------------------------------------------------------
