@@ -189,6 +189,5 @@ def _styled(text: str, style: str) -> str:
 
 def add_to_step_summary(markdown: str) -> None:
     """Append Markdown to the step summary of CI, if any; print a warning if that fails."""
-    warning = append_step_summary(markdown, os.environ)
-    if warning is not None:
+    if (warning := append_step_summary(markdown, os.environ)) is not None:
         click.echo(f"warning: {clean(warning)}", err=True)

@@ -24,7 +24,7 @@ from pytest_rageval.report.text.asked import (
     place_text,
 )
 from pytest_rageval.report.text.lines import Line, wrapped, wrapped_lines
-from pytest_rageval.support.text import clean, did_you_mean, shown
+from pytest_rageval.support.text import clean, did_you_mean, first_of, shown
 from pytest_rageval.values.case import FOLDER_MODES, Case
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import DatasetError
@@ -72,7 +72,7 @@ class Prompt:
     Args:
         desk: asks, judges and saves.
         settings: of the project, changed by commands for later questions.
-        cases: those of the project by id, with their files.
+        cases: those of the project by id, or ``file::id`` where files share it, with their files.
         width: columns of the terminal.
     """
 
@@ -146,21 +146,22 @@ class Prompt:
 
     def ask_case(self, words: Sequence[str]) -> Iterator[Line]:
         """Ask the question of a case, and mark what its golds match."""
-        if len(words) != 1:
+        name = " ".join(words)
+        if not name:
             raise PromptError("expected :case ID")
-        if words[0] not in self._cases:
-            hint = did_you_mean(words[0], self._cases)
-            raise PromptError(f"no case has the id {words[0]!r}{hint}")
-        file, located = self._cases[words[0]]
+        if several := [known for known in self._cases if known.endswith(f"::{name}")]:
+            raise PromptError(f"several files have the id {name!r}: {first_of(several, 10)}")
+        if name not in self._cases:
+            raise PromptError(f"no case has the id {name!r}{did_you_mean(name, self._cases)}")
+        file, located = self._cases[name]
         yield from wrapped("question", located.case.question, self._width)
         yield from self._ask(located.case, file, located.lineno)
 
     def again(self, words: Sequence[str]) -> Iterator[Line]:
         """Ask the last question with the settings of now."""
-        last = self._last()
-        known = self._cases.get(last.case_id) if self._question.file else None
-        case = known[1].case if known else Case(id="asked", question=last.question)
-        yield from self._ask(case, self._question.file, self._question.located.lineno)
+        self._last()
+        asked = self._question.located
+        yield from self._ask(asked.case, self._question.file, asked.lineno)
 
     def difference(self, words: Sequence[str]) -> Iterator[Line]:
         """Compare the last two answers."""
@@ -298,8 +299,7 @@ class Prompt:
             "id": names[0] if names else id_from_question(last.question),
             "question": last.question,
         }
-        golds = [gold_for(chunk) for chunk in self._chunks(numbered)]
-        if golds:
+        if golds := [gold_for(chunk) for chunk in self._chunks(numbered)]:
             line["gold_supports"] = [gold for n, gold in enumerate(golds) if gold not in golds[:n]]
         # As it was asked, whatever was set since then.
         asked = case_line(self._question.located.case)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
@@ -139,11 +140,14 @@ def _opened(settings: Settings, file: Path | None) -> Iterator[tuple[_Desk, Prom
 
 
 def _cases(settings: Settings) -> dict[str, tuple[str, LocatedCase]]:
-    """Return the cases of the project by id; files with faults are named and left out."""
+    """Return the cases of the project by id, or ``file::id`` where several files have it.
+
+    Files with faults are named and left out.
+    """
     from pytest_rageval.project.case_reader import load_cases
     from pytest_rageval.values.errors import DatasetError
 
-    found: dict[str, tuple[str, LocatedCase]] = {}
+    found: list[tuple[str, LocatedCase]] = []
     for path in project_case_files(settings):
         try:
             loaded = load_cases(path)
@@ -151,9 +155,10 @@ def _cases(settings: Settings) -> dict[str, tuple[str, LocatedCase]]:
             first = str(error).splitlines()[0]
             click.echo(clean(f"warning: cases left out: {first}", 300), err=True)
             continue
-        for located in loaded.cases:
-            found.setdefault(located.case.id, (loaded.display, located))
-    return found
+        found += [(loaded.display, located) for located in loaded.cases]
+    n = Counter(located.case.id for _, located in found)
+    ids = ((one, one[1].case.id) for one in found)
+    return {name if n[name] == 1 else f"{one[0]}::{name}": one for one, name in ids}
 
 
 class _Desk:

@@ -185,8 +185,7 @@ class _Asked:
         from pytest_rageval.engine.case import ask_request
         from pytest_rageval.target.calling import call_client
 
-        known = self._first.pop(case.id, None)
-        if known is not None:
+        if (known := self._first.pop(case.id, None)) is not None:
             return known
         request = replace(ask_request(case, self._settings), k=self._k)
         return call_client(self._client, request, rootdir=Path(self._settings.rootdir))

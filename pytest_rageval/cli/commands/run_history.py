@@ -194,8 +194,7 @@ def _check(query: TrendQuery, source: TrendSource) -> None:
 
 def _unknown(what: str, name: str, known: Iterable[str]) -> str:
     names = sorted(known)
-    close = nearest(name, names)
-    if close:
+    if close := nearest(name, names):
         return f'{what} {name!r}: in no run, did you mean "{close}"?'
     listed = first_of(names, _SHOWN_NAMES, ", ...") or "none"
     return f"{what} {name!r}: in no run; there are: {listed}"

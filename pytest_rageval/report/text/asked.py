@@ -129,8 +129,7 @@ def _expected(record: CaseRecord, width: int) -> Iterator[Line]:
 def judged_lines(record: CaseRecord, *, width: int = 80) -> Iterator[Line]:
     """Yield the verdicts on the answer."""
     for rubric, verdict in record.judgements.items():
-        error = verdict.get("error")
-        if error is not None:
+        if (error := verdict.get("error")) is not None:
             yield from wrapped("judge", f"{rubric}: {error['message']}", width, style="red")
             continue
         scores = ", ".join(

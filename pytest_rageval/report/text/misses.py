@@ -185,8 +185,7 @@ def render_texts(misses: Sequence[CaseRecord], *, limit: int, width: int) -> Ite
 
 def _texts(record: CaseRecord) -> Iterator[tuple[str, str]]:
     yield "question", record.question
-    case = record.stored_case
-    if case is not None:
+    if (case := record.stored_case) is not None:
         facts = "; ".join(case.expected_key_facts)
         expected = (case.expected_answer or facts) if case.answerable else "that it abstains"
         if expected:

@@ -77,6 +77,20 @@ def test_parameters_and_folders_are_sent(project: Path, capsys: Output) -> None:
     assert (body["rerank"], body["folders"], body["k"]) == (True, ["work"], 7)
 
 
+def test_a_case_of_several_files_is_named_with_its_file(
+    cases: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_lines(cases.with_name("more cases.jsonl"), {**CASE, "question": "What is the limit?"})
+    assert cli.run(["ask", "--case", "queue"]) == ExitCode.USAGE
+    named = "evals/eval_set.jsonl::queue, evals/more cases.jsonl::queue"
+    assert f"several files have the id 'queue': {named}" in capsys.readouterr().err
+    type_lines(monkeypatch, ":case evals/more cases.jsonl::queue", ":again")
+    assert cli.run(["ask"]) == ExitCode.YES
+    out = capsys.readouterr().out
+    assert "question What is the limit?" in out
+    assert out.count("\noutcome ") == 2  # asked again, it is the case with its golds
+
+
 def test_names_and_values_with_blanks_are_sent_as_given(project: Path, capsys: Output) -> None:
     with fake_target(json_reply({"answer": "yes"})) as target:
         named = ["--folder", "HR policies", "--folder", "work", "--vault", "My notes"]
