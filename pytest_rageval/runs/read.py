@@ -285,24 +285,28 @@ class FailedCases:
     notes: tuple[str, ...] = ()
 
 
-def select_failed(settings: Settings, known: Iterable[tuple[str, str]]) -> FailedCases:
+def select_failed(
+    settings: Settings, known: Iterable[tuple[str, str]], *, file: str | None = None
+) -> FailedCases:
     """Read the run that ``--rageval-failed-from`` names.
 
     Args:
         settings: of the session; ``failed_from`` is set.
         known: file and id of the cases of the set.
+        file: the only case file to look at; None: all of the run.
 
     Raises:
         StorageError: no run or more than one is meant, or it cannot be read.
     """
     results = settings.results_folder
     run = read_run(resolve_run(results, settings.failed_from or ""), texts=False)
-    failed = failed_cases(run)
+    failed = [one for one in failed_cases(run) if file in {None, one[0]}]
     if not failed:
-        sentence = f"nothing to select: every case passed in run {run.run_id}"
+        which = "every case passed" if file is None else f"no case of {file} failed"
+        sentence = f"nothing to select: {which} in run {run.run_id}"
         return FailedCases(cases=frozenset(), notes=(sentence,))
     there = frozenset(known)
-    gone = [(file, name) for file, name in failed if (file, name.split("[", 1)[0]) not in there]
+    gone = [one for one in failed if (one[0], one[1].split("[", 1)[0]) not in there]
     still = frozenset(failed).difference(gone)
     if not gone:
         return FailedCases(cases=still)

@@ -319,7 +319,8 @@ def _failed(
     from pytest_rageval.runs.read import select_failed
 
     known = [(loaded.display, one.case.id) for one in loaded.cases]
-    found = select_failed(replace(settings, failed_from=wanted.failed_from), known)
+    settings = replace(settings, failed_from=wanted.failed_from)
+    found = select_failed(settings, known, file=loaded.display)
     for note in found.notes:
         click.echo(clean(f"note: {note}"), err=True)
     return found.cases

@@ -222,8 +222,7 @@ def _metric_lines(view: ComparisonView, width: int, verbose: bool) -> Iterator[L
         if change.n_base_only or change.n_new_only:
             lost = f"scored only in base {change.n_base_only}, only in new {change.n_new_only}"
             yield ((f"  {lost}", "yellow"),)
-    hidden = len(found.comparison.metrics) - len(changes)
-    if hidden:
+    if hidden := len(found.comparison.metrics) - len(changes):
         yield ((f"  and {counted(hidden, 'more metric')} (-v)", "dim"),)
     if any(metric_verdict(change, view.checks) == BEYOND for change in changes):
         yield ((f"  {BEYOND_TEXT}", "dim"),)
@@ -301,8 +300,7 @@ def _group_lines(view: ComparisonView, width: int, verbose: bool) -> Iterator[Li
         interval = f" {change_interval(change)}"  # a large one stays apart
         row = f"{name:<{room}}{change.n:>5}{delta:>8}{interval:>17}  "
         yield ((row, ""), (group_verdict(one), style))
-    hidden = len(view.groups) - len(rows)
-    if hidden:
+    if hidden := len(view.groups) - len(rows):
         yield ((f"  and {counted(hidden, 'more row')} (-v)", "dim"),)
 
 
@@ -340,8 +338,7 @@ def _flip_lines(found: RunComparison, verbose: bool) -> Iterator[Line]:
         sign, style = "-" if flip.direction == "worse" else "+", _STYLES[flip.direction]
         text = f"{names:<{room}}  {value:<{wide}}  {clean(flip.reason)}"
         yield ((f"  {sign} ", style), (text, ""))
-    more = len(flips) - len(shown_flips)
-    if more:
+    if more := len(flips) - len(shown_flips):
         yield ((f"    and {more} more (-v)", "dim"),)
 
 
@@ -375,8 +372,7 @@ def _check_lines(view: ComparisonView, width: int) -> Iterator[Line]:
 
 def conclusion(view: ComparisonView) -> tuple[str, Style]:
     """Return the result of the checks against the baseline as one sentence."""
-    failed = sum(result.status == "fail" for result in view.checks)
-    if failed:
+    if failed := sum(result.status == "fail" for result in view.checks):
         of = f"{failed} of {len(view.checks)} checks" if len(view.checks) > 1 else "1 check"
         return f"regression: {of} failed", "red"
     if not view.checks:

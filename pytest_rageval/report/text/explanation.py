@@ -436,8 +436,7 @@ def _metrics(explanation: Explanation, width: int) -> Iterator[Line]:
     if not scored:
         return
     for level, title in _LEVELS.items():
-        group = [metric for metric in scored if metric.level == level]
-        if group:
+        if group := [metric for metric in scored if metric.level == level]:
             yield _heading(f"metrics: {title}")
             column = min(max(len(metric.key) for metric in group), _KEY_CHARS)
             for metric in group:

@@ -141,13 +141,19 @@ def test_what_failed_in_a_run_is_labelled(project: Path, label: Label, capsys: O
     folder.mkdir(parents=True)
     from pytest_rageval.runs.record_json import record_to_json
 
-    lines = [
-        json.dumps(record_to_json(record(case_id, file=SET, outcome=outcome)))
-        for case_id, outcome in (("queue", "passed"), ("moon", "missed"))
+    records = [
+        record("queue", file=SET, outcome="passed"),
+        record("moon", file=SET, outcome="missed"),
+        record("gone", file=SET, outcome="missed"),
+        record("other", file="evals/other.jsonl", outcome="missed"),
     ]
+    lines = [json.dumps(record_to_json(one)) for one in records]
     (folder / "results.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
     assert label("--plain", "--failed-from", "r1") == ExitCode.YES
     assert ids_shown(capsys) == ["moon"]
+    assert label("--plain", "--failed-from", "r1") == ExitCode.YES
+    said = "1 of the 2 cases that did not pass in run r1 is not in the set any more: gone"
+    assert capsys.readouterr().err == f"note: {said}\n"
     assert label("--plain", "--failed-from", "r2") == ExitCode.USAGE
 
 
