@@ -423,6 +423,17 @@ def test_scores_for_people_name_what_failed_and_why(recorded: list[str], capsys:
     ]
 
 
+def test_a_further_response_that_failed_says_which_it_is(tmp_path: Path, capsys: Output) -> None:
+    none = {"answer": "Yes.", "debug": {"retrieved_chunks": []}}
+    responses = [{"id": "good", "repeat": repeat, "response": none} for repeat in range(2)]
+    files = write(tmp_path / "c.jsonl", GOOD), write(tmp_path / "r.jsonl", *responses)
+    assert cli.run(["score", *files]) == ExitCode.YES
+    assert capsys.readouterr().out.splitlines()[-2:] == [
+        "missed  good  not_retrieved",
+        "missed  good (repeat 1)  not_retrieved",
+    ]
+
+
 def test_whether_headings_are_reported_is_asked_of_the_whole_set(
     tmp_path: Path, capsys: Output
 ) -> None:

@@ -337,8 +337,7 @@ def _chunk(chunk: ChunkReason, column: int, width: int, *, verbose: bool) -> Ite
     first, *more = _wrap(place, width - len(blank), limit=_PLACE_CHARS)
     yield ((mark, ""), (f"{_match(chunk):<{column}}", style), (first, ""))
     yield from (((blank + line, ""),) for line in more)
-    reason = "; ".join(_chunk_facts(chunk, verbose=verbose))
-    if reason:
+    if reason := "; ".join(_chunk_facts(chunk, verbose=verbose)):
         yield from _lines(reason, width, first=blank, style=style or "dim")
     if verbose and chunk.text:
         yield from _lines(

@@ -58,7 +58,8 @@ def score_lines(totals: Aggregate, failures: Failures, notes: Sequence[str]) -> 
         reason: str = record.failure_stage or "expectation not met"
         if record.error is not None:
             reason = f"{record.error.kind}: {record.error.message}"
-        yield f"{record.outcome:<7} {clean(record.name)}  {clean(reason, 120)}"
+        which = f" (repeat {record.repeat})" if record.repeat else ""
+        yield f"{record.outcome:<7} {clean(record.name)}{which}  {clean(reason, 120)}"
     if failures.more:
         yield f"... and {failures.more} more"
 
