@@ -158,12 +158,12 @@ def summarise_latency(
 ) -> LatencySummary:
     """Percentiles (type 7) and sum of durations in milliseconds.
 
-    Timeouts enter at their own durations, since a client in code has limits of its own, and mark
-    the percentiles they reach as censored; errors and cached replies are left out and counted.
+    Timeouts enter at the limit, or earlier where a client in code gave up before, and mark the
+    percentiles they reach as censored; errors and cached replies are left out and counted.
 
     Args:
         observations: the fields of each `LatencyObservation`, in any order.
-        timeout_ms: where a timeout of unknown duration enters; None: it is left out.
+        timeout_ms: the limit; None: a timeout enters at its own duration, if it has one.
     """
     times: list[float] = []
     limits: list[float] = []
@@ -173,8 +173,8 @@ def summarise_latency(
             cached += 1
         elif status == "ok" and ms is not None:
             times.append(float(ms))
-        elif status == "timeout" and (at := timeout_ms if ms is None else ms) is not None:
-            limits.append(float(at))
+        elif status == "timeout" and (ends := [x for x in (ms, timeout_ms) if x is not None]):
+            limits.append(float(min(ends)))
         else:
             excluded += 1
     ordered = sorted(times + limits)

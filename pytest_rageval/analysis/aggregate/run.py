@@ -58,7 +58,7 @@ def aggregate(
     Args:
         records: one per case and repeat.
         confidence: of the intervals, 0 to 1.
-        timeout_ms: where a timed-out call of unknown duration enters the latency percentiles.
+        timeout_ms: the limit at which a timed-out call enters the latency percentiles.
         registry: the metrics; unregistered keys of records are summarised as unbounded.
         path_case: whether paths that differ only in case are different documents.
     """
