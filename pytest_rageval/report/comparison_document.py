@@ -103,5 +103,5 @@ def _side(side: StoredRun) -> dict[str, Any]:
         "n_cases": side.n_cases,
         "dataset_hash": side.config.get("dataset_hash"),
         "commit": value(side.config, "git", "commit"),
-        "judge": side.given.get("judge"),
+        "judge": side.judge,
     }

@@ -87,14 +87,13 @@ def _unusable(folder: Path) -> str:
 
 def run_entry(run: StoredRun) -> RunEntry:
     """Describe one run from its documents."""
-    judge = run.config.get("judge") or ("none" if "judge" in run.config else None)
     return RunEntry(
         run_id=run.run_id,
         tags=run.tags,
         timestamp=run.timestamp,
         n_cases=whole(run.metrics, "total_tests"),
         verdict=word(run.gate, "verdict"),
-        judge=word(judge),
+        judge=run.judge,
         dataset_hash=run.dataset_hash,
         commit=word(run.config, "git", "commit"),
         has_records=(run.folder / RESULTS).is_file(),

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pytest_rageval.values.dataclass import dataclass
-from pytest_rageval.values.json_documents import items, number, part, value, whole
+from pytest_rageval.values.json_documents import items, number, part, value, whole, word
 from pytest_rageval.values.record import CaseRecord, ScoreSettings
 from pytest_rageval.values.settings import Settings
 
@@ -122,6 +122,11 @@ class StoredRun:
     def given(self) -> Mapping[str, Any]:
         """The settings as ``config.json`` holds them."""
         return part(self.config, "settings")
+
+    @property
+    def judge(self) -> str | None:
+        """The judge as the settings name it; ``none``: answers were not judged, None: unknown."""
+        return "none" if self.given.get("retrieval_only") else word(self.given, "judge")
 
     @property
     def set(self) -> Mapping[str, Any]:

@@ -49,6 +49,19 @@ def test_a_part_of_another_type_counts_as_missing(wrong: object) -> None:
     assert not run.timestamp
 
 
+@pytest.mark.parametrize(
+    ("settings", "judge"),
+    [
+        ({}, None),
+        ({"judge": "m"}, "m"),
+        ({"judge": "m", "retrieval_only": False}, "m"),
+        ({"judge": "m", "retrieval_only": True}, "none"),
+    ],
+)
+def test_retrieval_alone_is_not_judged(settings: dict[str, Any], judge: str | None) -> None:
+    assert replace(EMPTY, config={"settings": settings}).judge == judge
+
+
 def test_the_numbers_document_is_asked_before_the_settings_document() -> None:
     run = replace(
         EMPTY, config={"timestamp": "old", "config_hash": "c"}, metrics={"timestamp": "new"}

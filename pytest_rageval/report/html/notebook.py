@@ -37,9 +37,8 @@ def run_cell(run: StoredRun) -> str:
     run = with_metrics(run)
     n = {name: count(run.metrics, name) for name in ("missed", "flawed", "errored")}
     counts = [counted(run.n_cases, "case"), *(f"{found} {name}" for name, found in n.items())]
-    judge = text(run.given, "judge")
-    if judge:
-        counts.append(f"judge {'off' if judge == 'none' else judge}")
+    if run.judge:
+        counts.append(f"judge {'off' if run.judge == 'none' else run.judge}")
     parts = [element("p", element("b", f"run {run.run_id}"), f": {', '.join(counts)}")]
     if sentence := text(run.gate, "sentence"):
         parts.append(element("p", f"gate: {sentence}"))

@@ -121,9 +121,8 @@ def describe_side(side: StoredRun) -> str:
         dirty = "+" if facts.get("dirty") else ""
         parts.append(f"{facts.get('branch') or 'detached'}@{commit[:7]}{dirty}")
     parts.append(counted(side.n_cases, "case"))
-    judge = side.given.get("judge")
-    if judge is not None:
-        parts.append(f"judge {'off' if judge == 'none' else judge}")
+    if side.judge is not None:
+        parts.append(f"judge {'off' if side.judge == 'none' else side.judge}")
     return ", ".join(parts)
 
 
