@@ -102,24 +102,24 @@ class Lookahead:
     def measure(self, item: CaseItem, clients: Clients) -> Evaluated:
         """Return the records of a case, and start those that come next."""
         self.output.watch_streams()
-        task = self._tasks.pop(item, None)
+        # It stays among the tasks until its teardown: an interrupt may come at any moment.
+        task = self._tasks.get(item)
         if task is not None and not task.clients.are(clients):
-            task.withdraw()
+            self.forget(item)
             task = None
-        self._withdraw_lost()
+        self._withdraw_lost(item)
         ready = list(dict.fromkeys(self._ready(item)))
         # Before the case is started: its record is stored with it.
         self._note_concurrency(item, ready)
         if task is None:
-            task = self._start(item, clients, urgent=True)
+            task = self._tasks[item] = self._start(item, clients, urgent=True)
         for ahead in ready:
             self._tasks[ahead] = self._start(ahead, clients)
         try:
             self.output.show_live(task.output, task.future)
             evaluated = result_of(task.future)
         except KeyboardInterrupt:
-            self._tasks[item] = task  # is finished with the others
-            raise
+            raise  # it is finished with the others
         except BaseException:
             # Such as a time limit: later records must not be delivered.
             task.withdraw()
@@ -131,21 +131,21 @@ class Lookahead:
     def _note_concurrency(self, item: CaseItem, ready: Sequence[CaseItem]) -> None:
         """Store the number of cases that can be in flight; the last one alone does not show it."""
         state = item.state
-        if ready or self._tasks:
+        if ready or self._tasks.keys() - {item}:
             state.concurrency = self._slots.limit
         elif asked_one_by_one(item):
             state.concurrency = state.concurrency or 1
 
     def forget(self, item: CaseItem) -> None:
-        """Withdraw a case that was asked ahead and did not run."""
+        """Withdraw a case that ended, or that was asked ahead and does not run."""
         if (task := self._tasks.pop(item, None)) is not None:
             task.withdraw()
 
-    def _withdraw_lost(self) -> None:
+    def _withdraw_lost(self, current: CaseItem) -> None:
         """Withdraw cases that another process took over."""
         if (given := self._queue.given()) is not None:
-            for item in self._tasks.keys() - given:
-                self._tasks.pop(item).withdraw()
+            for item in self._tasks.keys() - given - {current}:
+                self.forget(item)
 
     def stop(self) -> None:
         """Start no more cases, record those that have been answered, and abandon the others."""

@@ -402,6 +402,40 @@ def test_workers_that_ignore_ctrl_c_end_with_their_controller(project: Project) 
     assert len(stored) < 60
 
 
+WHERE_A_CASE_BEGINS = (
+    REPLY
+    + """
+import time
+from pytest_rageval.plugin.lookahead import Lookahead
+
+note = Lookahead._note_concurrency
+
+def interrupted(self, item, ready):
+    if item.name == "c001":
+        raise KeyboardInterrupt
+    note(self, item, ready)
+
+Lookahead._note_concurrency = interrupted
+
+@pytest.fixture(scope="session")
+def rag_client():
+    def ask(request):
+        time.sleep(0.7 if request.question.endswith("1") else 0.1)
+        return reply(request.question)
+    return ask
+"""
+)
+
+
+def test_ctrl_c_where_a_case_begins_does_not_lose_its_answer(project: Project) -> None:
+    project.cases(numbered_cases(2))
+    project.write("conftest.py", WHERE_A_CASE_BEGINS)
+    result = project.run_apart("--rageval-run-id", "cut", "--rageval-concurrency", "4")
+    assert result.ret == pytest.ExitCode.INTERRUPTED
+    stored = {record["case_id"] for record in lines_of(project.folder("cut"))}
+    assert stored == {"c000", "c001"}
+
+
 SLOWLY = """
 from pytest_rageval.plugin.items import CaseItem
 
