@@ -197,8 +197,6 @@ class StreamReader:
             TimeoutError: the time of the exchange is up.
         """
         typed = _JSON_TYPE.match(content_type) is not None
-        if typed and self._rules.kind == "sse":
-            return False
         self._n_read += len(piece)
         self._read(piece)
         return (self._ended or self._fault is not None) and not (typed and len(self._events) < 2)
@@ -220,9 +218,7 @@ class StreamReader:
         Raises:
             EndpointError: kind ``protocol``; it cannot be read, or has too many events.
         """
-        if _JSON_TYPE.match(content_type) and (
-            self._rules.kind == "sse" or _format(body) != "ndjson"
-        ):
+        if _JSON_TYPE.match(content_type) and _format(body) != self._rules.kind:
             self.ttft_ms = None
             return parse_reply_bytes(body, self._hide), ""
         self._read(body[self._n_read :])

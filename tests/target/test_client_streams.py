@@ -187,6 +187,15 @@ def test_a_reply_of_type_json_is_read_as_without_a_stream() -> None:
     assert "ttft_ms" not in result.response.latency
 
 
+def test_events_of_type_json_are_a_stream() -> None:
+    pieces = [b": connected\n\n", *tokens(), sse(END, "end")]
+    server = SlowStream([(0.0, one) for one in pieces], content_type="application/json")
+    result = ask(server, **SSE)
+    assert result.response is not None, result.error
+    assert result.response.answer == "Every 14 days."
+    assert result.response.latency["ttft_ms"] > 0
+
+
 def test_lines_of_json_of_type_json_are_a_stream_and_one_document_is_none() -> None:
     lines = [line({"response": text}) for text in TOKENS] + [line({"done": True})]
     server = SlowStream([(0.0, one) for one in lines], content_type="application/json")
