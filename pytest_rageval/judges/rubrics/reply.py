@@ -49,6 +49,8 @@ _MOST_FAULTS: Final = 1_000
 """Faults of one reply that are looked at; each takes kilobytes while it is."""
 _DECIMAL: Final = re.compile(r"\s*-?[0-9]{1,300}(\.[0-9]{1,300})?\s*")
 _NO_NUMBER: Final = re.compile(r"\s*[+-]?(nan|inf|infinity)\s*", re.IGNORECASE)
+_END_OF_THOUGHT: Final = re.compile(r"</think>(?=\s*[\n{`])")
+"""Not within a string of JSON, which may quote an answer with the tag."""
 _NO_CLAIMS: Final = "the answer makes no claims"
 _NOT_LISTED: Final = "the judge listed no claims"
 _NOT_GIVEN: Final = "the judge gave no score"
@@ -126,7 +128,10 @@ def _find_object(text: str, schema: Schema, request: JudgeRequest) -> dict[str, 
 
 def without_reasoning(text: str) -> str:
     """Return a reply without the reasoning, drafts included, with which some models start it."""
-    before, _, thinking = text.partition("<think>")
+    before, opened, thinking = text.partition("<think>")
+    if not opened:  # many chat templates write the first tag, which is then no part of the reply
+        end = _END_OF_THOUGHT.search(text)
+        return text if end is None else text[end.end() :]
     _, closed, after = thinking.partition("</think>")
     return before + after if closed else text
 

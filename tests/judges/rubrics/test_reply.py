@@ -202,6 +202,9 @@ OBJECT = '{"score": 4, "reasoning": "braces } and { in a string, and \\"quotes\\
         f'{OBJECT}\n{{"score": 1}}',
         f"[{OBJECT}]",
         f'<think>I could say {{"score": 1}} but no.</think>\n{OBJECT}',
+        f'I could say {{"score": 1}} but no.\n</think>\n\n{OBJECT}',
+        f'I could say {{"score": 1}} but no.</think>{OBJECT}',
+        f'```json\n{OBJECT[:-1]}, "x": "Right.</think> The pump"}}\n```',
         f'{{"type": "object", "properties": {{"score": {{"type": "integer"}}}}}}\n{OBJECT}',
     ],
 )
