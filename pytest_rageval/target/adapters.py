@@ -12,6 +12,7 @@ from os import PathLike, fspath
 from pathlib import PurePosixPath
 from typing import Any, Final
 
+from pytest_rageval.target.reply_values import integer_or_none
 from pytest_rageval.values.reply import RetrievedChunk
 
 PATHS: Final = (
@@ -164,15 +165,11 @@ def _without_closing(heading: str) -> str:
 
 def _pages(metadata: Mapping[str, Any], *, from_zero: bool) -> tuple[int, ...] | None:
     page = metadata.get("page")
-    if from_zero and isinstance(page, int) and not isinstance(page, bool):
-        return (page + 1,)
-    for name in _PAGES:
-        value = metadata.get(name)
-        if isinstance(value, str) and len(value) < 20 and value.isascii() and value.isdecimal():
-            value = int(value)
-        if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 10**20:
-            return (value,)
-    return None
+    whole = None if isinstance(page, str) else integer_or_none(page)
+    if from_zero and whole is not None:
+        return (whole + 1,)
+    known = (integer_or_none(metadata.get(name)) for name in _PAGES)
+    return next(((number,) for number in known if number is not None), None)
 
 
 def _first(metadata: Mapping[str, Any], names: Iterable[str]) -> Any:
