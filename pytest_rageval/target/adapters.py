@@ -74,7 +74,10 @@ def _read(document: object, n: int) -> dict[str, Any]:
     if isinstance(given, Mapping):
         nested = given.get("metadata") or given.get("meta") or {}
         metadata = {**given, **nested} if isinstance(nested, Mapping) else dict(given)
-        text, chunk_id = _first(given, _TEXTS), None
+        # Metadata may hold the id of the whole document, and of Pinecone the text.
+        text, chunk_id = _first(given, _TEXTS), _first(given, _IDS)
+        text = _first(metadata, _TEXTS[:-1]) if text is None else text
+        score = _first(given, _SCORES) if score is None else score
     elif hasattr(given, "node"):  # LlamaIndex, with a score
         score = given.score if score is None else score
         metadata, text, chunk_id = _of_node(given.node)

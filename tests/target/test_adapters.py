@@ -110,6 +110,8 @@ def test_a_document_of_haystack_brings_its_score_and_its_headings() -> None:
         {"rel_path": "a.md", "text": "t", "score": 0.5, "id": 7},
         {"page_content": "t", "metadata": {"source": "a.md", "score": 0.5, "_id": 7}},
         {"content": "t", "meta": {"file_name": "a.md"}, "score": 0.5, "chunk_id": "7"},
+        {"id": "7", "score": 0.5, "metadata": {"text": "t", "source": "a.md", "chunk": 3}},
+        {"id": 7, "text": "t", "score": 0.5, "metadata": {"path": "a.md", "id": "a", "score": 1}},
     ],
 )
 def test_dicts_with_such_keys_are_read(document: dict[str, Any]) -> None:
