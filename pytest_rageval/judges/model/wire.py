@@ -339,10 +339,12 @@ def _named(body: Any) -> str:
 
 
 def _fault(value: Any) -> str:
-    """Return one fault of FastAPI's list, without the repeated input."""
+    """Return one fault of FastAPI's list without the repeated input, or the error in Gemini's."""
+    if isinstance(value, dict) and isinstance(value.get("error"), dict):
+        value = value["error"]
     if not isinstance(value, dict):
         return value if isinstance(value, str) else ""
     loc = value.get("loc")
     where = ".".join(map(str, loc)) if isinstance(loc, list) else ""
-    message = value.get("msg")
+    message = value.get("msg") or value.get("message")
     return ": ".join(part for part in (where, message) if isinstance(part, str) and part)

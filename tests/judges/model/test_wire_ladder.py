@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pytest_rageval.judges.model.wire import Form, after_refusal, parameters
+from pytest_rageval.judges.model.wire import Form, after_refusal, error_text, parameters
 from pytest_rageval.values.settings import JudgeSettings
 from tests.build.hostile_judge import Asked, Canned, completion, error
 from tests.judges.model.conftest import DictCache, OpenJudge
@@ -264,6 +264,13 @@ def test_the_field_that_an_error_names_goes_before_its_words() -> None:
 def test_the_input_that_a_refusal_repeats_is_not_read() -> None:
     fault = {"loc": ["body", "messages"], "msg": "too short", "input": "seed response_format"}
     assert after_refusal(FORM, 422, {"detail": [fault]}, SETTINGS) is None
+
+
+def test_an_error_of_gemini_is_read_in_its_list() -> None:
+    fault = 'Invalid JSON payload received. Unknown name "seed": Cannot find field.'
+    body = [{"error": {"code": 400, "message": fault, "status": "INVALID_ARGUMENT"}}]
+    assert error_text(body) == fault
+    assert after_refusal(FORM, 400, body, SETTINGS) == Form("json_schema", ("seed",))
 
 
 def test_no_seed_is_sent_where_none_is_set() -> None:
