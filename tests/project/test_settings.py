@@ -193,7 +193,7 @@ def test_a_param_is_a_json_scalar_or_text(tmp_path: Path, text: str, value: obje
 
 def test_params_merge_key_by_key(tmp_path: Path) -> None:
     write(tmp_path, "[tool.rageval.params]\na = 1\nb = 1\nc = 1\n")
-    settings = load(tmp_path, {"rageval_rag_param": ["c=3"]}, {"RAGEVAL_RAG_PARAM": "b=2\nc=2\n"})
+    settings = load(tmp_path, {"rageval_rag_param": ["c=3"]}, {"RAGEVAL_RAG_PARAM": "b=2\n\nc=2\n"})
     assert settings.params == {"a": 1, "b": 2, "c": 3}
     assert settings.origins["params"] == "flag"
     assert settings.origins["params.a"] == "pyproject.toml"
@@ -202,7 +202,7 @@ def test_params_merge_key_by_key(tmp_path: Path) -> None:
 
 def test_gates_come_whole_from_the_highest_source(tmp_path: Path) -> None:
     write(tmp_path, "[tool.rageval]\ngates = ['mrr>=0.1']\n")
-    environ = {"RAGEVAL_GATE": "mrr>=0.2\nmap>=0.2"}
+    environ = {"RAGEVAL_GATE": "\nmrr>=0.2\n \nmap>=0.2"}
     assert load(tmp_path, environ=environ).extra_gates == ("mrr>=0.2", "map>=0.2")
     assert load(tmp_path, {"rageval_gate": ["mrr>=0.3"]}, environ).extra_gates == ("mrr>=0.3",)
 
