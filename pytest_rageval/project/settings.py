@@ -197,6 +197,8 @@ def _take_preset(found: _Found, name: str) -> None:
     own = {by_name[name].key: value for name, value in found.values.items()}
     values, faults = resolve(load_preset(name), found.values.get("target.vars", {}), own)
     found.faults += [f"{where} {fault}" for fault in faults]
+    if "target.client" in found.values and "target.url" in values:
+        found.faults.append(f"{where} preset, client: the preset has an address; keep one of them")
     for key, value in values.items():
         option = by_key[key]
         origin = f"preset {name}"

@@ -171,6 +171,10 @@ def test_a_misspelt_variable_is_shown_with_the_missing_one(tmp_path: Path) -> No
         ('preset = "zzz"', "unknown preset 'zzz'. There are "),
         ("preset = 7", "preset: got 7, expected a string"),
         ('preset = "dify"\nvault = "notes"', "the embedded server has no preset; keep one"),
+        (
+            'preset = "openai-chat"\nvars = { model = "m" }\nclient = "a:b"',
+            "preset, client: the preset has an address; keep one of them",
+        ),
         ('preset = "dify"\nvars = 7', "vars: got 7, expected a table"),
         ('preset = "dify"\nvars = { user = { a = 1 } }', "vars: user: got {'a': 1}, expected a te"),
         ('preset = "dify"\nvars = { user = [] }', "vars user: got [], expected name of the end us"),
