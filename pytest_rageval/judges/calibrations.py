@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
 
+from pytest_rageval.project.discovery import cases_folder
 from pytest_rageval.support.files import named_errors, open_plain, refuse_link, write_file
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.record import SCHEMA_VERSION
@@ -20,8 +21,7 @@ _MAX_NAME: Final = 120
 
 def calibration_folder(settings: Settings) -> Path:
     """Return the folder of calibrations: below the first test path, beside its cases."""
-    first = Path(settings.rootdir) / settings.testpaths[0]
-    return (first.parent if first.is_file() else first) / FOLDER
+    return cases_folder(settings) / FOLDER
 
 
 def calibration_path(folder: Path, judge: str, rubric: str) -> Path:

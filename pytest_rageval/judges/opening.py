@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from pytest_rageval.judges.named_judge import is_named, open_named_judge
 from pytest_rageval.judges.spot_check import asks_second_judge
+from pytest_rageval.project.discovery import cases_folder
 from pytest_rageval.support.http.address import learn_secrets, sent_secrets
 from pytest_rageval.support.http.retry import Pacing, Sleep
 from pytest_rageval.support.slots import Slots
@@ -211,4 +212,4 @@ def open_cache(settings: Settings) -> Iterator[JudgeCache | None]:
 
 def cache_place(settings: Settings) -> Path | str:
     """Return the file of the cache, or the URL that the settings name."""
-    return settings.judging.cache_url or Path(settings.rootdir) / settings.testpaths[0] / CACHE_FILE
+    return settings.judging.cache_url or cases_folder(settings) / CACHE_FILE

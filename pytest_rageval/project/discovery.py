@@ -86,6 +86,12 @@ def project_files(settings: Settings) -> list[Path]:
     )
 
 
+def cases_folder(settings: Settings) -> Path:
+    """Return the folder of the cases of the first test path, which may be a file."""
+    first = Path(settings.rootdir) / settings.testpaths[0]
+    return first.parent if first.is_file() else first
+
+
 def _jsonl_files(base: Path) -> Iterator[Path]:
     """Yield the files below a folder, without entering folders that never hold case files."""
     for folder, folders, names in os.walk(base):

@@ -10,6 +10,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pytest_rageval.project.discovery import cases_folder
 from pytest_rageval.project.settings import no_target, target_kind
 from pytest_rageval.support.http.address import (
     join_url,
@@ -148,7 +149,7 @@ def embedded_config(
             f"[tool.rageval.target] vault: {shown(settings.target.vault)} is not a folder below "
             f"{rootdir}; name a folder of Markdown notes"
         )
-    cache = rootdir / settings.testpaths[0] / INDEX_CACHE
+    cache = cases_folder(settings) / INDEX_CACHE
     given = settings.target.embedded
     known = {one.name: one.default for one in fields(server_config.ReferenceConfig)}
     del known["vault"], known["cache_dir"]

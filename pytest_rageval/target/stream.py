@@ -334,7 +334,7 @@ class StreamRules:
 
     def is_last(self, event: Event) -> bool:
         """Whether an event ends the stream."""
-        return _holds(self._is_last, event)
+        return _is_true(_value(self._is_last, event))
 
     def error(self, event: Event | None) -> str:
         """Return the message of an event that reports an error; empty: it reports none.
@@ -352,7 +352,7 @@ class StreamRules:
     def is_first_token(self, event: Event) -> bool:
         """Whether an event brings a part of the answer: by default, by the mapping on it alone."""
         if self._is_first:
-            return _holds(self._is_first, event)
+            return _is_true(_value(self._is_first, event))
         if self._answer is None:
             return event["data"] not in (None, "", [], {})
         mapped = _value(self._answer, {"events": [event], "last": event})
@@ -395,10 +395,6 @@ def likely_stream_answer(reply: object) -> str:
     found = (likely_answer(event["data"]) for event in reply["events"])
     name = next(filter(None, found), "")
     return f"join('', events[].data.{name})" if name else ""
-
-
-def _holds(expression: Callable[[object], object], event: Event) -> bool:
-    return _is_true(_value(expression, event))
 
 
 def _is_true(value: object) -> bool:
@@ -444,18 +440,14 @@ def _line_event(line: bytes, number: int, hide: Callable[[str], str]) -> Event:
     prefix = _PREFIX.match(line)
     name = prefix[1].decode() if prefix else None
     rest = line[prefix.end() :] if prefix else line
-    return {"event": name, "data": _line_data(rest, number, hide)}
-
-
-def _line_data(line: bytes, number: int, hide: Callable[[str], str]) -> object:
-    if line.strip() == DONE.encode():
-        return DONE
+    if rest.strip() == DONE.encode():
+        return {"event": name, "data": DONE}
     try:
-        return parse_json_text(line.decode("utf-8"))
+        return {"event": name, "data": parse_json_text(rest.decode("utf-8"))}
     except RecursionError as error:
         raise EndpointError("protocol", f"line {number} of the stream is {error}") from error
     except ValueError as error:
-        begins = _beginning(line, hide)
+        begins = _beginning(rest, hide)
         raise EndpointError(
             "protocol", f"line {number} of the stream is not JSON; it begins: {begins}"
         ) from error

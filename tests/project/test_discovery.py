@@ -6,7 +6,13 @@ from typing import Any
 
 import pytest
 
-from pytest_rageval.project.discovery import is_case_file, iter_case_files, selected_files
+from pytest_rageval.project.discovery import (
+    cases_folder,
+    is_case_file,
+    iter_case_files,
+    selected_files,
+)
+from pytest_rageval.values.settings import Settings
 
 
 @pytest.fixture
@@ -34,6 +40,12 @@ def tree(tmp_path: Path) -> Path:
 def found(tree: Path, *testpaths: str, vault: str | None = None) -> list[str]:
     files = iter_case_files(rootdir=tree, testpaths=testpaths, vault=vault)
     return [file.relative_to(tree).as_posix() for file in files]
+
+
+def test_the_folder_of_the_cases_is_that_of_the_first_test_path(tree: Path) -> None:
+    for first in ("evals", "evals/a.jsonl"):
+        settings = Settings(rootdir=str(tree), testpaths=(first, "data"))
+        assert cases_folder(settings) == tree / "evals"
 
 
 def test_case_files_below_a_test_path_are_found_in_order(tree: Path) -> None:

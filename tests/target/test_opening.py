@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import re
 import socket
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -11,6 +12,7 @@ import pytest
 from pytest_rageval.target.client import HttpRagClient
 from pytest_rageval.target.opening import (
     configured_target,
+    embedded_config,
     open_target,
     serve_vault,
     target_notes,
@@ -199,3 +201,9 @@ def test_the_embedded_server_answers_caches_its_index_and_ends(tmp_path: Path, v
     assert address.hostname == "127.0.0.1"
     with socket.socket() as probe:
         assert probe.connect_ex((address.hostname, address.port or 0)) != 0
+
+
+def test_the_index_is_kept_beside_a_test_path_that_is_a_file(tmp_path: Path, vault: Path) -> None:
+    (tmp_path / "set.jsonl").write_text("", encoding="utf-8")
+    given = replace(settings(tmp_path, vault=vault.name), testpaths=("set.jsonl",))
+    assert embedded_config(given).cache_dir == tmp_path / "cache/reference"

@@ -270,7 +270,9 @@ def _editing(settings: Settings, completions: Callable[[str], list[str]]) -> Ite
     except ImportError:  # Windows
         yield
         return
-    history = Path(settings.rootdir) / settings.testpaths[0] / _HISTORY
+    from pytest_rageval.project.discovery import cases_folder
+
+    history = cases_folder(settings) / _HISTORY
     found: list[str] = []
 
     def complete(text: str, state: int) -> str | None:

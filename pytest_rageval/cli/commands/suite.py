@@ -130,6 +130,7 @@ def _prepared(suite: Suite, given: _Given, settings: Settings) -> PreparedSuite:
     """
     from pytest_rageval.authoring.suites.catalogue import EMBEDDED_MAX
     from pytest_rageval.authoring.suites.prepare import prepare_suite
+    from pytest_rageval.project.discovery import cases_folder
     from pytest_rageval.project.settings import target_kind
 
     is_large = suite.n_documents > EMBEDDED_MAX
@@ -138,7 +139,7 @@ def _prepared(suite: Suite, given: _Given, settings: Settings) -> PreparedSuite:
     if not given.indexed and not asks_own and (is_large or names == "keep"):
         reason = f"{suite.n_documents:,} documents" if is_large else "--ids keep"
         raise CommandError(f"{suite.name}: the embedded server takes notes, and not {reason}")
-    default = Path(settings.rootdir) / settings.testpaths[0] / _FOLDER
+    default = cases_folder(settings) / _FOLDER
     folder = given.folder or default / (suite.name if names == "paths" else f"{suite.name}-ids")
     if not given.indexed:
         size = f"{suite.n_documents:,} documents and {suite.n_questions:,} questions"

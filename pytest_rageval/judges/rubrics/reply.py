@@ -307,7 +307,8 @@ def _verdict(
 ) -> Verdict:
     scores = {key: float(fields[prop]) for prop, key in rubric.metrics.items() if prop in fields}
     absent = {key: _NOT_GIVEN for prop, key in rubric.metrics.items() if prop not in fields}
-    reasoning = clean_text(_text(fields.get("reasoning")))
+    said = fields.get("reasoning")
+    reasoning = clean_text(said if isinstance(said, str) else "")
     if rubric.own:
         return _make_verdict(
             scores=scores, not_applicable=absent, reasoning=reasoning, coerced=coerced
@@ -333,10 +334,6 @@ def _verdict(
         acknowledges_conflict=fields.get("acknowledges_conflict"),
         coerced=coerced,
     )
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""
 
 
 def _claim(fields: Mapping[str, Any], n_passages: int) -> Claim:

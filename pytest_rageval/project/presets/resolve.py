@@ -123,7 +123,7 @@ def _names(value: Any) -> Iterator[str]:
 
 
 def _fill(key: str, value: Any, values: Mapping[str, Any]) -> Any:
-    writers = {"target.path": _encoded, _HEADERS: _in_header}
+    writers = {"target.path": lambda value: quote(_text(value), safe=""), _HEADERS: _in_header}
     write = _literal if key in _TABLES else writers.get(key, _text)
 
     def filled(text: str) -> str:
@@ -151,7 +151,3 @@ def _text(value: Any) -> str:
 def _in_header(value: Any) -> str:
     # Else a request would fill in what the value has in braces.
     return PLACEHOLDER.sub(lambda place: f"{{{place[0]}}}", _text(value))
-
-
-def _encoded(value: Any) -> str:
-    return quote(_text(value), safe="")
