@@ -99,14 +99,13 @@ def load_settings(
             _take_text(found, option, flags[option.dest], source=source, env=False)
     if name := found.values.get("target.preset"):
         _take_preset(found, name)
-    if found.origins.get("target.client") == found.origins.get("target.url") == _PYPROJECT:
-        found.faults.append(
-            f"{_PYPROJECT}: [tool.rageval.target]: url and client: keep one of them"
-        )
-    if found.origins.get("judging.client") == found.origins.get("judge") == _PYPROJECT:
-        found.faults.append(
-            f"{_PYPROJECT}: [tool.rageval.judge]: model and client: keep one of them"
-        )
+    for section, key, name, client in (
+        ("target", "url", "target.url", "target.client"),
+        ("judge", "model", "judge", "judging.client"),
+    ):
+        if found.origins.get(client) == found.origins.get(name) == _PYPROJECT:
+            where = f"{_PYPROJECT}: [tool.rageval.{section}]"
+            found.faults.append(f"{where}: {key} and client: keep one of them")
     if found.faults:
         raise ConfigError("\n".join(found.faults))
     return _build(rootdir, found)

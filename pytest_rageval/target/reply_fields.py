@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Final, Required
 
 from pydantic import (
+    BeforeValidator,
     ConfigDict,
     Field,
     PlainValidator,
@@ -41,6 +42,7 @@ from pytest_rageval.target.reply_values import (
     vector_or_none,
 )
 from pytest_rageval.values.errors import EndpointError
+from pytest_rageval.values.numbers import plain
 from pytest_rageval.values.reply import Search
 
 if TYPE_CHECKING:
@@ -147,7 +149,7 @@ class ReplyBody(TypedDict, total=False):
 
     answer: Required[_Text]
     references: list[ReplyReference] | None
-    abstained: StrictBool | None
+    abstained: Annotated[StrictBool | None, BeforeValidator(plain)]
     abstain_reason: _Words
     debug: ReplyDebug | None
 

@@ -8,6 +8,7 @@ from math import isfinite
 from typing import Any, Final, LiteralString, TypeGuard
 
 from pytest_rageval.support.text import whole_text
+from pytest_rageval.values.numbers import plain
 from pytest_rageval.values.reply import MOST_AMOUNT, USAGE, Search
 
 _MOST_PHASES: Final = 100
@@ -30,6 +31,7 @@ def string_or_none(value: object) -> str | None:
 
 def number_or_none(value: object) -> float | None:
     """Read a number, or a decimal number in a string; None unless it is finite."""
+    value = plain(value)
     if isinstance(value, float):
         return value if isfinite(value) else None
     if isinstance(value, str) and len(value) < 64 and _DECIMAL.fullmatch(value):
@@ -39,6 +41,7 @@ def number_or_none(value: object) -> float | None:
 
 def integer_or_none(value: object) -> int | None:
     """Read an integer, also as a float or in a string; None for anything else."""
+    value = plain(value)
     if is_integer(value):
         return value
     number = number_or_none(value)
@@ -74,7 +77,7 @@ def read_identifier(value: object) -> str:
         ValueError: it is something else.
     """
     # Vector stores number their chunks; duplicates are found by id, so 7 and "7" are the same.
-    if not is_integer(value):
+    if not is_integer(value := plain(value)):
         raise ValueError("expected a string")
     return str(value)
 

@@ -291,12 +291,11 @@ class StreamReader:
                 "the connection was closed, which does not say that it is complete; name the event "
                 "that ends it: last_event in [tool.rageval.target]"
             )
-        text = f"last_event `{self._rules.last_event}` holds for none of its "
         names = Counter(str(event["event"]) for event in self._events if event["event"])
         shown = ", ".join(f"{n} {name}" for name, n in names.most_common(_SHOWN_EVENTS))
         keys = shown_keys(self._events[-1]["data"])
         return (
-            text
+            f"last_event `{self._rules.last_event}` holds for none of its "
             + counted(len(self._events), "event")
             + (f" ({clean(self._hide(shown), 200)})" if shown else "")
             + (f"; keys of the last one's data: {self._hide(keys)}" if keys else "")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import secrets
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -173,9 +174,7 @@ def filled_headers(
     for header, value in headers.items():
         if ENV_VALUE.fullmatch(value) is None and "{" in value:
             where = f"headers.{header}"
-            found[header] = _filled(
-                value, document, where, lambda name, text, where=where: checked(where, name, text)
-            )
+            found[header] = _filled(value, document, where, partial(checked, where))
     return found
 
 

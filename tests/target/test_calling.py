@@ -260,6 +260,27 @@ def test_vectors_of_a_response_built_by_hand_are_kept() -> None:
     assert response_of(call(lambda request: reply)) == reply
 
 
+def test_numbers_and_truth_values_of_numpy_are_read() -> None:
+    import numpy as np
+
+    numbers = {"chunk_id": 7, "rank": 1, "page": 2, "token_count": 3}
+    typed = {name: np.int64(n) for name, n in numbers.items()} | {"score_final": np.float32(0.5)}
+    debug = {"latency": {"retrieval_ms": np.float32(3)}, "usage": {"input_tokens": np.int64(4)}}
+    chunks = {"retrieved_chunks": [{"rel_path": "a.md", **typed}]}
+    reply = {"answer": "a", "abstained": np.bool_(False), "debug": {**debug, **chunks}}
+    found = response_of(call(lambda request: reply))
+    assert (found.abstained, found.latency, found.usage) == (
+        False,
+        {"retrieval_ms": 3.0},
+        {"input_tokens": 4.0},
+    )
+    assert found.retrieved_chunks == (
+        RetrievedChunk(
+            rel_path="a.md", chunk_id="7", rank=1, pages=(2,), token_count=3, score_final=0.5
+        ),
+    )
+
+
 def test_a_reply_without_chunks_keeps_the_names_of_its_fields() -> None:
     import numpy as np
 

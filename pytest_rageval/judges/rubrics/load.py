@@ -235,12 +235,11 @@ def _load(name: str, path: Path, shown: str, *, alternate: bool, own: bool) -> R
 
 def _read(path: Path, shown: str) -> str:
     try:
-        text = read_plain(path)  # also converts every line end to a newline
+        return read_plain(path)  # also converts every line end to a newline
     except FileNotFoundError:
         raise ConfigError(f"{shown}: no such file") from None
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{shown}: cannot be read as UTF-8 text: {error}") from error
-    return text
 
 
 def _read_schema(text: str, shown: str, *, checked: bool) -> dict[str, Any]:

@@ -97,12 +97,11 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return value
 
 
-def _integer(digits: str) -> float:
-    # Python refuses to read integers of thousands of digits; no scale reaches that far.
-    return int(digits) if len(digits) <= _MAX_DIGITS else float(digits)
-
-
-_DECODER: Final = json.JSONDecoder(object_pairs_hook=_unique, parse_int=_integer)
+# Python refuses to read integers of thousands of digits; no scale reaches that far.
+_DECODER: Final = json.JSONDecoder(
+    object_pairs_hook=_unique,
+    parse_int=lambda digits: int(digits) if len(digits) <= _MAX_DIGITS else float(digits),
+)
 
 
 def _find_object(text: str, schema: Schema, request: JudgeRequest) -> dict[str, Any]:
