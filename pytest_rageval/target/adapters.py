@@ -71,6 +71,8 @@ def _read(document: object, n: int) -> dict[str, Any]:
     chunk_id: object
     if isinstance(given, tuple) and len(given) == 2:
         given, score = given
+    if hasattr(given, "node"):  # LlamaIndex, with a score
+        given, score = given.node, given.score if score is None else score
     if isinstance(given, Mapping):
         nested = given.get("metadata") or given.get("meta") or {}
         metadata = {**given, **nested} if isinstance(nested, Mapping) else dict(given)
@@ -78,13 +80,11 @@ def _read(document: object, n: int) -> dict[str, Any]:
         text, chunk_id = _first(given, _TEXTS), _first(given, _IDS)
         text = _first(metadata, _TEXTS[:-1]) if text is None else text
         score = _first(given, _SCORES) if score is None else score
-    elif hasattr(given, "node"):  # LlamaIndex, with a score
-        score = given.score if score is None else score
-        metadata, text, chunk_id = _of_node(given.node)
     elif hasattr(given, "page_content"):
         metadata, text, chunk_id = given.metadata, given.page_content, getattr(given, "id", None)
     elif hasattr(given, "get_content") and hasattr(given, "metadata"):
-        metadata, text, chunk_id = _of_node(given)
+        metadata, text = given.metadata, given.get_content()
+        chunk_id = getattr(given, "node_id", None)
     elif hasattr(given, "content") and hasattr(given, "meta"):
         metadata, text, chunk_id = given.meta, given.content, getattr(given, "id", None)
         score = getattr(given, "score", None) if score is None else score
@@ -104,10 +104,6 @@ def _read(document: object, n: int) -> dict[str, Any]:
         "pages": _pages(metadata, from_zero=from_zero),
     }
     return {name: value for name, value in found.items() if value is not None}
-
-
-def _of_node(node: Any) -> tuple[object, object, object]:
-    return node.metadata, node.get_content(), getattr(node, "node_id", None)
 
 
 def _path(

@@ -192,6 +192,9 @@ def _failed(error: ErrorInfo | None, asked: Asked, *, check: str = "reachable") 
         return _FOUND.fail(check, f"the target reports an error: {message}", fix)
     if kind == "http":
         return _refused(message, check)
+    if error is not None and not error.attempts:
+        fix = f"give the case what its request needs, or change the setting in {_TABLE}"
+        return _FOUND.fail("request", message, fix)
     return _unread(message, asked, asked.mapping)
 
 

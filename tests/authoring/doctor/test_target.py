@@ -459,6 +459,14 @@ def test_a_variable_that_only_this_case_lacks_is_told_from_one_that_there_is_not
     assert "case, language, run_id and uuid" in found.fix
 
 
+def test_a_request_that_was_not_sent_is_no_reply_to_change() -> None:
+    headers = {"X-User": "{case.metadata.user}"}
+    [found] = diagnose("http://127.0.0.1:9", headers=headers)
+    assert (found.level, found.check) == ("FAIL", "request")
+    assert "headers.X-User: {case.metadata.user} has no value" in found.message
+    assert found.fix.startswith("give the case what its request needs")
+
+
 def test_no_chunks_for_a_case_with_golds_fail() -> None:
     case = Case(id="gate", question="q", gold_supports=(Anchor(rel_path="gates.md"),))
     with rag_server(but(lambda r, c, n: c.clear())) as server:
