@@ -40,8 +40,8 @@ def is_case_file(
     """
     if path.suffix != ".jsonl" or (labels is not None and path == rootdir / labels):
         return False
-    bases = [rootdir / testpath for testpath in testpaths]
-    if vault is not None and path.is_relative_to(notes := rootdir / vault):
+    bases = [Path(os.path.abspath(rootdir / testpath)) for testpath in testpaths]
+    if vault is not None and path.is_relative_to(notes := Path(os.path.abspath(rootdir / vault))):
         # A test path among the notes is still one, as where the project itself is the vault.
         bases = [base for base in bases if base.is_relative_to(notes)]
     for base in bases:
@@ -63,7 +63,7 @@ def iter_case_files(
     found: set[Path] = set()
     names = tuple(testpaths)
     for testpath in names:
-        base = rootdir / testpath
+        base = Path(os.path.abspath(rootdir / testpath))
         files = _jsonl_files(base) if base.is_dir() else (base,)
         found.update(
             file
@@ -114,7 +114,7 @@ def names_cases(
     for an evaluation, which may send paid requests.
     """
     path = argument_path(argument, invocation_dir)
-    named = (path.is_relative_to(rootdir / testpath) for testpath in testpaths)
+    named = (path.is_relative_to(os.path.abspath(rootdir / testpath)) for testpath in testpaths)
     return path.suffix == ".jsonl" or any(named)
 
 

@@ -10,6 +10,7 @@ from pytest_rageval.project.discovery import (
     cases_folder,
     is_case_file,
     iter_case_files,
+    names_cases,
     selected_files,
 )
 from pytest_rageval.values.settings import Settings
@@ -46,6 +47,16 @@ def test_the_folder_of_the_cases_is_that_of_the_first_test_path(tree: Path) -> N
     for first in ("evals", "evals/a.jsonl"):
         settings = Settings(rootdir=str(tree), testpaths=(first, "data"))
         assert cases_folder(settings) == tree / "evals"
+
+
+def test_a_test_path_may_lead_out_of_the_root(tree: Path) -> None:
+    root, file = tree / "evals", tree / "data/i.jsonl"
+    paths = ["../data"]
+    assert list(iter_case_files(rootdir=root, testpaths=paths)) == [file]
+    assert is_case_file(file, rootdir=root, testpaths=paths)
+    assert not is_case_file(file, rootdir=root, testpaths=["deep", "../evals"])
+    assert names_cases("../data", rootdir=root, testpaths=paths, invocation_dir=root)
+    assert selected_files(["../data"], [file], invocation_dir=root) == [file]
 
 
 def test_case_files_below_a_test_path_are_found_in_order(tree: Path) -> None:
