@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import field, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from pytest_rageval.analysis.gate.decide import NO_BASELINE, decide_gate
 from pytest_rageval.analysis.trust.reliability import JudgeLabels
@@ -61,9 +61,7 @@ from pytest_rageval.values.gate import (
 from pytest_rageval.values.json_documents import items, text, texts, whole
 from pytest_rageval.values.record import SCHEMA_VERSION, CaseRecord
 from pytest_rageval.values.run import RUN_METRICS, StoredRun
-from pytest_rageval.values.settings import Settings
-
-_MAKE_ONE: Final = "make one with `rageval runs tag RUN main`"
+from pytest_rageval.values.settings import Settings, is_tag
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,7 +124,8 @@ class EndedRun:
         except StorageError as error:
             # Local paths are useless on another machine, where gate.json may be read.
             reason = str(error).replace(f"{Path(self.project.rootdir)}/", "")
-            problem = f"no baseline: {reason}; {_MAKE_ONE}"
+            advice = f"; make one with `rageval runs tag RUN {name}`" if is_tag(name) else ""
+            problem = f"no baseline: {reason}{advice}"
             return Baseline(info=BaselineInfo(name=name, problem=problem))
         found = compare_runs(base, self.run, thresholds=self.thresholds, with_p=False)
         return as_baseline(found, self.thresholds, name=name, numbers=numbers)

@@ -140,8 +140,17 @@ def test_a_missing_baseline_is_said(capsys: Output) -> None:
     assert cli.run(["gate", "r2"]) == ExitCode.YES
     out = " ".join(capsys.readouterr().out.split())
     assert "no baseline: run 'nightly': not found" in out
-    assert "make one with `rageval runs tag RUN main`" in out
+    assert "make one with `rageval runs tag RUN nightly`" in out
     assert "1 skipped (no baseline)" in out
+
+
+def test_no_tag_makes_a_missing_baseline_that_is_not_one(capsys: Output) -> None:
+    runs(run_of(200))
+    thresholds(DROP.replace("main", "last~7"))
+    assert cli.run(["gate", "r2"]) == ExitCode.YES
+    out = " ".join(capsys.readouterr().out.split())
+    assert "no baseline: run 'last~7': evals/results holds only" in out
+    assert "runs tag" not in out
 
 
 def test_a_missing_baseline_can_be_required(capsys: Output) -> None:
