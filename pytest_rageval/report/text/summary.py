@@ -85,7 +85,8 @@ GROUP_COLUMNS = (
 
 PARTS = {"reference": "with a reference", "no_reference": "without a reference"}
 """Labels of the separate averages of ``correctness``."""
-NARROW = 60
+NARROW = 78
+"""Terminal width from which figures are a table: that of a row with its verdict."""
 VERSUS = 80
 """Terminal width from which differences to a baseline have their own column."""
 _BY_DOCUMENT = ("doc_hit_at_k", "doc_recall_at_k")
@@ -147,7 +148,7 @@ def render_summary(view: SummaryView, *, width: int = 80, verbosity: int = 0) ->
 
     Args:
         view: the finished run.
-        width: columns of the terminal; below 60 the tables become a list.
+        width: columns of the terminal; below 78 the table of metrics becomes a list.
         verbosity: pytest's; negative leaves only the gate, with the causes of checks that lack
             verdicts or values, positive adds metrics and tags.
     """
@@ -331,10 +332,11 @@ class _Table:
 
     def row(self, key: str, n: str, value: str, interval: str, limit: str, change: str) -> str:
         value, interval = f" {value}", f" {interval}"  # large ones stay apart
+        room, rest = 69, f"{n:>5}{value:>9}{interval:>12}  {limit:<9}"
         if self.compares:
-            row = f"{key:<31}{n:>5}{value:>8}{interval:>10}  {limit:<9}{change:>8}"
-            return row.rstrip().ljust(73)
-        return f"{key:<32}{n:>5}{value:>9}{interval:>12}  {limit:<9}".rstrip().ljust(69)
+            room, rest = 73, f"{n:>5}{value:>8}{interval:>10}  {limit:<9}{change:>8}"
+        # Wide columns take the blanks after the name, so that none pushes the verdict out.
+        return f"{key:<{max(room - len(rest), 0)}}{rest}".rstrip().ljust(room)
 
 
 def change_text(metric: str, change: float | None) -> str:
@@ -386,8 +388,7 @@ def _group_table(
     if not groups:
         return
     columns = [c for c in GROUP_COLUMNS if any(c[0] in g and g[c[0]].n for g in groups.values())]
-    if width < NARROW:
-        columns = columns[:2]
+    columns = columns[: max((width - 27) // 10, 1)]
     head = f"{title:<22}{'n':>5}" + "".join(f" {name:>9}" for _, name in columns)
     yield ((head, "dim"),)
     for name, summaries in sorted(groups.items()):

@@ -83,6 +83,30 @@ def test_large_numbers_of_a_row_stay_apart(changes: dict[str, float]) -> None:
     assert (cells[:3], len(cells)) == (["context_tokens", "30", "2080"], 5 + bool(changes))
 
 
+@pytest.mark.parametrize("changes", [{}, {"context_tokens": -120.0}])
+@pytest.mark.parametrize("width", [40, 60, 70, 77, 78, 80])
+def test_a_row_says_its_verdict_at_any_width(width: int, changes: dict[str, float]) -> None:
+    records = [record(f"c{n}", {"context_tokens": 1500.25 + 40 * n}) for n in range(30)]
+    wide = result("fail", metric="context_tokens", kind="max", limit=2000.0)
+    for shown, key in (
+        (view(hits(1, 0), result("skip")), "hit_at_k"),
+        (view(records, wide, changes=changes), "context_tokens"),
+    ):
+        row = next(t for t in text(shown, width=width) if t.startswith(key))
+        assert row.split()[-1] in {"FAIL", "skipped"}
+        assert len(row) <= width
+
+
+@pytest.mark.parametrize(("width", "shown"), [(40, 1), (60, 3), (77, 5)])
+def test_a_table_of_groups_has_the_columns_that_fit(width: int, shown: int) -> None:
+    values = dict.fromkeys(
+        ("hit_at_k", "recall_at_k", "recall_all_at_k", "mrr", "abstention_accuracy"), 1.0
+    )
+    lines = text(view([record("c1", values)]), width=width)
+    head = next(t for t in lines if t.startswith("category"))
+    assert head.split()[2:] == ["hit", "recall", "all", "mrr", "abstain"][:shown]
+
+
 def test_a_failing_row_is_red_and_says_so_in_words() -> None:
     lines = render_summary(view(hits(1, 0), result("fail")))
     (row,) = (line for line in lines if line[0][0].startswith("hit_at_k"))
