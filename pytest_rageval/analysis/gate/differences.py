@@ -52,6 +52,8 @@ class Difference:
     """A mean difference, or the count ``newly_missed``; None: no pair."""
     n: int = 0
     """Pairs scored on both sides."""
+    paired: bool = True
+    """False: a figure of each whole run, such as a percentile, to which no ``min_n`` applies."""
     one_sided: Interval = NO_INTERVAL
     """For proofs, at the confidence of the gate."""
     two_sided: Interval = NO_INTERVAL
@@ -125,8 +127,7 @@ def decide_difference_check(
     if check.decide == "prove_fail" and p_adjusted is not None and outcome != "no_data":
         outcome = "fail" if p_adjusted <= 1 - confidence + TOLERANCE else "pass"
     bad: CheckStatus = "warn" if check.severity == "warn" else "fail"
-    is_mean = check.kind in CHANGE_WORDS
-    small = is_mean and difference.n < check.min_n
+    small = check.kind in CHANGE_WORDS and difference.paired and difference.n < check.min_n
     status: CheckStatus = "pass" if outcome == "pass" else bad
     message = _message(check, difference, decision, outcome, p_adjusted)
     few = f"only {difference.n} paired cases, fewer than min_n {check.min_n}"
@@ -246,12 +247,11 @@ def _of_figures(check: Check, base_run: GateRun, new_run: GateRun) -> Difference
         return Difference(estimate=None, problem=problem)
     if check.metric == _NOT_USED and not tells_not_used(base_run.records):
         return Difference(estimate=None, problem=_NOT_TOLD)
-    plain = replace(check, kind="max")
-    base, new = find_figure(plain, base_run), find_figure(plain, new_run)
+    base, new = (find_figure(replace(check, kind="max"), run) for run in (base_run, new_run))
     if base.estimate is None or new.estimate is None:
         return Difference(estimate=None)
     n = min((count for count in (base.n, new.n) if count is not None), default=0)
-    return Difference(estimate=new.estimate - base.estimate, n=n)
+    return Difference(estimate=new.estimate - base.estimate, n=n, paired=False)
 
 
 def _paired(

@@ -116,6 +116,19 @@ def test_figures_of_a_run_are_compared_without_pairs() -> None:
     assert decided(base, new, rise("latency_ms.p95", 250)).status == "pass"
 
 
+@pytest.mark.parametrize("on_small_n", ["warn", "skip", "fail"])
+@pytest.mark.parametrize("table", [{}, {"table": "tag", "group": "t"}])
+def test_the_least_number_of_cases_does_not_apply_to_a_figure_of_a_run(
+    table: dict[str, Any], on_small_n: Any
+) -> None:
+    base = [scored("a", 1.0, tags=("t",))]
+    new = [replace(base[0], scores=replace(base[0].scores, failure_stage="not_retrieved"))]
+    check = rise("stage.not_retrieved", 0, on_small_n=on_small_n, **table)
+    same, found = decided(base, base, check), decided(base, new, check)
+    assert (same.status, same.small_n) == ("pass", False)
+    assert (found.status, found.message) == ("fail", "rise 1 is above max_rise 0")
+
+
 def test_a_figure_that_one_run_lacks_is_no_data_and_fails() -> None:
     base = [scored("a", 1.0, latency={})]
     found = decided(base, [scored("a", 1.0)], rise("latency_ms.p95", 200))
