@@ -258,8 +258,7 @@ def _latency_lines(found: RunComparison, width: int) -> Iterator[Line]:
 
 def _noise_lines(found: RunComparison, width: int) -> Iterator[Line]:
     for change in found.comparison.metrics.values():
-        text = noise_text(change)
-        if text:
+        if text := noise_text(change):
             yield from wrapped("judge", f"{change.key}: {text}", width)
 
 

@@ -10,7 +10,7 @@ from pytest_rageval.analysis.trend import TrendPoint, TrendQuery
 from pytest_rageval.metrics.definitions import stored_registry
 from pytest_rageval.metrics.registry import unit_of
 from pytest_rageval.report.text.lines import Line
-from pytest_rageval.report.text.summary import interval_text
+from pytest_rageval.report.text.summary import change_text, interval_text
 from pytest_rageval.support.text import clean, format_value
 
 _SHOWN_RUNS: Final = 10
@@ -51,17 +51,14 @@ def trend_lines(query: TrendQuery, points: Sequence[TrendPoint]) -> Iterator[Lin
 
 
 def _point_text(query: TrendQuery, point: TrendPoint, room: int) -> str:
-    run, figure, unit = point.run, point.run.figure, unit_of(query.metric)
+    run, figure = point.run, point.run.figure
     n = "-" if figure is None or figure.n is None else str(figure.n)
     interval = interval_text(figure.low, figure.high) if figure else "-"
-    change = ""
-    if point.delta is not None:
-        sign = "+" if point.delta > 0 else "-" if point.delta < 0 else ""
-        change = f"{sign}{format_value(abs(point.delta), unit)}"
+    change = "" if point.delta is None else change_text(query.metric, point.delta)
     changed = f"(changed: {', '.join(point.changed)})" if point.changed else ""
     partial = "(partial)" if run.partial else ""
     rest = "  ".join(filter(None, (", ".join(run.tags), partial, changed)))
-    value = format_value(point.value, unit)
+    value = format_value(point.value, unit_of(query.metric))
     return (
         f"{clean(run.run_id):<{room}}  {run.ran_at:%Y-%m-%d %H:%M}  {n:>5}  {value:>8}  "
         f"{interval:<11}  {change:>8}  {clean(rest)}"

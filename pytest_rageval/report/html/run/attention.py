@@ -32,9 +32,13 @@ def worth_reading(rows: Sequence[CaseRow], flips: Iterable[FlipView]) -> tuple[R
         rows: all cases, what did not pass first and the worst of it before the rest.
         flips: changes since the baseline, worse ones first.
     """
+    cases = {row.anchor: row.record.nodeid for row in rows}
+    first: dict[str, CaseRow] = {}
+    for row in rows:  # of repeats the worst
+        first.setdefault(row.record.nodeid, row)
     groups = (
         (_FLIPS, [*_flipped(flips)]),
-        (_WORST, [*islice(_worst(rows), 2 * _SHOWN)]),
+        (_WORST, [*islice(_worst([*first.values()]), 2 * _SHOWN)]),
         (1, [*_uncertain(rows)]),
     )
     chosen: dict[str, Reading] = {}
@@ -42,7 +46,7 @@ def worth_reading(rows: Sequence[CaseRow], flips: Iterable[FlipView]) -> tuple[R
         *(one for quota, found in groups for one in found[:quota]),
         *(one for quota, found in groups for one in found[quota:]),
     ):
-        chosen.setdefault(one.anchor, one)
+        chosen.setdefault(cases.get(one.anchor, one.anchor), one)
     order = {"newly worse": 0, "error": 1, "worst": 2, "uncertain": 3, "lowest": 4}
     return tuple(sorted(islice(chosen.values(), _SHOWN), key=lambda one: order[one.kind]))
 

@@ -48,6 +48,23 @@ def test_newly_worse_cases_come_first_then_the_worst_of_each_kind() -> None:
     assert found[2].why == "not retrieved, lowest of 2 cases: recall_at_k 0.000, mrr 0.000"
 
 
+def test_a_case_that_was_asked_several_times_is_named_once() -> None:
+    broken = [errored("broken", repeat=number) for number in range(12)]
+    low = [missed("low", repeat=number) for number in range(2)]
+    near = [passed("near", metrics={"correctness": 3.8}, repeat=number) for number in range(2)]
+
+    found = chosen([*broken, *low, missed("lower", metrics={"recall_at_k": 0.0}), *near])
+
+    assert [(one.case_id, one.kind) for one in found] == [
+        ("broken", "error"),
+        ("low", "worst"),
+        ("lower", "worst"),
+        ("near", "uncertain"),
+    ]
+    assert found[0].why == "http, one of 1 error"
+    assert found[1].why.startswith("not retrieved, lowest of 2 cases")
+
+
 def test_a_score_close_to_the_line_and_judges_that_disagree_are_uncertain() -> None:
     near = passed("near", metrics={"mrr": 1.0, "correctness": 3.8})
     clear = passed("clear", metrics={"mrr": 1.0, "correctness": 5.0})
