@@ -160,8 +160,7 @@ def _config_lines(found: RunComparison, width: int) -> Iterator[Line]:
     for one in changed[:CONFIG_SHOWN]:
         yield from wrapped(head, difference_text(one), width)
         head = ""
-    more = len(changed) - CONFIG_SHOWN
-    if more > 0:
+    if (more := len(changed) - CONFIG_SHOWN) > 0:
         yield from wrapped("", f"and {more} more", width)
     if found.comparability.warning is not None:
         yield from wrapped("warning", found.comparability.warning, width, "yellow")

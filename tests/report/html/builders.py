@@ -111,6 +111,11 @@ def missed(case_id: str, **fields: Any) -> CaseRecord:
     return passed(case_id, **given)
 
 
+def generated(record: CaseRecord) -> CaseRecord:
+    """Return the record with a case that nobody has reviewed."""
+    return replace(record, case=replace(record.case, review="generated"))
+
+
 def errored(case_id: str, **fields: Any) -> CaseRecord:
     """Record of a case that the target failed."""
     given = {

@@ -66,8 +66,7 @@ def _worst(rows: Sequence[CaseRow]) -> Iterator[Reading]:
         first.setdefault((row.outcome, row.stage), row)
     for (outcome, stage), n in kinds.most_common():
         row = first[outcome, stage]
-        error = row.record.error
-        if error is not None:
+        if (error := row.record.error) is not None:
             why = f"{error.kind}, one of {counted(n, 'error')}"
             yield _reading(row, "error", why)
             continue
@@ -119,8 +118,7 @@ def _uncertain(rows: Sequence[CaseRow]) -> Iterator[Reading]:
 def _doubts(record: CaseRecord) -> Iterator[tuple[float, str]]:
     """Yield how doubtful a judged score is, above 1 where two judges disagree, and the reason."""
     for key in _JUDGED:
-        value = record.metrics.get(key)
-        if value is None:
+        if (value := record.metrics.get(key)) is None:
             continue
         low, high = BUILT_IN.cases[key].bounds
         distance = abs(value - pass_line(key)) / (high - low)

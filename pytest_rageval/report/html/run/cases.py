@@ -65,7 +65,10 @@ def view_cases(
             number=number,
             anchor=anchors[key],
             case_id=record.name,
-            repeat=f"repeat {record.repeat}" if record.nodeid in repeated else "",
+            marks=", ".join(
+                [f"repeat {record.repeat}"] * (record.nodeid in repeated)
+                + ["not reviewed"] * (not record.counted)
+            ),
             outcome=record_outcome(record),
             flip=flips.get((record.file, record.name), ""),
             stage=stage_of(record),
@@ -83,12 +86,15 @@ def view_cases(
 _BADNESS: Final[Mapping[str, int]] = {"error": 0, "missed": 1, "flawed": 2, "passed": 3}
 
 
-def _first_to_read(record: CaseRecord) -> tuple[int, float]:
-    """Order what did not pass by how bad it is; what passed stays in the order of the run."""
+def _first_to_read(record: CaseRecord) -> tuple[bool, int, float]:
+    """Order what did not pass by how bad it is; what passed stays in the order of the run.
+
+    Cases that nobody has reviewed come last.
+    """
     passed = record.outcome == "passed" and record.failure_stage is None
     scores = (record.metrics.get(key) for key in _COLUMNS)
     worst = 0.0 if passed else sum(score for score in scores if score is not None)
-    return _BADNESS[record.outcome], worst
+    return not record.counted, _BADNESS[record.outcome], worst
 
 
 def case_key(record: CaseRecord) -> CaseKey:

@@ -30,8 +30,8 @@ class CheckRule:
         """Whether a case of the check's group scores below the best value of its metric."""
         if not self._concerns(record):
             return False
-        if record.name in self.listed:
-            return True
+        if record.name in self.listed or not record.counted:
+            return record.name in self.listed
         if self.metric == "error_rate":
             return record.error is not None
         if self.metric.startswith(_LATENCY):

@@ -24,7 +24,7 @@ def page_data(cases: CasesView, registry: Registry) -> dict[str, Any]:
     rows = cases.rows
     return {
         "id": [visible(row.case_id) for row in rows],
-        "repeat": [row.repeat for row in rows],
+        "marks": [row.marks for row in rows],
         "anchor": [row.anchor for row in rows],
         "question": [visible((row.question or "")[:_QUESTION_CHARS]) for row in rows],
         "required": [int(row.record.required) for row in rows],

@@ -148,8 +148,7 @@ def abstentions(records: Iterable[CaseRecord]) -> dict[tuple[bool, bool], int]:
     counts = {(answerable, abstained): 0 for answerable in ABSTENTION for abstained in ABSTENTION}
     for record in records:
         answerable = record.answerable
-        value = record.metrics.get(ABSTENTION[answerable])
-        if value is not None:
+        if (value := record.metrics.get(ABSTENTION[answerable])) is not None:
             counts[answerable, (value > 0) == answerable] += 1
     return counts
 
@@ -177,8 +176,7 @@ def mean_ceilings(records: Iterable[CaseRecord]) -> dict[str, float]:
     found: dict[str, list[float]] = {}
     for record in records:
         for key in CEILINGS:
-            bound = ceiling(record, key)
-            if bound is not None:
+            if (bound := ceiling(record, key)) is not None:
                 found.setdefault(key, []).append(bound)
     means = {key: math.fsum(bounds) / len(bounds) for key, bounds in found.items()}
     return {key: mean for key, mean in means.items() if mean < 1 - 1e-9}

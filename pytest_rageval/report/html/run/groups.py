@@ -133,7 +133,7 @@ def _heat_row(
     changes: GroupChanges,
 ) -> HeatRow:
     changed = changes.get((kind, name), {})
-    bounds = mean_ceilings(case.record for case in cases)
+    bounds = mean_ceilings(case.record for case in cases if case.record.counted)
     worse, better = (
         CountRow(
             label=f"got {direction}",
@@ -165,8 +165,7 @@ def _heat_row(
 def _heat_cell(
     info: MetricInfo, found: Mapping[str, Any], bound: float | None, link: str, change: float
 ) -> HeatCell:
-    mean = number(found, "mean")
-    if mean is None:
+    if (mean := number(found, "mean")) is None:
         return HeatCell(text="-", level="", n=0, bound="", link="")
     place = place_on_scale(mean, info)
     if place is None or info.direction == "neutral":

@@ -29,7 +29,7 @@ from pytest_rageval.report.html.run.panels import (
     rank_panel,
 )
 from pytest_rageval.report.html.run.trend import trend_spark
-from pytest_rageval.report.html.run.values import CasesView
+from pytest_rageval.report.html.run.values import CaseRow, CasesView
 from pytest_rageval.support.text import counted, first_of
 from pytest_rageval.values.json_documents import items, text
 from pytest_rageval.values.run import StoredRun
@@ -72,18 +72,20 @@ def view_overview(
     # Those of documents say little more where sections are compared.
     twice = {f"doc_{key}" for key in shown}
     others = [row.key for row in metrics if not row.headline and row.key not in twice]
-    panels = [*metric_panels(run.records, registry, [*shown, *others])]
+    reviewed = [record for record in run.records if record.counted]
+    panels = [*metric_panels(reviewed, registry, [*shown, *others])]
+    rows = [row for row in cases.rows if row.record.counted] or cases.rows
     sparks = [one for one in history if one.metrics]
     return OverviewView(
         tiles=tuple(_tiles(run, metrics, latency, sparks)),
-        bars=tuple(_bars(cases)),
+        bars=tuple(_bars(rows)),
         changes=None if compare is None else _changes(compare, metrics),
-        reading=worth_reading(cases.rows, () if compare is None else compare.flips),
+        reading=worth_reading(rows, () if compare is None else compare.flips),
         panels=tuple(one for one in panels if one.key in shown),
         more_panels=tuple(one for one in panels if one.key not in shown),
-        latency=latency_panel(run.records, next(iter(latency), None)),
-        ranks=rank_panel(run.records),
-        abstention=abstention_table(run.records),
+        latency=latency_panel(reviewed, next(iter(latency), None)),
+        ranks=rank_panel(reviewed),
+        abstention=abstention_table(reviewed),
     )
 
 
@@ -149,9 +151,9 @@ def _latency_tile(run: StoredRun, whole: LatencyView, history: Sequence[StoredRu
 # --- all cases as bars -------------------------------------------------------------------------
 
 
-def _bars(cases: CasesView) -> Iterator[Bar]:
-    outcomes = Counter(row.outcome for row in cases.rows)
-    stages = Counter(row.stage for row in cases.rows if row.stage)
+def _bars(cases: Sequence[CaseRow]) -> Iterator[Bar]:
+    outcomes = Counter(row.outcome for row in cases)
+    stages = Counter(row.stage for row in cases if row.stage)
     shown = [name for name in _OUTCOMES if name in outcomes]
     if shown:
         yield _bar("Outcome", "outcome", {name: outcomes[name] for name in shown}, shown)

@@ -158,8 +158,8 @@ class CaseRow:
     """Place in the list, from 0."""
     anchor: str
     case_id: str
-    repeat: str
-    """``repeat 1`` if a case was asked several times."""
+    marks: str
+    """``repeat 1`` if a case was asked several times, ``not reviewed`` if it does not count."""
     outcome: str
     """``passed``, ``missed`` or ``error``; ``unchecked`` if nothing could be scored."""
     flip: str

@@ -141,8 +141,7 @@ def _cases(run: StoredRun, options: ReportOptions, baseline: RunComparison | Non
 
 def _facts(run: StoredRun) -> Iterator[tuple[str, str]]:
     for name, path in _FACTS:
-        found = text(run.config, *path)
-        if found:
+        if found := text(run.config, *path):
             yield name, found
     if value(run.config, "git", "dirty") is True:
         yield "Git tree", "had uncommitted changes"
@@ -298,7 +297,4 @@ def _flip_text(flip: CaseFlip) -> str:
 
 
 def _left_out(found: Comparison) -> Iterator[str]:
-    for reason, words in _REASONS:
-        n = found.pairing.count(reason)
-        if n:
-            yield f"{n} {words}"
+    yield from (f"{n} {words}" for reason, words in _REASONS if (n := found.pairing.count(reason)))

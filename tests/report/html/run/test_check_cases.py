@@ -7,7 +7,7 @@ import pytest
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.report.html.run.check_cases import check_rules, checks_of
 from pytest_rageval.values.record import CaseRecord
-from tests.report.html.builders import check, errored, missed, passed
+from tests.report.html.builders import check, errored, generated, missed, passed
 
 
 def lowering(*records: CaseRecord, metric: str = "recall_at_k", **fields: Any) -> list[str]:
@@ -22,6 +22,10 @@ def test_a_case_below_the_best_value_lowers_a_check() -> None:
     partly = passed("b", metrics={"recall_at_k": 0.5})
     none = passed("c", metrics={"recall_at_k": None})
     assert lowering(passed("a"), partly, none, missed("d")) == ["b", "d"]
+
+
+def test_a_case_that_nobody_has_reviewed_lowers_no_check() -> None:
+    assert lowering(missed("a"), generated(missed("b"))) == ["a"]
 
 
 def test_of_a_metric_that_should_be_low_the_high_values_count() -> None:

@@ -5,7 +5,17 @@ import re
 from pytest_rageval.report.html.run.values import ReportView
 from pytest_rageval.report.html.run.view import view_report
 from pytest_rageval.values.run import StoredRun
-from tests.report.html.builders import against, check, config, errored, missed, page, passed, run
+from tests.report.html.builders import (
+    against,
+    check,
+    config,
+    errored,
+    generated,
+    missed,
+    page,
+    passed,
+    run,
+)
 
 
 def viewed(files: StoredRun, base: StoredRun | None = None) -> ReportView:
@@ -29,6 +39,38 @@ def test_all_cases_are_in_the_bar_of_outcomes_and_lead_to_them() -> None:
         ("not retrieved", 2, "#stage=not_retrieved"),
         ("http", 1, "#stage=http"),
     ]
+
+
+def test_cases_that_nobody_has_reviewed_are_in_the_list_and_in_no_figure() -> None:
+    unreviewed = [generated(missed(f"g{n}", metrics={"recall_at_k": 0.0})) for n in range(3)]
+    records = [
+        *unreviewed,
+        passed("a", metrics={"recall_at_k": 1.0}),
+        missed("b", metrics={"recall_at_k": 0.5}),
+    ]
+
+    found = viewed(run(records))
+
+    outcome, stage = found.overview.bars
+    assert [(row.label, row.n) for row in outcome.rows] == [("missed", 1), ("passed", 1)]
+    assert [(row.label, row.n) for row in stage.rows] == [("not retrieved", 1)]
+    assert [one.note for one in found.overview.panels] == ["2 cases, mean 0.750"]
+    assert found.overview.ranks is not None
+    assert found.overview.ranks.note.startswith("2 cases")
+    assert [one.case_id for one in found.overview.reading] == ["b"]
+    assert [(row.case_id, row.marks) for row in found.cases.rows] == [
+        ("b", ""),
+        ("a", ""),
+        *((f"g{n}", "not reviewed") for n in range(3)),
+    ]
+
+
+def test_a_run_of_which_no_case_is_reviewed_shows_what_came_of_them() -> None:
+    overview = viewed(run([generated(passed("a")), generated(missed("b"))])).overview
+
+    assert [(row.label, row.n) for row in overview.bars[0].rows] == [("missed", 1), ("passed", 1)]
+    assert [one.case_id for one in overview.reading] == ["b"]
+    assert (overview.panels, overview.ranks, overview.abstention) == ((), None, None)
 
 
 def test_a_tile_has_value_interval_limit_change_and_sparkline() -> None:

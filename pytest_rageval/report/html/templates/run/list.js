@@ -82,7 +82,7 @@ const list = (() => {
     const { data } = cases;
     const link = make("a", { className: "open", href: state.write(now, i) }, data.id[i]);
     const first = make("th", { scope: "row", className: "q" }, link);
-    for (const note of [data.repeat[i], data.required[i] ? "required" : ""]) if (note) first.append(" ", make("small", {}, note));
+    for (const note of [data.marks[i], data.required[i] ? "required" : ""]) if (note) first.append(" ", make("small", {}, note));
     const outcome = make("td", {}, ...cases.names("outcome", i).map(tag));
     for (const flip of cases.names("flip", i)) outcome.append(" ", tag(flip));
     first.append(make("span", { dir: "auto" }, data.question[i]), ...excerpt(i));
