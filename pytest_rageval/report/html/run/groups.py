@@ -137,7 +137,7 @@ def _heat_row(
     worse, better = (
         CountRow(
             label=f"got {direction}",
-            n=sum(case.flip == direction for case in cases),
+            n=len({case.record.nodeid for case in cases if case.flip == direction}),
             share="",
             link=cases_link(**{kind: name, "flip": direction}),
         )

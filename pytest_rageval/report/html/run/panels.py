@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
+from pytest_rageval.analysis.aggregate.case_groups import group_repeats
 from pytest_rageval.analysis.stats.intervals import percentile
 from pytest_rageval.metrics.registry import MetricInfo, Registry
 from pytest_rageval.report.html.markup import Element, element
@@ -75,25 +76,30 @@ def metric_panels(
     Those of whole documents, which follow from the ranks of the chunks, are left out.
     """
     cases = [record.metrics for record in records]
+    repeated = group_repeats(records) if any(record.repeat for record in records) else []
     for number, key in enumerate(keys):
         info = registry.info(key)
         if info is None or info.binary or info.level == "document":
             continue
         values = [v for metrics in cases if (v := metrics.get(key)) is not None]
         if len({*values}) > 1:
-            yield _metric_panel(f"spread-{number}", info, values)
+            means = [v for case in repeated if (v := case.mean(key)) is not None] or values
+            yield _metric_panel(f"spread-{number}", info, values, means)
 
 
-def _metric_panel(name: str, info: MetricInfo, values: Sequence[float]) -> Panel:
+def _metric_panel(
+    name: str, info: MetricInfo, values: Sequence[float], means: Sequence[float]
+) -> Panel:
     key = info.key
     bins = bin_values(values, score_edges(values, info.scale))
     rows = _bin_rows(bins, key)
-    mean = sum(values) / len(values)
+    mean = sum(means) / len(means)
+    several = "" if len(means) == len(values) else f"{counted(len(values), 'repeat')} of "
     marks = [] if info.scale[1] is None else [("mean", mean)]
     return Panel(
         key=key,
         title=info.title,
-        note=f"{counted(len(values), 'case')}, mean {format_value(mean)}",
+        note=f"{several}{counted(len(means), 'case')}, mean {format_value(mean)}",
         columns=(key, "Cases", "Share"),
         rows=tuple(row for row in rows if row.n),
         chart=picture(

@@ -68,6 +68,15 @@ def test_a_group_says_how_many_of_its_cases_changed() -> None:
     assert found.rows[0].worse.link == "#category=x&flip=worse"
 
 
+def test_a_case_that_was_asked_several_times_changed_once() -> None:
+    records = [passed("a", category="x", repeat=number) for number in range(3)]
+    rows = view_cases(run(records), ReportOptions(), flips={("evals/set.jsonl", "a"): "worse"}).rows
+
+    (found,) = view_heat_maps(run(records).metrics, cases=rows)
+
+    assert found.rows[0].worse.n == 1
+
+
 def test_a_cell_says_how_its_mean_changed_since_the_baseline() -> None:
     old = [passed("a", category="x"), passed("b", category="x"), missed("c", category="y")]
     new = [missed("a", category="x"), passed("b", category="x"), missed("c", category="y")]

@@ -35,6 +35,14 @@ def test_the_bars_of_a_metric_are_links_to_ranges_and_stand_in_a_table() -> None
     assert panel.note == "3 cases, mean 0.433"
 
 
+def test_the_mean_of_repeats_is_that_of_their_cases() -> None:
+    often = [passed("a", repeat=n, metrics={"mrr": value}) for n, value in enumerate((0.0, 0.2))]
+
+    (panel,) = metric_panels([*often, passed("b", metrics={"mrr": 1.0})], BUILT_IN, ["mrr"])
+
+    assert panel.note == "3 repeats of 2 cases, mean 0.550"
+
+
 def test_a_metric_with_one_value_has_no_distribution() -> None:
     assert not [*metric_panels(RECORDS[:1], BUILT_IN, ["mrr"])]
 
