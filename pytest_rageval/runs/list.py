@@ -162,10 +162,9 @@ def runs_to_prune(results_dir: Path, *, keep: int, spared: Collection[str] = ())
     """
     runs = list_runs(results_dir)
     tagged = tags_by_run(results_dir)
-    old = runs[: max(len(runs) - keep, 0)]
     return [
         path
-        for path in old
+        for path in runs[: max(len(runs) - keep, 0)]
         if path.name not in tagged and path.name not in spared and not (path / NOTES).is_file()
     ]
 

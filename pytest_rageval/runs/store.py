@@ -389,8 +389,7 @@ def run_time(path: Path) -> float:
     Raises:
         OSError: the folder is gone.
     """
-    stored = stored_time(path / "metrics.json")
-    if stored is not None:
+    if (stored := stored_time(path / "metrics.json")) is not None:
         return stored
     found = [path / name for name in RUN_FILES if (path / name).is_file()]
     return (found[0] if found else path).stat().st_mtime

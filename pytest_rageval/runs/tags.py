@@ -15,7 +15,7 @@ from typing import Final
 from pytest_rageval.support.files import named_errors, open_plain, refuse_link, write_file
 from pytest_rageval.support.text import shown
 from pytest_rageval.values.errors import StorageError
-from pytest_rageval.values.settings import TAG_RULE, TAGS, is_run_id, is_tag
+from pytest_rageval.values.settings import RUN_ID_RULE, TAG_RULE, TAGS, is_run_id, is_tag
 
 BASELINE_TAG: Final = "main"
 """Tag of the run that others are compared with if no baseline is named."""
@@ -77,12 +77,14 @@ def write_tag(results_dir: Path, tag: str, run_id: str) -> str | None:
     """Give a run a tag, taken from the run that had it; return the id of that run.
 
     Raises:
-        StorageError: the tag is not valid, is the id of a run, or cannot be written.
+        StorageError: the tag or the id is not valid, the tag is an id, or it cannot be written.
     """
     if not is_tag(tag):
         raise StorageError(f"tag: got {tag!r}, expected {TAG_RULE}")
     if (results_dir / tag).is_dir():
         raise StorageError(f"tag: {tag!r} is the id of a run, expected another name")
+    if not is_run_id(run_id):  # as of a folder that was renamed by hand
+        raise StorageError(f"run {run_id!r}: cannot be tagged: its name must be {RUN_ID_RULE}")
     folder = results_dir / TAGS
     refuse_link(folder)
     refuse_link(results_dir / run_id)

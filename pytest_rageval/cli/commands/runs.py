@@ -132,6 +132,7 @@ def _fact_lines(entry: RunEntry, run: StoredRun) -> Iterator[str]:
     if notes := readable_notes(run.folder):
         cases = {(note.file, note.case_id) for note in notes}
         yield f"{counted(len(notes), 'note')} on {counted(len(cases), 'case')}"
+    yield from run.unreadable.values()
     if not entry.has_records:
         yield "its records are not here: it cannot be compared, explained or decided again"
 

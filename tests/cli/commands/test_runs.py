@@ -89,6 +89,12 @@ def test_a_run_that_was_cut_short_is_shown_all_the_same(capsys: Output) -> None:
     assert cli.run(["runs", "show", "r5"]) == ExitCode.YES
 
 
+def test_a_document_that_cannot_be_read_is_named(capsys: Output) -> None:
+    (RESULTS / "r5" / "metrics.json").write_text("{", encoding="utf-8")
+    assert cli.run(["runs", "show", "r5"]) == ExitCode.YES
+    assert "evals/results/r5/metrics.json: not JSON" in capsys.readouterr().out
+
+
 def test_an_unknown_run_is_a_usage_error(capsys: Output) -> None:
     assert cli.run(["runs", "show", "nothing"]) == ExitCode.USAGE
     assert "not found" in capsys.readouterr().err
@@ -171,6 +177,15 @@ def test_a_run_elsewhere_cannot_be_tagged(capsys: Output) -> None:
     write_run(Path("elsewhere"), "far", run_of(1))
     assert cli.run(["runs", "tag", "elsewhere/far", "main"]) == ExitCode.USAGE
     assert "is not in" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["r2 before the change", "\u65e5\u672c"])
+def test_a_folder_whose_name_is_no_id_cannot_be_tagged(capsys: Output, name: str) -> None:
+    write_tag(RESULTS, "main", "r1")
+    (RESULTS / "r2").rename(RESULTS / name)
+    assert cli.run(["runs", "tag", name, "main"]) == ExitCode.USAGE
+    assert "cannot be tagged: its name must be 1 to 100 letters" in capsys.readouterr().err
+    assert read_tags(RESULTS) == {"main": "r1"}
 
 
 def test_a_tag_whose_run_is_gone_says_so() -> None:
