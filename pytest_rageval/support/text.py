@@ -127,6 +127,11 @@ def columns_of(text: str) -> int:
     return len(text) if text.isascii() else sum(map(_columns, text))
 
 
+def padded(text: str, columns: int) -> str:
+    """Return a clean text with the blanks that fill some columns of a terminal after it."""
+    return text + " " * (columns - columns_of(text))
+
+
 def _columns(character: str) -> int:
     if unicodedata.combining(character):
         return 0

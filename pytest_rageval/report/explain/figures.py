@@ -120,8 +120,7 @@ def _first_relevant(ranking: Ranking) -> int | None:
 
 
 def _hit(ranking: Ranking, terms: Terms) -> str:
-    first = _first_relevant(ranking)
-    if first is None:
+    if (first := _first_relevant(ranking)) is None:
         return f"no {terms.gold} in {terms.place}"
     return f"{terms.name(ranking.matched[first - 1])} at {terms.rank} {first}"
 
@@ -136,8 +135,7 @@ def _recall(ranking: Ranking, terms: Terms) -> str:
 
 
 def _reciprocal_rank(ranking: Ranking, terms: Terms) -> str:
-    first = _first_relevant(ranking)
-    if first is None:
+    if (first := _first_relevant(ranking)) is None:
         return f"no relevant {terms.unit} in {terms.place}"
     return f"1 / {terms.rank} {first}, the first relevant {terms.unit}"
 

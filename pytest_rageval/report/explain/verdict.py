@@ -227,8 +227,7 @@ def _leaked(record: CaseRecord) -> list[str]:
 
 
 def _unwanted(irrelevant: Sequence[AnchorReason]) -> Iterator[str]:
-    found = [anchor for anchor in irrelevant if anchor.found]
-    if found:
+    if found := [anchor for anchor in irrelevant if anchor.found]:
         places = ranks(sorted({rank for anchor in found for rank in anchor.ranks}))
         yield (
             f"Evidence that must not come up did, at {places}: is it old or foreign text that a "
@@ -237,15 +236,13 @@ def _unwanted(irrelevant: Sequence[AnchorReason]) -> Iterator[str]:
 
 
 def _uncited(golds: Sequence[AnchorReason]) -> Iterator[str]:
-    found = [gold for gold in golds if gold.found and not gold.cited_by]
-    if found:
+    if found := [gold for gold in golds if gold.found and not gold.cited_by]:
         which = join([f"[{gold.index}] ({ranks(gold.ranks)})" for gold in found])
         yield (
             f"Gold {which} was in the context and is not cited: look at how the target chooses "
             "what it answers from, and how it attaches citations."
         )
-    absent = indices(gold.index for gold in golds if not gold.found and not gold.cited_by)
-    if absent:
+    if absent := indices(gold.index for gold in golds if not gold.found and not gold.cited_by):
         yield f"Gold {absent} was not in the context, so it could not be cited."
 
 
@@ -276,14 +273,12 @@ def _needed(golds: Sequence[AnchorReason], groups: Sequence[GroupReason]) -> lis
 def _find_evidence(record: CaseRecord, missing: Sequence[AnchorReason]) -> Iterator[str]:
     if record.failure_stage == "lost_in_rerank":
         yield "Look at the reranker's scores for this question, or hand it fewer candidates."
-    deeper = [gold for gold in missing if gold.ranks]
-    if deeper:
+    if deeper := [gold for gold in missing if gold.ranks]:
         first = max(gold.ranks[0] for gold in deeper)
         which = indices(gold.index for gold in deeper)
         yield f"Gold {which} is ranked too low: k = {first} would reach it, or a better ranking."
     absent = [gold for gold in missing if not gold.ranks]
-    outside = indices(gold.index for gold in absent if gold.in_scope is False)
-    if outside:
+    if outside := indices(gold.index for gold in absent if gold.in_scope is False):
         yield f"Gold {outside} lies outside the selected folders."
     for rule, question in _MISSED_BY.items():
         near = [g for g in absent if g.document_ranks and _missed_by(g, record) == rule]

@@ -16,7 +16,7 @@ from pytest_rageval.analysis.two_runs import RunComparison
 from pytest_rageval.metrics.registry import unit_of
 from pytest_rageval.report.text.lines import Line, Style, check_lines, fit_line, wrapped
 from pytest_rageval.report.text.summary import change_text, is_headline
-from pytest_rageval.support.text import clean, counted, cut_columns, format_value
+from pytest_rageval.support.text import clean, counted, cut_columns, format_value, padded
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.gate import CHANGE_WORDS, CheckResult
 from pytest_rageval.values.json_documents import part
@@ -295,7 +295,7 @@ def _group_lines(view: ComparisonView, width: int, verbose: bool) -> Iterator[Li
         name = cut_columns(clean(f"{change.key} [{one.name}]"), room - 1)
         delta = change_text(change.key, change.delta)
         interval = f" {change_interval(change)}"  # a large one stays apart
-        row = f"{name:<{room}}{change.n:>5}{delta:>8}{interval:>17}  "
+        row = f"{padded(name, room)}{change.n:>5}{delta:>8}{interval:>17}  "
         yield ((row, ""), (group_verdict(one), style))
     if hidden := len(view.groups) - len(rows):
         yield ((f"  and {counted(hidden, 'more row')} (-v)", "dim"),)

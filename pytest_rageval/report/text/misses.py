@@ -13,7 +13,7 @@ from pytest_rageval.report.explain.verdict import stage_meaning
 from pytest_rageval.report.text.lines import HEAD, Line, fit_line, wrapped
 from pytest_rageval.report.text.next_commands import case_names, explain_worst
 from pytest_rageval.report.text.target_faults import FaultOptions, cause_lines
-from pytest_rageval.support.text import clean, counted, cut_columns
+from pytest_rageval.support.text import clean, columns_of, counted, cut_columns, padded
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.record import CaseRecord, Outcome
 
@@ -154,13 +154,13 @@ def _case_lines(
     records: Sequence[CaseRecord], names: Mapping[str, str], width: int
 ) -> Iterator[Line]:
     shown = {clean(names[record.nodeid]): record for record in records}
-    room = min(max(map(len, shown)), _ID_COLUMNS)
+    room = min(max(map(columns_of, shown)), _ID_COLUMNS)
     for name, record in shown.items():
         aside = "" if record.counted else "(not reviewed) "
         question = cut_columns(
-            aside + clean(record.question, _TEXT_CHARS), width - max(len(name), room) - 4
+            aside + clean(record.question, _TEXT_CHARS), width - max(columns_of(name), room) - 4
         )
-        yield ((f"  {name:<{room}}  {question}", ""),)
+        yield ((f"  {padded(name, room)}  {question}", ""),)
 
 
 def render_texts(misses: Sequence[CaseRecord], *, limit: int, width: int) -> Iterator[Line]:

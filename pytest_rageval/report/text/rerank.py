@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pytest_rageval.analysis.stats.intervals import percentile
 from pytest_rageval.report.text.lines import wrapped
-from pytest_rageval.support.text import clean, counted, cut_columns, format_value
+from pytest_rageval.support.text import clean, counted, cut_columns, format_value, padded
 from pytest_rageval.values.dataclass import dataclass
 
 if TYPE_CHECKING:
@@ -249,8 +249,8 @@ def _categories(
         for key in (f"recall@{k}", f"ndcg@{k}"):
             row = metrics[key]
             cells += f"{format_value(row['reranked']):>10} {row['delta']:>+7.3f}"
-        name = cut_columns(clean(category), 25)
-        yield ((f"{name:<26}{metrics[f'ndcg@{k}']['n']:>5}{cells}", ""),)
+        name = padded(cut_columns(clean(category), 25), 26)
+        yield ((f"{name}{metrics[f'ndcg@{k}']['n']:>5}{cells}", ""),)
 
 
 def _broken(document: Mapping[str, Any], order: Mapping[str, Any], width: int) -> Iterator[Line]:

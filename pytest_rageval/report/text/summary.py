@@ -43,6 +43,7 @@ from pytest_rageval.support.text import (
     cut_columns,
     format_limit_pair,
     format_value,
+    padded,
 )
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.gate import CHANGE_WORDS, Check, CheckResult, GateResult
@@ -394,7 +395,7 @@ def _group_table(
     for name, summaries in sorted(groups.items()):
         n = group_size(summaries)
         cells = "".join(f" {mean_text(summaries.get(key), n):>9}" for key, _ in columns)
-        yield ((f"{clean(name, 21):<22}{n:>5}{cells}", ""),)
+        yield ((f"{padded(cut_columns(clean(name), 21), 22)}{n:>5}{cells}", ""),)
         for result in view.gate.checks:
             if (result.check.table, result.check.group) == (title, name):
                 word, style = VERDICTS[result.status]

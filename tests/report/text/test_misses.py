@@ -9,6 +9,7 @@ from pytest_rageval.report.text.misses import (
     render_texts,
 )
 from pytest_rageval.report.text.next_commands import RunCommands, next_commands
+from pytest_rageval.support.text import columns_of
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.record import CaseRecord
 from tests.analysis.aggregate.test_target_faults import PLACE
@@ -149,6 +150,17 @@ def test_lines_are_printable_and_no_wider_than_the_terminal() -> None:
 
 
 # --- texts of misses ---------------------------------------------------------------------------
+
+
+def test_wide_characters_of_an_id_leave_less_room_for_the_question() -> None:
+    wide, narrow = "\u8b58\u5225\u5b50" * 7, "a"
+    long = "very long " * 20
+    first, second = (
+        line
+        for line in text(miss(wide, question=long), miss(narrow, question=long))
+        if "very long" in line
+    )
+    assert columns_of(first) == columns_of(second) <= 80
 
 
 def texts(*records: CaseRecord, limit: int = 10, width: int = 60) -> list[str]:

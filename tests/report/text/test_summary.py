@@ -21,6 +21,7 @@ from pytest_rageval.report.text.summary import (
     slowest_records,
     worst_records,
 )
+from pytest_rageval.support.text import columns_of
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.gate import Check, CheckResult, GateResult
 from pytest_rageval.values.record import CaseRecord
@@ -105,6 +106,13 @@ def test_a_table_of_groups_has_the_columns_that_fit(width: int, shown: int) -> N
     lines = text(view([record("c1", values)]), width=width)
     head = next(t for t in lines if t.startswith("category"))
     assert head.split()[2:] == ["hit", "recall", "all", "mrr", "abstain"][:shown]
+
+
+@pytest.mark.parametrize("name", ["\u6599\u91d1", "\u8cea\u554f" * 15])
+def test_wide_characters_leave_a_table_of_groups_in_its_columns(name: str) -> None:
+    lines = text(view([record("c1", {"hit_at_k": 1.0}, category=name), *hits(1, 0)]))
+    head, *rows = lines[next(n for n, t in enumerate(lines) if t.startswith("category")) :][:3]
+    assert {columns_of(row) for row in rows} == {columns_of(head)}
 
 
 def test_a_failing_row_is_red_and_says_so_in_words() -> None:
