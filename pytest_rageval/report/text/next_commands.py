@@ -90,4 +90,5 @@ def _explain_command(record: CaseRecord, names: Mapping[str, str], run: str) -> 
     """Return the command that explains a case, or lists all if its name cannot be typed."""
     name = names[record.nodeid]
     command = f"rageval explain {shlex.quote(clean(run))}"
-    return f"{command} {shlex.quote(name)}" if clean(name) == name else command
+    end = "-- " * name.startswith("-")  # an id such as --rm is no option
+    return f"{command} {end}{shlex.quote(name)}" if clean(name) == name else command

@@ -80,6 +80,7 @@ def test_at_most_two_commands_are_named() -> None:
         ("two words", "rageval explain last 'two words'"),
         ("a\x1b[31mb", "rageval explain last"),
         ("$(reboot)", "rageval explain last '$(reboot)'"),
+        ("--rm", "rageval explain last -- --rm"),
     ],
 )
 def test_a_name_is_quoted_for_the_shell_or_left_out(case_id: str, command: str) -> None:

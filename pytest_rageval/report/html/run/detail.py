@@ -178,7 +178,7 @@ def _plain(record: CaseRecord, run: StoredRun, *, brief: bool = False) -> CaseDe
         total_ms=record.latency.get("total_ms"),
         commands=(
             f"pytest {shlex.quote(record.nodeid)}",
-            f"rageval explain {shlex.quote(run.run_id)} {shlex.quote(name)}",
+            f"rageval explain {shlex.join([run.run_id, *['--'] * name.startswith('-'), name])}",
         ),
         prompt_hash=text_at(record.judge_input, "prompt_hash"),
         trace_id=record.trace_id or "",

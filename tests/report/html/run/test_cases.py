@@ -133,6 +133,7 @@ def test_the_command_is_fit_for_a_shell() -> None:
         "pytest 'evals/set.jsonl::a b;rm'",
         "rageval explain run-1 'a b;rm'",
     )
+    assert detail(passed("--rm")).commands[1] == "rageval explain run-1 -- --rm"
 
 
 def test_a_record_without_its_case_is_shown_all_the_same() -> None:
