@@ -187,12 +187,10 @@ def _category_table(groups: Mapping[str, Mapping[str, MetricSummary]]) -> Iterat
 def _judge_list(view: SummaryView) -> Iterator[str]:
     if view.reliability is None:
         return
-    lines = [*reliability_lines(view.reliability)]
-    if lines:
+    if lines := [*reliability_lines(view.reliability)]:
         yield ""
         yield from (f"- {escape(line)}" for line in lines)
-    worst = [*worst_disagreements(view.reliability)]
-    if worst:
+    if worst := [*worst_disagreements(view.reliability)]:
         yield from ("", "| first and second judge | case | first | second |", "|---|---|---:|---:|")
         for key, case_id, first, second in worst:
             yield f"| {key} | {escape(case_id)} | {first:g} | {second:g} |"

@@ -444,8 +444,7 @@ def slowest_records(records: Sequence[CaseRecord]) -> list[CaseRecord]:
 
 
 def _case_lines(view: SummaryView, width: int) -> Iterator[Line]:
-    worst = worst_records(view.records)
-    if worst:
+    if worst := worst_records(view.records):
         shown = "   ".join(that_fit([f"{r.name} {_why(r)}" for r in worst], "   ", width - 9))
         yield (("worst    ", "bold"), (shown, ""))
     for record in worst:

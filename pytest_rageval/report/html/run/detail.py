@@ -90,7 +90,7 @@ def view_detail(
             golds=explain_golds(case, record, run.scoring) if case and _misses(record) else (),
             citations=explain_citations(case, record, run.scoring) if case else None,
         )
-        return redacted(detail, record) if options.redact else detail
+        return redacted(detail, record, run) if options.redact else detail
     registry = stored_registry(run.config)
     found = explain_record(record, run.scoring, registry=registry)
     _with_evidence(
@@ -108,14 +108,14 @@ def view_detail(
     detail.not_applicable = tuple(_not_applicable(found.metrics, run.metrics))
     if before is not None:
         detail = _side_by_side(detail, before, record, detail.facts)
-    return redacted(detail, record) if options.redact else detail
+    return redacted(detail, record, run) if options.redact else detail
 
 
 def brief_detail(record: CaseRecord, run: StoredRun, options: ReportOptions) -> CaseDetail:
     """Show one case of a run without what was retrieved, reasons and phases of its time."""
     record = run.whole(record)
     detail = _plain(record, run, brief=True)
-    return redacted(detail, record) if options.redact else detail
+    return redacted(detail, record, run) if options.redact else detail
 
 
 def _passed_plainly(record: CaseRecord) -> bool:
@@ -151,7 +151,6 @@ def _with_evidence(
 
 
 def _plain(record: CaseRecord, run: StoredRun, *, brief: bool = False) -> CaseDetail:
-    name = record.name if record.case_id else record.nodeid
     return _case_detail(
         question=shortened(record.question, _TEXT_CHARS),
         facts=tuple(_facts(record, ())) if brief else (),
@@ -178,12 +177,16 @@ def _plain(record: CaseRecord, run: StoredRun, *, brief: bool = False) -> CaseDe
         total_ms=record.latency.get("total_ms"),
         commands=(
             f"pytest {shlex.quote(record.nodeid)}",
-            f"rageval explain {shlex.join([run.run_id, *['--'] * name.startswith('-'), name])}",
+            _explain_command(run, record.nodeid),
         ),
         prompt_hash=text_at(record.judge_input, "prompt_hash"),
         trace_id=record.trace_id or "",
         trace_link=trace_link(run.trace_url, record.trace_id),
     )
+
+
+def _explain_command(run: StoredRun, name: str) -> str:
+    return f"rageval explain {shlex.join([run.run_id, *['--'] * name.startswith('-'), name])}"
 
 
 def _facts(record: CaseRecord, judgements: Sequence[JudgementReason]) -> Iterator[FactView]:
@@ -403,7 +406,7 @@ def _metric_text(key: str, value: float) -> str:
     return f"{harmless(key)} {shown}"
 
 
-def redacted(detail: CaseDetail, record: CaseRecord) -> CaseDetail:
+def redacted(detail: CaseDetail, record: CaseRecord, run: StoredRun) -> CaseDetail:
     """Keep only ids, numbers and fixed words; paths and headings come from documents."""
     base = detail.base
     return replace(
@@ -425,7 +428,7 @@ def redacted(detail: CaseDetail, record: CaseRecord) -> CaseDetail:
         steps=(),
         metrics=tuple(replace(one, reason="") for one in detail.metrics),
         not_applicable=(),
-        commands=detail.commands[1:],  # the first names a file
+        commands=(_explain_command(run, record.name),),  # without its file
         trace_link="",
         base=None
         if base is None

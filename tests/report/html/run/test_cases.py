@@ -131,9 +131,13 @@ def test_long_texts_are_cut() -> None:
 def test_the_command_is_fit_for_a_shell() -> None:
     assert detail(passed("a b;rm")).commands == (
         "pytest 'evals/set.jsonl::a b;rm'",
-        "rageval explain run-1 'a b;rm'",
+        "rageval explain run-1 'evals/set.jsonl::a b;rm'",
     )
-    assert detail(passed("--rm")).commands[1] == "rageval explain run-1 -- --rm"
+
+
+def test_the_commands_tell_cases_of_one_id_in_two_files_apart() -> None:
+    found = [detail(passed("c", file=f"evals/{name}.jsonl")).commands[1] for name in "ab"]
+    assert found == [f"rageval explain run-1 evals/{name}.jsonl::c" for name in "ab"]
 
 
 def test_a_record_without_its_case_is_shown_all_the_same() -> None:
