@@ -79,7 +79,7 @@ def merge_parts(
         config={
             **_config_document(parts, records, judged_on),
             "run_id": name,
-            "timestamp": now.isoformat(timespec="seconds"),
+            "timestamp": now.isoformat(timespec="milliseconds"),
         },
         settings=settings,
         scoring=score_settings(settings, reported_by(records)),

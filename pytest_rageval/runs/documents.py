@@ -96,7 +96,7 @@ def config_document(
     """
     return {
         "run_id": run_id,
-        "timestamp": started_at.isoformat(timespec="seconds"),
+        "timestamp": started_at.isoformat(timespec="milliseconds"),
         "config_hash": config_hash(settings),
         "metric_definitions_version": DEFINITIONS_VERSION,
         METRIC_DEFINITIONS: definitions_document(registry),

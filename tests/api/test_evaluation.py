@@ -32,6 +32,7 @@ from pytest_rageval import (
     load_cases,
     load_run,
 )
+from pytest_rageval.runs.store import list_runs
 from tests.build.files import write_lines
 from tests.build.run_files import documents
 from tests.build.shared_data import shared_path
@@ -130,6 +131,14 @@ def test_a_run_is_read_again_as_it_was_returned() -> None:
 
 
 # --- cases ------------------------------------------------------------------------------------
+
+
+def test_runs_of_one_second_are_in_the_order_in_which_they_were_made() -> None:
+    names = ["r5", "r4", "r3", "r2", "r1"]
+    for name in names:
+        evaluate(SET, reply, run_id=name)
+    assert [path.name for path in list_runs(RESULTS)] == names
+    assert compare_runs("last~1", "last").base.run_id == "r2"
 
 
 def test_cases_of_a_file_that_are_given_as_values_are_the_cases_of_that_file() -> None:
