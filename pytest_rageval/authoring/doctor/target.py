@@ -273,8 +273,7 @@ def _count(chunks: Sequence[RetrievedChunk], k: int) -> Finding:
 
 
 def _ids(chunks: Sequence[RetrievedChunk], asked: Asked) -> Finding:
-    missing = sum(not chunk.chunk_id for chunk in chunks)
-    if missing:
+    if missing := sum(not chunk.chunk_id for chunk in chunks):
         effect = ", so copies are recognised by their text"
         return _lacking("chunk_id", missing, chunks, effect, asked)
     distinct = {(chunk.chunk_id, norm_path(chunk.rel_path)) for chunk in chunks}
@@ -347,8 +346,7 @@ def _paths(chunks: Sequence[RetrievedChunk], asked: Asked) -> Finding:
 
 
 def _headings(chunks: Sequence[RetrievedChunk], asked: Asked) -> Finding:
-    missing = sum(chunk.heading_path is None for chunk in chunks)
-    if missing:
+    if missing := sum(chunk.heading_path is None for chunk in chunks):
         lost = ": there a gold that names a heading is matched by its snippets or pages, if at all"
         return _lacking("heading_path", missing, chunks, lost, asked)
     shown = next((chunk.heading_path for chunk in chunks if chunk.heading_path), "")
@@ -356,8 +354,7 @@ def _headings(chunks: Sequence[RetrievedChunk], asked: Asked) -> Finding:
 
 
 def _texts(chunks: Sequence[RetrievedChunk], asked: Asked) -> Finding:
-    missing = sum(not chunk.text for chunk in chunks)
-    if missing:
+    if missing := sum(not chunk.text for chunk in chunks):
         lost = ": a judge cannot see there what the answer rests on"
         return _lacking("text", missing, chunks, lost, asked)
     return _FOUND.ok("text", "each chunk has its own")

@@ -100,9 +100,8 @@ def test_a_row_says_its_verdict_at_any_width(width: int, changes: dict[str, floa
 
 @pytest.mark.parametrize(("width", "shown"), [(40, 1), (60, 3), (77, 5)])
 def test_a_table_of_groups_has_the_columns_that_fit(width: int, shown: int) -> None:
-    values = dict.fromkeys(
-        ("hit_at_k", "recall_at_k", "recall_all_at_k", "mrr", "abstention_accuracy"), 1.0
-    )
+    keys = ("hit_at_k", "recall_at_k", "recall_all_at_k", "mrr", "abstention_accuracy")
+    values: dict[str, float | None] = dict.fromkeys(keys, 1.0)
     lines = text(view([record("c1", values)]), width=width)
     head = next(t for t in lines if t.startswith("category"))
     assert head.split()[2:] == ["hit", "recall", "all", "mrr", "abstain"][:shown]
