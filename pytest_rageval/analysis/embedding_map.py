@@ -179,8 +179,7 @@ class _Builder:
             heading_path=chunk.heading_path or "",
             relevant=found.section is not None,
         )
-        at = self._add(point, self._vectors.of_chunk(chunk))
-        if at is not None:
+        if (at := self._add(point, self._vectors.of_chunk(chunk))) is not None:
             self.chunks[key] = at
 
     def add_gold(self, gold: Anchor, text: str | None) -> None:
@@ -193,8 +192,7 @@ class _Builder:
         place = (gold.rel_path, gold.heading_path, text)
         if place not in self._places:
             self._places[place] = self._add(point, self._vectors.by_text.get(text))
-        at = self._places[place]
-        if at is not None:
+        if (at := self._places[place]) is not None:
             self.golds[gold] = at
 
     def add_question(self, case: CaseGroup) -> int | None:

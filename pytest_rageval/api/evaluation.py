@@ -78,8 +78,8 @@ def evaluate(
     Raises:
         ConfigError: a setting, the target, the judge or ``thresholds.toml`` is wrong.
         DatasetError: with every fault of the cases.
-        StorageError: the run cannot be written, or the one to continue cannot be read; or the
-            judge's cache or the file of its rate limits cannot be used.
+        RagEvalError: the endpoint that embeds for the embedded server failed.
+        StorageError: the run, the judge's cache or the file of its rate limits cannot be used.
         TypeError: there is no such option.
     """
     settings = option_settings(root, judge, options)

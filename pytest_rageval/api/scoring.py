@@ -51,7 +51,7 @@ def score(
     Raises:
         ConfigError: a setting or the judge is wrong.
         DatasetError: with every fault of both files.
-        JudgeError: the judge cannot be reached for ``max_errors`` cases in a row.
+        RagEvalError: the judge cannot be reached for ``max_errors`` cases in a row.
         StorageError: the run cannot be written.
         TypeError: there is no such option.
     """

@@ -234,7 +234,8 @@ def _take_text(found: _Found, option: Setting, given: object, *, source: str, en
     origin = f"env {source}" if env else "flag"
     if isinstance(given, str):
         repeated = env and option.kind in REPEATABLE
-        pieces: list[Any] = list(filter(str.strip, given.splitlines())) if repeated else [given]
+        lines = map(str.strip, given.splitlines())
+        pieces: list[Any] = [line for line in lines if line] if repeated else [given]
     else:
         pieces = list(given) if isinstance(given, (list, tuple)) else [given]
     values = []

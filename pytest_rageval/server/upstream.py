@@ -29,7 +29,7 @@ BACKOFF_S = 0.5
 BATCH = 64
 _CONTAINERS = 10_000
 _READ, _SHOWN = 1000, 300
-_VERSION = re.compile(r"/v\d[0-9a-z]*$")
+_VERSION = re.compile(r"/v\d[^/]*$")
 _USERINFO = re.compile(r"(?<=://)[^/?#]*@")
 
 
@@ -264,6 +264,8 @@ def checked(text: str, n_chunks: int) -> Answer:
     def keep(match: re.Match[str]) -> str:
         # Python reads no number of thousands of digits.
         numbers = [int(digits) for digits in re.findall(r"\d+", match[2]) if len(digits) < 10]
+        if 0 in numbers[:-1]:  # a range such as [0, 100] is no citation
+            return match[0]
         kept = [number for number in numbers if 1 <= number <= n_chunks]
         cited.update(dict.fromkeys(number - 1 for number in kept))
         return f"{match[1]}[{', '.join(map(str, kept))}]" if kept else ""

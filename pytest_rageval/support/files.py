@@ -145,9 +145,13 @@ def refuse_link(path: Path) -> None:
 
 
 def shown_below(path: Path, root: Path) -> str:
-    """Return a path for messages and records: relative to a folder that it is in, with ``/``."""
+    """Return a path for messages and records, with ``/``: relative to a folder that it is in.
+
+    A neighbour of the folder begins with ``../``, so that it is named alike on every machine.
+    """
     path, root = Path(os.path.abspath(path)), Path(os.path.abspath(root))
-    return path.relative_to(root).as_posix() if path.is_relative_to(root) else str(path)
+    near = path.is_relative_to(root if root.parent == Path(root.anchor) else root.parent)
+    return Path(os.path.relpath(path, root) if near else path).as_posix()
 
 
 def write_file(path: Path, content: bytes | Iterable[bytes]) -> None:

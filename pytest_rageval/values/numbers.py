@@ -69,7 +69,7 @@ class LatencySummary:
     n_cached: int = 0
     """Cached replies, which are left out."""
     n_censored: int = 0
-    """Timeouts, which count with the limit or the time until then."""
+    """Timeouts, which count with the limit."""
     p50_ms: float | None = None
     """Median."""
     p95_ms: float | None = None

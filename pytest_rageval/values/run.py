@@ -140,8 +140,12 @@ class StoredRun:
 
     @property
     def timeout_ms(self) -> float | None:
-        """Limit of one call in milliseconds."""
-        limit = number(self.given, "target", "timeout_s")
+        """Limit of one request in milliseconds; None: unknown, or a client in code was asked."""
+        target = part(self.given, "target")
+        asked = {target.get(name) for name in ("url", "vault")}
+        if target.get("client") or ("url" in target and asked == {None}):
+            return None
+        limit = number(target, "timeout_s")
         return None if limit is None else limit * 1000
 
     @property

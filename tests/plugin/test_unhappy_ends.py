@@ -405,13 +405,14 @@ def test_workers_that_ignore_ctrl_c_end_with_their_controller(project: Project) 
 WHERE_A_CASE_BEGINS = (
     REPLY
     + """
-import time
+import threading, time
 from pytest_rageval.plugin.lookahead import Lookahead
 
-note = Lookahead._note_concurrency
+note, begins = Lookahead._note_concurrency, threading.Event()
 
 def interrupted(self, item, ready):
     if item.name == "c001":
+        begins.set()
         raise KeyboardInterrupt
     note(self, item, ready)
 
@@ -420,7 +421,9 @@ Lookahead._note_concurrency = interrupted
 @pytest.fixture(scope="session")
 def rag_client():
     def ask(request):
-        time.sleep(0.7 if request.question.endswith("1") else 0.1)
+        if request.question.endswith("1"):
+            begins.wait()
+            time.sleep(0.5)  # within what an interrupt waits for answers
         return reply(request.question)
     return ask
 """

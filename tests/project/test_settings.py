@@ -202,7 +202,7 @@ def test_params_merge_key_by_key(tmp_path: Path) -> None:
 
 def test_gates_come_whole_from_the_highest_source(tmp_path: Path) -> None:
     write(tmp_path, "[tool.rageval]\ngates = ['mrr>=0.1']\n")
-    environ = {"RAGEVAL_GATE": "\nmrr>=0.2\n \nmap>=0.2"}
+    environ = {"RAGEVAL_GATE": "\nmrr>=0.2\n \n map>=0.2 "}
     assert load(tmp_path, environ=environ).extra_gates == ("mrr>=0.2", "map>=0.2")
     assert load(tmp_path, {"rageval_gate": ["mrr>=0.3"]}, environ).extra_gates == ("mrr>=0.3",)
 

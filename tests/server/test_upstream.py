@@ -204,6 +204,14 @@ def test_the_address_may_be_given_in_each_usual_form(models: ModelServer, suffix
     assert models.requests[0][0] == "/v1/embeddings"
 
 
+@pytest.mark.parametrize("version", ["v2", "v1.0", "v1-preview", "v1beta"])
+def test_a_version_of_any_form_is_kept(models: ModelServer, version: str) -> None:
+    models.replies[f"/{version}/embeddings"] = hashed_embeddings
+    url = models.url.removesuffix("v1") + version
+    EndpointEmbedder(Endpoint(url=url, model="m")).embed(["heron"])
+    assert models.requests[0][0] == f"/{version}/embeddings"
+
+
 def test_a_last_part_that_begins_with_v_is_not_a_version(models: ModelServer) -> None:
     models.replies["/vllm/v1/embeddings"] = hashed_embeddings
     url = models.url.removesuffix("/v1") + "/vllm"
@@ -256,8 +264,8 @@ def test_citations_are_kept_in_order_and_once() -> None:
 
 
 def test_a_citation_of_several_passages_is_checked_number_by_number() -> None:
-    answer = checked("A [3, 1]. B [2,9]. C [8; 9].", n_chunks=3)
-    assert (answer.text, answer.cited) == ("A [3, 1]. B [2]. C.", (2, 0, 1))
+    answer = checked("A [3, 1]. B [2,9]. C [8; 9]. From [0, 100].", n_chunks=3)
+    assert (answer.text, answer.cited) == ("A [3, 1]. B [2]. C. From [0, 100].", (2, 0, 1))
 
 
 @pytest.mark.parametrize("reply", [{"choices": []}, {"choices": [{"message": {"content": " "}}]}])

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from pytest_rageval.runs.store import RESULTS, RunWriter
-from pytest_rageval.support.files import FOLDER_LOCK, Lock, read_plain
+from pytest_rageval.support.files import FOLDER_LOCK, Lock, read_plain, shown_below
 from pytest_rageval.values.errors import StorageError
 from tests.build.root_rights import without_root_rights
 
@@ -163,3 +163,19 @@ def test_a_text_is_read_through_a_link_and_not_from_a_pipe_a_device_or_a_folder(
             read_plain(other)
     with pytest.raises(IsADirectoryError):
         read_plain(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("path", "root", "shown"),
+    [
+        ("/a/p/evals/x", "/a/p", "evals/x"),
+        ("/a/p/evals/../x", "/a/p", "x"),
+        ("/a/p/../shared/x", "/a/p", "../shared/x"),
+        ("/b/x", "/a/p", "/b/x"),
+        ("/p/x", "/p", "x"),
+        ("/b/x", "/p", "/b/x"),
+    ],
+)
+@pytest.mark.skipif(os.name == "nt", reason="a path there begins with a drive")
+def test_a_path_is_shown_alike_on_every_machine(path: str, root: str, shown: str) -> None:
+    assert shown_below(Path(path), Path(root)) == shown

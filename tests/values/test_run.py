@@ -50,6 +50,20 @@ def test_a_part_of_another_type_counts_as_missing(wrong: object) -> None:
 
 
 @pytest.mark.parametrize(
+    ("target", "limit"),
+    [
+        ({"url": "http://host"}, 2500),
+        ({"url": None, "vault": "notes"}, 2500),
+        ({"url": None, "vault": None}, None),
+        ({"url": None, "vault": "notes", "client": "a:b"}, None),
+    ],
+)
+def test_the_limit_is_that_of_requests_over_http(target: dict[str, Any], limit: object) -> None:
+    target["timeout_s"] = 2.5
+    assert replace(EMPTY, config={"settings": {"target": target}}).timeout_ms == limit
+
+
+@pytest.mark.parametrize(
     ("settings", "judge"),
     [
         ({}, None),

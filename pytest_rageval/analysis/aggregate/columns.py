@@ -272,8 +272,7 @@ def _has_reference(case: Case | None) -> int:
 
 
 def _value(metrics: Mapping[str, float | None], reasons: Mapping[str, str], key: str) -> float:
-    value = metrics.get(key)
-    if value is not None:
+    if (value := metrics.get(key)) is not None:
         return value
     return NOT_APPLICABLE if key in reasons or key not in metrics else ERROR
 
@@ -302,8 +301,7 @@ class _DocumentSets:
         self.absent |= {row + at: reason for at, reason in other.absent.items()}
 
     def __getitem__(self, row: int) -> Documents:
-        absent = self.absent.get(row)
-        if absent is not None:
+        if (absent := self.absent.get(row)) is not None:
             return absent
         start = self.ends[row - 1] if row else 0
         return frozenset(self.keys.distinct[code] for code in self.flat[start : self.ends[row]])
@@ -459,8 +457,7 @@ class CaseTable:
         """Pairs of a case and the case of its file that it translates."""
         named = self.columns.translations
         for row in self.rows.firsts if named else ():
-            original = named.get(row)
-            if original is not None:
+            if (original := named.get(row)) is not None:
                 file, case_id, _ = self.columns.names[row]
                 yield (file, case_id), (file, original)
 
@@ -478,7 +475,6 @@ class CaseTable:
 
 def _fold_repeats(values: Sequence[float]) -> float:
     scored = [value for value in values if abs(value) < inf]
-    mean = fmean(scored)
-    if mean is not None:
+    if (mean := fmean(scored)) is not None:
         return mean
     return ERROR if ERROR in values else NOT_APPLICABLE

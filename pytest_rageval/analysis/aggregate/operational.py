@@ -158,8 +158,8 @@ def summarise_latency(
 ) -> LatencySummary:
     """Percentiles (type 7) and sum of durations in milliseconds.
 
-    Timeouts enter at the limit, or earlier where a client in code gave up before, and mark the
-    percentiles they reach as censored; errors and cached replies are left out and counted.
+    Timeouts enter at the limit and mark the percentiles they reach as censored; errors and
+    cached replies are left out and counted.
 
     Args:
         observations: the fields of each `LatencyObservation`, in any order.
@@ -173,13 +173,13 @@ def summarise_latency(
             cached += 1
         elif status == "ok" and ms is not None:
             times.append(float(ms))
-        elif status == "timeout" and (ends := [x for x in (ms, timeout_ms) if x is not None]):
-            limits.append(float(min(ends)))
+        elif status == "timeout" and (at := ms if timeout_ms is None else timeout_ms) is not None:
+            limits.append(float(at))
         else:
             excluded += 1
     ordered = sorted(times + limits)
-    # The call would have taken longer than until its timeout, so every rank from the first one is a
-    # lower bound.
+    # The true duration of a timeout is unknown but above its limit, so every rank from the first
+    # one is a lower bound.
     first = min(limits, default=math.inf)
     known = bisect_right(ordered, first) - limits.count(first)
     p50, p50_censored = _censored_percentile(ordered, 50, known)

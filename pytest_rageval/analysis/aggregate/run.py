@@ -269,8 +269,7 @@ def _rates(
         "empty_response_rate": attempts.empty_response_rate,
         "pass_rate": outcomes["passed"] / checked if checked else None,
     }
-    needed = table.columns.verdicts_needed
-    if needed:
+    if needed := table.columns.verdicts_needed:
         rates["judge_error_rate"] = table.columns.verdicts_failed / needed
     if repeats is not None:
         rates["flaky_rate"] = repeats.flaky_rate

@@ -36,8 +36,7 @@ def explain_flip(
         return _stage_words(base, new)  # what was retrieved has no part in it
     words = _EXPLAINERS if metric is None else (_BY_METRIC.get(metric, _abstention_words),)
     for explain in (*words, _abstention_words):
-        parts = tuple(explain(base, new, named))
-        if parts:
+        if parts := tuple(explain(base, new, named)):
             return "; ".join(parts[:_SHOWN])
     return _stage_words(base, new)
 

@@ -152,8 +152,7 @@ class Reading:
 
 def read_judgement(rubric: str, judgement: Judgement, own: MetricInfo | None = None) -> Reading:
     """Read a rubric's score from a judgement; an invalid one is an error, never 0."""
-    verdict = judgement.verdict
-    if verdict is None:
+    if (verdict := judgement.verdict) is None:
         failure = judgement.failure
         return Reading(error="unparseable" if failure is None else failure.kind)
     if rubric == "abstention":
@@ -380,8 +379,7 @@ def _best_threshold(
     bad = Counter[float]()
     total = Counter[float]()
     for row in rows:
-        score = scores.get(row.id)
-        if score is not None:
+        if (score := scores.get(row.id)) is not None:
             total[score] += 1
             bad[score] += _matters(rubric, row.label)
     n, n_bad = total.total(), bad.total()

@@ -213,8 +213,7 @@ def _fault(labels: JudgeLabels, label: HumanLabel, name: str, message: str) -> F
 
 def reliability_lines(found: JudgeReliability) -> Iterator[str]:
     """Yield sentences for the summary, with numbers only."""
-    parts = [f"{key} {_disagreement(one)}" for key, one in found.spot_check.items()]
-    if parts:
+    if parts := [f"{key} {_disagreement(one)}" for key, one in found.spot_check.items()]:
         yield f"second judge disagrees: {', '.join(parts)}"
     for key, one in found.corrected.items():
         yield f"{key} {one}"

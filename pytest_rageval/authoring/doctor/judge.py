@@ -133,8 +133,7 @@ def _is_lost(judgement: Judgement) -> bool:
 
 
 def _verdict(rubric: str, judgement: Judgement, model: str, *, first: bool) -> Iterator[Finding]:
-    failure = judgement.failure
-    if failure is not None:
+    if (failure := judgement.failure) is not None:
         fix = tls_fix(failure.message) or _FIXES[failure.kind]
         yield _FOUND.fail(rubric, failure.message, fix, unreachable=_is_lost(judgement))
         return
@@ -148,16 +147,14 @@ def _verdict(rubric: str, judgement: Judgement, model: str, *, first: bool) -> I
 def _level(judgement: Judgement) -> Finding:
     dropped = ", ".join(judgement.dropped_parameters)
     without = f", without {dropped}, which the server refuses" if dropped else ""
-    lower = _LOWER_LEVELS.get(judgement.level)
-    if lower is None:
+    if (lower := _LOWER_LEVELS.get(judgement.level)) is None:
         return _FOUND.ok("structured output", f"{judgement.level} is taken{without}")
     fix = "take a server that enforces json_schema, such as llama.cpp or vLLM"
     return _FOUND.warn("structured output", f"{judgement.level}{without}: {lower}", fix)
 
 
 def _served_model(judgement: Judgement, asked: str) -> Finding:
-    served = judgement.model
-    if served is None:
+    if (served := judgement.model) is None:
         fix = "take a server that names its model, so that a change of it is seen"
         return _FOUND.warn("served model", "the server does not name it", fix)
     if served.startswith(asked):

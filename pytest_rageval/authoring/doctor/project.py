@@ -34,8 +34,7 @@ def broken_settings(error: ConfigError) -> Finding:
 
 def check_settings(settings: Settings) -> Finding:
     """Check that the settings contain no secret."""
-    warnings = config_warnings(settings)
-    if warnings:
+    if warnings := config_warnings(settings):
         fix = 'keep secrets in environment variables, and name them as in "env:RAG_TOKEN"'
         if "ignored" in warnings[0]:
             fix = "take it away, or write the name as the preset does"

@@ -54,8 +54,7 @@ class Asked:
             )
         if not self.mapping.response:
             return server
-        name = self.mapping.name_of(field)
-        if name is None:
+        if (name := self.mapping.name_of(field)) is None:
             return f"map {field} in {RESPONSE_TABLE}, if the reply has it"
         return f"change the expression of {name or 'the reply'} in {RESPONSE_TABLE}"
 

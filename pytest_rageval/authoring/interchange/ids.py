@@ -67,7 +67,7 @@ class UniqueIds:
         self._taken: set[str] = set()
         self._numbers = defaultdict[str, Iterator[int]](lambda: count(2))
         self.by_original: dict[str, str] = {}
-        """Id of the first case of each original id."""
+        """Id of the first case of each original id, in the file that is read."""
 
     def take(self, wanted: str | None, question: str) -> str:
         """Return the id of the next case.

@@ -76,21 +76,25 @@ def _read(
     ledger, ids = Ledger(), UniqueIds()
     faults: list[Fault] = []
     lines: list[dict[str, Any]] = []
+    originals: list[dict[str, str]] = []
     for file in source.files:
+        ids.by_original = {}
         for number, place, given in rows(file, source, ledger):
             try:
                 if not isinstance(given, Mapping):
                     raise BadFieldError("", f"{shown(given)}, expected an object")
                 line = read_fields(given, ledger, room=room, columns=columns)
                 lines.append(with_id(line, ids, room=room))
+                originals.append(ids.by_original)
             except BadFieldError as error:
                 field, message = f"{place}{error.name}", str(error)
                 faults.append(Fault(file=file.name, line=number, field=field, message=message))
     if faults:
         raise faults_error(faults)
-    for line in lines:
+    everywhere = {name: found for one in reversed(originals) for name, found in one.items()}
+    for line, of_file in zip(lines, originals, strict=True):
         if original := line.get("translation_of"):
-            line["translation_of"] = ids.by_original.get(original, original)
+            line["translation_of"] = {**everywhere, **of_file}.get(original, original)
     return ledger.close(cases=tuple(lines))
 
 

@@ -49,7 +49,7 @@ _MOST_FAULTS: Final = 1_000
 """Faults of one reply that are looked at; each takes kilobytes while it is."""
 _DECIMAL: Final = re.compile(r"\s*-?[0-9]{1,300}(\.[0-9]{1,300})?\s*")
 _NO_NUMBER: Final = re.compile(r"\s*[+-]?(nan|inf|infinity)\s*", re.IGNORECASE)
-_END_OF_THOUGHT: Final = re.compile(r"</think>(?=\s*[\n{`])")
+_END_OF_THOUGHT: Final = re.compile(r"</think>(?=\s*(?:[\n{]|```))")
 """Not within a string of JSON, which may quote an answer with the tag."""
 _NO_CLAIMS: Final = "the answer makes no claims"
 _NOT_LISTED: Final = "the judge listed no claims"

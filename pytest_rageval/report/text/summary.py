@@ -323,19 +323,19 @@ class _Table:
         limit = limit_text(result) if result else "-"
         word, style = VERDICTS[result.status] if result else ("", "")
         row_style: Style = "red" if result is not None and result.status == "fail" else ""
-        if self.width < NARROW:
+        row, room = self.row(key, n, value, interval, limit, change), 73 if self.compares else 69
+        if self.width < NARROW or len(row) > room:
             text = f"{key}: {value}" + (f" ({limit})" if result else "")
             return ((f"{text} ", row_style), (word, style)) if word else ((text, row_style),)
-        row = self.row(key, n, value, interval, limit, change)
         if self.compares and word == "skipped":
             word = "skip"
         return ((row, row_style), (f"  {word}", style)) if word else ((row.rstrip(), ""),)
 
     def row(self, key: str, n: str, value: str, interval: str, limit: str, change: str) -> str:
         value, interval = f" {value}", f" {interval}"  # large ones stay apart
-        room, rest = 69, f"{n:>5}{value:>9}{interval:>12}  {limit:<9}"
+        room, rest = 69, f" {n:>4}{value:>9}{interval:>12}  {limit:<9}"
         if self.compares:
-            room, rest = 73, f"{n:>5}{value:>8}{interval:>10}  {limit:<9}{change:>8}"
+            room, rest = 73, f" {n:>4}{value:>8}{interval:>10}  {limit:<9}{change:>8}"
         # Wide columns take the blanks after the name, so that none pushes the verdict out.
         return f"{key:<{max(room - len(rest), 0)}}{rest}".rstrip().ljust(room)
 

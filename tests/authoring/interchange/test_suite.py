@@ -115,3 +115,14 @@ def test_fields_that_hold_nothing_are_counted_in_one_line() -> None:
     text = '[{"question": "Who?", "notes": null, "by": ""}, {"question": "Why?", "notes": null}]'
     [empty] = read_texts("json", {"f.json": text}).left_out
     assert (empty.field, empty.why, empty.count) == ("notes, by", "empty", 3)
+
+
+def test_a_translation_names_the_original_of_its_own_file_first() -> None:
+    rows = [{"id": "a", "question": "One?"}, {"id": "a-de", "question": "Eins?"}]
+    rows[1]["translation_of"] = "a"
+    other = [{"id": "b q", "question": "B?"}, {"id": "c", "question": "C?", "translation_of": "a"}]
+    texts = {"1.json": json.dumps(rows), "2.json": json.dumps(rows), "3.json": json.dumps(other)}
+    found = {case.id: case.translation_of for case in cases_of(read_texts("json", texts))}
+    assert found == {
+        "a": None, "a-de": "a", "a-2": None, "a-de-2": "a-2", "b-q": None, "c": "a",
+    }  # fmt: skip

@@ -205,6 +205,7 @@ OBJECT = '{"score": 4, "reasoning": "braces } and { in a string, and \\"quotes\\
         f'I could say {{"score": 1}} but no.\n</think>\n\n{OBJECT}',
         f'I could say {{"score": 1}} but no.</think>{OBJECT}',
         f'```json\n{OBJECT[:-1]}, "x": "Right.</think> The pump"}}\n```',
+        f'{OBJECT[:-1]}, "x": "It repeats `</think>` tags."}}',
         f'{{"type": "object", "properties": {{"score": {{"type": "integer"}}}}}}\n{OBJECT}',
     ],
 )

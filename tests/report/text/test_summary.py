@@ -98,6 +98,14 @@ def test_a_row_says_its_verdict_at_any_width(width: int, changes: dict[str, floa
         assert len(row) <= width
 
 
+def test_a_row_that_is_too_long_for_the_table_says_its_verdict() -> None:
+    name = "team.characters_of_all_the_answers"
+    records = [record(f"c{n}", {name: 123_456.5 + 4000 * n}) for n in range(30)]
+    check = result("fail", metric=name, kind="max", limit=200_000.0)
+    row = next(t for t in text(view(records, check), width=80) if t.startswith(name))
+    assert row == f"{name}: 0.500 (<= 200000) FAIL"
+
+
 @pytest.mark.parametrize(("width", "shown"), [(40, 1), (60, 3), (77, 5)])
 def test_a_table_of_groups_has_the_columns_that_fit(width: int, shown: int) -> None:
     keys = ("hit_at_k", "recall_at_k", "recall_all_at_k", "mrr", "abstention_accuracy")
