@@ -192,8 +192,9 @@ def test_streams_that_only_cost_time_end_together_with_the_limit(
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="the server is a fork, the peak from /proc")
 def test_large_replies_that_stand_still_end_together_with_the_limit() -> None:
-    times, errors, more_mb = asked_at_once("application/json", " ", "hang", 4)
-    assert max(times) < LIMIT_S + 2
+    limit_s = 3 * LIMIT_S  # a busy machine takes longer to read what fills the room
+    times, errors, more_mb = asked_at_once("application/json", " ", "hang", 4, timeout_s=limit_s)
+    assert max(times) < limit_s + 2
     assert more_mb < LIMIT_MB
-    assert all("no complete reply within 2 s" in error for error in errors)
+    assert all(f"no complete reply within {limit_s:g} s" in error for error in errors)
     assert any("took all room in memory: lower concurrency" in error for error in errors)
