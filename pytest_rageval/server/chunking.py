@@ -19,7 +19,7 @@ import markdown_it
 from markdown_it import MarkdownIt
 from markdown_it.tree import SyntaxTreeNode
 
-CHUNKER_VERSION = f"heading-2+markdown-it-{markdown_it.__version__}"
+CHUNKER_VERSION = f"heading-1+markdown-it-{markdown_it.__version__}"
 
 _BOM = b"\xef\xbb\xbf"
 _PROSE = frozenset({"paragraph"})

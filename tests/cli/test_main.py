@@ -456,7 +456,10 @@ def test_whether_headings_are_reported_is_asked_of_the_whole_set(
     assert score(bare, bare) == [None, None]
 
 
-def test_faulty_responses_are_all_named(recorded: list[str], capsys: Output) -> None:
+def test_faulty_responses_are_all_named(
+    recorded: list[str], capsys: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(Path(recorded[1]).parent)
     lines = ['{"id": "good"}', "[]", '{"id" "good"}', '{"id": 1, "response": {}}']
     twice = '{"id": "good", "response": {"answer": "a"}}'
     Path(recorded[1]).write_bytes("\n".join([*lines, twice, twice]).encode() + b"\n\xff")
@@ -464,7 +467,7 @@ def test_faulty_responses_are_all_named(recorded: list[str], capsys: Output) -> 
     out, err = capsys.readouterr()
     assert out == ""
     expected = 'expected {"id": case id, "response": an ask response}'
-    file = Path(recorded[1]).as_posix()
+    file = Path(recorded[1]).name
     assert err.splitlines() == [
         f"{file}:1: response missing, {expected}; found the keys id",
         f"{file}:2: got no JSON object, {expected}",

@@ -140,7 +140,8 @@ def test_no_behaviour_outlasts_the_limit_or_takes_much_memory(
         kind, message = CLIENTS[who](server, name)
         took, (_, peak) = time.monotonic() - began, tracemalloc.get_traced_memory()
         tracemalloc.stop()
-        assert took < limit_of(name, who) + 1, name
+        # The server computes in the same process; an endless reply would take minutes.
+        assert took < limit_of(name, who) + 2, name
         assert peak < MOST_BYTES, name
         assert KEY not in message, name
         assert message.isprintable(), name
