@@ -135,13 +135,15 @@ def test_no_behaviour_outlasts_the_limit_or_takes_much_memory(
     server: HostileServer, who: str
 ) -> None:
     for name in BEHAVIOURS:
-        tracemalloc.start()
-        began = time.monotonic()
-        kind, message = CLIENTS[who](server, name)
-        took, (_, peak) = time.monotonic() - began, tracemalloc.get_traced_memory()
-        tracemalloc.stop()
-        # The server computes in the same process; an endless reply would take minutes.
-        assert took < limit_of(name, who) + 2, name
+        for _ in range(3):  # the server computes in the same process, and others on the machine
+            tracemalloc.start()
+            began = time.monotonic()
+            kind, message = CLIENTS[who](server, name)
+            took, (_, peak) = time.monotonic() - began, tracemalloc.get_traced_memory()
+            tracemalloc.stop()
+            if took < limit_of(name, who) + 1:
+                break
+        assert took < limit_of(name, who) + 1, name
         assert peak < MOST_BYTES, name
         assert KEY not in message, name
         assert message.isprintable(), name
