@@ -51,6 +51,12 @@ _DECIMAL: Final = re.compile(r"\s*-?[0-9]{1,300}(\.[0-9]{1,300})?\s*")
 _NO_NUMBER: Final = re.compile(r"\s*[+-]?(nan|inf|infinity)\s*", re.IGNORECASE)
 _END_OF_THOUGHT: Final = re.compile(r"</think>(?=\s*(?:[\n{]|```))")
 """Not within a string of JSON, which may quote an answer with the tag."""
+_OTHER_THOUGHTS: Final = (
+    *((f"<{tag}>", f"</{tag}>") for tag in ("thinking", "thought", "reasoning")),
+    ("[THINK]", "[/THINK]"),  # Magistral
+    ("<|channel|>analysis", "<|channel|>final", "<|message|>"),  # gpt-oss
+)
+"""Mark with which a reply that begins with reasoning begins, and those that end it, in turn."""
 _NO_CLAIMS: Final = "the answer makes no claims"
 _NOT_LISTED: Final = "the judge listed no claims"
 _NOT_GIVEN: Final = "the judge gave no score"
@@ -127,6 +133,11 @@ def _find_object(text: str, schema: Schema, request: JudgeRequest) -> dict[str, 
 
 def without_reasoning(text: str) -> str:
     """Return a reply without the reasoning, drafts included, with which some models start it."""
+    for opening, *ends in _OTHER_THOUGHTS:
+        if (rest := text.lstrip()).startswith(opening):
+            for ending in ends:
+                _, closed, rest = rest.partition(ending)
+            return rest if closed else text
     before, opened, thinking = text.partition("<think>")
     if not opened:  # many chat templates write the first tag, which is then no part of the reply
         end = _END_OF_THOUGHT.search(text)

@@ -204,6 +204,12 @@ OBJECT = '{"score": 4, "reasoning": "braces } and { in a string, and \\"quotes\\
         f'<think>I could say {{"score": 1}} but no.</think>\n{OBJECT}',
         f'I could say {{"score": 1}} but no.\n</think>\n\n{OBJECT}',
         f'I could say {{"score": 1}} but no.</think>{OBJECT}',
+        f'<thinking>{{"score": 1}}?</thinking>\n{OBJECT}',
+        f'\n<reasoning>{{"score": 1}}?</reasoning>{OBJECT}',
+        f'[THINK]I could say {{"score": 1}}.[/THINK]```json\n{OBJECT}\n```',
+        f'<|channel|>analysis<|message|>{{"score": 1}}?<|end|><|start|>assistant'
+        f"<|channel|>final <|constrain|>json<|message|>{OBJECT}",
+        f'{OBJECT[:-1]}, "x": "It thinks <thought>aloud</thought>."}}',
         f'```json\n{OBJECT[:-1]}, "x": "Right.</think> The pump"}}\n```',
         f'{OBJECT[:-1]}, "x": "It repeats `</think>` tags."}}',
         f'{{"type": "object", "properties": {{"score": {{"type": "integer"}}}}}}\n{OBJECT}',
@@ -291,6 +297,7 @@ def test_a_key_that_stands_twice_is_no_verdict() -> None:
     [
         ("<think>" * 40_000, "expected one JSON object"),
         ("<think>x" * 30_000 + "</think" * 30_000, "expected one JSON object"),
+        ("<|channel|>analysis<|channel|>final" * 25_000, "expected one JSON object"),
         (
             "{" + "".join(f'"{n}": 0, ' for n in range(40_000)) + '"39999": 0}',
             "'39999': stands twice in one object",
@@ -301,6 +308,7 @@ def test_a_key_that_stands_twice_is_no_verdict() -> None:
     ids=[
         "thinking without end",
         "thinking that nearly ends",
+        "channels without a message",
         "a key twice among many",
         "braces without end",
         "braces around what is nested too deep",
