@@ -215,6 +215,7 @@ class ObjectLine(Generic[T]):
             came = "nested too deeply" if deep else "a number is too long"
             yield Fault(message=f"{came}, expected {self.shape}")
             return
+        unfit = {offset + 1 for _, offset, _ in seen.unfit}
         for loc, offset, message in seen.unfit:
             yield Fault(col=offset + 1, field=field_text(loc), message=message)
         if not isinstance(seen.value, dict):
@@ -228,11 +229,11 @@ class ObjectLine(Generic[T]):
             details = error.errors(include_url=False, include_context=False)
             for n, detail in enumerate(details):
                 faulty.add(detail["loc"][0])
-                if detail["type"] != "string_unicode":  # reported by the survey
-                    yield self._type_fault(detail, seen, hinted=n < _MOST_HINTS)
-        unfit = {loc for loc, _, _ in seen.unfit}
+                fault = self._type_fault(detail, seen, hinted=n < _MOST_HINTS)
+                if fault.col not in unfit or detail["type"] == "extra_forbidden":
+                    yield fault
         for loc, message in rules(line.number, seen.value, faulty):
-            if loc not in unfit:
+            if _col(loc, seen) not in unfit:
                 yield Fault(col=_col(loc, seen), field=field_text(loc), message=message)
 
     def _type_fault(self, detail: ErrorDetails, seen: Survey, *, hinted: bool) -> Fault:

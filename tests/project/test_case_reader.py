@@ -280,6 +280,12 @@ def test_an_id_may_hold_what_a_node_id_can(case_id: str) -> None:
             'metadata."a b"',
             "Infinity, expected a finite number",
         ),
+        ({"k": float("nan")}, "k", "NaN, expected a finite number"),
+        (
+            {"gold_supports": [{"rel_path": "a", "grade": float("nan")}]},
+            "gold_supports[0].grade",
+            "NaN, expected a finite number",
+        ),
         ({"question": "\ud800"}, "question", "half of a surrogate pair"),
         ({"metadata": {"x": ["\udfff"]}}, "metadata.x[0]", "half of a surrogate pair"),
         ({"ke\ud800y": 1}, '"ke\\ud800y"', "half of a surrogate pair"),
