@@ -75,8 +75,9 @@ class ReferenceConfig:
 
     @property
     def effective_vault_name(self) -> str:
-        """The name given, or that of the folder."""
-        return self.vault_name or self.vault.resolve().name or "vault"
+        """The name given, or that of the folder; what is not UTF-8 in it becomes `?`."""
+        name = self.vault_name or self.vault.resolve().name or "vault"
+        return name.encode("utf-8", errors="replace").decode()
 
     @property
     def embedding_model(self) -> str:

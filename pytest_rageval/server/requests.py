@@ -126,7 +126,8 @@ def parse_ask(body: object, config: ReferenceConfig) -> AskQuery:
         raise refusal("vaults", query.vaults, f"the vault of this server, {name!r}")
     query.rerank_weights = _both_weights(query.rerank_weights, config)
     # Later encoding fails for lone surrogates.
-    query.question = query.question.encode("utf-8", errors="replace").decode()
+    texts = (query.question, *query.folders)
+    query.question, *query.folders = (t.encode("utf-8", errors="replace").decode() for t in texts)
     return query
 
 

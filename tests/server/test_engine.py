@@ -251,6 +251,11 @@ def test_questions_to_another_vault_are_refused(tmp_path: Path) -> None:
         ask(named, "refund", vaults=["vault"])
 
 
+def test_a_vault_name_that_is_not_utf8_is_reported_in_a_form_that_is(tmp_path: Path) -> None:
+    named = make_engine(write_vault(tmp_path / "vault"), vault_name="notes\udcff")
+    assert ask(named, "refund")["references"][0]["vault"] == "notes?"
+
+
 def test_abstention_turns_on_how_much_of_the_question_is_covered() -> None:
     note = b"# A\n\nThe heron nests in April.\n"
     chunks = chunk_note(vault="v", rel_path="a.md", data=note, max_tokens=400, overlap=0)

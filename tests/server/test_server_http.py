@@ -145,6 +145,8 @@ def test_null_fields_are_absent_ones(client: httpx.Client) -> None:
 def test_half_a_surrogate_pair_is_survived(client: httpx.Client) -> None:
     reply = client.post("/api/v1/ask?debug=1", content=b'{"question": "retry \\ud83d limit"}')
     assert reply.json()["debug"]["retrieved_chunks"][0]["rel_path"] == "work/queue.md"
+    content = b'{"question": "retry limit", "folders": ["\\udcff"]}'
+    assert client.post("/api/v1/ask?debug=1", content=content).json()["abstained"]
 
 
 def test_other_methods_and_paths_are_refused(client: httpx.Client) -> None:
