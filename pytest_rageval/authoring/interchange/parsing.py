@@ -11,6 +11,7 @@ import contextlib
 import csv
 import io
 import json
+import re
 from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any, Final
@@ -38,6 +39,9 @@ _MAX_SURVEYED_CHARS: Final = 8_000_000
 _MAX_SHOWN_FAULTS: Final = 20
 _DELIMITERS: Final = ",;\t|"
 _SNIFFED_CHARS: Final = 2_000
+_QUOTED: Final = re.compile(r"""'(?:[^'\\]|\\.)*+'|"(?:[^"\\]|\\.)*+\"""")
+_ARRAY: Final = re.compile(rf"\[(?:(?:{_QUOTED.pattern})\s*+)+\]")
+"""A list of texts as NumPy writes it, without commas."""
 _LISTS: Final = ("samples", "goldens", "cases", "test_cases", "tests", "questions", "items", "data")
 
 
@@ -379,7 +383,7 @@ def _turned(value: Mapping[str, Any]) -> list[dict[str, Any]] | None:
 
 
 def parse_list(value: Any) -> list[Any]:
-    """Parse a list in a table cell, written as JSON or Python; another text is one value.
+    """Parse a list in a table cell, as JSON, Python or NumPy write it; another text is one value.
 
     >>> parse_list("['a', 'b']")
     ['a', 'b']
@@ -389,6 +393,8 @@ def parse_list(value: Any) -> list[Any]:
     if not isinstance(value, str):
         return list(value) if isinstance(value, list | tuple) else [value]
     text = value.strip()
+    if _ARRAY.fullmatch(text):  # pandas writes arrays so; Python would join texts without commas
+        text = f"[{','.join(_QUOTED.findall(text))}]"
     if text.startswith("[") and text.endswith("]"):
         for read in (json.loads, ast.literal_eval):
             try:

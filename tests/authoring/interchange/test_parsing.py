@@ -6,6 +6,7 @@ import math
 import time
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -191,9 +192,10 @@ def test_whatever_is_tidied_can_be_written_and_read(value: object) -> None:
 
 
 @given(st.lists(st.text(st.characters(codec="utf-8")), max_size=4))
-def test_a_list_is_read_as_python_and_as_json_write_it(texts: list[str]) -> None:
+def test_a_list_is_read_as_python_json_and_numpy_write_it(texts: list[str]) -> None:
     assert parse_list(str(texts)) == texts
     assert parse_list(json.dumps(texts)) == texts
+    assert parse_list(str(np.array(texts, dtype=object))) == texts
 
 
 @pytest.mark.parametrize("text", ["[" * 5000 + "]", "[__import__('os')]", "[{[1]}]", "[1", "plain"])
