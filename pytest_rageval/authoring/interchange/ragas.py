@@ -34,7 +34,8 @@ _LEFT: Final[Mapping[str, str]] = {
     "reference_tool_calls": "no tools are called here",
     "reference_topics": "belongs to conversations",
 }
-_RETRIEVED: Final = ("response", "answer", "retrieved_context_ids", "retrieved_contexts")
+_ANSWER: Final = ("response", "answer")
+_TEXTS: Final = ("retrieved_contexts", "contexts")
 
 
 def read(source: Source) -> Imported:
@@ -64,11 +65,10 @@ def _sample(row: dict[str, Any], ids: UniqueIds, ledger: Ledger) -> Converted | 
     if (category := _take(given, _CATEGORY, ledger)) is not None:
         line["category"] = clean_label(str(category), blank="_") or "general"
     # Golds take their names first, which say whether texts without a name can be scored.
-    retrieved: dict[str, Any] = {name: given.pop(name) for name in _RETRIEVED if name in given}
-    contexts = None if is_testset else given.pop("contexts", None)
+    names = (*_ANSWER, "retrieved_context_ids", *(_TEXTS[:1] if is_testset else _TEXTS))
+    retrieved = {name: given.pop(name) for name in names if name in given}
     _take_golds(given, line, ledger, is_testset=is_testset)
-    texts = parse_list(retrieved.get("retrieved_contexts")) or parse_list(contexts)
-    response = _response(retrieved, [str(one) for one in texts], line, ledger)
+    response = _response(retrieved, line, ledger)
     ledger.leave_values(given, _LEFT)
     ledger.keep_values(line, _ROOM, given)
     return with_id(line, ids, room=_ROOM), response
@@ -123,13 +123,20 @@ def _take_golds(
 
 
 def _response(
-    retrieved: dict[str, Any], texts: list[str], line: dict[str, Any], ledger: Ledger
+    retrieved: Mapping[str, Any], line: dict[str, Any], ledger: Ledger
 ) -> dict[str, Any] | None:
     """Return the answer of a system, if the dataset has one."""
-    answer = retrieved.get("response") or retrieved.get("answer")
+    answer = next((name for name in _ANSWER if name in retrieved), None)
+    contexts = next((name for name in _TEXTS if parse_list(retrieved.get(name))), _TEXTS[0])
+    texts = [str(one) for one in parse_list(retrieved.get(contexts))]
     paths = [str(one) for one in parse_list(retrieved.get("retrieved_context_ids"))]
-    found: dict[str, Any] = {"answer": str(answer or "")}
+    found: dict[str, Any] = {"answer": "" if answer is None else str(retrieved[answer])}
+    if answer:
+        ledger.carry(answer)
     if paths:
+        ledger.carry("retrieved_context_ids")
+        if texts:
+            ledger.carry(contexts)
         padded = [*texts, *[None] * len(paths)]
         found["debug"] = {
             "retrieved_chunks": [
@@ -138,10 +145,7 @@ def _response(
             ]
         }
     elif texts and answer and "gold_supports" not in line:
-        found["debug"] = unnamed_chunks(texts, "retrieved_contexts", ledger)
+        found["debug"] = unnamed_chunks(texts, contexts, ledger)
     elif texts:
-        ledger.leave("retrieved_contexts", "no document is named for them")
-    if answer is None and not paths:
-        return None
-    ledger.carry("response" if answer else "retrieved_context_ids")
-    return found
+        ledger.leave(contexts, "no document is named for them")
+    return found if answer or paths else None

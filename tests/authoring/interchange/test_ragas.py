@@ -85,6 +85,16 @@ def test_retrieved_texts_without_a_name_are_left_out_where_golds_are_named() -> 
     assert left_out(found) == {"retrieved_contexts": 1}
 
 
+def test_every_field_of_a_recorded_answer_is_counted_by_its_own_name() -> None:
+    rows = [
+        {"question": "a?", "answer": "b", "contexts": ["x"], "retrieved_context_ids": ["a.md"]},
+        {"question": "b?", "contexts": ["x"]},
+    ]
+    found = read_texts("ragas", {"set.json": json.dumps(rows)})
+    assert found.carried == {"question": 2, "answer": 1, "contexts": 1, "retrieved_context_ids": 1}
+    assert left_out(found) == {"contexts": 1}
+
+
 def test_a_table_with_a_comma_too_many_and_loose_quotes_is_read() -> None:
     table = (
         "question,expected_answer,\n"
