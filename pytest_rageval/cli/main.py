@@ -14,6 +14,7 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Final, NoReturn
 
 import click
@@ -54,6 +55,7 @@ _BROKEN_PIPE: Final = 141
 """Exit code that a shell reports after SIGPIPE (128 + 13), which is not an interruption."""
 _UNWRITABLE: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EBADF})
 """Errors of the system where output is written to a full or broken disk, or nowhere."""
+_PYPROJECT: Final = "pyproject.toml"
 _COMPLETE: Final = "_RAGEVAL_COMPLETE"
 """Variable by which a shell asks for its completion script, or for the words to offer."""
 
@@ -80,8 +82,17 @@ class LazyGroup(HintingGroup):
     epilog=f"Exit codes: {', '.join(f'{int(n)} {means}' for n, means in EXIT_CODES.items())}.",
 )
 @click.version_option(package_name="pytest-rageval", message="%(package)s %(version)s")
-def cli() -> None:
+@click.pass_context
+def cli(context: click.Context) -> None:
     """Evaluate a RAG system from stored files; run the cases themselves with pytest."""
+    here = Path.cwd()
+    nearest = next((one for one in (here, *here.parents) if (one / _PYPROJECT).is_file()), here)
+    if nearest == here or context.invoked_subcommand == "init":
+        return
+    with suppress(OSError, UnicodeError):
+        # pytest finds this project from a subfolder; a command would take defaults unnoticed.
+        if "[tool.rageval" in (nearest / _PYPROJECT).read_text(encoding="utf-8"):
+            _report(f"warning: commands work in the project's folder: go to {nearest}")
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:

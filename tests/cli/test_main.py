@@ -234,6 +234,23 @@ def test_a_working_folder_that_is_gone_is_one_line(tmp_path: Path) -> None:
     assert done.stderr == "the working folder is gone: go to another\n"
 
 
+@pytest.mark.parametrize(
+    ("table", "folder", "is_warned"),
+    [("[tool.rageval.target]", "evals", True), ("[tool.rageval.target]", ".", False),
+     ("[tool.ruff]", "evals", False)],
+)  # fmt: skip
+def test_a_subfolder_of_a_project_is_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Output, table: str, folder: str,
+    is_warned: bool,
+) -> None:  # fmt: skip
+    (tmp_path / "pyproject.toml").write_text(f"{table}\n", encoding="utf-8")
+    (tmp_path / "evals").mkdir()
+    monkeypatch.chdir(tmp_path / folder)
+    assert cli.run(["runs", "list"]) == 0
+    warning = f"warning: commands work in the project's folder: go to {tmp_path}\n"
+    assert capsys.readouterr().err == (warning if is_warned else "")
+
+
 def test_a_stream_that_cannot_hold_a_character_gets_an_escape(tmp_path: Path) -> None:
     path = write(tmp_path / "a.jsonl", {"id": "a", "question": "q", "category": "日本"})
     done = rageval("check", path, env={**os.environ, "PYTHONIOENCODING": "latin-1"})
