@@ -10,6 +10,7 @@ import os
 import shutil
 import sqlite3
 import tempfile
+import time
 import zipfile
 import zlib
 from collections.abc import Sequence
@@ -36,6 +37,7 @@ KEPT_INDEXES = 8
 """Maximum number of entries of a cache folder; the least recently used are removed first."""
 
 _DATABASE, _ARRAYS, _MANIFEST = "index.sqlite", "vectors.npz", "manifest.json"
+_SCRATCH = ".building-"
 _COLUMNS = tuple(field.name for field in fields(Chunk))
 _log = logging.getLogger("rageval.reference")
 
@@ -96,7 +98,7 @@ def open_index(
 def _save(index: Index, entry: Path) -> None:
     """Write an entry to a temporary name, then rename it: it is never seen incomplete."""
     _make_cache_folder(entry.parent)
-    scratch = Path(tempfile.mkdtemp(prefix=".building-", dir=entry.parent))
+    scratch = Path(tempfile.mkdtemp(prefix=_SCRATCH, dir=entry.parent))
     try:
         _write_database(index, scratch / _DATABASE)
         _write_arrays(index, scratch / _ARRAYS)
@@ -128,7 +130,9 @@ def _drop_oldest(entry: Path) -> None:
 
     names = (path for path in entry.parent.iterdir() if (path / _MANIFEST).is_file())
     others = sorted((path for path in names if path != entry), key=last_used)
-    for path in others[: max(0, len(others) + 1 - KEPT_INDEXES)]:
+    day_ago = time.time() - 24 * 3600  # younger ones may be written now, others' process was killed
+    left = (path for path in entry.parent.glob(f"{_SCRATCH}*") if last_used(path) < day_ago)
+    for path in (*others[: max(0, len(others) + 1 - KEPT_INDEXES)], *left):
         shutil.rmtree(path, ignore_errors=True)
 
 

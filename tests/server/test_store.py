@@ -180,6 +180,17 @@ def test_the_oldest_entries_are_dropped(tmp_path: Path, monkeypatch: pytest.Monk
     assert len(entries(cache)) == 2
 
 
+def test_what_a_killed_process_left_is_removed_after_a_day(tmp_path: Path) -> None:
+    root, cache = write_vault(tmp_path / "vault"), tmp_path / "cache"
+    old, young = (cache / f".building-{name}" for name in ("old", "young"))
+    for path in (old, young):
+        path.mkdir(parents=True)
+        (path / "index.sqlite").touch()
+    os.utime(old, (0, 0))
+    make_engine(root, cache_dir=cache)
+    assert (old.exists(), young.exists(), len(entries(cache))) == (False, True, 2)
+
+
 def test_warnings_are_those_of_now_not_of_the_build(tmp_path: Path) -> None:
     root, cache = write_vault(tmp_path / "vault"), tmp_path / "cache"
     make_engine(root, cache_dir=cache)
