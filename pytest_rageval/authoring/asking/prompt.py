@@ -196,7 +196,8 @@ class Prompt:
         chunks = self._last().retrieved_chunks or ()
         numbers = [*map(_number, words)]
         if not all(0 < number <= len(chunks) for number in numbers):
-            raise PromptError(f"expected numbers of chunks, 1 to {len(chunks)}")
+            there = f"1 to {len(chunks)}" if chunks else "but the last answer came without any"
+            raise PromptError(f"expected numbers of chunks, {there}")
         return [chunks[number - 1] for number in numbers]
 
     # --- settings ----------------------------------------------------------------------------

@@ -253,6 +253,13 @@ def test_a_wrong_argument_after_an_answer_is_named(prompt: Prompt, line: str, sa
     assert says in str(caught.value)
 
 
+def test_an_answer_without_chunks_has_none_to_show_or_save(prompt: Prompt, desk: Desk) -> None:
+    desk.failure = ErrorInfo(kind="timeout", message="slow")
+    said(prompt, "Which limit?")
+    with pytest.raises(PromptError, match="chunks, but the last answer came without any"):
+        said(prompt, ":chunk 1")
+
+
 def test_commands_cases_and_folders_are_completed(prompt: Prompt) -> None:
     assert prompt.completions(":fo") == [":folders ", ":folder-mode "]
     assert prompt.completions(":case q") == ["queue"]
