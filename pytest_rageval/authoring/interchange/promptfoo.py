@@ -171,6 +171,7 @@ class _Reader:
         if not isinstance(values, dict):
             self.ledger.leave("tests[]", "no vars in it, so no question")
             return
+        values = {variable: _filled(value, values) for variable, value in values.items()}
         name = self._question_name(values)
         if name is None:
             why = (
@@ -181,7 +182,7 @@ class _Reader:
             return
         # promptfoo sends one request for every value of a list.
         for question in parse_list(values[name]):
-            self._take_question(str(question), name, test, values)
+            self._take_question(str(_filled(question, values)), name, test, values)
 
     def _question_name(self, values: Mapping[str, Any]) -> str | None:
         wanted = self._source.options.question_var

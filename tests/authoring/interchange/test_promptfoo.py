@@ -66,6 +66,19 @@ def test_scenarios_in_a_file_are_counted(scenarios: object) -> None:
     assert left_out(found) == {"scenarios[]": 1}
 
 
+def test_a_variable_may_name_others() -> None:
+    values = {
+        "question": ["When are {{plant}} pruned?", "What are {{ plant }} and {{other}}?"],
+        "plant": "{{colour}} roses",
+        "colour": "red",
+    }
+    found = read_texts("promptfoo", {"tests.json": json.dumps([{"vars": values}])})
+    assert [case.question for case in cases_of(found)] == [
+        "When are red roses pruned?",
+        "What are red roses and {{other}}?",
+    ]
+
+
 def test_the_variable_of_the_question_can_be_named() -> None:
     tests = json.dumps([{"vars": {"frage": "Wann?", "input": "x"}}])
     (case,) = cases_of(read_texts("promptfoo", {"t.json": tests}, question_var="frage"))
