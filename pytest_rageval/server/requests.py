@@ -298,23 +298,20 @@ def _texts(given: object, name: str = "input") -> tuple[str, ...]:
     texts = [given] if isinstance(given, str) else given
     if not isinstance(texts, list) or not texts:
         raise refusal(name, given, "a string or a list of strings")
-    if len(texts) > MAX_INPUTS:
-        raise RequestError(f"{name}: {len(texts):,} texts, expected at most {MAX_INPUTS:,}")
+    _check_size(name, len(texts), MAX_INPUTS, "texts")
     for number, text in enumerate(texts):
         where = name if isinstance(given, str) else f"{name}[{number}]"
         if not isinstance(text, str) or not text.strip():
             raise refusal(where, text, "a text that is not blank")
-        if len(text) > MAX_INPUT_CHARS:
-            raise RequestError(
-                f"{where}: {len(text):,} characters, expected at most {MAX_INPUT_CHARS:,}"
-            )
-    total = sum(map(len, texts))
-    if total > MAX_TOTAL_CHARS:
-        raise RequestError(
-            f"{name}: {total:,} characters in all, expected at most {MAX_TOTAL_CHARS:,}"
-        )
+        _check_size(where, len(text), MAX_INPUT_CHARS, "characters")
+    _check_size(name, sum(map(len, texts)), MAX_TOTAL_CHARS, "characters in all")
     # JSON can hold half of a surrogate pair, which no encoder downstream accepts.
     return tuple(text.encode("utf-8", errors="replace").decode() for text in texts)
+
+
+def _check_size(place: str, size: int, most: int, what: str) -> None:
+    if size > most:
+        raise RequestError(f"{place}: {size:,} {what}, expected at most {most:,}")
 
 
 class _RerankBody(Body):

@@ -22,13 +22,7 @@ import numpy as np
 
 from pytest_rageval.server.chunking import CHUNKER_VERSION, Chunk
 from pytest_rageval.server.config import ReferenceConfig
-from pytest_rageval.server.index import (
-    INDEX_FORMAT,
-    Index,
-    build_index,
-    embedder_of,
-    with_findings,
-)
+from pytest_rageval.server.index import INDEX_FORMAT, Index, build_index, embedder_of, with_findings
 from pytest_rageval.server.terms import LexicalIndex, TermFrequencies
 from pytest_rageval.server.vault import Finding, Note
 from pytest_rageval.server.vector import LsaModel
@@ -38,6 +32,11 @@ KEPT_INDEXES = 8
 
 _DATABASE, _ARRAYS, _MANIFEST = "index.sqlite", "vectors.npz", "manifest.json"
 _SCRATCH = ".building-"
+_DAMAGE = (
+    OSError, ValueError, KeyError, TypeError, EOFError, RecursionError, sqlite3.Error,
+    zipfile.BadZipFile, zlib.error,
+)  # fmt: skip
+"""Errors of reading an entry that is damaged."""
 _COLUMNS = tuple(field.name for field in fields(Chunk))
 _log = logging.getLogger("rageval.reference")
 
@@ -71,17 +70,7 @@ def open_index(
     if entry is not None and entry.is_dir():
         try:
             loaded = _load(entry, config)
-        except (
-            OSError,
-            ValueError,
-            KeyError,
-            TypeError,
-            EOFError,
-            RecursionError,
-            sqlite3.Error,
-            zipfile.BadZipFile,
-            zlib.error,
-        ) as error:
+        except _DAMAGE as error:
             _log.warning("cached index %s is damaged (%s); building it again", key, error)
         else:
             return with_findings(loaded, notes, findings)

@@ -238,17 +238,16 @@ class ObjectLine(Generic[T]):
 
     def _type_fault(self, detail: ErrorDetails, seen: Survey, *, hinted: bool) -> Fault:
         loc = detail["loc"]
-        if detail["type"] == "extra_forbidden" and not hinted:
-            return Fault(col=seen.keys[loc] + 1, field=field_text(loc), message="unknown field")
+        came, hint = "missing", ""
         if detail["type"] == "extra_forbidden":
-            known = _types(_annotation(self.fields, loc[:-1]))[0].__annotations__
-            meant = self.meant.get(str(loc[-1]).lower(), ())
-            near = next((name for name in meant if name in known), loc[-1])
-            hint = did_you_mean(near, known) or f", expected one of {', '.join(known)}"
+            if hinted:
+                known = _types(_annotation(self.fields, loc[:-1]))[0].__annotations__
+                meant = self.meant.get(str(loc[-1]).lower(), ())
+                near = next((name for name in meant if name in known), loc[-1])
+                hint = did_you_mean(near, known) or f", expected one of {', '.join(known)}"
             col = seen.keys[loc] + 1
             return Fault(col=col, field=field_text(loc), message=f"unknown field{hint}")
         expected, choices = what_is_expected(self.fields, loc)
-        came, hint = "missing", ""
         if detail["type"] != "missing":
             came, hint = shown_json(detail["input"]), did_you_mean(detail["input"], choices)
         message = f"{came}, expected {expected}{hint}"

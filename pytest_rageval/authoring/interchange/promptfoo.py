@@ -23,16 +23,11 @@ from pytest_rageval.authoring.interchange.parsing import (
     parse_table,
 )
 from pytest_rageval.authoring.interchange.suite import with_id
-from pytest_rageval.authoring.interchange.values import (
-    Imported,
-    Ledger,
-    Source,
-    SourceFile,
-    fault,
-)
+from pytest_rageval.authoring.interchange.values import Imported, Ledger, Source, SourceFile, fault
 from pytest_rageval.support.patterns import PatternError, compile_pattern
 from pytest_rageval.support.text import shown
 from pytest_rageval.values.case import RuleKind
+from pytest_rageval.values.json_documents import part
 
 _ROOM: Final = "promptfoo"
 _QUESTION: Final = ("question", "query", "input", "user_input", "prompt", "message", "text")
@@ -196,10 +191,7 @@ class _Reader:
         self, question: str, name: str, test: Mapping[str, Any], values: Mapping[str, Any]
     ) -> None:
         ledger = self.ledger
-        metadata = test.get("metadata")
-        line: dict[str, Any] = {}
-        if isinstance(metadata, dict):
-            line = self._from_metadata(metadata)
+        line = self._from_metadata(part(test, "metadata"))
         if question.startswith("file://"):
             ledger.leave("tests[].vars", "a text in a file; put it into the test")
             return

@@ -13,12 +13,7 @@ from typing import Any, Final
 
 from pytest_rageval.authoring.interchange.ids import UniqueIds, clean_label
 from pytest_rageval.authoring.interchange.parsing import parse_list
-from pytest_rageval.authoring.interchange.suite import (
-    Converted,
-    read_rows,
-    unnamed_chunks,
-    with_id,
-)
+from pytest_rageval.authoring.interchange.suite import Converted, read_rows, unnamed_chunks, with_id
 from pytest_rageval.authoring.interchange.values import Imported, Ledger, Source, keep_in_metadata
 
 _ROOM: Final = "ragas"
@@ -137,13 +132,12 @@ def _response(
         ledger.carry("retrieved_context_ids")
         if texts:
             ledger.carry(contexts)
-        padded = [*texts, *[None] * len(paths)]
-        found["debug"] = {
-            "retrieved_chunks": [
-                {"rel_path": path, "rank": rank, **({"text": text} if text else {})}
-                for rank, (path, text) in enumerate(zip(paths, padded, strict=False), 1)
-            ]
-        }
+        padded = [*texts, *[""] * len(paths)]
+        chunks = [
+            {"rel_path": path, "rank": rank} | ({"text": text} if text else {})
+            for rank, (path, text) in enumerate(zip(paths, padded, strict=False), 1)
+        ]
+        found["debug"] = {"retrieved_chunks": chunks}
     elif texts and answer and "gold_supports" not in line:
         found["debug"] = unnamed_chunks(texts, contexts, ledger)
     elif texts:

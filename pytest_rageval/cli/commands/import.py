@@ -11,12 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pytest_rageval.authoring.interchange.registry import FORMATS
-from pytest_rageval.cli.output import (
-    ExitCode,
-    json_option,
-    left_out_lines,
-    print_result,
-)
+from pytest_rageval.cli.output import ExitCode, json_option, left_out_lines, print_result
 from pytest_rageval.support.text import clean, counted, first_of
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import DatasetError
