@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -332,9 +333,9 @@ def _is_empty(found: Imported, plan: _Plan) -> bool:
 
 def _next_command(found: Imported, plan: _Plan) -> str:
     """Return a command that has something to say about what was imported."""
-    output = clean(plan.output.as_posix())
+    output = shlex.quote(clean(plan.output.as_posix()))
     if plan.responses is not None:
-        score = f"score {output} {clean(plan.responses.as_posix())}"
+        score = f"score {output} {shlex.quote(clean(plan.responses.as_posix()))}"
         if any(one["response"].get("answer") for one in found.responses):
             return f"{score} --judge offline"
         if any("gold_supports" in line for line in found.cases):

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
 import threading
 from collections.abc import Iterator
@@ -159,12 +160,12 @@ def test_hostile_text_reaches_the_terminal_harmless(capsys: Output) -> None:
 def test_the_next_command_scores_answers_where_nothing_was_retrieved(capsys: Output) -> None:
     rows = [{"input": "When?", "expected_output": "In May.", "actual_output": "In May."}]
     Path("g.json").write_text(json.dumps(rows), encoding="utf-8")
-    assert run("deepeval", "g.json", "-o", "set.jsonl", "--responses", "r.jsonl") == 0
+    assert run("deepeval", "g.json", "-o", "my set.jsonl", "--responses", "my r.jsonl") == 0
     out = capsys.readouterr().out
     assert "so retrieval is not scored: 1 case\n" in out
     (line,) = [line for line in out.splitlines() if line.startswith("next")]
-    assert line == "next    rageval score set.jsonl r.jsonl --judge offline"
-    assert cli.run(line.split()[2:]) == 0
+    assert line == "next    rageval score 'my set.jsonl' 'my r.jsonl' --judge offline"
+    assert cli.run(shlex.split(line)[2:]) == 0
     assert (
         "1 passed, 0 missed, 0 flawed, 0 errors, 0 with nothing checked" in capsys.readouterr().out
     )
