@@ -118,7 +118,7 @@ def check_golds(case: Case, lost: Iterable[LintFinding]) -> Iterator[Finding]:
     found = list(lost)
     for one in found:
         fix = "name document and headings, or quote snippets, as the target returns them; "
-        fix += "`rageval check --rag-url` looks up all cases"
+        fix += "`rageval check --target`, or with --rag-url URL, looks up all cases"
         message = f"{one.case_id} {one.field}: {one.message}"
         add = _FOUND.fail if one.severity == "error" else _FOUND.warn
         yield add("golds", message, fix)

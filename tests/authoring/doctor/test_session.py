@@ -103,9 +103,12 @@ def test_golds_are_looked_up_one_by_one_as_the_run_asks_a_client_of_one_case(
 
 
 def test_golds_are_compared_with_what_the_target_has() -> None:
-    message = failures(doctor(CLIENT))["golds"]
+    found = doctor(CLIENT)
+    message = failures(found)["golds"]
     assert "refunds_001 gold_supports[0].heading_path: no chunk of refunds.md lies at" in message
     assert "did you mean 'Timing'?" in message
+    (fix,) = [one.fix for one in found if one.check == "golds"]
+    assert "`rageval check --target`, or with --rag-url URL, looks up all cases" in fix
 
 
 def test_a_question_replaces_that_of_the_case(project: Path) -> None:
