@@ -78,7 +78,10 @@ def ask_about(
     if found is None:
         dropped["the model's reply was unparseable"] += 1
         return
-    for one in found[:_PER_SECTION]:
+    cases = [one for one in found if _is_case(one)]
+    if malformed := len(found) - len(cases):
+        dropped["the model's case lacks a question, a quote or key facts"] += malformed
+    for one in cases[:_PER_SECTION]:
         if (draft := _draft(note, section, one, dropped)) is not None:
             yield draft
 
@@ -89,7 +92,7 @@ def _user(note: Note, section: Section) -> str:
     return f"{where}\n{fence('section', text, derive_boundary([text], avoid=[where]))}"
 
 
-def read_reply(text: str) -> list[dict[str, Any]] | None:
+def read_reply(text: str) -> list[Any] | None:
     """Return the cases of a reply; None: it has none in the requested format.
 
     >>> read_reply('Sure! {"cases": [{"question": "a", "quote": "b", "key_facts": ["c"]}]}')
@@ -104,7 +107,7 @@ def read_reply(text: str) -> list[dict[str, Any]] | None:
             continue
         cases = value.get("cases") if isinstance(value, dict) else None
         if isinstance(cases, list):
-            return [one for one in cases if _is_case(one)]
+            return cases
     return None
 
 

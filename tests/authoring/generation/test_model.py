@@ -86,8 +86,10 @@ def test_a_reply_that_cannot_be_read_is_counted(text: str) -> None:
 
 
 @pytest.mark.parametrize("case", [{}, {"question": 3}, {**GOOD, "key_facts": "8:15"}, "x", None])
-def test_a_case_of_another_shape_is_none(case: Any) -> None:
-    assert read_reply(json.dumps({"cases": [case, GOOD]})) == [GOOD]
+def test_a_case_of_another_shape_is_counted(case: Any) -> None:
+    made, _ = ask(reply(case, case, GOOD))
+    assert [one.question for one in made.cases] == [GOOD["question"]]
+    assert made.dropped == {"the model's case lacks a question, a quote or key facts": 2}
 
 
 def test_words_around_the_reply_and_thoughts_before_it_are_passed_over() -> None:
