@@ -14,12 +14,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any, Final
 
-from pytest_rageval.authoring.interchange.ids import (
-    DocumentPaths,
-    UniqueIds,
-    anchor_fields,
-    docno,
-)
+from pytest_rageval.authoring.interchange.ids import DocumentPaths, UniqueIds, anchor_fields, docno
 from pytest_rageval.authoring.interchange.parsing import parse_json_lines
 from pytest_rageval.authoring.interchange.values import (
     Imported,
@@ -65,6 +60,10 @@ def read(source: Source) -> Imported:
         raise fault(names, f"expected a BEIR dataset; {missing} is missing or empty")
     corpus = _Corpus(source, ledger)
     lines = _cases(source, queries, splits, corpus, ledger)
+    paths = {one.rel_path for one in corpus.documents}
+    golds = [str(gold["rel_path"]) for line in lines for gold in line.get("gold_supports", ())]
+    if paths and (absent := [path for path in golds if path not in paths]):
+        ledger.note(f"golds that corpus.jsonl lacks: {len(absent)}, such as {shown(absent[0])}")
     return ledger.close(
         cases=tuple(lines), documents=tuple(corpus.documents), scope_prefix=corpus.scope_prefix
     )

@@ -218,6 +218,17 @@ def test_a_judgement_of_no_query_is_left_out_and_not_carried() -> None:
     assert (found.carried, left_out(found)) == ({"qrels[]": 1, "queries[]": 1}, {"qrels[]": 1})
 
 
+def test_golds_of_documents_that_the_corpus_lacks_are_noted() -> None:
+    files = {
+        "corpus.jsonl": '{"_id": "d1", "text": "x"}\n',
+        "queries.jsonl": '{"_id": "q1", "text": "a?"}\n',
+        "qrels/test.tsv": "q1\td1\t1\nq1\td2\t1\nq1\td3\t0\n",
+    }
+    note = "golds that corpus.jsonl lacks: 1, such as 'beir/garden/d2.md'"
+    assert read_texts("beir", files, set_name="garden").notes == (note,)
+    assert read_texts("beir", files, ids="keep").notes == ()
+
+
 def test_what_somebody_put_where_our_export_stands_cannot_change_the_id() -> None:
     metadata = {"rageval": {"id": "other", "question": "other", "gold_supports": "none"}}
     query = json.dumps({"_id": "q1", "text": "why?", "metadata": metadata})
