@@ -85,15 +85,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if isinstance(item, CaseItem) and wanted.get(item.path) == item.located.case.id
     ]
     if target_kind(state.settings) == "none" and any(map(asks_configured_target, kept)):
-        _report(
-            [
-                _FOUND.fail(
-                    "none",
-                    no_target(state.settings),
-                    "or write a fixture rag_client in conftest.py",
-                )
-            ]
-        )
+        fix = "set an address or a vault, or write a fixture rag_client in conftest.py"
+        _report([_FOUND.fail("none", no_target(state.settings), fix)])
         kept = [item for item in kept if not asks_configured_target(item)]
     for item in kept:
         info = fixture_info(item)

@@ -91,6 +91,12 @@ def test_the_fixture_of_a_conftest_file_is_asked_and_nothing_is_stored(project: 
     }  # fmt: skip
 
 
+def test_a_project_without_a_target_is_told_what_to_set() -> None:
+    (found,) = doctor("")
+    assert (found.level, found.check) == ("FAIL", "none")
+    assert found.fix == "set an address or a vault, or write a fixture rag_client in conftest.py"
+
+
 @pytest.mark.parametrize(("scope", "peak"), [("function", 1), ("session", 3)])
 def test_golds_are_looked_up_one_by_one_as_the_run_asks_a_client_of_one_case(
     project: Path, scope: str, peak: int
