@@ -115,8 +115,9 @@ def read_text_file(path: Path) -> SourceFile:
         return SourceFile(name=name, text=data.decode(encoding))
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        byte = data[error.start]
-        raise fault(name, f"byte 0x{byte:02x}, expected UTF-8 text", line=line) from None
+        message = f"byte 0x{data[error.start]:02x}, expected UTF-8 text"
+        message += '; save it again as "CSV UTF-8"' if name.lower().endswith(".csv") else ""
+        raise fault(name, message, line=line) from None
 
 
 def _read_beside(file: SourceFile, reference: str, *, fetch: Fetch | None) -> SourceFile:

@@ -59,7 +59,9 @@ def test_texts_of_spreadsheets_are_read(tmp_path: Path, encoding: str) -> None:
 def test_a_byte_that_is_no_text_is_named(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_bytes(b"ok\nno\xff")
-    with pytest.raises(DatasetError, match=r"t\.csv:2: byte 0xff"):
+    with pytest.raises(
+        DatasetError, match=r't\.csv:2: byte 0xff, .*; save it again as "CSV UTF-8"'
+    ):
         read_text_file(path)
 
 
