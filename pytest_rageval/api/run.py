@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from pytest_rageval.api.frames import Kind, pandas_frame, polars_frame
 from pytest_rageval.project.settings import load_settings
@@ -15,9 +15,7 @@ from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.json_documents import number, part, text
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.run import StoredRun
-
-if TYPE_CHECKING:
-    from pytest_rageval.values.settings import Settings
+from pytest_rageval.values.settings import Settings
 
 ROW_KEYS: Final[Mapping[str, Kind]] = {
     "run_id": "text",

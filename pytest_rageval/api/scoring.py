@@ -7,7 +7,7 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from pytest_rageval.api.evaluation import option_settings
 from pytest_rageval.api.run import Run
@@ -21,9 +21,7 @@ from pytest_rageval.runs.index import put_into_index
 from pytest_rageval.runs.read import read_run
 from pytest_rageval.target.calling import named
 from pytest_rageval.values.errors import ConfigError
-
-if TYPE_CHECKING:
-    from pytest_rageval.values.settings import Settings
+from pytest_rageval.values.settings import Settings
 
 _UNSAVED: Final = "unsaved"
 """Name of a run without a folder."""

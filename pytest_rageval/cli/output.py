@@ -8,6 +8,7 @@ import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import IntEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -18,8 +19,6 @@ from pytest_rageval.support.text import clean, did_you_mean
 from pytest_rageval.values.record import SCHEMA_VERSION
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from pytest_rageval.authoring.interchange.values import LeftOut
     from pytest_rageval.report.text.lines import Line
 

@@ -12,7 +12,7 @@ from typing import Any
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.definitions import stored_registry
 from pytest_rageval.metrics.registry import MetricInfo, Registry
-from pytest_rageval.project.plugins import Definition
+from pytest_rageval.project.plugins import Definition, load_plugins
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.section import Section
 from pytest_rageval.values.settings import Settings
@@ -65,8 +65,6 @@ def _definitions(settings: Settings, registered: Iterable[Definition] = ()) -> I
             yield from load_rubric(name, root=settings.rootdir).definitions
     coded = list(registered)
     if settings.plugins:
-        from pytest_rageval.project.plugins import load_plugins
-
         coded = [*load_plugins(settings.plugins, settings.rootdir), *coded]
     # Both ways may lead to the same function.
     yield from {id(info): info for info in coded}.values()

@@ -27,6 +27,7 @@ from pytest_rageval.project.settings import config_warnings
 from pytest_rageval.report.text.progress import Progress
 from pytest_rageval.runs.documents import RunFacts, config_document, git_state, set_document
 from pytest_rageval.runs.record_json import record_line, record_to_json
+from pytest_rageval.runs.slim import Slimmer
 from pytest_rageval.runs.store import RESULTS, RunWriter, new_run_id, read_record, write_document
 from pytest_rageval.support.process import leave_out_what_is_loaded
 from pytest_rageval.support.text import counted
@@ -39,7 +40,6 @@ from pytest_rageval.values.run import StoredRun, concurrency_of
 
 if TYPE_CHECKING:
     from pytest_rageval.engine.finish import EndedRun, EndWords, FinishedRun
-    from pytest_rageval.runs.slim import Slimmer
 
 _MOST_WHOLE_BYTES: Final = 32 << 20
 """Lines of records in memory with their texts: those of usual runs, and of the first cases of one
@@ -200,9 +200,6 @@ class Run:
 
     def _slimmed(self, line: bytes) -> CaseRecord:
         if self._slim is None:
-            # Imported by a large run alone.
-            from pytest_rageval.runs.slim import Slimmer
-
             self._slim = Slimmer(judges=True)
         return self._slim(line)
 

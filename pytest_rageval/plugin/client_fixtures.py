@@ -14,7 +14,7 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pytest
 
@@ -32,9 +32,7 @@ from pytest_rageval.target.calling import raised_error
 from pytest_rageval.target.opening import configured_target, serve_vault
 from pytest_rageval.values.errors import ConfigError, EndpointError
 from pytest_rageval.values.reply import ErrorInfo
-
-if TYPE_CHECKING:
-    from pytest_rageval.values.settings import Settings
+from pytest_rageval.values.settings import Settings
 
 _HOOKS: Final = f"{__package__}.hooks"
 """Module of the fixtures of this package."""

@@ -58,6 +58,7 @@ from pytest_rageval.runs.index import put_into_index
 from pytest_rageval.runs.list import prune_hint
 from pytest_rageval.support.process import import_whole
 from pytest_rageval.support.text import counted
+from pytest_rageval.target.opening import configured_target
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.gate import NOTHING_CHECKED
 from pytest_rageval.values.record import CaseRecord, Outcome
@@ -496,8 +497,6 @@ class Controller:
 
 
 def _override_lines(state: State, cases: Iterable[CaseItem]) -> Iterator[str]:
-    from pytest_rageval.target.opening import configured_target
-
     configured = configured_target(state.settings)
     asked = Counter(asked_target(item, state.settings) for item in cases)
     for target, count in asked.items():

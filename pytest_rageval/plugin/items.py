@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import cache, cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pytest
 
@@ -33,15 +33,12 @@ from pytest_rageval.plugin import default_case
 from pytest_rageval.plugin.client_fixtures import asked_target, fixture_error, known_values
 from pytest_rageval.plugin.private import fixture_info
 from pytest_rageval.plugin.reports import ReportDetails, decide_report, set_properties
-from pytest_rageval.plugin.state import CLIENT_FIXTURES, Evaluated
+from pytest_rageval.plugin.state import CLIENT_FIXTURES, Evaluated, State
 from pytest_rageval.project.case_reader import LoadedSet, LocatedCase, read_set
 from pytest_rageval.runs.record_json import redact
 from pytest_rageval.support.tracebacks import without_own_frames
 from pytest_rageval.values.errors import DatasetError
 from pytest_rageval.values.record import CaseRecord
-
-if TYPE_CHECKING:
-    from pytest_rageval.plugin.state import State
 
 
 class CaseFile(pytest.Module):

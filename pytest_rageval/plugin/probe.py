@@ -12,7 +12,7 @@ import os
 from collections.abc import Generator, Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -35,9 +35,7 @@ from pytest_rageval.support.http.address import blot_out_known
 from pytest_rageval.support.tracebacks import last_place
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.errors import ConfigError, EndpointError
-
-if TYPE_CHECKING:
-    from pytest_rageval.values.settings import Settings
+from pytest_rageval.values.settings import Settings
 
 _FOUND = Findings("target")
 _GOLDS = 3

@@ -6,7 +6,7 @@ import gc
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -18,10 +18,8 @@ from pytest_rageval.plugin.state import State, asks_nothing, is_xdist_controller
 from pytest_rageval.plugin.terminal import usage_error
 from pytest_rageval.plugin.workers import INPUT, WorkerEnd
 from pytest_rageval.support.process import interrupted_by_termination, without_gc
+from pytest_rageval.support.slots import Slots
 from pytest_rageval.values.errors import ConfigError, StorageError
-
-if TYPE_CHECKING:
-    from pytest_rageval.support.slots import Slots
 
 
 def register(config: pytest.Config, state: State) -> None:

@@ -10,11 +10,13 @@ import json
 import math
 from collections.abc import Callable, Mapping
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from pytest_rageval.project.case_rules import MAX_INTEGER
 from pytest_rageval.project.options import Kind, Setting
 from pytest_rageval.support.text import did_you_mean, shown
 from pytest_rageval.values.json_documents import number as finite
+from pytest_rageval.values.trace import ID_FIELD, trace_link
 
 REQUEST_FIELDS: Final = ("question", "vaults", "folders", "k", "folder_mode", "rerank_weights")
 """Fields of the ask request that other options or cases set."""
@@ -124,8 +126,6 @@ def _text(option: Setting, value: object) -> str:
 
 
 def _url(option: Setting, value: object) -> str:
-    from urllib.parse import urlsplit
-
     text = _text(option, value).strip()
     try:
         parts = urlsplit(text)
@@ -298,8 +298,6 @@ def _marker(option: Setting, value: object) -> str:
 
 
 def _trace_url(option: Setting, value: object) -> str:
-    from pytest_rageval.values.trace import ID_FIELD, trace_link
-
     _url(option, value)
     text = _text(option, value).strip()
     if not trace_link(text, "0") or set("{}") & set(text.replace(ID_FIELD, "")):

@@ -12,7 +12,7 @@ from typing import Final
 
 from pytest_rageval.authoring.doctor.findings import Finding, Findings, missing_variable, tls_fix
 from pytest_rageval.judges.cost import count_prompt_tokens
-from pytest_rageval.judges.model.chat import ChatReply
+from pytest_rageval.judges.model.chat import ChatModel, ChatReply
 from pytest_rageval.judges.named_judge import is_named, open_named_judge
 from pytest_rageval.judges.opening import check_offline
 from pytest_rageval.values.errors import ConfigError
@@ -170,8 +170,6 @@ def _long_prompt(
     chars: int,
     sleep: Callable[[float], None],
 ) -> Finding:
-    from pytest_rageval.judges.model.chat import ChatModel
-
     prompt = long_prompt(chars)
     with ChatModel(model, judging, environ=environ, sleep=sleep) as chat:
         return read_long_reply(prompt, chat.ask(SYSTEM, prompt))

@@ -6,15 +6,13 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from pytest_rageval.authoring.generation.drafts import Question, passages_of
 from pytest_rageval.authoring.linting.duplicates import find_alike, words
+from pytest_rageval.authoring.notes import Note, Section
 from pytest_rageval.metrics.matching import anchor_segments, norm_text, starts_with
 from pytest_rageval.values.case import Case
-
-if TYPE_CHECKING:
-    from pytest_rageval.authoring.notes import Note, Section
 
 _MARKUP: Final = re.compile(
     r"[*_`~]+|!?\[(?P<text>[^\[\]]*)\](?:\([^()]*\)|\[[^\[\]]*\])?|<[^<>]*>|\\"

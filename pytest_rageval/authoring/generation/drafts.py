@@ -6,16 +6,13 @@ import html
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
-from pytest_rageval.authoring.notes import inline_tokens
+from markdown_it.token import Token
+
+from pytest_rageval.authoring.notes import Note, Section, inline_tokens
 from pytest_rageval.values.case import Anchor
 from pytest_rageval.values.dataclass import dataclass
-
-if TYPE_CHECKING:
-    from markdown_it.token import Token
-
-    from pytest_rageval.authoring.notes import Note, Section
 
 _TEXTUAL: Final = frozenset({"text", "code_inline", "image"})
 _BREAKS: Final = frozenset({"softbreak", "hardbreak"})

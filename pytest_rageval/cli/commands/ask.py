@@ -26,6 +26,7 @@ from pytest_rageval.cli.output import (
 )
 from pytest_rageval.cli.target import opened_target
 from pytest_rageval.support.text import clean
+from pytest_rageval.values.errors import DatasetError, RagEvalError
 
 if TYPE_CHECKING:
     from pytest_rageval.authoring.asking.prompt import Prompt, Question
@@ -145,7 +146,6 @@ def _cases(settings: Settings) -> dict[str, tuple[str, LocatedCase]]:
     Files with faults are named and left out.
     """
     from pytest_rageval.project.case_reader import load_cases
-    from pytest_rageval.values.errors import DatasetError
 
     found: list[tuple[str, LocatedCase]] = []
     for path in project_case_files(settings):
@@ -228,7 +228,6 @@ class _Desk:
 def _converse(prompt: Prompt, lines: Iterator[str | None]) -> None:
     """Carry out lines until the prompt is closed or they end; None stands for Ctrl-C."""
     from pytest_rageval.authoring.asking.prompt import PromptError
-    from pytest_rageval.values.errors import RagEvalError
 
     for line in lines:
         if line is None:

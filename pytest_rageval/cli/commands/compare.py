@@ -19,6 +19,7 @@ from pytest_rageval.cli.output import (
     terminal_width,
 )
 from pytest_rageval.support.files import named_errors
+from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.record import SCHEMA_VERSION
 
 if TYPE_CHECKING:
@@ -97,7 +98,6 @@ def _folders(base: str | None, new: str | None, project: Settings) -> tuple[Path
 def _assumed_base(newest: Path, project: Settings) -> Path:
     from pytest_rageval.runs.store import list_runs, resolve_run
     from pytest_rageval.runs.tags import BASELINE_TAG, read_tags
-    from pytest_rageval.values.errors import StorageError
 
     results, baseline = project.results_folder, baseline_name(project)
     for name, role in ((baseline, "the baseline"), (BASELINE_TAG, f"tagged {BASELINE_TAG}")):
@@ -128,7 +128,6 @@ def _assumed_base(newest: Path, project: Settings) -> Path:
 def _is_partial(folder: Path) -> bool:
     from pytest_rageval.runs.list import is_partial
     from pytest_rageval.runs.read import read_documents
-    from pytest_rageval.values.errors import StorageError
 
     try:
         return is_partial(read_documents(folder, groups=False))

@@ -13,6 +13,7 @@ from pytest_rageval.cli.judge_options import judge_options, project_settings
 from pytest_rageval.cli.output import ExitCode, json_option, print_json, print_result
 from pytest_rageval.cli.target import opened_target
 from pytest_rageval.support.text import clean
+from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.json_documents import value
 
 if TYPE_CHECKING:
@@ -87,7 +88,6 @@ def _findings(
     from pytest_rageval.authoring.doctor import judge, project
     from pytest_rageval.authoring.doctor.session import check_through_pytest
     from pytest_rageval.support.http.address import learn_secrets, sent_secrets
-    from pytest_rageval.values.errors import ConfigError
 
     yield from project.check_packages()
     try:
@@ -117,7 +117,6 @@ def _configured(settings: Settings, question: str) -> Iterator[Finding]:
     from pytest_rageval.authoring.doctor.target import ask_case, check_replies
     from pytest_rageval.project.settings import no_target, target_kind
     from pytest_rageval.values.case import Case
-    from pytest_rageval.values.errors import ConfigError
 
     if target_kind(settings) == "none" and settings.target.preset is not None:
         fix = "the address of your server"

@@ -8,21 +8,19 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import click
 
 from pytest_rageval.cli.assumed import report_assumed, run_or_last
 from pytest_rageval.cli.completion import complete_case, complete_run_or_case
 from pytest_rageval.cli.output import CommandError, json_option, print_json, print_lines
+from pytest_rageval.report.text.lines import Line
 from pytest_rageval.support.text import did_you_mean, first_of
+from pytest_rageval.values.case import Case
 from pytest_rageval.values.errors import DatasetError, StorageError
-
-if TYPE_CHECKING:
-    from pytest_rageval.report.text.lines import Line
-    from pytest_rageval.values.case import Case
-    from pytest_rageval.values.record import CaseRecord
-    from pytest_rageval.values.run import StoredRun
+from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.run import StoredRun
 
 _WIDEST: Final = 100
 _NAMED: Final = 5

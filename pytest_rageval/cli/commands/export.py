@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -104,7 +105,6 @@ def otlp_command(run: str | None, output: Path | None, content: bool, as_json: b
     questions, answers and documents without --content.
     """
     import json
-    import os
 
     from pytest_rageval.authoring.interchange.files import write_new
     from pytest_rageval.authoring.interchange.otlp import write_spans
@@ -184,8 +184,6 @@ def _load(paths: Sequence[Path]) -> list[Case]:
 
 
 def _documents(paths: Sequence[Path]) -> tuple[list[Any], str | None]:
-    from dataclasses import replace
-
     from pytest_rageval.cli.judge_options import project_settings
     from pytest_rageval.project.documents import (
         documents_path,
@@ -212,8 +210,6 @@ def _documents(paths: Sequence[Path]) -> tuple[list[Any], str | None]:
 
 
 def _export_run(name: str, output: Path, level: Level, *, as_json: bool) -> ExitCode:
-    import os
-
     from pytest_rageval.authoring.interchange.files import write_new_files
     from pytest_rageval.authoring.interchange.trec_run import trec_eval_command, write_run
     from pytest_rageval.runs.read import open_run

@@ -14,6 +14,7 @@ import click
 
 from pytest_rageval.cli.assumed import read_vault, target_vault
 from pytest_rageval.cli.output import CommandError, json_option, print_result
+from pytest_rageval.support.files import named_errors, write_new_file
 from pytest_rageval.support.text import clean
 
 if TYPE_CHECKING:
@@ -143,8 +144,6 @@ def _nothing(vault: Path, made: Generated) -> str:
 
 
 def _write(output: Path, text: str) -> None:
-    from pytest_rageval.support.files import named_errors, write_new_file
-
     with named_errors(output, CommandError):
         output.parent.mkdir(parents=True, exist_ok=True)
         written = write_new_file(output, [text.encode("utf-8", "backslashreplace")])

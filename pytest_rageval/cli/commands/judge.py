@@ -24,7 +24,7 @@ from pytest_rageval.cli.judge_options import (
     with_trust,
 )
 from pytest_rageval.cli.output import CommandError, UnreachableError, json_option, print_result
-from pytest_rageval.support.text import clean, free_name
+from pytest_rageval.support.text import clean, counted, free_name
 
 if TYPE_CHECKING:
     from pytest_rageval.engine.rejudge import Rejudged
@@ -321,8 +321,6 @@ def _date(when: datetime | None) -> str | None:
 
 def cache_lines(document: Mapping[str, Any]) -> Iterator[str]:
     """Lay out the result of ``cache_document``."""
-    from pytest_rageval.support.text import counted
-
     yield f"cache    {clean(document['cache'])}"
     if document["pruned"] is not None:
         yield f"pruned   {counted(document['pruned'], 'verdict')}"

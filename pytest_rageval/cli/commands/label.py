@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -22,6 +23,7 @@ from pytest_rageval.cli.output import (
     terminal_width,
 )
 from pytest_rageval.cli.target import opened_target, raised_text
+from pytest_rageval.metrics.scoring import score_settings
 from pytest_rageval.support.text import clean, did_you_mean
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import DatasetError
@@ -214,7 +216,6 @@ def _session(
 ) -> LabelSession | None:
     from pytest_rageval.authoring.labelling.desk import CaseDesk, Target
     from pytest_rageval.authoring.labelling.session import LabelSession
-    from pytest_rageval.metrics.scoring import score_settings
 
     target = Target(ask=asked, k=wanted.k)
     desk, ids = _desk(wanted, loaded, [one.case.id for one in cases], target, settings)
@@ -234,7 +235,6 @@ def _desk(
 
     from pytest_rageval.authoring.labelling.desk import AdjudicationDesk, AnnotatorDesk, CaseDesk
     from pytest_rageval.authoring.labelling.store import check_annotator, read_labels
-    from pytest_rageval.metrics.scoring import score_settings
 
     if wanted.annotator is not None:
         name = check_annotator(wanted.annotator)
@@ -380,8 +380,6 @@ def _run_web(session: LabelSession, wanted: _Wanted) -> ExitCode:
 
 
 def _typed_lines() -> Iterator[str]:
-    import io
-
     if sys.stdin is None:  # closed by the parent process
         return
     if isinstance(sys.stdin, io.TextIOWrapper):

@@ -10,7 +10,7 @@ import click
 
 from pytest_rageval.cli.commands.run_history import put_and_warn
 from pytest_rageval.cli.completion import complete_run
-from pytest_rageval.cli.judge_options import read_labels
+from pytest_rageval.cli.judge_options import project_settings, read_labels
 from pytest_rageval.cli.output import (
     ExitCode,
     NotComparableError,
@@ -19,6 +19,7 @@ from pytest_rageval.cli.output import (
     print_json,
     terminal_width,
 )
+from pytest_rageval.report.text.summary import render_summary
 from pytest_rageval.support.text import clean
 
 if TYPE_CHECKING:
@@ -43,7 +44,6 @@ def command(runs: tuple[str, ...], run_id: str | None, no_report: bool, as_json:
     settings, cases or system, or hold the same case twice; 1 if the gate fails, which it also does
     if cases of the set are missing.
     """
-    from pytest_rageval.cli.judge_options import project_settings
     from pytest_rageval.cli.output import add_to_step_summary
     from pytest_rageval.engine.merge import merge_parts
     from pytest_rageval.engine.parts import DifferentRunsError, read_part, refuse_different
@@ -87,8 +87,6 @@ def _document(parts: list[StoredRun], merged: FinishedRun) -> dict[str, Any]:
 
 
 def _print(merged: FinishedRun) -> None:
-    from pytest_rageval.report.text.summary import render_summary
-
     for line in render_summary(merged.view, width=terminal_width()):
         click.echo("".join(_visible(text) for text, _ in line).rstrip())
 

@@ -20,6 +20,7 @@ from pytest_rageval.cli.output import (
     print_lines,
     print_result,
 )
+from pytest_rageval.metrics.registry import STAGE_PREFIX
 from pytest_rageval.support.text import clean, counted, first_of, nearest
 
 if TYPE_CHECKING:
@@ -179,8 +180,6 @@ def _source(query: TrendQuery, db: str, project: str | None) -> TrendSource:
 
 
 def _check(query: TrendQuery, source: TrendSource) -> None:
-    from pytest_rageval.metrics.registry import STAGE_PREFIX
-
     if query.metric not in source.metrics:
         stage = query.metric.removeprefix(STAGE_PREFIX)
         if stage != query.metric:  # by the prefix, every stage would seem close

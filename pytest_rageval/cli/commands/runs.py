@@ -23,11 +23,14 @@ from pytest_rageval.cli.output import (
     json_option,
     print_result,
 )
-from pytest_rageval.support.text import clean, counted
+from pytest_rageval.report.text.lines import GATE_STYLES, Line
+from pytest_rageval.report.text.summary import interval_text
+from pytest_rageval.runs.tags import remove_tag, tags_by_run, write_tag
+from pytest_rageval.support.text import clean, counted, format_value
+from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.json_documents import count, number, part
 
 if TYPE_CHECKING:
-    from pytest_rageval.report.text.lines import Line
     from pytest_rageval.runs.list import RunEntry
     from pytest_rageval.values.run import StoredRun
     from pytest_rageval.values.settings import Settings
@@ -65,8 +68,6 @@ def _list(*, as_json: bool) -> ExitCode:
 
 
 def _list_lines(entries: list[RunEntry]) -> Iterator[Line]:
-    from pytest_rageval.report.text.lines import GATE_STYLES
-
     room = max(3, *(len(entry.run_id) for entry in entries))
     yield ((f"{'run':<{room}}  {'when':<16}  {'cases':>5}  {'gate':<13}  tags", ""),)
     for entry in entries:
@@ -95,7 +96,6 @@ def show_command(run: str | None, as_json: bool) -> ExitCode:
     from pytest_rageval.runs.list import run_entry
     from pytest_rageval.runs.read import read_documents
     from pytest_rageval.runs.store import resolve_run
-    from pytest_rageval.runs.tags import tags_by_run
 
     results = project_settings({}).results_folder
     folder = resolve_run(results, run_or_last(run))
@@ -108,8 +108,6 @@ def show_command(run: str | None, as_json: bool) -> ExitCode:
 
 
 def _show_lines(entry: RunEntry, run: StoredRun) -> Iterator[Line]:
-    from pytest_rageval.report.text.lines import GATE_STYLES
-
     for line in _fact_lines(entry, run):
         yield ((clean(line), ""),)
     sentence = clean(str(run.gate.get("sentence") or "not decided"))
@@ -138,9 +136,6 @@ def _fact_lines(entry: RunEntry, run: StoredRun) -> Iterator[str]:
 
 
 def _figure_lines(statistics: Mapping[str, Any]) -> Iterator[str]:
-    from pytest_rageval.report.text.summary import interval_text
-    from pytest_rageval.support.text import format_value
-
     for key, found in statistics.items():
         if n := count(found, "n"):
             interval = interval_text(number(found, "low"), number(found, "high"))
@@ -164,7 +159,6 @@ def tag_command(run: str, tag: str | None, delete: bool, as_json: bool) -> ExitC
     files with its numbers and settings.
     """
     from pytest_rageval.runs.store import resolve_run
-    from pytest_rageval.runs.tags import remove_tag, write_tag
 
     results = project_settings({}).results_folder
     if delete:
@@ -210,7 +204,6 @@ def prune_command(keep: int, dry_run: bool, as_json: bool) -> ExitCode:
     written are always kept. Parts that an interrupted `rageval score --workers` left are removed.
     """
     from pytest_rageval.runs.list import parts_to_prune, remove_run, runs_to_prune
-    from pytest_rageval.values.errors import StorageError
 
     gone, kept = [], []
     project = project_settings({})
@@ -238,7 +231,6 @@ def prune_command(keep: int, dry_run: bool, as_json: bool) -> ExitCode:
 def _baseline(project: Settings) -> frozenset[str]:
     """Return the id of the gate's baseline run, if there is one."""
     from pytest_rageval.runs.store import resolve_run
-    from pytest_rageval.values.errors import StorageError
 
     named = baseline_name(project)
     try:

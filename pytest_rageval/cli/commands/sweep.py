@@ -28,7 +28,7 @@ from pytest_rageval.cli.progress import ProgressOnStderr
 from pytest_rageval.cli.target import opened_target
 from pytest_rageval.support.text import clean, shown
 from pytest_rageval.values.errors import ConfigError, StorageError
-from pytest_rageval.values.settings import RUN_ID_RULE, is_run_id
+from pytest_rageval.values.settings import RUN_ID_RULE, Settings, is_run_id
 
 if TYPE_CHECKING:
     from pytest_rageval.analysis.sweep.outcome import SweepOutcome
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from pytest_rageval.engine.sweep.runner import SweepRunner
     from pytest_rageval.engine.sweep.trials import SweepCases
     from pytest_rageval.report.text.lines import Line
-    from pytest_rageval.values.settings import Settings
     from pytest_rageval.values.sweep import Axis, SweepFile, Value
 
 _QUICK: Final = "quick"

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pytest_rageval.analysis.sweep.concluding import objective_row
+from pytest_rageval.analysis.sweep.plan import SweepPlan
 from pytest_rageval.engine.sweep.runner import groups_of, judged_answers, planned_questions
 from pytest_rageval.runs.list import documents_of_runs
 from pytest_rageval.values.json_documents import number, whole
-
-if TYPE_CHECKING:
-    from pytest_rageval.analysis.sweep.plan import SweepPlan
-    from pytest_rageval.values.settings import Settings
+from pytest_rageval.values.settings import Settings
 
 
 def forecast(settings: Settings, plan: SweepPlan, *, in_place: bool) -> dict[str, Any]:

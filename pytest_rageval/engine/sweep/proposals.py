@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from pytest_rageval.analysis.sweep.configurations import Configuration
@@ -12,8 +12,6 @@ from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.sweep import Axis, Range, SweepFile
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from pytest_rageval.analysis.sweep.measures import Measures
 
 BATCH: Final = 8

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
 from math import ceil
-from typing import TYPE_CHECKING
 
 from pytest_rageval.analysis.sweep.concluding import RungResult, Spent, close_rung, conclude
 from pytest_rageval.analysis.sweep.configurations import Configuration
 from pytest_rageval.analysis.sweep.halving import Cut, Dropped, keep, questions
 from pytest_rageval.analysis.sweep.measures import Measures, RunFacts, measure
+from pytest_rageval.analysis.sweep.outcome import SweepOutcome
 from pytest_rageval.analysis.sweep.plan import SweepPlan, with_proposed
 from pytest_rageval.engine.sweep.indexes import BuildError, Indexes, index_name
 from pytest_rageval.engine.sweep.parameters import with_query
@@ -19,11 +19,8 @@ from pytest_rageval.engine.sweep.trials import SweepRuns, Trial, holds
 from pytest_rageval.support.text import counted
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import RagEvalError
-
-if TYPE_CHECKING:
-    from pytest_rageval.analysis.sweep.outcome import SweepOutcome
-    from pytest_rageval.values.record import CaseRecord
-    from pytest_rageval.values.run import StoredRun
+from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.run import StoredRun
 
 _NOT_ASKED = frozenset({"not_attempted", "fixture"})
 

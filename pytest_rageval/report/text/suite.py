@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from pytest_rageval.report.text.lines import HEAD, fit_line, wrapped
+from pytest_rageval.report.text.lines import HEAD, Line, Style, fit_line, wrapped
 from pytest_rageval.support.text import clean, counted, format_value
 
 if TYPE_CHECKING:
     from pytest_rageval.analysis.suites import SuiteStudy, Verdict
-    from pytest_rageval.report.text.lines import Line, Style
 
 _WORDS: Final[Mapping[Verdict, tuple[str, Style]]] = {
     "below": ("below", "red"),

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from pytest_rageval.analysis.trend import RunFigure, TrendQuery, TrendRun
-from pytest_rageval.runs.history.database import tables
+from pytest_rageval.runs.history.database import IndexDatabase, tables
 from pytest_rageval.runs.history.run_rows import NUMBERS
 from pytest_rageval.runs.list import TrendSource
 from pytest_rageval.support.text import clean
@@ -15,8 +15,6 @@ from pytest_rageval.values.errors import StorageError
 
 if TYPE_CHECKING:
     from sqlalchemy import Row
-
-    from pytest_rageval.runs.history.database import IndexDatabase
 
 
 def query_trend(database: IndexDatabase, project: str, query: TrendQuery) -> TrendSource:
