@@ -9,7 +9,7 @@ from typing import Any, Final, Literal
 
 from pytest_rageval.analysis.stats.intervals import fmean
 from pytest_rageval.values.dataclass import dataclass
-from pytest_rageval.values.record import STAGES, CaseRecord, FailureStage, Outcome
+from pytest_rageval.values.record import STAGES, CaseRecord, FailureStage
 
 ValueStatus = Literal["scored", "not_applicable", "error"]
 CaseOutcome = Literal["passed", "flawed", "missed", "error", "unchecked"]
@@ -168,7 +168,7 @@ def _first_to_see(record: CaseRecord) -> tuple[bool, int, float, str]:
         key = "groundedness" if record.failure_stage == "ungrounded" else "correctness"
         found = record.metrics.get(key)
         score = math.inf if found is None else found
-    return not record.counted, -_BADNESS[record.outcome], score, record.nodeid
+    return not record.counted, -BADNESS[record.outcome], score, record.nodeid
 
 
 def group_repeats(records: Iterable[CaseRecord]) -> list[CaseGroup]:
@@ -179,7 +179,8 @@ def group_repeats(records: Iterable[CaseRecord]) -> list[CaseGroup]:
     return [CaseGroup(records=tuple(repeats)) for repeats in cases.values()]
 
 
-_BADNESS: Final[dict[Outcome, int]] = {"passed": 0, "flawed": 1, "missed": 2, "error": 3}
+BADNESS: Final[Mapping[str, int]] = {"passed": 0, "flawed": 1, "missed": 2, "error": 3}
+"""Order of the outcomes, the worst last."""
 
 
 def deciding_record(records: Sequence[CaseRecord]) -> CaseRecord:
@@ -188,4 +189,4 @@ def deciding_record(records: Sequence[CaseRecord]) -> CaseRecord:
     A mean over repeats forgives an error; the report of a case does not, so that none is hidden
     and ``--lf`` asks it again.
     """
-    return max(records, key=lambda record: _BADNESS[record.outcome])
+    return max(records, key=lambda record: BADNESS[record.outcome])

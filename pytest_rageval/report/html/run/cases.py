@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Final
 from urllib.parse import quote
 
-from pytest_rageval.analysis.aggregate.case_groups import record_outcome
+from pytest_rageval.analysis.aggregate.case_groups import BADNESS, record_outcome
 from pytest_rageval.metrics.definitions import stored_registry
 from pytest_rageval.report.html.run.check_cases import check_rules, checks_of
 from pytest_rageval.report.html.run.detail import brief_detail, stage_of, view_detail
@@ -83,9 +83,6 @@ def view_cases(
     return CasesView(columns=columns, rows=rows, anchors=anchors, n_brief=n_brief)
 
 
-_BADNESS: Final[Mapping[str, int]] = {"error": 0, "missed": 1, "flawed": 2, "passed": 3}
-
-
 def _first_to_read(record: CaseRecord) -> tuple[bool, int, float]:
     """Order what did not pass by how bad it is; what passed stays in the order of the run.
 
@@ -94,7 +91,7 @@ def _first_to_read(record: CaseRecord) -> tuple[bool, int, float]:
     passed = record.outcome == "passed" and record.failure_stage is None
     scores = (record.metrics.get(key) for key in _COLUMNS)
     worst = 0.0 if passed else sum(score for score in scores if score is not None)
-    return not record.counted, _BADNESS[record.outcome], worst
+    return not record.counted, -BADNESS[record.outcome], worst
 
 
 def case_key(record: CaseRecord) -> CaseKey:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from pytest_rageval.analysis.aggregate.case_groups import BADNESS
 from pytest_rageval.analysis.aggregate.run import target_warnings
 from pytest_rageval.analysis.compare.flips import CaseFlip
 from pytest_rageval.analysis.compare.metrics import Comparison, MetricChange
@@ -265,12 +266,9 @@ def view_comparison(
     )
 
 
-_LOSS: Final = {"passed": 0, "flawed": 1, "missed": 2, "error": 3}
-
-
 def _severity(flip: CaseFlip) -> tuple[bool, int]:
     """Order flips: those for the worse first, among them the largest fall of the outcome."""
-    fall = _LOSS.get(flip.new_outcome, 1) - _LOSS.get(flip.base_outcome, 1)
+    fall = BADNESS.get(flip.new_outcome, 1) - BADNESS.get(flip.base_outcome, 1)
     return flip.direction != "worse", -abs(fall)
 
 
