@@ -139,7 +139,5 @@ def baseline_name(project: Settings) -> str | None:
     from pytest_rageval.project.thresholds import project_thresholds
 
     known = KnownNames(registry=registry_for_runs(project))
-    thresholds = project_thresholds(
-        Path(project.rootdir), gates=(), judge_configured=False, known=known
-    )
+    thresholds = project_thresholds(project, gates=(), judge_configured=False, known=known)
     return project.baseline or thresholds.baseline

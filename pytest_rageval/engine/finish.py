@@ -321,14 +321,12 @@ def gate_of(run: StoredRun, project: Settings, *, gates: Sequence[str] = ()) -> 
     Raises:
         ConfigError: thresholds.toml is wrong.
     """
-    rootdir = Path(project.rootdir)
     thresholds = project_thresholds(
-        rootdir,
+        project,
         gates=(*all_gates(project, [run]), *gates),
         judge_configured=run.settings.judge != "none",
         # A check of a category or tag that is newer than the run has no data.
         known=KnownNames(registry=registry_for_runs(project, run.config)),
-        allow_regressions=project.allow_regressions,
     )
     n_expected, n_reported = _counts(run)
     return EndedRun(

@@ -6,7 +6,6 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 from pytest_rageval.analysis.trust.reliability import JudgeLabels
@@ -119,7 +118,7 @@ def _written(ended: EndedRun, writer: RunWriter, words: EndWords) -> FinishedRun
 
 def _thresholds(parts: Sequence[StoredRun], project: Settings) -> Thresholds:
     return project_thresholds(
-        Path(project.rootdir),
+        project,
         gates=all_gates(project, parts),
         judge_configured=parts[0].settings.judge != "none",
         known=KnownNames(
@@ -127,7 +126,6 @@ def _thresholds(parts: Sequence[StoredRun], project: Settings) -> Thresholds:
             categories=set(part(parts[0].set, "by_category")),
             tags=set(part(parts[0].set, "by_tag")),
         ),
-        allow_regressions=project.allow_regressions,
     )
 
 

@@ -116,7 +116,7 @@ def run_thresholds(
     """
     cases = [c.case for s in sets for c in s.cases]
     return project_thresholds(
-        Path(settings.rootdir),
+        settings,
         gates=settings.extra_gates,
         judge_configured=settings.judge != "none",
         known=KnownNames(
@@ -124,7 +124,6 @@ def run_thresholds(
             categories={c.category for c in cases} if whole else None,
             tags={t for c in cases for t in c.tags} if whole else None,
         ),
-        allow_regressions=settings.allow_regressions,
     )
 
 

@@ -40,6 +40,7 @@ from pytest_rageval.support.toml_text import KeyPath, TomlSource, read_toml, sug
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.gate import Check, CheckKind, CheckTable, Thresholds, needs_baseline
 from pytest_rageval.values.record import JUDGED_ON
+from pytest_rageval.values.settings import Settings
 
 _GATE: Final = re.compile(
     r"\s*(?P<metric>[^\s\[\]<>=]+)\s*"
@@ -316,27 +317,21 @@ class _Reader:
 
 
 def project_thresholds(
-    rootdir: Path,
-    *,
-    gates: tuple[str, ...],
-    judge_configured: bool,
-    known: KnownNames = ANY_NAMES,
-    allow_regressions: bool = False,
+    project: Settings, *, gates: tuple[str, ...], judge_configured: bool, known: KnownNames
 ) -> Thresholds:
-    """Read the gate of a project.
+    """Read the gate of a project, whose settings may let checks against a baseline only warn.
 
     Args:
-        rootdir: folder of thresholds.toml, if there is one.
+        project: its root is the folder of thresholds.toml, if there is one.
         gates: ``--gate`` expressions.
         judge_configured: whether answers are judged.
         known: names that limits may use.
-        allow_regressions: whether checks against a baseline only warn.
 
     Raises:
         ConfigError: with every fault.
     """
-    found = load_thresholds(rootdir / THRESHOLDS, known=known, gates=gates)
-    if allow_regressions:
+    found = load_thresholds(Path(project.rootdir) / THRESHOLDS, known=known, gates=gates)
+    if project.allow_regressions:
         checks = (
             replace(check, severity="warn") if needs_baseline(check) else check
             for check in found.checks

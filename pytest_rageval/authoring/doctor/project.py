@@ -111,12 +111,11 @@ def check_thresholds(settings: Settings, sets: Sequence[LoadedSet | DatasetError
     from pytest_rageval.project.threshold_keys import KnownNames
     from pytest_rageval.project.thresholds import project_thresholds
 
-    root = Path(settings.rootdir)
     whole = bool(sets) and not any(isinstance(found, DatasetError) for found in sets)
     cases = cases_of(sets)
     try:
         thresholds = project_thresholds(
-            root,
+            settings,
             gates=settings.extra_gates,
             judge_configured=settings.judge != "none",
             known=KnownNames(
@@ -127,7 +126,7 @@ def check_thresholds(settings: Settings, sets: Sequence[LoadedSet | DatasetError
         )
     except ConfigError as error:
         return _FOUND.fail("thresholds", _first_lines(error), "mend what it names")
-    if not (root / THRESHOLDS).is_file():
+    if not (Path(settings.rootdir) / THRESHOLDS).is_file():
         fix = f"rageval init writes a {THRESHOLDS} with comments"
         return _FOUND.warn(
             "thresholds", f"no {THRESHOLDS}, so a case that does not pass fails a run", fix
