@@ -45,11 +45,6 @@ class RunEntry:
         return {**asdict(self), "tags": list(self.tags)}
 
 
-def run_entries(results_dir: Path) -> list[RunEntry]:
-    """Describe every run, oldest first."""
-    return [run_entry(run) for run in documents_of_runs(results_dir)]
-
-
 def documents_of_runs(results_dir: Path, *, groups: bool = False) -> Iterator[StoredRun]:
     """Read the documents of every run with its tags, oldest first."""
     tags = tags_by_run(results_dir)

@@ -405,10 +405,6 @@ class CaseTable:
             once=not self.rows.repeated or all(self.rows.repeats[case] == 1 for case in cases),
         )
 
-    def metric_repeats(self, key: str) -> Iterator[list[float]]:
-        """Per case, the values of its repeats in order; not finite: not scored."""
-        return self.repeats_of(self.columns.metric(key))
-
     def repeats_of(self, values: Sequence[_Item]) -> Iterator[list[_Item]]:
         """Per case, the column's value for each repeat, in order."""
         for rows in self.rows:

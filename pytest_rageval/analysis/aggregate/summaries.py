@@ -264,7 +264,7 @@ def _variance(table: CaseTable, repeats: int) -> dict[str, dict[str, float | Non
     for key in table.metric_infos:
         rows = [
             values
-            for values in table.metric_repeats(key)
+            for values in table.repeats_of(table.columns.metric(key))
             if len(values) == repeats and all(abs(v) < math.inf for v in values)
         ]
         if not rows:

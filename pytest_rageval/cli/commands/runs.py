@@ -58,10 +58,10 @@ def list_command(as_json: bool) -> ExitCode:
 
 
 def _list(*, as_json: bool) -> ExitCode:
-    from pytest_rageval.runs.list import run_entries
+    from pytest_rageval.runs.list import documents_of_runs, run_entry
 
     results = project_settings({}).results_folder
-    entries = run_entries(results)[::-1]
+    entries = [run_entry(run) for run in documents_of_runs(results)][::-1]
     lines = _list_lines(entries) if entries else [f"no runs in {clean(str(results))}"]
     print_result({"runs": [entry.document() for entry in entries]}, lines, as_json=as_json)
     return ExitCode.YES
