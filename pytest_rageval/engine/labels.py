@@ -48,9 +48,7 @@ _ANSWER_LINE: Final = ObjectLine(
 )
 
 
-def load_labels(
-    path: Path, rubric: str, *, display: str | None = None
-) -> tuple[LabelledAnswer, ...]:
+def load_labels(path: Path, rubric: str) -> tuple[LabelledAnswer, ...]:
     """Read a whole file of labelled answers.
 
     Every line is an object with ``id``, ``question`` (may be empty), ``answer`` and ``label``, and
@@ -60,7 +58,6 @@ def load_labels(
     Args:
         path: a JSONL file in UTF-8; a BOM, CRLF and blank lines are fine.
         rubric: of the expected labels, or the key of a metric of a user's rubric.
-        display: the path as shown in messages; ``path`` itself by default.
 
     Raises:
         DatasetError: with every fault of the file, one a line, or it holds no row.
@@ -91,7 +88,7 @@ def load_labels(
             reference=tuple(line.get("reference") or ()),
             source=line.get("source") or path.stem,
         )
-        for _, line in read_objects(path, _ANSWER_LINE, rules, display=display or path.as_posix())
+        for _, line in read_objects(path, _ANSWER_LINE, rules, display=path.as_posix())
     )
 
 

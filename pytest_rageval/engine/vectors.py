@@ -129,7 +129,7 @@ _VECTOR_LINE: Final = ObjectLine(
 )
 
 
-def load_vectors(path: Path, *, display: str | None = None) -> VectorTable:
+def load_vectors(path: Path) -> VectorTable:
     """Read a file whose lines are ``{"text" or "chunk_id": ..., "embedding": [...]}``.
 
     A line may hold both for one vector; other fields are ignored. A text or id that occurs twice
@@ -162,7 +162,7 @@ def load_vectors(path: Path, *, display: str | None = None) -> VectorTable:
             if not np.array_equal(vectors[name].setdefault(key, vector), vector):
                 yield (name,), f"{key!r:.60} stands above with another vector"
 
-    for _ in read_objects(path, _VECTOR_LINE, rules, display=display or path.as_posix()):
+    for _ in read_objects(path, _VECTOR_LINE, rules, display=path.as_posix()):
         pass  # the rules keep each vector, read as numbers, in place of its line
     return VectorTable(by_text=vectors["text"], by_chunk_id=vectors["chunk_id"])
 

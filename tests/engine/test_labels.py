@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from contextlib import chdir
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,9 @@ ROW: dict[str, Any] = {"id": "a", "question": "Q?", "answer": "A.", "label": "gr
 
 
 def faults(path: Path, *lines: object) -> list[str]:
-    with pytest.raises(DatasetError) as caught:
-        load_labels(write_lines(path, *lines), "groundedness", display="l.jsonl")
+    write_lines(path, *lines)
+    with chdir(path.parent), pytest.raises(DatasetError) as caught:
+        load_labels(Path(path.name), "groundedness")
     assert len(caught.value.faults) == len(str(caught.value).splitlines())
     return str(caught.value).splitlines()
 
@@ -101,7 +103,7 @@ def test_a_line_that_is_no_utf8_is_a_fault_beside_the_others(tmp_path: Path) -> 
     path = tmp_path / "l.jsonl"
     path.write_bytes(b'{"id": "\xff"}\n[]\n')
     with pytest.raises(DatasetError) as caught:
-        load_labels(path, "groundedness", display="l.jsonl")
+        load_labels(path, "groundedness")
     assert [fault.line for fault in caught.value.faults] == [1, 2]
 
 

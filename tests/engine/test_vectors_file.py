@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from contextlib import chdir
 from pathlib import Path
 
 import pytest
@@ -11,8 +12,9 @@ from tests.build.scores import chunk
 
 
 def faults(path: Path, *lines: object) -> list[str]:
-    with pytest.raises(DatasetError) as caught:
-        load_vectors(write_lines(path, *lines), display="v.jsonl")
+    write_lines(path, *lines)
+    with chdir(path.parent), pytest.raises(DatasetError) as caught:
+        load_vectors(Path(path.name))
     return str(caught.value).splitlines()
 
 
@@ -81,7 +83,7 @@ def test_a_fault_tells_line_and_field_apart(tmp_path: Path) -> None:
         [],
     )
     with pytest.raises(DatasetError) as caught:
-        load_vectors(write_lines(tmp_path / "v.jsonl", *lines), display="v.jsonl")
+        load_vectors(write_lines(tmp_path / "v.jsonl", *lines))
     places = [(fault.line, fault.field) for fault in caught.value.faults]
     assert places == [(1, "embedding[1]"), (2, "chunk_id"), (3, "")]
     assert caught.value.faults[0].message == "'0', expected a number"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from itertools import combinations
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from pytest_rageval.analysis.stats.agreement import bootstrap_agreement, kappa, krippendorff_alpha
 from pytest_rageval.authoring.labelling.store import LabelEntry, latest
@@ -15,16 +15,15 @@ from pytest_rageval.authoring.labelling.store import LabelEntry, latest
 Statistic = Literal["cohen_kappa", "krippendorff_alpha"]
 _Units = Mapping[Hashable, Mapping[str, bool]]
 """Rated items, each with the rating of each annotator."""
+_CONFIDENCE: Final = 0.95
+"""Level of the intervals, which resample whole cases."""
 
 
-def agreement_document(
-    entries: Iterable[LabelEntry], *, confidence: float = 0.95
-) -> dict[str, Any]:
+def agreement_document(entries: Iterable[LabelEntry]) -> dict[str, Any]:
     """Return the agreement of all annotators.
 
     Args:
         entries: in the order of their files; later ones of a case and annotator count.
-        confidence: level of the intervals, which resample whole cases.
 
     Returns:
         ``annotators`` with the cases of each; for ``chunks`` and ``answerable`` the ``statistic``,
@@ -47,14 +46,14 @@ def agreement_document(
                 case_of[key] = case_id
     return {
         "annotators": {name: sum(name in found for found in by_case.values()) for name in names},
-        "confidence": confidence,
-        "chunks": _agreement(chunks, names, case_of, confidence),
-        "answerable": _agreement(answerable, names, case_of, confidence),
+        "confidence": _CONFIDENCE,
+        "chunks": _agreement(chunks, names, case_of),
+        "answerable": _agreement(answerable, names, case_of),
     }
 
 
 def _agreement(
-    units: _Units, names: Sequence[str], case_of: Mapping[Hashable, str], confidence: float
+    units: _Units, names: Sequence[str], case_of: Mapping[Hashable, str]
 ) -> dict[str, Any]:
     shared = {key: said for key, said in units.items() if len(said) > 1}
     columns = [[_number(said.get(name)) for name in names] for said in shared.values()]
@@ -66,7 +65,7 @@ def _agreement(
         return _kappa(chosen) if two else _alpha(chosen, len(names))
 
     every = range(len(columns))
-    interval = bootstrap_agreement(every, every, statistic, clusters=cases, confidence=confidence)
+    interval = bootstrap_agreement(every, every, statistic, clusters=cases, confidence=_CONFIDENCE)
     # If all resamples give the same value, they do not measure its uncertainty.
     spread = interval.low != interval.high
     pairs = [pair for said in shared.values() for pair in combinations(said.values(), 2)]
