@@ -24,7 +24,6 @@ from pytest_rageval.judges.model.memory import (
     judgement_of,
     recalled,
     text_of,
-    unpinned_alias,
 )
 from pytest_rageval.judges.model.wire import (
     Form,
@@ -151,11 +150,6 @@ class OpenAIJudge(Closing):
     def identity(self) -> str:
         """Model and host, such as ``gpt-4o-2024-08-06 at api.openai.com``."""
         return self._endpoint.identity
-
-    @property
-    def warning(self) -> str | None:
-        """One sentence where the model's name is an unpinned alias."""
-        return unpinned_alias(self._endpoint.model)
 
     @property
     def cache_warning(self) -> str | None:
