@@ -201,6 +201,9 @@ class Controller:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Store the record as soon as its case is reported."""
         details = ReportDetails.of(report)
+        self._note_failure(report)
+        if details.subtest:
+            return
         if details.usage_error is not None:
             raise usage_error(details.usage_error)
         self.run.notes.update(dict.fromkeys(details.notes))
@@ -213,7 +216,6 @@ class Controller:
             raise usage_error(error) from error
         if details.outcome is not None:
             self._shown[report.nodeid] = details.outcome
-            self._note_failure(report)
             self._stop_after_errors(report, details)
         if details.outcome == "error" and hasattr(report, "wasxfail"):
             record = deciding_record(self.run.cases.records_of(report.nodeid))
@@ -231,12 +233,13 @@ class Controller:
                 import_whole("pytest_rageval.report.html.run.files")
 
     def _note_failure(self, report: pytest.TestReport) -> None:
-        """Note whether the last report of a case is a failure of its test function."""
+        """Note whether a test function failed, or a subtest of it, when it ran last."""
         text = report.longrepr
-        if report.failed and not (isinstance(text, str) and text.startswith(_STRICT)):
-            self._failed.add(report.nodeid)
-        elif report.when == "call":  # a plugin ran it again
+        strict = isinstance(text, str) and text.startswith(_STRICT)
+        if report.when == "setup":  # also where a plugin runs it again
             self._failed.discard(report.nodeid)
+        elif report.when == "call" and report.failed and not strict:
+            self._failed.add(report.nodeid)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: object, error: object) -> None:

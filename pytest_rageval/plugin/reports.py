@@ -37,6 +37,8 @@ class ReportDetails:
     """Requests in flight at most in the worker that asked; None: it asked one, or did not ask."""
     cores_needed: float | None = None
     """Cores that the worker has used or waited for while it asked; None: not known so far."""
+    subtest: bool = False
+    """Whether it is a report of a subtest, which decides nothing about its case."""
     unasked: bool = False
     """Whether the test function does not take the fixture that asks."""
     notes: tuple[str, ...] = ()

@@ -52,6 +52,7 @@ class Reporting:
         self._worker_end = worker_end
         self._other_parts: list[pytest.Item] = []
         self._begun: pytest.Item | None = None
+        self._calling = False
         self._signals = ExitStack()
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -153,12 +154,23 @@ class Reporting:
         self._begun = item
 
     @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_call(self) -> Generator[None, object, object]:
+        """Note that a test function runs: reports made meanwhile are those of its subtests."""
+        self._calling = True
+        try:
+            return (yield)
+        finally:
+            self._calling = False
+
+    @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(
         self, item: pytest.Item, call: pytest.CallInfo[Any]
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         """Decide the outcome of a case by its record."""
         report = yield
-        if isinstance(item, CaseItem):
+        if self._calling:
+            ReportDetails(subtest=True).put_on(report)
+        elif isinstance(item, CaseItem):
             lookahead = self._state.lookahead
             if lookahead is not None and (report.when == "teardown" or not report.passed):
                 lookahead.forget(item)
