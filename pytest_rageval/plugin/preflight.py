@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -175,7 +176,7 @@ def _prepare(config: pytest.Config, rootdir: Path) -> State | None:
     from_controller: dict[str, Any] = getattr(config, "workerinput", {})
     if not config.option.collectonly and not from_controller:
         check_open_files(settings, sum(len(sets[file].cases) for file in files if file in sets))
-    registry = open_registry(settings, _registered(config))
+    registry = open_registry(settings, _registered(config, {file.parent for file in files}))
     thresholds = run_thresholds(settings, registry, sets.values(), whole=not faulty)
     settings = replace(settings, judged_on=thresholds.judged_on)
     return State(
@@ -209,8 +210,13 @@ def _exit_of_controller(config: pytest.Config, faults: Sequence[str]) -> None:
         exit_with_faults(config, "case files", "\n".join(faults))
 
 
-def _registered(config: pytest.Config) -> Iterable[Definition]:
-    """Return the metrics that the files conftest.py of the project register."""
+def _registered(config: pytest.Config, folders: Iterable[Path]) -> Iterable[Definition]:
+    """Return the metrics that the files conftest.py above the cases register."""
+    from pytest_rageval.plugin.private import load_conftests
+
+    for folder in folders:  # pytest has loaded those of its arguments, and loads the others late
+        with suppress(Exception):  # reported by pytest when it collects the folder
+            load_conftests(config, folder)
     if not config.hook.pytest_rageval_register.get_hookimpls():
         return ()
     from pytest_rageval.project.plugins import HOOK, Extensions, named_code

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
+from pathlib import Path
 from typing import Any, TextIO, cast
 
 import pytest
@@ -31,6 +32,17 @@ def selects_mark(expression: str, name: str) -> bool:
 
 def _is_one_of(names: tuple[str, ...]) -> Any:
     return lambda name, /, **_: name in names
+
+
+def load_conftests(config: pytest.Config, folder: Path) -> None:
+    """Load the files conftest.py of a folder and of those above it, as pytest does to collect it.
+
+    Raises:
+        Exception: what importing one of them raised, in an exception of pytest.
+    """
+    named, load = "consider_namespace_packages", config.pluginmanager._loadconftestmodules
+    more = {named: config.getini(named)} if pytest.version_tuple >= (8, 1) else {}
+    load(folder, config.getoption("importmode"), config.rootpath, **more)
 
 
 def fixture_info(function: pytest.Function) -> Any:

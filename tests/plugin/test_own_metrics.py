@@ -21,7 +21,7 @@ from tests.plugin.own_code import (
     records,
     said,
 )
-from tests.plugin.scratch import Project, case, checks, summary_lines
+from tests.plugin.scratch import SERIAL_AND_PARALLEL, Project, case, checks, summary_lines
 
 pytestmark = pytest.mark.slow
 
@@ -337,6 +337,25 @@ def test_a_hook_in_conftest_registers_metrics(
     assert result.ret == 4
     assert "pytest_rageval_register in conftest.py: ZeroDivisionError" in said(result)
     assert "conftest.py:25: in pytest_rageval_register" in said(result)
+
+
+@SERIAL_AND_PARALLEL
+def test_a_hook_beside_the_cases_is_found_from_any_folder(
+    own: Project, workers: tuple[str, ...]
+) -> None:
+    own.write("pyproject.toml", SETTINGS.replace('plugins = ["acme.metrics"]', ""))
+    own.write("conftest.py", CLIENT)
+    own.write("evals/conftest.py", REGISTER)
+    result = own.run(".", "--gate", "acme.words<=3", *workers)
+    assert result.ret == 1, said(result)
+    assert "FAILED thresholds.toml::acme.words" in said(result)
+
+
+def test_what_conftest_beside_the_cases_raises_is_reported_by_pytest(own: Project) -> None:
+    own.write("evals/conftest.py", "1 / 0\n")
+    result = own.run(".", "--collect-only")
+    assert result.ret == 2
+    assert "ZeroDivisionError" in said(result)
 
 
 def test_a_session_without_cases_neither_calls_the_hook_nor_imports_a_plug_in(own: Project) -> None:
