@@ -89,8 +89,7 @@ class Cassettes:
                 served_at = EMBEDDED_URL
                 if not self.replaying:
                     started = self.served_at or stack.enter_context(serve_vault(self._settings))
-                    served_at = started
-                    self._embedded_url = served_at
+                    served_at = self._embedded_url = started
             settings = self._settings
             if self.replaying and settings.target.auth is not None:
                 from pytest_rageval.target.auth import NO_HEADERS

@@ -246,13 +246,11 @@ class DocumentSession:
 
 
 def _no_way(item: CaseItem) -> str:
-    lacks = f"{item.path.name}: the case {item.located.case.id!r} brings documents, and"
+    taker, mend = "its rag_client fixture", "add"
     if asks_configured_target(item):
-        return (
-            f"{lacks} [tool.rageval.target] client does not take them: write a rag_client fixture "
-            f"with the argument {FIXTURE}, the documents of the session with rel_path and text"
-        )
+        taker, mend = "[tool.rageval.target] client", "write a rag_client fixture with"
     return (
-        f"{lacks} its rag_client fixture does not take them: add the argument {FIXTURE}, the "
-        "documents of the session with rel_path and text"
+        f"{item.path.name}: the case {item.located.case.id!r} brings documents, and {taker} does "
+        f"not take them: {mend} the argument {FIXTURE}, the documents of the session with "
+        "rel_path and text"
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from pytest_rageval.values.settings import Settings
 
 
+_PYPROJECT = "pyproject.toml"
 _FOUND = pytest.StashKey[tuple[tuple[str, ...], tuple[Path, ...]]]()
 """Test paths as the session's files name them, and the case files found there."""
 
@@ -70,10 +71,26 @@ def left_out(config: pytest.Config) -> list[str]:
     """Return a line for the header if the session leaves out case files below its arguments."""
     testpaths, files = config.stash[_FOUND]
     here = config.invocation_params.dir
-    if not selected_files(config.args, files, invocation_dir=here):
-        return []
-    names = " ".join(os.path.relpath(config.rootpath / path, here) for path in testpaths)
-    return [f"rageval: cases left out, since they were not asked for; `pytest {names}` runs them"]
+    if selected_files(config.args, files, invocation_dir=here):
+        names = " ".join(os.path.relpath(config.rootpath / path, here) for path in testpaths)
+        return [
+            f"rageval: cases left out, since they were not asked for; `pytest {names}` runs them"
+        ]
+    return [
+        "rageval: cases left out, since their project is not the rootdir of pytest; a table "
+        f"[tool.pytest.ini_options] in {os.path.relpath(folder / _PYPROJECT, here)} makes it so"
+        for folder in sorted({*_other_projects(config, here)})
+    ]
+
+
+def _other_projects(config: pytest.Config, here: Path) -> Iterator[Path]:
+    """Yield the projects below pytest's rootdir whose cases an argument names."""
+    for argument in config.args:
+        for folder in argument_path(argument, here).parents:
+            if config.rootpath in folder.parents and "[tool.rageval" in _text(folder / _PYPROJECT):
+                files = iter_case_files(rootdir=folder, testpaths=_raw_testpaths(folder))
+                if selected_files([argument], files, invocation_dir=here):
+                    yield folder
 
 
 def _selected(config: pytest.Config, files: Iterable[Path], testpaths: Iterable[str]) -> list[Path]:
@@ -121,11 +138,7 @@ def _some_case_failed(config: pytest.Config) -> bool:
 
 def _raw_testpaths(rootdir: Path) -> tuple[str, ...]:
     # Unvalidated on purpose: a session that does not evaluate must not fail by these settings.
-    path = rootdir / "pyproject.toml"
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
-        return DEFAULT_TESTPATHS
+    text = _text(rootdir / _PYPROJECT)
     if "rageval" not in text or "testpaths" not in text:
         return DEFAULT_TESTPATHS
     import tomllib
@@ -137,6 +150,13 @@ def _raw_testpaths(rootdir: Path) -> tuple[str, ...]:
     if isinstance(found, list) and all(isinstance(f, str) for f in found):
         return tuple(found)
     return DEFAULT_TESTPATHS
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return ""
 
 
 def _prepare(config: pytest.Config, rootdir: Path) -> State | None:
@@ -151,7 +171,8 @@ def _prepare(config: pytest.Config, rootdir: Path) -> State | None:
     from pytest_rageval.engine.registry import open_registry
     from pytest_rageval.engine.run_state import Breaker
     from pytest_rageval.judges.spot_check import check_second_judge
-    from pytest_rageval.plugin.state import State
+    from pytest_rageval.plugin.state import State, is_xdist_controller
+    from pytest_rageval.plugin.terminal import exit_with_faults
     from pytest_rageval.project.case_variables import sent_fields
     from pytest_rageval.project.settings import load_settings
     from pytest_rageval.support.http.address import learn_secrets, sent_secrets
@@ -172,7 +193,9 @@ def _prepare(config: pytest.Config, rootdir: Path) -> State | None:
     files = [file for file in files if file in sets or file in faulty]
     if not config.option.collectonly:
         check_results_dir(settings)
-    _exit_of_controller(config, [str(faulty[file]) for file in files if file in faulty])
+    faults = [str(faulty[file]) for file in files if file in faulty]
+    if faults and is_xdist_controller(config):  # before every worker says so
+        exit_with_faults(config, "case files", "\n".join(faults))
     from_controller: dict[str, Any] = getattr(config, "workerinput", {})
     if not config.option.collectonly and not from_controller:
         check_open_files(settings, sum(len(sets[file].cases) for file in files if file in sets))
@@ -199,15 +222,6 @@ def _prepare(config: pytest.Config, rootdir: Path) -> State | None:
         part=_part(settings, sets),
         notes=notes,
     )
-
-
-def _exit_of_controller(config: pytest.Config, faults: Sequence[str]) -> None:
-    """End a controller of xdist where files are faulty, before every worker says so."""
-    from pytest_rageval.plugin.state import is_xdist_controller
-    from pytest_rageval.plugin.terminal import exit_with_faults
-
-    if faults and is_xdist_controller(config):
-        exit_with_faults(config, "case files", "\n".join(faults))
 
 
 def _registered(config: pytest.Config, folders: Iterable[Path]) -> Iterable[Definition]:

@@ -35,11 +35,7 @@ def _is_one_of(names: tuple[str, ...]) -> Any:
 
 
 def load_conftests(config: pytest.Config, folder: Path) -> None:
-    """Load the files conftest.py of a folder and of those above it, as pytest does to collect it.
-
-    Raises:
-        Exception: what importing one of them raised, in an exception of pytest.
-    """
+    """Load the files conftest.py of a folder and above, as pytest does when it collects it."""
     named, load = "consider_namespace_packages", config.pluginmanager._loadconftestmodules
     more = {named: config.getini(named)} if pytest.version_tuple >= (8, 1) else {}
     load(folder, config.getoption("importmode"), config.rootpath, **more)

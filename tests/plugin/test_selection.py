@@ -4,6 +4,7 @@ import pytest
 
 from tests.plugin.scratch import (
     CASES,
+    CONFTEST,
     FROM_8_3,
     PYPROJECT,
     QUIET,
@@ -173,6 +174,23 @@ def test_a_quiet_session_names_the_cases_it_leaves_out_at_its_end(
     result = project.pytester.runpytest_subprocess(flag)
     assert result.ret == 0
     assert sum("cases left out" in line for line in result.outlines) == lines
+
+
+def test_cases_of_a_project_below_the_rootdir_are_said_to_be_left_out(project: Project) -> None:
+    settings = '[tool.rageval]\njudge = "none"\nno_report = true\n'
+    project.write("packages/a/pyproject.toml", settings)
+    project.write("packages/a/conftest.py", CONFTEST)
+    project.write("packages/a/tests/test_unit.py", "def test_ok(): pass\n")
+    project.cases(CASES, "../packages/a/evals/eval_set")
+    result = project.run("packages/a/evals")
+    assert result.ret == 5
+    assert (
+        "rageval: cases left out, since their project is not the rootdir of pytest; a table "
+        "[tool.pytest.ini_options] in packages/a/pyproject.toml makes it so"
+    ) in result.outlines
+    assert "left out" not in project.run("packages/a/tests").stdout.str()
+    project.write("packages/a/pyproject.toml", settings + "[tool.pytest.ini_options]\n")
+    assert outcomes(project.run("packages/a/evals"))["passed"] == 3
 
 
 @pytest.mark.parametrize(
