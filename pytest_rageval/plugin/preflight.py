@@ -267,8 +267,7 @@ def _only(
     if settings.failed_from is None:
         return None
     if from_controller:
-        failed = json.loads(from_controller["rageval_only"])
-        return frozenset((file, case_id) for file, case_id in failed)
+        return frozenset(map(tuple, json.loads(from_controller["rageval_only"])))
     from pytest_rageval.runs.read import select_failed
 
     found = select_failed(settings, [(s.display, c.case.id) for s in sets for c in s.cases])

@@ -174,18 +174,19 @@ class Reporting:
             lookahead = self._state.lookahead
             if lookahead is not None and (report.when == "teardown" or not report.passed):
                 lookahead.forget(item)
-            details: ReportDetails | None = None
-            raised = (
-                self._state.debugs
-                and item.evaluated is not None
-                and item.evaluated.raised is not None
-            )
+            details = ReportDetails()
+            asked = item.evaluated
+            raised = self._state.debugs and asked is not None and asked.raised is not None
             wrong = None if call.excinfo is None else call.excinfo.value
-            if _fixture_failed(item, call, report):
-                assert wrong is not None
+            ends = isinstance(wrong, ConfigError | StorageError)
+            if report.when == "setup" and report.failed and asked is None and not ends:
+                assert wrong is not None  # of a fixture, before the case was asked
                 details, wrong = self._take_fixture_error(item, report, wrong)
             # A fixture of the user that takes the record stops the debugger in the setup.
-            elif (report.when == "call" and not _skipped(call)) or (raised and not report.passed):
+            # One that its test function skips is no case, even if that used the record.
+            elif (raised and not report.passed) or (
+                report.when == "call" and not isinstance(wrong, pytest.skip.Exception)
+            ):
                 details = attach_record(item, report)
                 details.notes = tuple(_judge_notes(self._state.judges))
                 if self._state.breaker.open:
@@ -193,20 +194,18 @@ class Reporting:
             if isinstance(wrong, ConfigError | StorageError):
                 # All other cases would fail too, and exceptions of a worker do not reach the
                 # controller otherwise.
-                details = details or ReportDetails()
                 details.usage_error = str(wrong)
-            if details is not None:
-                details.put_on(report)
+            details.put_on(report)
         return report
 
     def _take_fixture_error(
         self, item: CaseItem, report: pytest.TestReport, error: BaseException
-    ) -> tuple[ReportDetails | None, BaseException]:
+    ) -> tuple[ReportDetails, BaseException]:
         """Return the details of a case whose fixture raised, and what went wrong at last."""
         try:
             item.note_fixture_error(error)
         except StorageError as later:  # such as of a full disk
-            return None, later
+            return ReportDetails(), later
         if not self._state.debugs:
             report.outcome, report.longrepr = "passed", None  # decided by the record
         return attach_record(item, report), error
@@ -255,22 +254,6 @@ def _deselect(
 def _names(item: CaseItem) -> tuple[tuple[str, str], ...]:
     """Return the names of an item in a selection; without parameters it selects all of them."""
     return (item.file, item.name), (item.file, item.located.case.id)
-
-
-def _fixture_failed(item: CaseItem, call: pytest.CallInfo[Any], report: pytest.TestReport) -> bool:
-    """Return whether a fixture raised before the case was asked."""
-    return (
-        report.when == "setup"
-        and report.failed
-        and item.evaluated is None
-        and call.excinfo is not None
-        and not isinstance(call.excinfo.value, ConfigError | StorageError)
-    )
-
-
-def _skipped(call: pytest.CallInfo[Any]) -> bool:
-    """Return whether a test function skipped its case, even after it used the record."""
-    return call.excinfo is not None and isinstance(call.excinfo.value, pytest.skip.Exception)
 
 
 def _judge_notes(judges: Iterable[object]) -> Iterator[str]:
