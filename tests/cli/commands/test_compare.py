@@ -409,6 +409,19 @@ def test_a_drop_beyond_a_limit_that_is_not_proven_is_called_so_twice(capsys: Out
     assert "warn recall_at_k max_drop: drop 0.077 is above max_drop 0.050, not proven" in text
 
 
+def test_a_drop_within_its_limit_is_not_beyond_it_where_a_case_errs_now(capsys: Output) -> None:
+    erred = failed("c-029", case_hash="c-029-content")
+    write_run(RESULTS, "few", run_of(30), day=2)
+    write_run(RESULTS, "one", [*run_of(29, missed=[1]), erred], day=3)
+    thresholds("[overall]\nrecall_at_k = { max_drop = 0.1 }\n")
+    lines = printed(capsys, "few", "one")
+    [row] = [line for line in lines if line.startswith("recall_at_k  ") and "[" not in line]
+    assert row.endswith("  unclear")
+    text = " ".join(" ".join(lines).split())
+    assert "warn recall_at_k max_drop: drop 0.034 is at most max_drop 0.100; 1 case is" in text
+    assert "past the limit" not in text
+
+
 def test_latency_is_compared_only_at_equal_concurrency(capsys: Output) -> None:
     write_run(RESULTS, "at8", run_of(20), day=2, concurrency=8)
     write_run(RESULTS, "also8", run_of(20), day=3, concurrency=8)

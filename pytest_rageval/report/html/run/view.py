@@ -34,10 +34,9 @@ from pytest_rageval.report.html.run.trend import view_trend
 from pytest_rageval.report.html.run.values import CaseKey, CasesView, ReportOptions, ReportView
 from pytest_rageval.report.matching import rules_text
 from pytest_rageval.report.target_faults import chunk_sentences
-from pytest_rageval.report.text.comparison import verdict_word
+from pytest_rageval.report.text.comparison import is_past_limit, verdict_word
 from pytest_rageval.report.text.summary import change_text
 from pytest_rageval.support.text import format_value
-from pytest_rageval.values.gate import CHANGE_WORDS
 from pytest_rageval.values.json_documents import items, number, part, text, texts, value
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.run import StoredRun
@@ -191,9 +190,10 @@ def _beyond_limits(gate: Mapping[str, Any], base: str) -> frozenset[str]:
         text(one, "check", "metric")
         for one in items(gate, "checks")
         if text(one, "check", "table") == "overall"
-        and text(one, "check", "kind") in CHANGE_WORDS
         and text(one, "status") in {"fail", "warn"}
-        and number(one, "estimate") is not None
+        and is_past_limit(
+            text(one, "check", "kind"), number(one, "check", "limit"), number(one, "estimate")
+        )
     )
 
 
