@@ -8,8 +8,10 @@ from heapq import nsmallest
 from itertools import islice
 from typing import Final
 
+from pytest_rageval.analysis.aggregate.case_groups import group_repeats
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.scoring import pass_line
+from pytest_rageval.report.html.run.cases import case_key
 from pytest_rageval.report.html.run.overview_values import FlipView, Reading
 from pytest_rageval.report.html.run.values import CaseRow
 from pytest_rageval.support.text import counted, format_value
@@ -33,12 +35,11 @@ def worth_reading(rows: Sequence[CaseRow], flips: Iterable[FlipView]) -> tuple[R
         flips: changes since the baseline, worse ones first.
     """
     cases = {row.anchor: row.record.nodeid for row in rows}
-    first: dict[str, CaseRow] = {}
-    for row in rows:  # of repeats the worst
-        first.setdefault(row.record.nodeid, row)
+    deciding = {case_key(case.deciding) for case in group_repeats(row.record for row in rows)}
+    first = [row for row in rows if case_key(row.record) in deciding]
     groups = (
         (_FLIPS, [*_flipped(flips)]),
-        (_WORST, [*islice(_worst([*first.values()]), 2 * _SHOWN)]),
+        (_WORST, [*islice(_worst(first), 2 * _SHOWN)]),
         (1, [*_uncertain(rows)]),
     )
     chosen: dict[str, Reading] = {}

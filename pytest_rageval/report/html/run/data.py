@@ -17,12 +17,14 @@ _QUESTION_CHARS: Final = 300
 def page_data(cases: CasesView, registry: Registry) -> dict[str, Any]:
     """Return the columns of all cases, each in the order of the list.
 
-    ``facets`` holds for each key its names and the indices of a case's names; ``metrics`` the
-    values by key, None if there is none; ``rank`` is that of the first gold, from 1, None if none
-    came back or the case has none.
+    ``case`` is one number for all repeats of a case; ``facets`` holds for each key its names and
+    the indices of a case's names; ``metrics`` the values by key, None if there is none; ``rank``
+    is that of the first gold, from 1, None if none came back or the case has none.
     """
     rows = cases.rows
+    places: dict[str, int] = {}
     return {
+        "case": [places.setdefault(row.record.nodeid, len(places)) for row in rows],
         "id": [visible(row.case_id) for row in rows],
         "marks": [row.marks for row in rows],
         "anchor": [row.anchor for row in rows],

@@ -6,10 +6,12 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
+from pytest_rageval.analysis.aggregate.case_groups import CaseGroup, group_repeats
 from pytest_rageval.metrics.definitions import stored_registry
 from pytest_rageval.report.html.markup import Element
 from pytest_rageval.report.html.run.attention import worth_reading
 from pytest_rageval.report.html.run.charts import stacked_bar
+from pytest_rageval.report.html.run.detail import stage_of
 from pytest_rageval.report.html.run.figures import limit_view
 from pytest_rageval.report.html.run.links import cases_link
 from pytest_rageval.report.html.run.overview_values import (
@@ -29,7 +31,7 @@ from pytest_rageval.report.html.run.panels import (
     rank_panel,
 )
 from pytest_rageval.report.html.run.trend import trend_spark
-from pytest_rageval.report.html.run.values import CaseRow, CasesView
+from pytest_rageval.report.html.run.values import CasesView
 from pytest_rageval.support.text import counted, first_of
 from pytest_rageval.values.json_documents import items, text
 from pytest_rageval.values.run import StoredRun
@@ -78,7 +80,7 @@ def view_overview(
     sparks = [one for one in history if one.metrics]
     return OverviewView(
         tiles=tuple(_tiles(run, metrics, latency, sparks)),
-        bars=tuple(_bars(rows)),
+        bars=tuple(_bars(group_repeats(row.record for row in rows))),
         changes=None if compare is None else _changes(compare, metrics),
         reading=worth_reading(rows, () if compare is None else compare.flips),
         panels=tuple(one for one in panels if one.key in shown),
@@ -151,9 +153,9 @@ def _latency_tile(run: StoredRun, whole: LatencyView, history: Sequence[StoredRu
 # --- all cases as bars -------------------------------------------------------------------------
 
 
-def _bars(cases: Sequence[CaseRow]) -> Iterator[Bar]:
-    outcomes = Counter(row.outcome for row in cases)
-    stages = Counter(row.stage for row in cases if row.stage)
+def _bars(cases: Sequence[CaseGroup]) -> Iterator[Bar]:
+    outcomes = Counter[str](case.outcome for case in cases)
+    stages = Counter(filter(None, (stage_of(case.deciding) for case in cases)))
     shown = [name for name in _OUTCOMES if name in outcomes]
     if shown:
         yield _bar("Outcome", "outcome", {name: outcomes[name] for name in shown}, shown)

@@ -41,6 +41,28 @@ def test_all_cases_are_in_the_bar_of_outcomes_and_lead_to_them() -> None:
     ]
 
 
+def test_a_case_that_was_asked_several_times_is_counted_once_by_the_outcome_of_the_summary() -> (
+    None
+):
+    records = [
+        *(passed("a", repeat=0), errored("a", repeat=1), missed("a", repeat=2)),
+        *(errored("b", repeat=n) for n in range(3)),
+        *(passed("c", repeat=n) for n in range(3)),
+    ]
+    files = run(records)
+
+    overview = viewed(files).overview
+
+    outcome, stage = ([(row.label, row.n) for row in bar.rows] for bar in overview.bars)
+    assert outcome == [("error", 1), ("missed", 1), ("passed", 1)]
+    assert stage == [("not retrieved", 1), ("http", 1)]
+    assert [one.why.partition(":")[0] for one in overview.reading] == [
+        "http, one of 1 error",
+        "not retrieved, the only case",
+    ]
+    assert "Cases <small>3</small>" in page(files)
+
+
 def test_cases_that_nobody_has_reviewed_are_in_the_list_and_in_no_figure() -> None:
     unreviewed = [generated(missed(f"g{n}", metrics={"recall_at_k": 0.0})) for n in range(3)]
     records = [

@@ -208,6 +208,16 @@ def searched(tab: Page, text: str) -> list[str]:
     return shown(tab)
 
 
+def test_the_list_counts_cases_and_their_repeats(open_page: Open) -> None:
+    asked = [passed("a", repeat=0), missed("a", repeat=1), missed("a", repeat=2)]
+    tab = open_page(page(run([*asked, passed("b", repeat=0), passed("b", repeat=1)])), "#cases")
+    assert tab.locator("#shown").text_content() == "2 cases, 5 repeats"
+    facet(tab, "missed").click()
+    assert tab.locator("#shown").text_content() == "1 of 2 cases, 2 repeats"
+    one = open_page(page(run([passed("a")])), "#cases")
+    assert one.locator("#shown").text_content() == "1 case"
+
+
 def test_text_filters_by_id_question_answer_chunk_and_tag(open_page: Open) -> None:
     tab = open_page(example(), "#cases")
 

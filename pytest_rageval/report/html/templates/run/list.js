@@ -184,7 +184,9 @@ const list = (() => {
     showUpTo(Math.max(STEP, atLeast));
     fillFacets(counts);
     fillChips();
-    byId("shown").textContent = found.length === cases.n ? `${cases.n} cases` : `${found.length} of ${cases.n} cases`;
+    const asked = new Set(found.map((i) => cases.data.case[i])).size, all = new Set(cases.data.case).size;
+    byId("shown").textContent = `${asked === all ? "" : `${asked} of `}${all} case${all === 1 ? "" : "s"}`
+      + (all === cases.n ? "" : `, ${found.length} repeat${found.length === 1 ? "" : "s"}`);
     byId("none").hidden = found.length > 0;
   }
 
