@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 import click
@@ -10,12 +11,13 @@ import click
 from pytest_rageval.cli.assumed import run_or_last
 from pytest_rageval.cli.completion import complete_run
 from pytest_rageval.cli.output import write_page
+from pytest_rageval.values.errors import StorageError
 
 
 @click.command("report")
 @click.argument("run", required=False, shell_complete=complete_run)
 @click.option("--baseline", metavar="RUN", shell_complete=complete_run,
-              help="Compare with this run: flips first.")  # fmt: skip
+              help="Compare with this run: flips first.  [default: that of its gate]")  # fmt: skip
 @click.option(
     "-o",
     "--output",
@@ -42,16 +44,18 @@ def command(
     """
     from pytest_rageval.report.html.run.files import report_page
     from pytest_rageval.report.html.run.values import ReportOptions
-    from pytest_rageval.runs.read import open_run
+    from pytest_rageval.runs.read import open_run, read_compared
     from pytest_rageval.runs.store import REPORT
     from pytest_rageval.support.files import refuse_link
+    from pytest_rageval.values.json_documents import text
+    from pytest_rageval.values.settings import is_run_id
 
     stored = open_run(run_or_last(run), os.environ, texts=False)
-    page = report_page(
-        stored,
-        baseline=None if baseline is None else open_run(baseline, os.environ, texts=False),
-        options=ReportOptions(redact=redact, full=full),
-    )
+    base = None if baseline is None else open_run(baseline, os.environ, texts=False)
+    if base is None and is_run_id(named := text(stored.gate, "baseline", "run_id")):
+        with suppress(StorageError):  # it may be gone by now, or without its records
+            base = read_compared(stored.folder.parent / named, stored.folder.parent, texts=False)
+    page = report_page(stored, baseline=base, options=ReportOptions(redact=redact, full=full))
     target = output or stored.folder / REPORT
     if output is None:
         refuse_link(stored.folder)

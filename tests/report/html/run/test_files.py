@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -105,6 +106,33 @@ def test_the_page_goes_where_it_is_asked_to(capsys: Output) -> None:
 
     assert capsys.readouterr().out == f"{Path('out/page.html')}\n"
     assert Path("out/page.html").is_file()
+
+
+def test_the_page_is_compared_with_the_baseline_of_the_gate_while_there_is_one() -> None:
+    base = write_run("old", passed("a"), at="2026-11-20T09:00:00+00:00")
+    folder = write_run("new", missed("a"))
+    write_document(folder, "gate.json", {"verdict": "fail", "baseline": {"run_id": "old"}})
+    pages = []
+    for _ in range(2):
+        assert rageval("new") == ExitCode.YES
+        pages.append((folder / "report.html").read_text(encoding="utf-8"))
+        shutil.rmtree(base, ignore_errors=True)
+    assert ["the baseline <bdi>old" in html for html in pages] == [True, False]
+    assert "Not compared with another run." in pages[1]
+    assert rageval("new", "--baseline", "old") == ExitCode.USAGE
+
+
+def test_the_baseline_of_a_gate_is_a_run_beside_it_with_its_records() -> None:
+    base = write_run("old", passed("a"), at="2026-11-20T09:00:00+00:00")
+    folder = write_run("new", missed("a"))
+    shutil.copytree(base, "elsewhere")
+    (base / "results.jsonl").unlink()
+    for named in ("old", "../../elsewhere", str(Path("elsewhere").resolve()), "last", ""):
+        gate = {"verdict": "fail", "baseline": {"run_id": named}}
+        write_document(folder, "gate.json", gate)
+        assert rageval("new") == ExitCode.YES
+        html = (folder / "report.html").read_text(encoding="utf-8")
+        assert "Not compared with another run." in html
 
 
 def test_a_baseline_brings_flips() -> None:
