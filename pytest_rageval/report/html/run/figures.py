@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final
 
 from pytest_rageval.metrics.built_in import BUILT_IN
@@ -157,11 +157,17 @@ def _places(
 
 
 def view_checks(
-    gate: Mapping[str, Any], anchors: Mapping[str, str]
+    gate: Mapping[str, Any], anchors: Mapping[str, str], filters: Collection[str] = ()
 ) -> tuple[tuple[CheckView, ...], tuple[CheckView, ...]]:
-    """Return the failed checks, and the others with warnings first."""
+    """Return the failed checks, and the others with warnings first.
+
+    Args:
+        gate: decision of the run.
+        anchors: anchor of each case id.
+        filters: names of the checks by which the list of cases can be filtered.
+    """
     order = {"warn": 0, "skip": 1, "pass": 2}
-    shown = [_check(result, anchors) for result in items(gate, "checks")]
+    shown = [_check(result, anchors, filters) for result in items(gate, "checks")]
     others = sorted(
         (check for check in shown if check.status != "fail"),
         key=lambda check: order.get(check.status, 3),
@@ -169,7 +175,9 @@ def view_checks(
     return tuple(check for check in shown if check.status == "fail"), tuple(others)
 
 
-def _check(result: Mapping[str, Any], anchors: Mapping[str, str]) -> CheckView:
+def _check(
+    result: Mapping[str, Any], anchors: Mapping[str, str], filters: Collection[str]
+) -> CheckView:
     n = number(result, "n")
     name = text(result, "name")
     missed = texts(result, "missed_cases")
@@ -181,7 +189,7 @@ def _check(result: Mapping[str, Any], anchors: Mapping[str, str]) -> CheckView:
         interval=_check_interval(result),
         n="-" if n is None else str(int(n)),
         cases=tuple((case, anchors.get(case, "")) for case in missed[:_CASES_NAMED]),
-        link=cases_link(check=name),
+        link=cases_link(check=name) if name in filters else "",
     )
 
 

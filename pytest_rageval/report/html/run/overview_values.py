@@ -34,7 +34,7 @@ class CheckView:
     cases: tuple[tuple[str, str], ...]
     """Id and anchor of cases that lowered the value, the first few."""
     link: str
-    """Link to all of them."""
+    """Link to all of them; empty: none did."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -77,7 +77,8 @@ def view_report(
     cases = _cases(run, chosen, baseline)
     # Of several cases with one id, the first.
     anchors = {case_id: anchor for (_, case_id, _), anchor in reversed([*cases.anchors.items()])}
-    failed, others = view_checks(run.gate, anchors)
+    filters = {name for row in cases.rows for name in row.checks}
+    failed, others = view_checks(run.gate, anchors, filters)
     changes, by_group = _changes(run, baseline)
     registry = stored_registry(run.config)
     metrics = view_metrics(run.metrics, run.gate, changes, registry)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from pytest_rageval.report.html.run.values import ReportView
 from pytest_rageval.report.html.run.view import view_report
@@ -61,6 +62,20 @@ def test_a_case_that_was_asked_several_times_is_counted_once_by_the_outcome_of_t
         "not retrieved, the only case",
     ]
     assert "Cases <small>3</small>" in page(files)
+
+
+def test_a_check_without_data_leads_to_no_list_of_all_cases() -> None:
+    gate = {
+        "verdict": "fail",
+        "sentence": "FAIL 2 checks",
+        "checks": [
+            check("recall_at_k", "fail", missed_cases=["b"]),
+            check("leak_rate", "fail", n=0, message="no data: no case was scored"),
+        ],
+    }
+    html = page(replace(run([passed("a"), missed("b")]), gate=gate))
+
+    assert re.findall(r'href="([^"]*)">All its cases', html) == ["#check=recall_at_k"]
 
 
 def test_cases_that_nobody_has_reviewed_are_in_the_list_and_in_no_figure() -> None:
