@@ -5,8 +5,15 @@ from dataclasses import replace
 
 import pytest
 
+from pytest_rageval.analysis.compare.metrics import ComparisonSettings, compare_records
+from pytest_rageval.report.html.run.page import render_report
 from pytest_rageval.report.html.run.values import ReportOptions
-from pytest_rageval.report.html.run.view import paired_records, view_changes, view_comparison
+from pytest_rageval.report.html.run.view import (
+    paired_records,
+    view_changes,
+    view_comparison,
+    view_report,
+)
 from tests.build.records import changed
 from tests.report.html.builders import against, config, missed, page, passed, run
 
@@ -121,6 +128,21 @@ def test_answers_with_nothing_in_common_are_not_marked() -> None:
 
     assert html.index("Five days.") < html.rindex("I do not know that")
     assert "<ins>" not in html
+
+
+@pytest.mark.parametrize(("with_p", "shown"), [(True, "p 1, n 4"), (False, "n 4")])
+def test_a_change_without_a_p_value_shows_none(with_p: bool, shown: str) -> None:
+    old = run([passed(f"c{n}") for n in range(4)], "old")
+    new = run([*(passed(f"c{n}") for n in range(3)), missed("c3")], "new")
+    settings = ComparisonSettings(with_p=with_p)
+    compared = compare_records(old.records, new.records, settings)
+    baseline = replace(against(old, new), comparison=compared)
+
+    html = "".join(render_report(view_report(new, baseline=baseline)))
+
+    [row] = [line for line in html.splitlines() if "sort=mrr" in line and "baseline" in line]
+    [facts] = re.findall(r"to [+-][\d.]+, ([^<]*)</small>", row)
+    assert facts == shown
 
 
 def test_a_redacted_answer_is_in_no_piece_either() -> None:
