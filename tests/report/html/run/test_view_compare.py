@@ -17,6 +17,8 @@ from pytest_rageval.report.html.run.view import (
 from tests.build.records import changed
 from tests.report.html.builders import against, config, missed, page, passed, run
 
+SCORES = (("a", 1.0), ("b", 0.5), ("c", 0.25))
+
 
 def test_flips_come_worse_first_with_their_place() -> None:
     old = run([passed("a"), missed("b"), passed("c")], "old")
@@ -143,6 +145,15 @@ def test_a_change_without_a_p_value_shows_none(with_p: bool, shown: str) -> None
     [row] = [line for line in html.splitlines() if "sort=mrr" in line and "baseline" in line]
     [facts] = re.findall(r"to [+-][\d.]+, ([^<]*)</small>", row)
     assert facts == shown
+
+
+def test_one_case_and_one_further_metric_are_counted_in_the_singular() -> None:
+    new = run([passed(name, metrics={"mrr": place, "map": place}) for name, place in SCORES])
+    html = page(new, baseline=run([passed("a")], "old"))
+
+    assert "<p>1 case was asked in the same way in both runs" in html
+    assert "<summary>1 more metric</summary>" in html
+    assert "<summary>1 more distribution</summary>" in html
 
 
 def test_a_redacted_answer_is_in_no_piece_either() -> None:
