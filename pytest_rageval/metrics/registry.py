@@ -185,7 +185,5 @@ def unit_of(metric: str) -> Unit:
         return "ms"
     if metric.startswith("cost_usd"):
         return "usd"
-    counts = metric in {"newly_missed", "judge_tokens", "context_tokens"} or metric.startswith(
-        STAGE_PREFIX
-    )
+    counts = metric in {"newly_missed", "judge_tokens"} or metric.startswith(STAGE_PREFIX)
     return "count" if counts else "score"

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from pytest_rageval.report.markdown.summary import escape, render_gate_markdown, render_markdown
+from pytest_rageval.report.text.summary import render_summary
 from pytest_rageval.support.text import clean
 from pytest_rageval.values.gate import BaselineInfo
 from tests.build.records import failed, hits, record
@@ -58,6 +59,17 @@ def test_a_metric_travels_with_its_counts() -> None:
         line for line in render_markdown(view(records)).splitlines() if line.startswith("| hit")
     ]
     assert row == "| hit_at_k | 2 | 0.500 | 0.09-0.91 | 0 | 1 |"
+
+
+def test_a_mean_of_tokens_is_the_number_that_the_terminal_shows() -> None:
+    records = [record(f"c{n}", {"context_tokens": 168.0 + n % 2}) for n in range(30)]
+    shown = view(records, changes={"context_tokens": 0.25})
+    [row] = [line for line in render_markdown(shown).splitlines() if "context_tokens" in line]
+    lines = ("".join(part for part, _ in line) for line in render_summary(shown, verbosity=1))
+    [line] = [line for line in lines if line.startswith("context_tokens")]
+    assert row.startswith("| context_tokens | 30 | 168.500 |")
+    assert row.endswith("| +0.250 |")
+    assert (line.split()[2], line.split()[-1]) == ("168.500", "+0.250")
 
 
 def test_correctness_stands_apart_by_reference() -> None:
