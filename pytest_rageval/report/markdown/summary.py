@@ -69,11 +69,14 @@ def _lines(view: SummaryView) -> Iterator[str]:
 
 def _target_faults(view: SummaryView) -> Iterator[str]:
     """List the errors of the target by cause, without their messages, which may quote texts."""
-    groups = group_errors(view.records)
     lines = [f"**{escape(sentence)}**" for sentence in view.reply_faults]
-    for group in groups[:LISTED_CAUSES]:
-        cause = f": {escape(group.label)}" if group.label else ""
-        lines.append(f"{group.kind} in {counted(len(group.records), 'case')}{cause}")
+    cases: dict[tuple[str, str], set[str]] = {}
+    for group in group_errors(view.records):  # without their messages several are one
+        cases.setdefault((group.kind, group.label), set()).update(r.nodeid for r in group.records)
+    causes = sorted(cases.items(), key=lambda one: -len(one[1]))
+    for (kind, label), found in causes[:LISTED_CAUSES]:
+        cause = f": {escape(label)}" if label else ""
+        lines.append(f"{kind} in {counted(len(found), 'case')}{cause}")
     if lines:
         yield ""
         yield from (f"- {line}" for line in lines)

@@ -12,6 +12,8 @@ from pytest_rageval.report.markdown.summary import escape, render_gate_markdown,
 from pytest_rageval.report.text.summary import render_summary
 from pytest_rageval.support.text import clean
 from pytest_rageval.values.gate import BaselineInfo
+from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.reply import ErrorInfo
 from tests.build.records import failed, hits, record
 from tests.report.text.test_summary import mixed_references, reliability, result, view
 
@@ -70,6 +72,20 @@ def test_a_mean_of_tokens_is_the_number_that_the_terminal_shows() -> None:
     assert row.startswith("| context_tokens | 30 | 168.500 |")
     assert row.endswith("| +0.250 |")
     assert (line.split()[2], line.split()[-1]) == ("168.500", "+0.250")
+
+
+def test_errors_that_differ_in_their_messages_alone_are_one_cause() -> None:
+    def broken(case_id: str, message: str) -> CaseRecord:
+        place = "conftest.py:25: in ask"
+        error = ErrorInfo(kind="raised", message=f"RuntimeError: {message}", traceback=place)
+        return failed(case_id, error=error)
+
+    records = [broken("a", "no such tenant"), broken("b", "quota"), failed("c"), failed("d")]
+    text = render_markdown(view([*records, broken("e", "a third one")]))
+    assert [line for line in text.splitlines() if line.startswith("- ")] == [
+        "- raised in 3 cases: RuntimeError at conftest.py:25",
+        "- http in 2 cases",
+    ]
 
 
 def test_correctness_stands_apart_by_reference() -> None:
