@@ -47,6 +47,8 @@ _SHORT: Final = {
     "recency_conflict_accuracy": "conflict",
     "attribution_hit_rate": "cited",
 }
+_TESTED: Final = 80
+"""Terminal width from which intervals and p have room beside the verdict."""
 WIDE: Final = 90
 """Terminal width from which the adjusted p has its own column."""
 FLIPS_SHOWN: Final = 12
@@ -249,12 +251,15 @@ def is_shown(change: MetricChange) -> bool:
 
 def _row(cells: tuple[str, str, str, str, str, str, str, str], width: int) -> str:
     key, n, base, new, delta, interval, p, p_holm = cells
-    adjusted = f"{p_holm:>10}" if width >= WIDE else ""
-    room = min(max(width - 59 - len(adjusted), 21), 31)
-    cut = key if len(key) <= room else f"{key[: room - 2]}.."
     numbers = (base, new, delta, interval)
     base, new, delta, interval = (f" {value}" for value in numbers)  # large ones stay apart
-    return f"{cut:<{room}}{n:>5}{base:>7}{new:>7}{delta:>8}{interval:>16}{p:>7}{adjusted}  "
+    tested = f"{interval:>16}{p:>7}" if width >= _TESTED else ""
+    adjusted = f"{p_holm:>10}" if width >= WIDE else ""
+    rest = f"{n:>5}{base:>7}{new:>7}{delta:>8}{tested}{adjusted}  "
+    # Large numbers take the room of the name, so that none pushes the verdict out.
+    room = min(max(width - len("unclear") - len(rest), 12), 31)
+    cut = key if len(key) <= room else f"{key[: room - 2]}.."
+    return f"{cut:<{room}}{rest}"
 
 
 def _latency_lines(found: RunComparison, width: int) -> Iterator[Line]:

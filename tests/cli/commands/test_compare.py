@@ -56,6 +56,23 @@ def test_an_interval_of_large_numbers_stands_apart_from_the_difference(capsys: O
     assert all(" -1000 -1000.00 .. -1000.00 " in row for row in rows)
 
 
+@pytest.mark.parametrize("columns", [60, 79, 80, 120])
+def test_a_row_shows_its_verdict_at_any_width(
+    capsys: Output, monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
+    for name, tokens in (("long", 2000.25), ("short", 1000.25)):
+        records = [record(f"c{n}", {"hit_at_k": 1.0, "context_tokens": tokens}) for n in range(30)]
+        write_run(RESULTS, name, records, day=2)
+    monkeypatch.setenv("COLUMNS", str(columns))
+    lines = printed(capsys, "long", "short")
+    rows = {line.split()[0]: line for line in lines if line[:4] in {"hit_", "cont"}}
+    assert {key: row.split()[-1] for key, row in rows.items() if "[" not in row} == {
+        "hit_at_k": "equal",
+        "context_tokens": "better",
+    }
+    assert all(len(line) <= columns for line in lines)
+
+
 def thresholds(text: str) -> None:
     Path("thresholds.toml").write_text(text, encoding="utf-8")
 
