@@ -367,8 +367,11 @@ def held_value_text(result: CheckResult, value: float | None) -> str:
 
 
 def interval_text(low: float | None, high: float | None) -> str:
-    """Show an interval as ``0.76-0.94``; ``-`` where there is none."""
-    return "-" if low is None or high is None else f"{low:.2f}-{high:.2f}"
+    """Show an interval as ``0.76-0.94``, a large one as ``1675-1805``; ``-`` where none is."""
+    if low is None or high is None:
+        return "-"
+    decimals = 0 if high >= 1000 else 2  # as format_value
+    return f"{low:.{decimals}f}-{high:.{decimals}f}"
 
 
 def limit_text(result: CheckResult) -> str:

@@ -384,6 +384,8 @@ def test_limits_and_intervals_are_short() -> None:
     assert limit_text(result("pass", kind="max", limit=2500.0)) == "<= 2500"
     assert limit_text(result("pass", kind="max_drop", limit=0.03)) == "drop 0.03"
     assert interval_text(0.756, 0.944) == "0.76-0.94"
+    assert interval_text(1674.9, 1805.15) == "1675-1805"
+    assert interval_text(7.5, 999.5) == "7.50-999.50"
     assert interval_text(None, 1.0) == "-"
 
 
