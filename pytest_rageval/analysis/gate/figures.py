@@ -28,7 +28,7 @@ from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.registry import STAGE_PREFIX, MetricInfo, Registry
 from pytest_rageval.support.text import TOLERANCE
 from pytest_rageval.values.dataclass import dataclass
-from pytest_rageval.values.gate import MOST_CASES, Check, CheckKind, Decide, Proof
+from pytest_rageval.values.gate import CHANGE_WORDS, MOST_CASES, Check, CheckKind, Decide, Proof
 from pytest_rageval.values.numbers import Aggregate, MetricSummary, no_data_reason
 from pytest_rageval.values.record import CaseRecord
 
@@ -342,3 +342,10 @@ def decide_limit(
     if needed is None:
         return LimitDecision(outcome="no_data", proof=proof)
     return LimitDecision(outcome="pass" if needed >= floor else "fail", proof=proof)
+
+
+def is_past_limit(kind: str, limit: float | None, change: float | None) -> bool:
+    """Return whether a change itself is past its limit; a check warns of cases that err, too."""
+    if kind not in CHANGE_WORDS or limit is None or change is None:
+        return False
+    return (-change if kind == "max_drop" else change) > limit + TOLERANCE

@@ -18,22 +18,13 @@ from pytest_rageval.values.errors import StorageError
 @click.argument("run", required=False, shell_complete=complete_run)
 @click.option("--baseline", metavar="RUN", shell_complete=complete_run,
               help="Compare with this run: flips first.  [default: that of its gate]")  # fmt: skip
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="File to write.  [default: report.html in the folder of the run]",
-)
-@click.option(
-    "--redact",
-    is_flag=True,
-    help="Leave out all questions, answers, and texts, paths and headings of documents.",
-)
-@click.option(
-    "--full",
-    is_flag=True,
-    help="Above 1000 cases, also show the details of those that passed.",
-)
+@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path),
+              help="File to write.  [default: report.html in the folder of the run]")  # fmt: skip
+@click.option("--redact", is_flag=True,
+              help="Leave out all questions, answers, and texts, paths and headings of "
+                   "documents.")  # fmt: skip
+@click.option("--full", is_flag=True,
+              help="Above 1000 cases, also show the details of those that passed.")  # fmt: skip
 def command(
     run: str | None, baseline: str | None, output: Path | None, redact: bool, full: bool
 ) -> None:

@@ -12,20 +12,14 @@ from pytest_rageval.analysis.compare.flips import CaseFlip
 from pytest_rageval.analysis.compare.metrics import GroupChange, MetricChange
 from pytest_rageval.analysis.compare.pairs import LeftOutReason, Verdict
 from pytest_rageval.analysis.compare.settings import ConfigDifference, shown
+from pytest_rageval.analysis.gate.figures import is_past_limit
 from pytest_rageval.analysis.two_runs import RunComparison
 from pytest_rageval.metrics.registry import unit_of
 from pytest_rageval.report.text.lines import Line, Style, check_lines, fit_line, wrapped
 from pytest_rageval.report.text.summary import change_text, is_headline
-from pytest_rageval.support.text import (
-    TOLERANCE,
-    clean,
-    counted,
-    cut_columns,
-    format_value,
-    padded,
-)
+from pytest_rageval.support.text import clean, counted, cut_columns, format_value, padded
 from pytest_rageval.values.dataclass import dataclass
-from pytest_rageval.values.gate import CHANGE_WORDS, CheckResult
+from pytest_rageval.values.gate import CheckResult
 from pytest_rageval.values.json_documents import part
 from pytest_rageval.values.run import StoredRun
 
@@ -196,13 +190,6 @@ def metric_verdict(change: MetricChange, checks: Sequence[CheckResult]) -> str:
         for one in checks
     )
     return verdict_word(change, past_limit=beyond)
-
-
-def is_past_limit(kind: str, limit: float | None, change: float | None) -> bool:
-    """Return whether a change itself is past its limit; a check warns of cases that err, too."""
-    if kind not in CHANGE_WORDS or limit is None or change is None:
-        return False
-    return (-change if kind == "max_drop" else change) > limit + TOLERANCE
 
 
 def verdict_word(change: MetricChange, *, past_limit: bool) -> str:

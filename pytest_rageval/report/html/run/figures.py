@@ -159,13 +159,7 @@ def _places(
 def view_checks(
     gate: Mapping[str, Any], anchors: Mapping[str, str], filters: Collection[str] = ()
 ) -> tuple[tuple[CheckView, ...], tuple[CheckView, ...]]:
-    """Return the failed checks, and the others with warnings first.
-
-    Args:
-        gate: decision of the run.
-        anchors: anchor of each case id.
-        filters: names of the checks by which the list of cases can be filtered.
-    """
+    """Return the failed checks, and the others, warnings first; those in ``filters`` have cases."""
     order = {"warn": 0, "skip": 1, "pass": 2}
     shown = [_check(result, anchors, filters) for result in items(gate, "checks")]
     others = sorted(

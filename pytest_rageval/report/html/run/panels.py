@@ -129,10 +129,6 @@ def _bin_rows(bins: Sequence[Bin], key: str, unit: str = "", **order: str) -> tu
 _IN_TABLE: Final = "Its numbers stand in the table that follows."
 
 
-def _described(rows: Iterable[CountRow]) -> str:
-    return "; ".join(f"{row.label}: {counted(row.n, 'case')}" for row in rows if row.n)
-
-
 def _bars(bins: Sequence[Bin], rows: Sequence[CountRow], area: _Area) -> Iterator[Element]:
     """Draw linked bars, the number of cases above each, and the edges below."""
     most = max(one.n for one in bins) or 1
@@ -145,10 +141,9 @@ def _bars(bins: Sequence[Bin], rows: Sequence[CountRow], area: _Area) -> Iterato
                 row,
                 rect(left, area.top, wide, area.base - area.top, "hit"),
                 rect(left + 1, top, max(wide - 2, 1), area.base - top, "bar"),
-                *(
-                    [label(left + wide / 2, top - 4, str(one.n), "axis", "middle")]
-                    * _fits(one.n, wide)
-                ),
+                # A number that is clearly wider than its bar would touch the next one.
+                *[label(left + wide / 2, top - 4, str(one.n), "axis", "middle")]
+                * (len(str(one.n)) * _AXIS_CHAR <= wide + 4),
             )
     yield line(area.left, area.base, area.left + area.plot, area.base, "grid")
     every = -(-len(bins) // (10 if area is _LARGE else 5))
@@ -156,11 +151,6 @@ def _bars(bins: Sequence[Bin], rows: Sequence[CountRow], area: _Area) -> Iterato
         edge = bins[place].low if place < len(bins) else bins[-1].high
         anchor = "start" if not place else "end" if place == len(bins) else "middle"
         yield label(area.left + wide * place, area.height - 5, f"{edge:g}", "axis", anchor)
-
-
-def _fits(n: int, wide: float) -> bool:
-    """Whether a number is hardly wider than its bar."""
-    return len(str(n)) * _AXIS_CHAR <= wide + 4
 
 
 def _linked(row: CountRow, *parts: Element) -> Element:
@@ -219,7 +209,7 @@ def latency_panel(records: Sequence[CaseRecord], whole: LatencyView | None) -> P
         picture(
             f"spread-ms{suffix}",
             "Distribution of the time of a case in milliseconds, with percentiles",
-            _described(rows),
+            "; ".join(f"{row.label}: {counted(row.n, 'case')}" for row in rows if row.n),
             [*_bars(bins, rows, area), *_marks(bins, marks, area)],
             width=area.width,
             height=area.height,

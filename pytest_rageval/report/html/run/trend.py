@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from itertools import pairwise
-from typing import Any, Final
+from typing import Final
 
 from pytest_rageval.analysis.compare.settings import compared_config
 from pytest_rageval.analysis.trend import TrendRun, differences
@@ -90,7 +90,8 @@ def _points(
 def _point(
     run: StoredRun, key: str, breaks: tuple[str, ...], current: bool, link: str
 ) -> TrendPoint:
-    mean = _mean(run.metrics, key)
+    time = ("aggregate_metrics", "latency", "p95_ms")
+    mean = number(run.metrics, *(time if key == "latency_ms.p95" else ("statistics", key, "mean")))
     low, high = (number(run.metrics, "statistics", key, end) for end in ("low", "high"))
     return TrendPoint(
         run_id=run.run_id,
@@ -119,9 +120,3 @@ def _breaks(runs: Sequence[StoredRun], key: str) -> list[tuple[str, ...]]:
     ]
     found = (differences(one, other, key)[0] for one, other in pairwise(points))
     return [(), *(tuple(one.name for one in breaks) for breaks in found)][: len(points)]
-
-
-def _mean(metrics: Mapping[str, Any], key: str) -> float | None:
-    if key == "latency_ms.p95":
-        return number(metrics, "aggregate_metrics", "latency", "p95_ms")
-    return number(metrics, "statistics", key, "mean")

@@ -12,6 +12,7 @@ from pytest_rageval.analysis.compare.flips import CaseFlip
 from pytest_rageval.analysis.compare.metrics import Comparison, MetricChange
 from pytest_rageval.analysis.compare.pairs import LeftOutReason
 from pytest_rageval.analysis.compare.settings import shown
+from pytest_rageval.analysis.gate.figures import is_past_limit
 from pytest_rageval.analysis.two_runs import RunComparison
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.definitions import stored_registry
@@ -34,7 +35,7 @@ from pytest_rageval.report.html.run.trend import view_trend
 from pytest_rageval.report.html.run.values import CaseKey, CasesView, ReportOptions, ReportView
 from pytest_rageval.report.matching import rules_text
 from pytest_rageval.report.target_faults import chunk_sentences
-from pytest_rageval.report.text.comparison import is_past_limit, verdict_word
+from pytest_rageval.report.text.comparison import verdict_word
 from pytest_rageval.report.text.summary import change_text
 from pytest_rageval.support.text import format_value
 from pytest_rageval.values.json_documents import items, number, part, text, texts, value
@@ -131,13 +132,11 @@ def _changes(
 
 
 def _cases(run: StoredRun, options: ReportOptions, baseline: RunComparison | None) -> CasesView:
-    paired: dict[CaseKey, CaseRecord] = {}
-    flips: dict[tuple[str, str], str] = {}
-    if baseline is not None:
-        paired = paired_records(baseline, run.records)
-        flips = {(flip.file, flip.case_id): flip.direction for flip in baseline.comparison.flips}
-    base = None if baseline is None else baseline.base
-    return view_cases(run, options, baseline=paired, base=base, flips=flips)
+    if baseline is None:
+        return view_cases(run, options)
+    paired = paired_records(baseline, run.records)
+    flips = {(flip.file, flip.case_id): flip.direction for flip in baseline.comparison.flips}
+    return view_cases(run, options, baseline=paired, base=baseline.base, flips=flips)
 
 
 def _facts(run: StoredRun) -> Iterator[tuple[str, str]]:
@@ -262,7 +261,9 @@ def view_comparison(
         ),
         flipped=_flipped(found.flips),
         n_paired=found.n_paired,
-        left_out=tuple(_left_out(found)),
+        left_out=tuple(
+            f"{n} {words}" for reason, words in _REASONS if (n := found.pairing.count(reason))
+        ),
         facts=tuple((one.name, shown(one.base), shown(one.new)) for one in listed),
     )
 
@@ -294,7 +295,3 @@ def _flip_text(flip: CaseFlip) -> str:
         return flip.new_outcome
     first = flip.changes[0]
     return f"{first.metric} {format_value(first.base)} \u2192 {format_value(first.new)}"
-
-
-def _left_out(found: Comparison) -> Iterator[str]:
-    yield from (f"{n} {words}" for reason, words in _REASONS if (n := found.pairing.count(reason)))

@@ -97,7 +97,8 @@ def view_runs(
     complete = [run for run in runs if run.metrics and not is_partial(run)]
     trend = view_trend(complete[-_TREND:], "", address)
     figures = {run.run_id: _figures(run) for run in runs}
-    columns = trend.columns if trend else _first_columns(figures)
+    known = {key for of_run in figures.values() for key in of_run}
+    columns = trend.columns if trend else [key for key in HEADLINE if key in known][:_COLUMNS]
     comparable = [trend_run(run, None) for run in runs if run.metrics]
     points = {key: _points(comparable, figures, key) for key in columns}
     rows = [_row(run, figures[run.run_id], points) for run in reversed(runs)]
@@ -129,11 +130,6 @@ def _fault(run: StoredRun, reason: str) -> str:
 def _figures(run: StoredRun) -> dict[str, RunFigure]:
     found = run_figures(run.metrics, run.config)
     return {figure.metric: figure for figure in found if figure.scope == "overall"}
-
-
-def _first_columns(figures: Mapping[str, Mapping[str, RunFigure]]) -> list[str]:
-    known = {key for of_run in figures.values() for key in of_run}
-    return [key for key in HEADLINE if key in known][:_COLUMNS]
 
 
 def _points(

@@ -125,10 +125,11 @@ def _other(found: RunComparison, *, redact: bool) -> OtherRun:
 
 def _metric_rows(found: Sequence[RunComparison]) -> list[MetricRow]:
     registry = found[0].registry
-    base = {row.key: row for row in _means(found[0].base, {}, found[0])}
+    first = found[0].base
+    base = {row.key: row for row in view_metrics(first.metrics, first.gate, {}, registry)}
     changes = [view_changes(one.comparison, one.registry) for one in found]
     others = [
-        {row.key: row for row in _means(one.new, of_one, one)}
+        {row.key: row for row in view_metrics(one.new.metrics, one.new.gate, of_one, one.registry)}
         for one, of_one in zip(found, changes, strict=True)
     ]
     keys = dict.fromkeys([*base, *(key for of_one in others for key in of_one)])
@@ -149,12 +150,6 @@ def _metric_rows(found: Sequence[RunComparison]) -> list[MetricRow]:
             )
         )
     return rows
-
-
-def _means(
-    run: StoredRun, changes: dict[str, ChangeView], found: RunComparison
-) -> tuple[MetricView, ...]:
-    return view_metrics(run.metrics, run.gate, changes, found.registry)
 
 
 def _time_rows(found: Sequence[RunComparison]) -> list[TimeRow]:
