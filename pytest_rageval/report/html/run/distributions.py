@@ -41,6 +41,12 @@ def round_value(value: float) -> float:
     return float(f"{value:.6g}")
 
 
+def share_text(share: float) -> str:
+    """Show a share in whole percent: a few are not none, and nearly all are not all."""
+    text = f"{share:.0%}"
+    return "<1%" if share > 0 and text == "0%" else ">99%" if share < 1 and text == "100%" else text
+
+
 def bin_values(values: Iterable[float], edges: Sequence[float]) -> tuple[Bin, ...]:
     """Count the values between neighbouring edges; each is in exactly one bin.
 

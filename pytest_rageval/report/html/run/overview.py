@@ -12,6 +12,7 @@ from pytest_rageval.report.html.markup import Element
 from pytest_rageval.report.html.run.attention import worth_reading
 from pytest_rageval.report.html.run.charts import stacked_bar
 from pytest_rageval.report.html.run.detail import stage_of
+from pytest_rageval.report.html.run.distributions import share_text
 from pytest_rageval.report.html.run.figures import limit_view
 from pytest_rageval.report.html.run.links import cases_link
 from pytest_rageval.report.html.run.overview_values import (
@@ -175,7 +176,7 @@ def _bar(title: str, key: str, counts: Mapping[str, int], styles: Sequence[str])
         CountRow(
             label=name.replace("_", " "),
             n=n,
-            share=f"{n / whole:.0%}",
+            share=share_text(n / whole),
             link=cases_link(**{key: name}),
         )
         for name, n in counts.items()

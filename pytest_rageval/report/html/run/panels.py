@@ -20,6 +20,7 @@ from pytest_rageval.report.html.run.distributions import (
     bin_values,
     rank_shares,
     score_edges,
+    share_text,
     time_edges,
 )
 from pytest_rageval.report.html.run.links import cases_link
@@ -119,7 +120,7 @@ def _bin_rows(bins: Sequence[Bin], key: str, unit: str = "", **order: str) -> tu
         CountRow(
             label=f"{one.low:g} to {one.high:g}{unit}",
             n=one.n,
-            share=f"{one.n / n:.0%}",
+            share=share_text(one.n / n),
             link=cases_link(**{key: one.range, **order}),
         )
         for one in bins
@@ -282,12 +283,12 @@ def _rank_rows(found: RankShares) -> Iterator[CountRow]:
         yield CountRow(
             label=str(rank),
             n=found.counts[rank],
-            share=f"{found.share_up_to(rank):.0%}",
+            share=share_text(found.share_up_to(rank)),
             link=cases_link(rank=str(rank)),
         )
     if later := sum(n for rank, n in found.counts.items() if rank > _RANKS):
         link = cases_link(rank=f"{_RANKS + 1}..")
-        share = f"{1 - found.none / found.n:.0%}"
+        share = share_text(1 - found.none / found.n)
         yield CountRow(label=f"> {_RANKS}", n=later, share=share, link=link)
     if found.none:
         # Cases without golds have no rank either.
@@ -336,7 +337,7 @@ def abstention_table(
         (answerable, abstained): CountRow(
             label=_ABSTENTION_WORDS[answerable, abstained],
             n=n,
-            share=f"{n / max(counts[answerable, True] + counts[answerable, False], 1):.0%}",
+            share=share_text(n / max(counts[answerable, True] + counts[answerable, False], 1)),
             # The metric of answerable cases counts abstentions, that of the others answers.
             link=cases_link(**{ABSTENTION[answerable]: "1" if abstained == answerable else "0"}),
         )

@@ -78,6 +78,14 @@ def test_a_check_without_data_leads_to_no_list_of_all_cases() -> None:
     assert re.findall(r'href="([^"]*)">All its cases', html) == ["#check=recall_at_k"]
 
 
+def test_one_case_of_many_is_no_share_of_nothing_nor_are_the_others_all() -> None:
+    records = [*(passed(f"c{n}") for n in range(300)), missed("m")]
+    overview = viewed(run(records)).overview
+    assert [row.share for row in overview.bars[0].rows] == ["<1%", ">99%"]
+    assert overview.ranks is not None
+    assert [row.share for row in overview.ranks.rows] == [">99%", "-"]
+
+
 def test_cases_that_nobody_has_reviewed_are_in_the_list_and_in_no_figure() -> None:
     unreviewed = [generated(missed(f"g{n}", metrics={"recall_at_k": 0.0})) for n in range(3)]
     records = [
