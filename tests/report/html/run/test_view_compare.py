@@ -14,6 +14,7 @@ from pytest_rageval.report.html.run.view import (
     view_comparison,
     view_report,
 )
+from pytest_rageval.values.record import CaseRecord
 from tests.build.records import changed
 from tests.report.html.builders import against, config, missed, page, passed, run
 
@@ -120,6 +121,21 @@ def test_the_page_shows_both_answers_side_by_side() -> None:
     assert "are <del>struck out</del> or <ins>underlined</ins>" in html
     assert html.index('id="compare"') < html.index('id="metrics"')
     assert "Hollow dot: baseline" in html
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "sentence"),
+    [
+        (passed("a"), missed("a"), "Baseline: passed, now missed not_retrieved;"),
+        (missed("a"), passed("a"), "Baseline: missed not_retrieved, now passed;"),
+    ],
+)
+def test_the_outcomes_of_a_case_in_both_runs_are_one_sentence(
+    old: CaseRecord, new: CaseRecord, sentence: str
+) -> None:
+    html = page(run([new]), baseline=run([old], "old"))
+    [line] = [line for line in html.splitlines() if "Baseline:" in line]
+    assert sentence in re.sub("<[^>]*>", "", line)
 
 
 def test_answers_with_nothing_in_common_are_not_marked() -> None:
