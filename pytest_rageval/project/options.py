@@ -8,7 +8,7 @@ every project that has the plugin.
 
 from __future__ import annotations
 
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal, dataclass_transform
 
 Kind = Literal[
     "text", "url", "run_id", "shard", "integer", "number", "boolean", "choice", "judge",
@@ -38,7 +38,15 @@ Role = Affects | Literal["subject", "effort", "part", "nothing"]
 """
 
 
-class Setting(NamedTuple):
+@dataclass_transform(frozen_default=True)
+class _Row:
+    """Base of ``Setting``: a NamedTuple takes longer to make than its table, in every session."""
+
+    def __init__(self, name: str, key: str, kind: Kind, role: Role, **more: object) -> None:
+        vars(self).update(more, name=name, key=key, kind=kind, role=role)
+
+
+class Setting(_Row):
     """One setting with its sources and its meaning."""
 
     name: str
