@@ -198,8 +198,9 @@ class _Sources:
         references: Sequence[Citation],
         path_case: PathCase,
     ) -> None:
-        self._n_chunks = None if chunks is None else len(chunks)
+        self._n_chunks = len(chunks or ())
         self._references = references
+        documents: dict[str, Citation] = {}
         self._path_case = path_case
         self._paths: dict[str, str] = {}
         names: dict[str, set[str]] = {}
@@ -209,6 +210,10 @@ class _Sources:
                 path = norm_path(rel_path, path_case)
                 self._paths.setdefault(path, rel_path)
                 names.setdefault(path.rpartition("/")[2], set()).add(path)
+        for rank, chunk in enumerate(chunks or (), 1):
+            one = Citation(rel_path=chunk.rel_path, chunk_rank=rank)
+            documents.setdefault(norm_path(chunk.rel_path, path_case), one)
+        self._documents = [*documents.values()]
         self._names = {name: next(iter(all_)) for name, all_ in names.items() if len(all_) == 1}
 
     def rewritten(self, found: re.Match[str], marker: Marker) -> str | None:
@@ -230,8 +235,8 @@ class _Sources:
         whole = self._known(written)
         paths = [whole] if whole is not None else []
         for part in () if paths else _PATHS.split(written.strip()):
-            path = self._known(part) or ("" if only_known else _like_a_path(part))
-            paths.append(path)
+            like_one = not only_known and _PATH_LIKE.search(part.strip())
+            paths.append(self._known(part) or (part.strip() if like_one else ""))
         if not all(paths) or _UNSAFE.search(written) or any(map(_UNSAFE.search, paths)):
             return None
         heading = f", Section: {section}" if section and not _UNSAFE.search(section) else ""
@@ -247,26 +252,18 @@ class _Sources:
     def _numbered(self, numbers: Sequence[int], marker: Marker) -> Iterator[str]:
         for number in numbers:
             at = number - marker.first
-            if marker.counts == "references":
-                one = self._references[at] if 0 <= at < len(self._references) else None
-                yield _reference(one)
+            if marker.counts == "chunks":
+                yield f"[{at + 1 if 0 <= at < min(self._n_chunks, 999) else 0}]"
             else:
-                within = self._n_chunks is not None and 0 <= at < min(self._n_chunks, 999)
-                yield f"[{at + 1 if within else 0}]"
+                listed = self._references if marker.counts == "references" else self._documents
+                yield _reference(listed[at] if 0 <= at < len(listed) else None)
 
 
 def _reference(one: Citation | None) -> str:
     if one is None or one.rel_path is None:
         return "[0]"
     heading = f", Section: {one.heading_path}" if one.heading_path else ""
-    # The reference itself counts anyway, so one that cannot be written is left out of the text.
-    return (
-        ""
-        if _UNSAFE.search(one.rel_path + (one.heading_path or ""))
-        else (f"[File: {one.rel_path}{heading}]")
-    )
-
-
-def _like_a_path(written: str) -> str:
-    written = written.strip()
-    return written if _PATH_LIKE.search(written) else ""
+    if _UNSAFE.search(one.rel_path + (one.heading_path or "")):
+        # A reference counts anyway; a document of the chunks is named by the first of them.
+        return f"[{one.chunk_rank}]" if one.chunk_rank else ""
+    return f"[File: {one.rel_path}{heading}]"

@@ -160,7 +160,7 @@ SETTINGS: Final[tuple[Setting, ...]] = (
     Setting("citation_first", "citations.first", "integer", "answers", minimum=0, rescoring=True,
         help="number of the first passage in these forms, 0 or 1"),
     Setting("citation_counts", "citations.counts", "choice", "answers",
-        choices=("chunks", "references"), rescoring=True,
+        choices=("chunks", "documents", "references"), rescoring=True,
         help="list that the numbers in these forms count"),
     Setting("folder_mode", "folder_mode", "choice", "everything", flag="--rag-folder-mode",
         choices=("off", "on", "on_with_fallback"), alias="payload.folder_mode", rescoring=True,

@@ -49,8 +49,8 @@ JUDGED_ON: Final[tuple[Aspect, ...]] = ("retrieval", "answer")
 abstention."""
 
 
-Counted = Literal["chunks", "references"]
-"""List that the number of a citation counts."""
+Counted = Literal["chunks", "documents", "references"]
+"""List that the number of a citation counts; ``documents`` are those of the chunks, each once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

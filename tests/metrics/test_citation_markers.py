@@ -113,6 +113,16 @@ def test_numbers_may_count_the_references() -> None:
     )
 
 
+def test_numbers_may_count_the_documents_of_the_chunks() -> None:
+    paths = ("a.md", "a.md", "odd[1].md", "b.md", "a.md")
+    chunks = tuple(RetrievedChunk(rel_path=path, text=str(n)) for n, path in enumerate(paths))
+    answer = "One [doc1]. Odd [doc2]. Three [doc3]. Lost [doc4]."
+    assert read(answer, "doc", chunks=chunks, references=REFERENCES, counts="documents") == (
+        "One [File: a.md]. Odd [3]. Three [File: b.md]. Lost [0]."
+    )
+    assert read("One [doc1].", "doc", chunks=None, counts="documents") == "One [0]."
+
+
 def test_a_pattern_of_the_project_comes_first_and_may_count_from_zero() -> None:
     assert read("See [0] and [1, 2].", pattern=r"\[(?P<n>\d[\d, ]*)\]", first=0) == (
         "See [1] and [2][3]."
