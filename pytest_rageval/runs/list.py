@@ -208,8 +208,8 @@ def prune_hint(results_dir: Path, shown: str) -> str | None:
     return f"{len(sizes)} untagged runs, {size}, in {shown}: rageval runs prune --keep {keep}"
 
 
-def remove_run(folder: Path) -> None:
-    """Remove the folder of a run.
+def remove_run(folder: Path, *, dry_run: bool = False) -> None:
+    """Remove the folder of a run, or only check that it can be removed.
 
     Raises:
         StorageError: a session is writing it, or it cannot be removed.
@@ -218,12 +218,13 @@ def remove_run(folder: Path) -> None:
         raise StorageError(f"{folder}: is a link, expected a folder; remove it by hand")
     with named_errors(folder, StorageError, "removed"):
         with Lock(folder, wait=False, what="run") as lock:
-            for path in folder.iterdir():
+            for path in () if dry_run else folder.iterdir():
                 if path.is_dir() and not path.is_symlink():
                     shutil.rmtree(path)
                 elif not (lock.held and path.name == FOLDER_LOCK):  # Windows keeps an open file
                     path.unlink()
-        folder.rmdir()
+        if not dry_run:
+            folder.rmdir()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -211,8 +211,7 @@ def prune_command(keep: int, dry_run: bool, as_json: bool) -> ExitCode:
     runs = runs_to_prune(results, keep=keep, spared=_baseline(project))
     for folder in (*runs, *parts_to_prune(results)):
         try:
-            if not dry_run:
-                remove_run(folder)
+            remove_run(folder, dry_run=dry_run)
         except StorageError as error:
             kept.append(str(error))
         else:

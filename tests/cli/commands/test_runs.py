@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -275,9 +276,10 @@ def test_a_dry_run_removes_nothing(capsys: Output) -> None:
     assert len(names()) == 5
 
 
-def test_a_run_that_is_being_written_stays(capsys: Output) -> None:
+@pytest.mark.parametrize("only_list", [(), ("--dry-run",)])
+def test_a_run_that_is_being_written_stays(capsys: Output, only_list: Sequence[str]) -> None:
     lock = Lock(RESULTS / "r1", wait=False, what="run")
-    found = run(capsys, "prune", "--keep", "4", code=ExitCode.NO)
+    found = run(capsys, "prune", "--keep", "4", *only_list, code=ExitCode.NO)
     lock.close()
     assert found["removed"] == []
     assert "another session is writing this run" in found["not_removed"][0]
