@@ -48,6 +48,15 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return ["c.jsonl", "r.jsonl"]
 
 
+def test_a_wide_interval_stands_apart_from_its_value(files: list[str], capsys: Output) -> None:
+    long = {"rel_path": "a.md", "text": "word " * 2000}
+    answers = ({"id": one["id"], "response": response(long)} for one in CASES)
+    write_lines("r.jsonl", *answers)
+    assert cli.run(["score", *files]) == ExitCode.YES
+    row = next(r for r in capsys.readouterr().out.splitlines() if r.startswith("context_tokens"))
+    assert len(row.split()) == 6
+
+
 def test_a_saved_run_has_every_file_and_can_be_named(files: list[str], capsys: Output) -> None:
     assert cli.run(["score", *files, "--save", "recorded-1"]) == ExitCode.YES
     assert capsys.readouterr().out.splitlines()[-2:] == [

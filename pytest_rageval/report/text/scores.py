@@ -42,7 +42,7 @@ def score_lines(totals: Aggregate, failures: Failures, notes: Sequence[str]) -> 
     )
     if totals.stages:
         yield f"stages  {', '.join(stage_counts(totals))}"
-    yield f"{'metric':<32}{'n':>7}{'n/a':>7}{'errors':>7}{'value':>9}{'95% CI':>12}"
+    yield f"{'metric':<32}{'n':>7}{'n/a':>7}{'errors':>7}{'value':>9}{'95% CI':>13}"
     for key, summary in totals.metrics.items():
         if summary.n or summary.n_error:
             yield _metric_line(clean(key), summary)
@@ -68,7 +68,7 @@ def _metric_line(name: str, summary: MetricSummary) -> str:
     value = "no data" if summary.mean is None else format_value(summary.mean)
     return (
         f"{name:<32}{summary.n:>7}{summary.n_not_applicable:>7}{summary.n_error:>7}"
-        f"{value:>9}{interval_text(summary.low, summary.high):>12}"
+        f"{value:>9} {interval_text(summary.low, summary.high):>12}"
     )
 
 
