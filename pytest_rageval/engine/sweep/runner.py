@@ -281,7 +281,10 @@ class SweepRunner:
 
 def _facts_before(trial: Trial, concurrency: int) -> RunFacts:
     """Return the facts of a run whose end, with the project's metrics of runs, is to come."""
-    return RunFacts(timeout_ms=trial.settings.target.timeout_s * 1000, concurrency=concurrency)
+    target = trial.settings.target
+    # The limit is that of requests over HTTP: a client in code has its own.
+    limit = None if target.client else target.timeout_s * 1000
+    return RunFacts(timeout_ms=limit, concurrency=concurrency)
 
 
 def _facts(run: StoredRun) -> RunFacts:

@@ -281,6 +281,32 @@ def test_a_baseline_without_an_answer_leaves_nothing_to_compare(
     assert "the baseline could not be measured: no answer in" in text
 
 
+TIMING_OUT = """
+def ask(request):
+    if int(request.question.split()[-1]) % 3 == 0:
+        raise TimeoutError("the model took 200 ms")
+    return {"answer": "It is.", "debug": {"retrieved_chunks": [{"rel_path": "1.md"}]}}
+"""
+
+
+def test_a_timeout_of_a_client_in_code_is_not_as_long_as_the_limit_over_http(
+    target: SweepTarget, capsys: Output
+) -> None:
+    Path("late_client.py").write_text(TIMING_OUT, encoding="utf-8")
+    text = '[tool.rageval]\nno_report = true\ntarget.client = "late_client:ask"\n'
+    Path("pyproject.toml").write_text(text, encoding="utf-8")
+    write_lines(Path("evals/set.jsonl"), *map(sweep_case, range(120)))
+    Path("sweep.toml").write_text(
+        'constraints = ["latency_ms.p95 <= 20000"]\n'
+        "[query]\nboost = [0, 1, 2, 3, 4]\nother = [0, 1]\n[search]\nmethod = 'halving'\n",
+        encoding="utf-8",
+    )
+    found = sweep(capsys, expected=ExitCode.NO)
+    rungs = {one["rung"] for one in found["ranking"]}
+    assert len(rungs) > 1
+    assert [one["broken"] for one in found["ranking"]] == [[]] * 10
+
+
 def test_a_target_that_refuses_everything_is_not_asked_on(
     target: SweepTarget, capsys: Output
 ) -> None:
