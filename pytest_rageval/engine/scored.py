@@ -143,6 +143,7 @@ class ScoredRun:
             facts=self._facts,
             registry=self._registry,
         )
+        config["concurrency"] = 0  # nothing was asked, as in a replay
         config["git"] = git_state(Path(self._settings.rootdir), (self._cases.absolute(),))
         run = StoredRun(
             folder=writer.path, records=self.failures.shown, config=config, settings=self._settings

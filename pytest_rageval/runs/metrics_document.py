@@ -85,7 +85,7 @@ def _aggregate_document(
         "judge_reliability": dict(judge_reliability) if judge_reliability is not None else None,
         "latency": {
             **_latency_document(aggregate.latency),
-            "concurrency": None,
+            "concurrency": 0,
             "by_phase": {
                 name: _latency_document(phase) for name, phase in aggregate.latency_by_phase.items()
             },
@@ -119,8 +119,7 @@ def metrics_document(
         judge_reliability: findings of a spot check of the judge; None: there was none.
     """
     numbers = numbers_document(aggregate, judge_reliability=judge_reliability)
-    if (concurrency := config.get("concurrency")) is not None:
-        numbers["aggregate_metrics"]["latency"]["concurrency"] = concurrency
+    numbers["aggregate_metrics"]["latency"]["concurrency"] = config.get("concurrency")
     return {
         "schema_version": SCHEMA_VERSION,
         "run_id": config["run_id"],

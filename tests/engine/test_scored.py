@@ -48,6 +48,19 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return ["c.jsonl", "r.jsonl"]
 
 
+def test_the_gate_leaves_out_limits_of_times_that_nothing_measured(
+    files: list[str], capsys: Output
+) -> None:
+    assert cli.run(["score", *files, "--save", "recorded-1"]) == ExitCode.YES
+    text = '[overall]\nhit_at_k = ">= 0.5"\nlatency_ms.p95 = "<= 2500"\nsuite_wall_s = "<= 60"\n'
+    Path("thresholds.toml").write_text(text, encoding="utf-8")
+    capsys.readouterr()
+    assert cli.run(["gate", "recorded-1", "--json"]) == ExitCode.YES
+    found = {one["name"]: one["status"] for one in json.loads(capsys.readouterr().out)["checks"]}
+    times = {"latency_ms.p95": "skip", "suite_wall_s": "skip"}
+    assert found == {"hit_at_k": "pass", **times, "error_rate": "pass"}
+
+
 def test_a_wide_interval_stands_apart_from_its_value(files: list[str], capsys: Output) -> None:
     long = {"rel_path": "a.md", "text": "word " * 2000}
     answers = ({"id": one["id"], "response": response(long)} for one in CASES)

@@ -34,6 +34,7 @@ from pytest_rageval.values.gate import (
     Thresholds,
     needs_baseline,
 )
+from pytest_rageval.values.run import TIMED
 
 NO_BASELINE: Final = (
     'no baseline is named: `rageval runs tag RUN main`, and baseline = "main" in thresholds.toml'
@@ -73,8 +74,9 @@ def _skip_reason(check: Check, run: GateRun, selection: Selection, nothing: str)
             return "the run has no judge"
         if run.aggregate.rates.get("judge_error_rate") is None:
             return "no verdict was needed"
-    if check.metric.startswith("latency_ms.ttft.") and run.concurrency == 0:
-        return "replies were replayed, without the time of their first token"
+    untimed = check.metric.startswith(TIMED) and run.concurrency == 0
+    if untimed and find_figure(check, run).estimate is None:
+        return "replies were recorded without this time"
     # These show whether the measurement worked, for any part of a set, and a dead target must not
     # pass because only a few cases were selected.
     return None if check.metric in _MEASUREMENT_WORKED else selection.missing_for(check)

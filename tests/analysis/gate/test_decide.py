@@ -249,6 +249,17 @@ def test_what_was_not_measured_fails(metric: str) -> None:
     assert check([record("a")], limit(metric, 9)).status == "fail"
 
 
+@pytest.mark.parametrize("metric", ["latency_ms.p50", "latency_ms.rerank.p95", "suite_wall_s"])
+def test_a_time_that_a_recording_lacks_is_skipped(metric: str) -> None:
+    found = check([record("a")], limit(metric, 9), concurrency=0)
+    assert (found.status, found.message) == ("skip", "replies were recorded without this time")
+
+
+def test_a_time_that_a_recording_has_decides() -> None:
+    recorded = [record("a", latency={"rerank_ms": 10.0})]
+    assert check(recorded, limit("latency_ms.rerank.p95", 9), concurrency=0).status == "fail"
+
+
 def test_an_unmeasured_percentile_is_no_data() -> None:
     found = check(SYSTEM, limit("latency_ms.p99", 9))
     assert found.message == "no data: latency has no p99"
