@@ -36,6 +36,7 @@ from pytest_rageval.support.text import did_you_mean
 from pytest_rageval.target.calling import check_client, named
 from pytest_rageval.target.opening import configured_target, open_target
 from pytest_rageval.values.errors import ConfigError
+from pytest_rageval.values.numbers import plain
 
 if TYPE_CHECKING:
     from pytest_rageval.engine.finish import FinishedRun
@@ -130,7 +131,7 @@ def option_settings(
     for name, value in options.items():
         if known[name].kind == "texts" and isinstance(value, list | tuple):
             value = ",".join(str(one) for one in value)
-        flags[known[name].dest] = value
+        flags[known[name].dest] = plain(value)
     return load_settings(
         Path(os.path.abspath(root)), flags=flags, environ=os.environ, keywords=True
     )

@@ -38,10 +38,11 @@ from pytest_rageval.support.jsonl import (
     repeated_id,
 )
 from pytest_rageval.support.process import without_gc
-from pytest_rageval.support.text import clean
+from pytest_rageval.support.text import clean, shown
 from pytest_rageval.values.case import Anchor, AnswerRule, Case
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import DatasetError, Fault, faults_error
+from pytest_rageval.values.numbers import plain
 
 _CANONICAL: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"), check_circular=False)
 _NOT_HASHED: Final = frozenset(
@@ -158,7 +159,7 @@ def parse_case(data: Mapping[str, Any]) -> Case:
         DatasetError: with every fault of the case.
     """
     try:
-        text = json.dumps(dict(data))
+        text = json.dumps(dict(data), default=_of_numpy)
     except (TypeError, ValueError, RecursionError) as error:
         message = f"{error}, expected values that JSON can hold"
         raise faults_error([Fault(message=message)]) from error
@@ -167,6 +168,12 @@ def parse_case(data: Mapping[str, Any]) -> Case:
         # The columns refer to a text that the caller never saw.
         raise faults_error([dataclasses.replace(fault, col=0) for fault in faults])
     return case
+
+
+def _of_numpy(value: object) -> object:
+    if (found := plain(value)) is value:
+        raise TypeError(f"got {shown(value)}")
+    return found
 
 
 def _read(line: Line, rules: Rules) -> tuple[Case | None, list[Fault]]:

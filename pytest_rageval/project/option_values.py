@@ -16,6 +16,7 @@ from pytest_rageval.project.case_rules import MAX_INTEGER
 from pytest_rageval.project.options import Kind, Setting
 from pytest_rageval.support.text import did_you_mean, shown
 from pytest_rageval.values.json_documents import number as finite
+from pytest_rageval.values.numbers import plain
 from pytest_rageval.values.trace import ID_FIELD, trace_link
 
 REQUEST_FIELDS: Final = ("question", "vaults", "folders", "k", "folder_mode", "rerank_weights")
@@ -218,7 +219,8 @@ def _gates(option: Setting, value: object) -> tuple[str, ...]:
 def _params(option: Setting, value: object) -> dict[str, Any]:
     if not isinstance(value, Mapping):
         raise fault(value, "a table")
-    for key, item in value.items():
+    params = {key: plain(item) for key, item in value.items()}
+    for key, item in params.items():
         _refuse_request_field(key)
         try:
             json.dumps(item, allow_nan=False)
@@ -226,7 +228,7 @@ def _params(option: Setting, value: object) -> dict[str, Any]:
             raise ValueError(
                 f"{key}: got {shown(item)}, expected a value that JSON can hold"
             ) from None
-    return dict(value)
+    return params
 
 
 def _refuse_request_field(key: str) -> None:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from pytest_rageval import (
@@ -368,6 +369,21 @@ def test_options_win_over_the_settings_of_the_project() -> None:
     assert run.config["settings"]["judging"]["rubrics"] == ["correctness"]
     assert run.gate["verdict"] == "fail"
     assert evaluate(SET, client).records[0].k == 2
+
+
+def test_numbers_and_truth_values_of_numpy_are_options() -> None:
+    seen: list[AskRequest] = []
+
+    def client(request: AskRequest) -> AskResponse:
+        seen.append(request)
+        return reply(request)
+
+    params = {"beam": np.int64(4), "deep": np.bool_(True)}
+    run = evaluate(SET, client, k=np.int64(3), vector_weight=np.float32(0.5), params=params)
+    assert {(r.k, r.vector_weight, r.params["beam"], r.params["deep"]) for r in seen} == {
+        (3, 0.5, 4, True)
+    }
+    assert run.config["settings"]["params"] == {"beam": 4, "deep": True}
 
 
 def test_an_option_that_is_none_or_has_a_wrong_value_is_named() -> None:

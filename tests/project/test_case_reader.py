@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, get_args
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -320,7 +321,15 @@ def test_a_key_that_is_no_text_hides_no_other_fault(tmp_path: Path) -> None:
 
 
 def test_a_value_that_json_cannot_hold_is_refused() -> None:
-    assert "expected values that JSON can hold" in faults_in(metadata={"path": object()})[0][1]
+    assert faults_in(metadata={"path": PurePosixPath("a.md")})[0][1] == (
+        "got PurePosixPath('a.md'), expected values that JSON can hold"
+    )
+
+
+def test_numbers_and_truth_values_of_numpy_are_those_of_json() -> None:
+    line = {"id": "a", "question": "q", "answerable": np.bool_(False), "k": np.int64(3)}
+    case = parse_case(line | {"metadata": {"share": np.float32(0.5)}})
+    assert (case.answerable, case.k, case.metadata["share"]) == (False, 3, 0.5)
 
 
 def test_groups_are_not_blamed_for_golds_that_could_not_be_read() -> None:
