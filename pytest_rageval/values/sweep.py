@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import field
 from types import MappingProxyType
@@ -37,6 +38,12 @@ class Range:
     def whole(self) -> bool:
         """Whether its values are integers."""
         return all(type(v) is int for v in (self.min, self.max, self.step) if v is not None)
+
+    @property
+    def n_values(self) -> float:
+        """Number of its values; infinite: any in between."""
+        step = self.step or float(self.whole)
+        return math.floor((self.max - self.min) / step + 1e-9) + 1 if step else math.inf
 
 
 Axis = tuple[Value, ...] | Range

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,10 @@ def test_an_index_has_one_builder(fields: dict[str, str], builder: Builder | Non
 def test_a_range_of_integers_has_whole_values() -> None:
     assert Range(min=1, max=5, step=2).whole
     assert not Range(min=1, max=5.5).whole
+    assert [Range(min=1, max=n, step=2).n_values for n in (2, 5, 6)] == [1, 3, 3]
+    assert Range(min=3, max=10).n_values == 8
+    assert Range(min=0.1, max=0.4, step=0.1).n_values == 4
+    assert Range(min=0.1, max=0.4).n_values == math.inf
     assert SweepFile(query={"k": Range(min=1, max=5)}).continuous
     assert not SweepFile(query={"k": (1, 5)}).continuous
 

@@ -120,7 +120,10 @@ def plan_sweep(sweep: SweepFile, cases: Sequence[SweepCase], goal: Goal) -> Swee
             "such as k = { min = 3, max = 10 }"
         )
     configurations = expand_grid(lists["query"], lists["index"])
-    if len(configurations) < 2 and not sweep.continuous:
+    axes = (*sweep.query.values(), *sweep.index.values())
+    spanned = math.prod(one.n_values if isinstance(one, Range) else len(one) for one in axes)
+    n = int(min(spanned, TRIALS if proposed else _MOST))
+    if n < 2:
         raise ConfigError("one configuration, expected a parameter with two values or more")
     if not cases:
         raise ConfigError("no case to ask, expected at least one that a person has reviewed")
@@ -136,9 +139,8 @@ def plan_sweep(sweep: SweepFile, cases: Sequence[SweepCase], goal: Goal) -> Swee
             query={name: sweep.baseline[name] for name in sweep.query},
             index={name: sweep.baseline[name] for name in sweep.index},
         )
-    n = len(configurations)
     if proposed:
-        n, configurations = TRIALS if sweep.continuous else min(n, TRIALS), (base,)
+        configurations = (base,)
     search, held = split_holdout(case_order(cases, sweep.seed), sweep.holdout)
     budget = sweep.budget
     if budget is not None:

@@ -108,7 +108,7 @@ def _distributions(axes: Mapping[str, Axis]) -> Iterator[tuple[str, Any]]:
         if not isinstance(axis, Range):
             yield name, CategoricalDistribution(axis)
         elif axis.whole:
-            step = int(axis.step or 1)
-            yield name, IntDistribution(int(axis.min), int(axis.max), axis.log, step)
+            low, step = int(axis.min), int(axis.step or 1)
+            yield name, IntDistribution(low, low + step * int(axis.n_values - 1), axis.log, step)
         else:
             yield name, FloatDistribution(axis.min, axis.max, axis.log, axis.step)

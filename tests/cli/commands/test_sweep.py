@@ -398,10 +398,12 @@ def test_without_the_baseline_there_is_nothing_to_compare(
 def test_a_range_is_searched_by_proposals_and_goes_on_without_asking_twice(
     target: SweepTarget, capsys: Output
 ) -> None:
-    text = "[query]\nboost = { min = 0, max = 6, step = 3 }\n"
+    text = "[query]\nboost = { min = 0, max = 8, step = 3 }\n"
     Path("sweep.toml").write_text(text, encoding="utf-8")
+    assert sweep(capsys, "--dry-run")["requests"] == 3 * 40
     document = sweep(capsys)
     assert (document["method"], document["verdict"]) == ("optuna", "better")
+    assert document["requests_spent"] == document["requests_grid"] == 3 * 40
     assert document["winner"] == {"boost": 6}
     assert document["ranking"][-1]["baseline"]
     assert max(target.asked.values()) == 1
