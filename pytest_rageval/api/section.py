@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import TypeVar
 
 from pytest_rageval.api.metric import marked
 from pytest_rageval.api.run import Run
 from pytest_rageval.values.errors import ConfigError
-from pytest_rageval.values.run import StoredRun
 from pytest_rageval.values.section import Bars, Section, Table
 
 _Section = TypeVar("_Section", bound=Callable[[Run], Table | Bars])
@@ -30,10 +28,6 @@ def section(title: str) -> Callable[[_Section], _Section]:
         raise ConfigError(f"section: got the title {title!r}, expected its heading")
 
     def mark(function: _Section) -> _Section:
-        return marked(function, Section(title=title, compute=partial(_of_run, function)))
+        return marked(function, Section(title=title, compute=lambda run: function(Run(run, None))))
 
     return mark
-
-
-def _of_run(function: Callable[[Run], object], stored: StoredRun) -> object:
-    return function(Run(stored, None))

@@ -28,7 +28,6 @@ from pytest_rageval.values.record import (
     CaseRecord,
     CaseScores,
     CaseVerdicts,
-    MetricDetail,
 )
 from pytest_rageval.values.reply import MOST_AMOUNT, AskResponse, RetrievedChunk
 
@@ -197,15 +196,14 @@ def _line(record: CaseRecord) -> dict[str, Any]:
         if (reported := getattr(record.response, name)) != getattr(_BARE, name):
             line[name] = reported
     if record.metric_details:
-        line["metric_details"] = {k: _said(one) for k, one in record.metric_details.items()}
+        line["metric_details"] = {
+            key: {name: text for name, text in to_plain(one).items() if text}
+            for key, one in record.metric_details.items()
+        }
     for name in _WHERE_ASKED:
         if (asked := getattr(record, name)) is not None:
             line[name] = asked
     return line
-
-
-def _said(detail: MetricDetail) -> dict[str, str]:
-    return {name: text for name, text in to_plain(detail).items() if text}
 
 
 def to_plain(value: Any) -> Any:

@@ -115,7 +115,11 @@ def aggregate_rest(
         cost_usd=costs.cost_usd,
         cost_usd_uncached=costs.cost_usd_uncached,
         judge_tokens=costs.tokens,
-        usage=_usage(columns),
+        usage={
+            name: UsageSummary(n=len(found), mean=fsum(found) / len(found), total=fsum(found))
+            for name in USAGE
+            if (found := columns.usage.get(name))
+        },
         failed_cases=_failed_cases(table),
         abstention=count_abstentions(table, groups["answerable"]),
         rerank=summarise_rerank(table, confidence),
@@ -182,14 +186,6 @@ def with_summaries(rest: Aggregate, found: Mapping[str, GroupSummaries]) -> Aggr
         by_answerable=by("answerable", rest.by_answerable),
         by_vault=by("vault", rest.by_vault),
     )
-
-
-def _usage(columns: RecordColumns) -> dict[str, UsageSummary]:
-    return {
-        name: UsageSummary(n=len(found), mean=fsum(found) / len(found), total=fsum(found))
-        for name in USAGE
-        if (found := columns.usage.get(name))
-    }
 
 
 def _failed_cases(table: CaseTable) -> dict[str, tuple[str, ...]]:

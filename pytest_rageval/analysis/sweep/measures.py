@@ -9,14 +9,20 @@ from math import fsum
 from pytest_rageval.analysis.aggregate.case_groups import CaseGroup, group_repeats
 from pytest_rageval.analysis.aggregate.run import aggregate
 from pytest_rageval.analysis.aggregate.summaries import summarise_metric
-from pytest_rageval.analysis.gate.figures import CheckFigure, GateRun, decide_limit, find_figure
+from pytest_rageval.analysis.gate.figures import (
+    CheckFigure,
+    GateRun,
+    LimitOutcome,
+    decide_limit,
+    find_figure,
+)
 from pytest_rageval.analysis.stats.distributions import cluster_sums
 from pytest_rageval.analysis.stats.intervals import Scale, fmean, mean_interval
 from pytest_rageval.analysis.sweep.goal import Goal, Objective
 from pytest_rageval.metrics.registry import unit_of
 from pytest_rageval.support.text import format_limit_pair
 from pytest_rageval.values.dataclass import dataclass
-from pytest_rageval.values.gate import Check
+from pytest_rageval.values.gate import Check, Decide
 from pytest_rageval.values.record import CaseRecord
 
 
@@ -101,8 +107,8 @@ def measure(
         n_error=sum(group.outcome == "error" for group in groups),
         error=next((one.error.message for one in kept if one.error is not None), ""),
         figures=figures,
-        broken=tuple(_broken(check, found) for check, found in limits if not _met(check, found)),
-        proven=tuple(_broken(check, found) for check, found in limits if _disproved(check, found)),
+        broken=tuple(_broken(*one) for one in limits if _outcome(*one, "estimate") != "pass"),
+        proven=tuple(_broken(*one) for one in limits if _outcome(*one, "prove_fail") == "fail"),
         repeated=any(len(group.records) > 1 for group in groups),
     )
 
@@ -113,20 +119,11 @@ def constraint_name(check: Check) -> str:
     return f"{check.metric}{check.where} {sign} {check.limit:g}"
 
 
-def _met(check: Check, found: CheckFigure) -> bool:
-    return decide_limit(check.kind, check.limit, estimate=found.estimate).outcome == "pass"
-
-
-def _disproved(check: Check, found: CheckFigure) -> bool:
-    decided = decide_limit(
-        check.kind,
-        check.limit,
-        decide="prove_fail",
-        estimate=found.estimate,
-        low=found.low_one_sided,
-        high=found.high_one_sided,
-    )
-    return decided.outcome == "fail"
+def _outcome(check: Check, found: CheckFigure, decide: Decide) -> LimitOutcome:
+    low, high = found.low_one_sided, found.high_one_sided
+    return decide_limit(
+        check.kind, check.limit, decide=decide, estimate=found.estimate, low=low, high=high
+    ).outcome
 
 
 def _broken(check: Check, found: CheckFigure) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -24,7 +24,7 @@ from pytest_rageval.metrics.registry import STAGE_PREFIX
 from pytest_rageval.support.text import clean, counted, first_of, nearest
 
 if TYPE_CHECKING:
-    from pytest_rageval.analysis.trend import TrendPoint, TrendQuery
+    from pytest_rageval.analysis.trend import TrendQuery
     from pytest_rageval.runs.list import TrendSource
 
 _SHOWN_NAMES: Final = 20
@@ -147,7 +147,9 @@ def trend_command(
     points = make_trend(source.runs, query)
     left_out = count_left_out(source.runs, query, points)
     if as_json:
-        print_json(_trend_document(query, points, left_out))
+        document = {"metric": query.metric, "scope": query.scope, "group": query.group or None}
+        shown = [point.document() for point in points]
+        print_json({**document, "runs": shown, "n_partial_left_out": left_out})
         return ExitCode.YES
     if not points:
         click.echo("no such runs" if source.runs else "no runs with figures")
@@ -197,15 +199,3 @@ def _unknown(what: str, name: str, known: Iterable[str]) -> str:
         return f'{what} {name!r}: in no run, did you mean "{close}"?'
     listed = first_of(names, _SHOWN_NAMES, ", ...") or "none"
     return f"{what} {name!r}: in no run; there are: {listed}"
-
-
-def _trend_document(
-    query: TrendQuery, points: Iterable[TrendPoint], left_out: int
-) -> Mapping[str, Any]:
-    return {
-        "metric": query.metric,
-        "scope": query.scope,
-        "group": query.group or None,
-        "runs": [point.document() for point in points],
-        "n_partial_left_out": left_out,
-    }

@@ -71,7 +71,8 @@ def command(
 
     if dry_run and resume:
         raise click.UsageError("--dry-run and --resume: expected one of them")
-    settings = _settings()
+    # Without the settings that select a part of a single run.
+    settings = replace(project_settings({}), run_id=None, resume=None, failed_from=None, shard=None)
     cases, sweep = _read(settings, file, quick=quick)
     given = ["--quick"] if quick else [file.as_posix()] if file else []
     again = shlex.join(
@@ -97,11 +98,6 @@ def command(
     measured = [one.baseline for one in outcome.ranking if one.objective is not None]
     comparable = any(measured) and not all(measured)
     return ExitCode.NO if comparable else ExitCode.NOT_COMPARABLE
-
-
-def _settings() -> Settings:
-    """Return the settings of the project without those that select a part of a single run."""
-    return replace(project_settings({}), run_id=None, resume=None, failed_from=None, shard=None)
 
 
 def _read(settings: Settings, file: Path | None, *, quick: bool) -> tuple[SweepCases, SweepFile]:
