@@ -199,7 +199,7 @@ def _prepare(config: pytest.Config, rootdir: Path) -> State | None:
     from_controller: dict[str, Any] = getattr(config, "workerinput", {})
     if not config.option.collectonly and not from_controller:
         check_open_files(settings, sum(len(sets[file].cases) for file in files if file in sets))
-    registry = open_registry(settings, _registered(config, {file.parent for file in files}))
+    registry = open_registry(settings, _registered(config, dict.fromkeys(file.parent for file in files)))
     thresholds = run_thresholds(settings, registry, sets.values(), whole=not faulty)
     settings = replace(settings, judged_on=thresholds.judged_on)
     return State(
@@ -229,7 +229,7 @@ def _registered(config: pytest.Config, folders: Iterable[Path]) -> Iterable[Defi
     from pytest_rageval.plugin.private import load_conftests
 
     for folder in folders:  # pytest has loaded those of its arguments, and loads the others late
-        with suppress(Exception):  # reported by pytest when it collects the folder
+        with suppress(Exception, pytest.skip.Exception):  # reported by pytest when it collects the folder
             load_conftests(config, folder)
     if not config.hook.pytest_rageval_register.get_hookimpls():
         return ()
