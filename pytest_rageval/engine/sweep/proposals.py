@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
 from pytest_rageval.analysis.sweep.configurations import Configuration
@@ -98,17 +99,16 @@ class Proposals:
 
 
 def _distributions(axes: Mapping[str, Axis]) -> Iterator[tuple[str, Any]]:
-    from optuna.distributions import (
-        CategoricalDistribution,
-        FloatDistribution,
-        IntDistribution,
-    )
+    from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
     for name, axis in axes.items():
         if not isinstance(axis, Range):
             yield name, CategoricalDistribution(axis)
-        elif axis.whole:
-            low, step = int(axis.min), int(axis.step or 1)
-            yield name, IntDistribution(low, low + step * int(axis.n_values - 1), axis.log, step)
+            continue
+        low, high = Decimal(str(axis.min)), Decimal(str(axis.max))
+        if axis.step:  # Optuna warns of one that does not end at the highest value
+            high -= (high - low) % Decimal(str(axis.step))
+        if axis.whole:
+            yield name, IntDistribution(int(low), int(high), axis.log, int(axis.step or 1))
         else:
-            yield name, FloatDistribution(axis.min, axis.max, axis.log, axis.step)
+            yield name, FloatDistribution(axis.min, float(high), axis.log, axis.step)

@@ -44,6 +44,13 @@ def test_the_baseline_is_first_and_proposals_come_near_the_best() -> None:
     assert sorted(late)[len(late) // 2] < 0.2
 
 
+def test_a_step_need_not_end_at_the_highest_value() -> None:
+    steps = {"weight": Range(min=0.0, max=1.0, step=0.3)}
+    found = searched(SweepFile(objectives=("hit_at_k",), query=steps, seed=3), 40)
+    values = sorted(float(one.parameters["weight"]) for one in found.configurations.values())
+    assert values == pytest.approx([0.0, 0.3, 0.6, 0.9])
+
+
 def test_the_same_seed_and_figures_give_the_same_proposals() -> None:
     assert [*searched().configurations] == [*searched().configurations]
 
