@@ -77,8 +77,9 @@ def left_out(config: pytest.Config) -> list[str]:
             f"rageval: cases left out, since they were not asked for; `pytest {names}` runs them"
         ]
     return [
-        "rageval: cases left out, since their project is not the rootdir of pytest; a table "
-        f"[tool.pytest.ini_options] in {os.path.relpath(folder / _PYPROJECT, here)} makes it so"
+        "rageval: cases left out, since their project is not the rootdir of pytest: give --rootdir "
+        f"{os.path.relpath(folder, here)}, or run it alone with a table [tool.pytest.ini_options] "
+        f"in its {_PYPROJECT}"
         for folder in sorted({*_other_projects(config, here)})
     ]
 
@@ -199,7 +200,9 @@ def _prepare(config: pytest.Config, rootdir: Path) -> State | None:
     from_controller: dict[str, Any] = getattr(config, "workerinput", {})
     if not config.option.collectonly and not from_controller:
         check_open_files(settings, sum(len(sets[file].cases) for file in files if file in sets))
-    registry = open_registry(settings, _registered(config, dict.fromkeys(file.parent for file in files)))
+    registry = open_registry(
+        settings, _registered(config, dict.fromkeys(file.parent for file in files))
+    )
     thresholds = run_thresholds(settings, registry, sets.values(), whole=not faulty)
     settings = replace(settings, judged_on=thresholds.judged_on)
     return State(
@@ -229,7 +232,9 @@ def _registered(config: pytest.Config, folders: Iterable[Path]) -> Iterable[Defi
     from pytest_rageval.plugin.private import load_conftests
 
     for folder in folders:  # pytest has loaded those of its arguments, and loads the others late
-        with suppress(Exception, pytest.skip.Exception):  # reported by pytest when it collects the folder
+        with suppress(
+            Exception, pytest.skip.Exception
+        ):  # reported by pytest when it collects the folder
             load_conftests(config, folder)
     if not config.hook.pytest_rageval_register.get_hookimpls():
         return ()

@@ -184,13 +184,19 @@ def test_cases_of_a_project_below_the_rootdir_are_said_to_be_left_out(project: P
     project.cases(CASES, "../packages/a/evals/eval_set")
     result = project.run("packages/a/evals")
     assert result.ret == 5
-    assert (
-        "rageval: cases left out, since their project is not the rootdir of pytest; a table "
-        "[tool.pytest.ini_options] in packages/a/pyproject.toml makes it so"
-    ) in result.outlines
+    advice = (
+        "rageval: cases left out, since their project is not the rootdir of pytest: give --rootdir "
+        "packages/a, or run it alone with a table [tool.pytest.ini_options] in its pyproject.toml"
+    )
+    assert advice in result.outlines
     assert "left out" not in project.run("packages/a/tests").stdout.str()
+    assert outcomes(project.run("--rootdir", "packages/a", "packages/a/evals"))["passed"] == 3
     project.write("packages/a/pyproject.toml", settings + "[tool.pytest.ini_options]\n")
     assert outcomes(project.run("packages/a/evals"))["passed"] == 3
+    both = ("packages/a/evals", "packages/b/tests")
+    project.write("packages/b/tests/test_unit.py", "def test_ok(): pass\n")
+    assert advice in project.run(*both).outlines
+    assert outcomes(project.run("--rootdir", "packages/a", *both))["passed"] == 4
 
 
 @pytest.mark.parametrize(
