@@ -178,9 +178,8 @@ class Reporting:
             asked = item.evaluated
             raised = self._state.debugs and asked is not None and asked.raised is not None
             wrong = None if call.excinfo is None else call.excinfo.value
-            ends = isinstance(wrong, ConfigError | StorageError)
+            ends = wrong is None or isinstance(wrong, ConfigError | StorageError)
             if report.when == "setup" and report.failed and asked is None and not ends:
-                assert wrong is not None  # of a fixture, before the case was asked
                 details, wrong = self._take_fixture_error(item, report, wrong)
             # A fixture of the user that takes the record stops the debugger in the setup.
             # One that its test function skips is no case, even if that used the record.

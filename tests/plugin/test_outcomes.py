@@ -243,3 +243,19 @@ def test_a_run_without_any_citation_has_no_attribution(project: Project) -> None
     project.run("--rageval-run-id", "one")
     found = json.loads((project.folder() / "metrics.json").read_text(encoding="utf-8"))
     assert found["statistics"]["attribution_hit_rate"]["n"] == 0
+
+
+def test_a_plugin_may_fail_the_setup_of_a_case_without_an_exception(project: Project) -> None:
+    refusing = """
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    report = yield
+    if report.when == "setup" and item.name == "ok-1":
+        report.outcome, report.longrepr = "failed", "quota of the team is spent"
+    return report
+"""
+    project.write("conftest.py", CONFTEST + refusing)
+    result = project.run()
+    assert "quota of the team is spent" in result.stdout.str()
+    assert "INTERNALERROR" not in result.stdout.str()
+    assert sorted(project.records()) == sorted(one["id"] for one in CASES[1:])
