@@ -86,7 +86,9 @@ class LazyGroup(HintingGroup):
 def cli(context: click.Context) -> None:
     """Evaluate a RAG system from stored files; run the cases themselves with pytest."""
     here = Path.cwd()
-    nearest = next((one for one in (here, *here.parents) if (one / _PYPROJECT).is_file()), here)
+    folders = (here, *here.parents)
+    # Path.is_file raises where a folder above may not be looked into.
+    nearest = next((one for one in folders if os.path.isfile(one / _PYPROJECT)), here)
     if nearest == here or context.invoked_subcommand == "init":
         return
     with suppress(OSError, UnicodeError):

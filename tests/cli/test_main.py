@@ -251,6 +251,23 @@ def test_a_subfolder_of_a_project_is_reported(
     assert capsys.readouterr().err == (warning if is_warned else "")
 
 
+def test_a_folder_above_that_may_not_be_looked_into_is_no_project(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Output
+) -> None:
+    stat = os.stat
+
+    def refuse(path: Any, *args: Any, **options: Any) -> os.stat_result:
+        if Path(path) == tmp_path / "pyproject.toml":
+            raise PermissionError(13, "Permission denied", str(path))
+        return stat(path, *args, **options)
+
+    (tmp_path / "evals").mkdir()
+    monkeypatch.chdir(tmp_path / "evals")
+    monkeypatch.setattr("os.stat", refuse)
+    assert cli.run(["runs", "list"]) == 0
+    assert capsys.readouterr().err == ""
+
+
 def test_a_stream_that_cannot_hold_a_character_gets_an_escape(tmp_path: Path) -> None:
     path = write(tmp_path / "a.jsonl", {"id": "a", "question": "q", "category": "日本"})
     done = rageval("check", path, env={**os.environ, "PYTHONIOENCODING": "latin-1"})
