@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, cached_property
 from typing import Final
 
 from pytest_rageval.metrics.citation_numbers import cited_numbers, numbers_pattern
@@ -198,9 +198,8 @@ class _Sources:
         references: Sequence[Citation],
         path_case: PathCase,
     ) -> None:
-        self._n_chunks = len(chunks or ())
+        self._chunks = chunks or ()
         self._references = references
-        documents: dict[str, Citation] = {}
         self._path_case = path_case
         self._paths: dict[str, str] = {}
         names: dict[str, set[str]] = {}
@@ -210,11 +209,16 @@ class _Sources:
                 path = norm_path(rel_path, path_case)
                 self._paths.setdefault(path, rel_path)
                 names.setdefault(path.rpartition("/")[2], set()).add(path)
-        for rank, chunk in enumerate(chunks or (), 1):
-            one = Citation(rel_path=chunk.rel_path, chunk_rank=rank)
-            documents.setdefault(norm_path(chunk.rel_path, path_case), one)
-        self._documents = [*documents.values()]
         self._names = {name: next(iter(all_)) for name, all_ in names.items() if len(all_) == 1}
+
+    @cached_property
+    def _documents(self) -> Sequence[Citation]:
+        """The documents of the chunks, each once, with the rank of its first chunk."""
+        first: dict[str, Citation] = {}
+        for rank, chunk in enumerate(self._chunks, 1):
+            one = Citation(rel_path=chunk.rel_path, chunk_rank=rank)
+            first.setdefault(norm_path(chunk.rel_path, self._path_case), one)
+        return [*first.values()]
 
     def rewritten(self, found: re.Match[str], marker: Marker) -> str | None:
         """Return a marker in our own form; None: it is not a citation."""
@@ -253,7 +257,7 @@ class _Sources:
         for number in numbers:
             at = number - marker.first
             if marker.counts == "chunks":
-                yield f"[{at + 1 if 0 <= at < min(self._n_chunks, 999) else 0}]"
+                yield f"[{at + 1 if 0 <= at < min(len(self._chunks), 999) else 0}]"
             else:
                 listed = self._references if marker.counts == "references" else self._documents
                 yield _reference(listed[at] if 0 <= at < len(listed) else None)
