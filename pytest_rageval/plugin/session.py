@@ -178,8 +178,9 @@ class Reporting:
             asked = item.evaluated
             raised = self._state.debugs and asked is not None and asked.raised is not None
             wrong = None if call.excinfo is None else call.excinfo.value
-            ends = wrong is None or isinstance(wrong, ConfigError | StorageError)
-            if report.when == "setup" and report.failed and asked is None and not ends:
+            ends = isinstance(wrong, ConfigError | StorageError)
+            of_setup = report.when == "setup" and report.failed and asked is None
+            if of_setup and wrong is not None and not ends:  # a fixture of the case raised
                 details, wrong = self._take_fixture_error(item, report, wrong)
             # A fixture of the user that takes the record stops the debugger in the setup.
             # One that its test function skips is no case, even if that used the record.
