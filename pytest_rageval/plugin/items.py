@@ -20,14 +20,7 @@ from typing import Any, Final
 import pytest
 
 from pytest_rageval.analysis.aggregate.case_groups import deciding_record
-from pytest_rageval.engine.case import (
-    Clients,
-    Trial,
-    lost_judges,
-    record_of,
-    try_case,
-    unasked,
-)
+from pytest_rageval.engine.case import Clients, Trial, lost_judges, record_of, try_case, unasked
 from pytest_rageval.judges.asking import Judges
 from pytest_rageval.plugin import default_case
 from pytest_rageval.plugin.client_fixtures import asked_target, fixture_error, known_values

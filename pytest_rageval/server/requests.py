@@ -126,8 +126,8 @@ def parse_ask(body: object, config: ReferenceConfig) -> AskQuery:
         raise refusal("vaults", query.vaults, f"the vault of this server, {name!r}")
     query.rerank_weights = _both_weights(query.rerank_weights, config)
     # Later encoding fails for lone surrogates.
-    texts = (query.question, *query.folders)
-    query.question, *query.folders = (t.encode("utf-8", errors="replace").decode() for t in texts)
+    query.question = _encodable(query.question)
+    query.folders = [_encodable(folder) for folder in query.folders]
     return query
 
 
@@ -306,7 +306,11 @@ def _texts(given: object, name: str = "input") -> tuple[str, ...]:
         _check_size(where, len(text), MAX_INPUT_CHARS, "characters")
     _check_size(name, sum(map(len, texts)), MAX_TOTAL_CHARS, "characters in all")
     # JSON can hold half of a surrogate pair, which no encoder downstream accepts.
-    return tuple(text.encode("utf-8", errors="replace").decode() for text in texts)
+    return tuple(map(_encodable, texts))
+
+
+def _encodable(text: str) -> str:
+    return text.encode("utf-8", errors="replace").decode()
 
 
 def _check_size(place: str, size: int, most: int, what: str) -> None:

@@ -16,24 +16,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pytest_rageval.judges.rubrics.fence import clean_text, one_line
 from pytest_rageval.judges.rubrics.load import Rubric, shape_of
-from pytest_rageval.judges.rubrics.schema import (
-    Schema,
-    describe_shape,
-    fits,
-    is_scale,
-    validator,
-)
+from pytest_rageval.judges.rubrics.schema import Schema, describe_shape, fits, is_scale, validator
 from pytest_rageval.metrics.judged import claim_support
 from pytest_rageval.support.text import first_repeated
 from pytest_rageval.values.dataclass import maker
 from pytest_rageval.values.json_documents import number
-from pytest_rageval.values.verdict import (
-    Claim,
-    JudgeErrorKind,
-    JudgeFailure,
-    JudgeRequest,
-    Verdict,
-)
+from pytest_rageval.values.verdict import Claim, JudgeErrorKind, JudgeFailure, JudgeRequest, Verdict
 
 if TYPE_CHECKING:
     from jsonschema import ValidationError

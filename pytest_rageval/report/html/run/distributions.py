@@ -43,8 +43,9 @@ def round_value(value: float) -> float:
 
 def share_text(share: float) -> str:
     """Show a share in whole percent: a few are not none, and nearly all are not all."""
-    text = f"{share:.0%}"
-    return "<1%" if share > 0 and text == "0%" else ">99%" if share < 1 and text == "100%" else text
+    if 0 < share <= 0.005:
+        return "<1%"
+    return ">99%" if 0.995 <= share < 1 else f"{share:.0%}"
 
 
 def bin_values(values: Iterable[float], edges: Sequence[float]) -> tuple[Bin, ...]:
