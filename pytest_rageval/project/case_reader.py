@@ -18,12 +18,7 @@ from typing import Any, Final
 
 import msgspec
 
-from pytest_rageval.project.case_rules import (
-    CASE_WARNINGS,
-    find_faults,
-    find_warnings,
-    is_sound,
-)
+from pytest_rageval.project.case_rules import CASE_WARNINGS, find_faults, find_warnings, is_sound
 from pytest_rageval.project.field_names import ALIASES, MEANT
 from pytest_rageval.support.files import shown_below
 from pytest_rageval.support.json_text import Loc, parse

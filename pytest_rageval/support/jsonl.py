@@ -215,10 +215,12 @@ class ObjectLine(Generic[T]):
             came = "nested too deeply" if deep else "a number is too long"
             yield Fault(message=f"{came}, expected {self.shape}")
             return
-        unfit = {offset + 1 for _, offset, _ in seen.unfit}
-        for loc, offset, message in seen.unfit:
-            yield Fault(col=offset + 1, field=field_text(loc), message=message)
+        unfit = {
+            offset + 1: Fault(col=offset + 1, field=field_text(loc), message=message)
+            for loc, offset, message in seen.unfit
+        }
         if not isinstance(seen.value, dict):
+            yield from unfit.values()
             message = f"{shown_json(seen.value)}, expected {self.shape}"
             yield Fault(col=seen.values[()] + 1, message=message)
             return
@@ -232,6 +234,9 @@ class ObjectLine(Generic[T]):
                 fault = self._type_fault(detail, seen, hinted=n < _MOST_HINTS)
                 if fault.col not in unfit or detail["type"] == "extra_forbidden":
                     yield fault
+                elif isinstance(detail["input"], float):  # NaN, where a text may be expected
+                    unfit[fault.col] = fault
+        yield from unfit.values()
         for loc, message in rules(line.number, seen.value, faulty):
             if _col(loc, seen) not in unfit:
                 yield Fault(col=_col(loc, seen), field=field_text(loc), message=message)
