@@ -15,10 +15,11 @@ _NO_TLS: Final = re.compile(r"WRONG_VERSION_NUMBER|RECORD_LAYER_FAILURE|record l
 
 
 def tls_fix(message: str) -> str:
-    """Return the advice for an error of TLS where the server has none; empty: it is another."""
-    if not _NO_TLS.search(message):
-        return ""
-    return "write http:// in its address: what answers there does not speak TLS"
+    """Return the advice for an error of TLS; empty: it is another."""
+    if re.search("self.signed certificate|local issuer certificate", message):
+        return "export SSL_CERT_FILE=... with the PEM file of its certificate or of who signed it"
+    spoken = not _NO_TLS.search(message)
+    return "" if spoken else "write http:// in its address: what answers there does not speak TLS"
 
 
 @dataclass(frozen=True, slots=True)

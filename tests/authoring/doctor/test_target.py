@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from pytest_rageval.authoring.doctor.findings import Finding
+from pytest_rageval.authoring.doctor.findings import Finding, tls_fix
 from pytest_rageval.authoring.doctor.target import Asked, check_replies
 from pytest_rageval.server.config import ReferenceConfig
 from pytest_rageval.server.server import start_in_thread
@@ -315,6 +315,14 @@ def test_a_server_without_tls_is_one_to_ask_by_http() -> None:
         [found] = diagnose(server.url.replace("http:", "https:"))
     assert (found.level, found.unreachable) == ("FAIL", True)
     assert found.fix == "write http:// in its address: what answers there does not speak TLS"
+
+
+def test_a_certificate_that_is_not_trusted_is_one_to_name() -> None:
+    # Messages of OpenSSL by way of httpx, whose context reads SSL_CERT_FILE.
+    failed = "[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed:"
+    for reason in ("self-signed certificate", "unable to get local issuer certificate"):
+        assert tls_fix(f"{failed} {reason}").startswith("export SSL_CERT_FILE=")
+    assert tls_fix(f"{failed} certificate has expired") == ""
 
 
 def test_a_second_call_that_fails_is_named() -> None:
