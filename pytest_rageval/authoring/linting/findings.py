@@ -83,7 +83,9 @@ def anchors_of(placed: PlacedCase) -> Iterator[tuple[str, Anchor]]:
 
 
 def did_you_mean_heading(wanted: Sequence[str], paths: Iterable[str]) -> str:
-    """Ask whether the most similar heading path was meant, else one with the same last heading.
+    """Ask whether the heading path was meant that ends with the wanted one, or is most similar.
+
+    Where there is neither, it asks about one with the same last heading.
 
     Args:
         wanted: segments of a heading path in normal form.
@@ -92,9 +94,12 @@ def did_you_mean_heading(wanted: Sequence[str], paths: Iterable[str]) -> str:
     known = {norm_heading(path) or (): path for path in paths}
     by_text = {" > ".join(segments): path for segments, path in known.items()}
     near = nearest(" > ".join(wanted), by_text, cutoff=NEAR)
-    same_last = (path for segments, path in known.items() if segments[-1:] == tuple(wanted[-1:]))
-    found = next(same_last, None) if near is None else by_text[near]
-    return "" if found is None else f", did you mean {found!r}?"
+    ends = [
+        next((path for segments, path in known.items() if segments[-n:] == tuple(wanted[-n:])), "")
+        for n in (len(wanted), 1)
+    ]
+    found = ends[0] or by_text.get(near or "") or ends[1]
+    return f", did you mean {found!r}?" if found else ""
 
 
 def in_order(findings: Sequence[LintFinding], files: Sequence[str]) -> list[LintFinding]:

@@ -130,3 +130,10 @@ def test_a_finding_is_one_line_with_its_place() -> None:
         "a.jsonl:7: error: c7: gold_supports[0].rel_path: 'zzz.txt' is not a note of the vault "
         "[unknown-document]"
     )
+
+
+def test_a_section_named_without_its_title_is_suggested_rather_than_a_title_like_it() -> None:
+    note = parse_note("lending.md", b"# Lending\n\n## Renewing\n\nTwice.\n")
+    case = placed("How often?", gold_supports=[anchor("lending.md", "## Renewing")])
+    [found] = AnchorIndex([note]).check(case)
+    assert found.message.endswith("did you mean '# Lending > ## Renewing'?")
