@@ -199,14 +199,14 @@ _EXPECTED: Final = {
 
 def _message(fault: ErrorDetails) -> str:
     """Name the invalid place in a reply, with the value received and the one expected."""
-    if fault["loc"] == ("answer",) and fault["type"] == "missing":
+    came = _shown(fault["input"])
+    if fault["type"] == "missing":
         names = clean(", ".join(sorted(map(str, fault["input"]))[:10]), 80) or "none"
-        return f"answer: expected a string, got nothing (fields: {names})"
+        came = f"nothing (fields: {names})"
     # Other parts name a member of a union.
     where = field_text(tuple(p for p in fault["loc"] if isinstance(p, int) or p in _FIELDS))
-    came = None if fault["type"] == "missing" else fault["input"]
     expected = _EXPECTED.get(fault["type"], fault["msg"])
-    return f"{where or 'the reply'}: expected {expected}, got {_shown(came)}"
+    return f"{where or 'the reply'}: expected {expected}, got {came}"
 
 
 def _shown(value: object) -> str:

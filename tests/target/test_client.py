@@ -375,7 +375,7 @@ def test_the_time_begins_when_the_request_is_sent_and_not_at_the_connection(
         (b'{"answer": 7}', "answer: expected a string, got 7"),
         (
             b'{"answer": "a", "debug": {"retrieved_chunks": [{"rel_path": "a.md"}, {}]}}',
-            "debug.retrieved_chunks[1].rel_path: expected a string, got null",
+            "debug.retrieved_chunks[1].rel_path: expected a string, got nothing",
         ),
     ],
 )

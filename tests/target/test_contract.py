@@ -202,6 +202,11 @@ def test_an_empty_list_differs_from_an_absent_one() -> None:
         (None, "the reply: expected an object, got null"),
         ({"text": 1}, "answer: expected a string, got nothing (fields: text)"),
         ({"answer": None}, "answer: expected a string, got null"),
+        (
+            {"answer": "a", "debug": {"retrieved_chunks": [{"id": 7, "content": "b"}]}},
+            "debug.retrieved_chunks[0].rel_path: expected a string, got nothing (fields: content,"
+            " id)",
+        ),
         ({"answer": ["a"]}, "answer: expected a string, got a list"),
         ({"answer": "a", "abstained": "no"}, "abstained: expected true or false, got 'no'"),
         ({"answer": "a", "abstained": 0}, "abstained: expected true or false, got 0"),
