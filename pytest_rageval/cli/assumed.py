@@ -92,13 +92,14 @@ def only_case_file(argument: str, wanted: Callable[[Path], bool] = lambda path: 
 
 
 def _existing_files(argument: str) -> list[Path]:
+    from pytest_rageval.project.case_reader import other_file_notes
+
     settings = project_settings({})
     found = project_case_files(settings)
     if not found:
         where = " or ".join(settings.testpaths)
-        raise click.UsageError(
-            f"{argument}: none given, and {where} has no case file; begin with `rageval init`"
-        )
+        fix = " and ".join(other_file_notes(settings)) or "begin with `rageval init`"
+        raise click.UsageError(f"{argument}: none given, and {where} has no case file; {fix}")
     return found
 
 

@@ -19,6 +19,7 @@ from typing import Any, Final
 import msgspec
 
 from pytest_rageval.project.case_rules import CASE_WARNINGS, find_faults, find_warnings, is_sound
+from pytest_rageval.project.discovery import project_files
 from pytest_rageval.project.field_names import ALIASES, MEANT
 from pytest_rageval.support.files import shown_below
 from pytest_rageval.support.json_text import Loc, parse
@@ -38,6 +39,7 @@ from pytest_rageval.values.case import Anchor, AnswerRule, Case
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import DatasetError, Fault, faults_error
 from pytest_rageval.values.numbers import plain
+from pytest_rageval.values.settings import Settings
 
 _CANONICAL: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"), check_circular=False)
 _NOT_HASHED: Final = frozenset(
@@ -374,7 +376,15 @@ def other_file_note(path: Path, display: str) -> str | None:
     if not keys:
         return None
     named = ", ".join(clean(key, 30) for key in keys[:5])
-    return f"{display} is not a case file (its lines hold {named}), so it was left alone"
+    left = f"{display} is not a case file (its lines hold {named}), so it was left alone"
+    return f"{left}; `rageval check {display}` says why"
+
+
+def other_file_notes(settings: Settings) -> list[str]:
+    """Return the ``other_file_note`` of each file below the test paths that has one."""
+    root = Path(settings.rootdir)
+    notes = (other_file_note(path, shown_below(path, root)) for path in project_files(settings))
+    return [note for note in notes if note]
 
 
 def _json_object(text: str) -> Mapping[str, Any]:

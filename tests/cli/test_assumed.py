@@ -204,6 +204,17 @@ def test_without_case_files_the_error_names_a_way(
     assert "none given, and evals has no case file; begin with `rageval init`" in err[0]
 
 
+def test_a_file_without_questions_is_named_with_a_command_that_says_why(capsys: Output) -> None:
+    write_lines(Path("evals/set.jsonl"), {"id": "a", "query": "q"})
+    _, err = call(capsys, "check", code=ExitCode.USAGE)
+    assert (
+        "has no case file; evals/set.jsonl is not a case file (its lines hold id, query)" in err[0]
+    )
+    advice = err[0].split("`")[1].split()
+    _, err = call(capsys, *advice[1:], code=ExitCode.USAGE)
+    assert any("did you mean 'question'?" in line for line in err)
+
+
 def test_a_case_is_edited_in_the_file_that_has_it(capsys: Output) -> None:
     write_lines(Path("evals/b.jsonl"), {**CASE, "id": "b"})
     assert call(capsys, "case", "edit", "b", "--answer", "x")[0] == "evals/b.jsonl: changed b\n"

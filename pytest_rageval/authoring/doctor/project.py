@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pytest_rageval.authoring.doctor.findings import Finding, Findings
-from pytest_rageval.project.discovery import THRESHOLDS, iter_case_files
+from pytest_rageval.project.discovery import THRESHOLDS, project_files
 from pytest_rageval.project.settings import config_warnings
 from pytest_rageval.support.files import shown_below
 from pytest_rageval.support.text import counted, shown
@@ -69,12 +69,7 @@ def read_case_files(settings: Settings) -> list[LoadedSet | DatasetError]:
 
     root = Path(settings.rootdir)
     found: list[LoadedSet | DatasetError] = []
-    for path in iter_case_files(
-        rootdir=root,
-        testpaths=settings.testpaths,
-        vault=settings.target.vault,
-        labels=settings.judging.labels,
-    ):
+    for path in project_files(settings):
         try:
             found.append(load_cases(path, display=shown_below(path, root)))
         except DatasetError as error:
@@ -87,10 +82,13 @@ def check_case_files(
     settings: Settings, sets: Sequence[LoadedSet | DatasetError]
 ) -> Iterator[Finding]:
     """Check that the case files can be read, and report their contents."""
+    from pytest_rageval.project.case_reader import other_file_notes
+
     if not sets:
         where = " or ".join(settings.testpaths)
+        message = " and ".join(other_file_notes(settings)) or f"no .jsonl file below {where}"
         fix = "write one case a line there, or begin with `rageval init`"
-        yield _FOUND.fail("cases", f"no .jsonl file below {where}", fix)
+        yield _FOUND.fail("cases", message, fix)
     for found in sets:
         if isinstance(found, DatasetError):
             fix = "mend the lines; `rageval check FILE` lists every fault"

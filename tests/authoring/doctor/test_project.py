@@ -18,6 +18,7 @@ from pytest_rageval.engine.preparing import check_results_dir
 from pytest_rageval.project.settings import load_settings
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.settings import Settings
+from tests.build.files import write_lines
 from tests.build.root_rights import without_root_rights
 
 GOOD = '{"id": "a", "question": "q?", "answerable": false}\n'
@@ -47,6 +48,14 @@ def test_case_files_that_can_be_read_are_listed(settings: Settings) -> None:
 
 def test_a_project_without_cases_fails(tmp_path: Path) -> None:
     assert cases(Settings(rootdir=str(tmp_path))) == [("FAIL", "no .jsonl file below evals")]
+
+
+def test_a_file_that_holds_no_cases_is_named(tmp_path: Path) -> None:
+    (tmp_path / "evals").mkdir()
+    write_lines(tmp_path / "evals/set.jsonl", {"id": "a", "query": "q"})
+    [(level, message)] = cases(Settings(rootdir=str(tmp_path)))
+    assert (level, message.partition(" is ")[0]) == ("FAIL", "evals/set.jsonl")
+    assert message.endswith("`rageval check evals/set.jsonl` says why")
 
 
 def test_an_empty_case_file_warns(settings: Settings) -> None:
