@@ -190,7 +190,9 @@ def _read(line: Line, rules: Rules) -> tuple[Case | None, list[Fault]]:
     # Imported for a faulty line alone: pydantic takes longer to import than to collect cases.
     from pytest_rageval.project.case_fields import CASE_LINE, CaseLine
 
-    lines = ObjectLine(adapter=CASE_LINE, fields=CaseLine, shape="one JSON object", meant=MEANT)
+    lines = ObjectLine(
+        adapter=CASE_LINE, fields=CaseLine, shape="one JSON object on this line", meant=MEANT
+    )
     valid, faults = lines.read(line, rules)
     return None if valid is None else msgspec.convert(valid, Case), faults
 

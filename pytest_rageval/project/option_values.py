@@ -256,9 +256,13 @@ def _headers(option: Setting, value: object) -> dict[str, str]:
 def _mapping(option: Setting, value: object) -> str | dict[str, str]:
     if isinstance(value, str) and value.strip():
         return value
-    if isinstance(value, Mapping) and all(isinstance(item, str) for item in value.values()):
-        return dict(value)
-    raise fault(value, "a JMESPath expression or a table of them")
+    if not isinstance(value, Mapping):
+        raise fault(value, "a JMESPath expression or a table of them")
+    for name, item in value.items():
+        if not isinstance(item, str):
+            constant = 'an expression; a constant is one in backquotes, such as "`5`"'
+            raise ValueError(f"{name}: {fault(item, constant)}")
+    return dict(value)
 
 
 def _preset(option: Setting, value: object) -> str:

@@ -207,7 +207,9 @@ class ObjectLine(Generic[T]):
         try:
             seen = survey(line.text)
         except json.JSONDecodeError as error:
-            yield Fault(col=error.colno, message=f"{error.msg}, expected {self.shape}")
+            curly = line.text[error.pos : error.pos + 1] in {"“", "”", "„", "‘", "’"}
+            straight = ' with straight quotes (")' if curly else ""
+            yield Fault(col=error.colno, message=f"{error.msg}, expected {self.shape}{straight}")
             return
         except (ValueError, RecursionError) as error:
             # The ValueError is an integer beyond Python's limit of digits.

@@ -46,7 +46,7 @@ def test_four_kinds_of_bad_lines_are_reported_at_once(tmp_path: Path) -> None:
     )
     assert [str(fault) for fault in faults_of(path)] == [
         "evals/cases.jsonl:2:30: gold_suports: unknown field, did you mean 'gold_supports'?",
-        "evals/cases.jsonl:3:12: Expecting ',' delimiter, expected one JSON object",
+        "evals/cases.jsonl:3:12: Expecting ',' delimiter, expected one JSON object on this line",
         'evals/cases.jsonl:4:8: id: "good" is already the id of line 1, expected a unique id',
         "evals/cases.jsonl:5:1: id: missing, expected a name without spaces, '[', ']', '::', "
         "or a '.' or '..' between slashes",
@@ -96,7 +96,9 @@ def test_utf16_is_named_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("[1]", "[1], expected one JSON object"),
+        ("[1]", "[1], expected one JSON object on this line"),
+        ('[{"id": "a", "question": "q"},', "expected one JSON object on this line"),
+        ('{"id": “a”}', 'expected one JSON object on this line with straight quotes (")'),
         ('{"id": "a", "question": "q", "id": "b"}', "the key stands twice, expected it once"),
         (
             '{"id": "a", "question": "q", "k": NaN}',

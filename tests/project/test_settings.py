@@ -334,8 +334,10 @@ def test_a_wrong_gate_is_named_by_its_source(tmp_path: Path) -> None:
          " of off, any, all"),
         ("target.retries = -1", "[tool.rageval.target] retries: got -1, expected an integer of at"
          " least 0"),
-        ("target.request = { q = 1 }", "[tool.rageval.target] request: got {'q': 1}, expected a"
-         " JMESPath expression or a table of them"),
+        ("target.request = { q = 1 }", "[tool.rageval.target] request: q: got 1, expected an"
+         ' expression; a constant is one in backquotes, such as "`5`"'),
+        ("target.request = 1", "[tool.rageval.target] request: got 1, expected a JMESPath"
+         " expression or a table of them"),
         ("params = 1", "[tool.rageval] params: got 1, expected a table"),
         ("params.day = 2026-01-01", "[tool.rageval] params: day: got datetime.date(2026, 1, 1),"
          " expected a value that JSON can hold"),
