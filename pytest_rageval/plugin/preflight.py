@@ -232,9 +232,8 @@ def _registered(config: pytest.Config, folders: Iterable[Path]) -> Iterable[Defi
     from pytest_rageval.plugin.private import load_conftests
 
     for folder in folders:  # pytest has loaded those of its arguments, and loads the others late
-        with suppress(
-            Exception, pytest.skip.Exception
-        ):  # reported by pytest when it collects the folder
+        # What one raises is reported by pytest when it collects the folder.
+        with suppress(Exception, pytest.skip.Exception):
             load_conftests(config, folder)
     if not config.hook.pytest_rageval_register.get_hookimpls():
         return ()
