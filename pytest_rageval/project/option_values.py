@@ -225,18 +225,14 @@ def _params(option: Setting, value: object) -> dict[str, Any]:
         try:
             json.dumps(item, allow_nan=False)
         except (TypeError, ValueError):
-            raise ValueError(
-                f"{key}: got {shown(item)}, expected a value that JSON can hold"
-            ) from None
+            raise ValueError(f"{key}: {fault(item, 'a value that JSON can hold')}") from None
     return params
 
 
 def _refuse_request_field(key: str) -> None:
     if key in REQUEST_FIELDS:
-        raise ValueError(
-            f"got {key!r}, expected a field that the request does not have yet "
-            f"(it has {', '.join(REQUEST_FIELDS)})"
-        )
+        there = ", ".join(REQUEST_FIELDS)
+        raise fault(key, f"a field that the request does not have yet (it has {there})")
 
 
 def _headers(option: Setting, value: object) -> dict[str, str]:

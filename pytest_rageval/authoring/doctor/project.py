@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Final
 from pytest_rageval.authoring.doctor.findings import Finding, Findings
 from pytest_rageval.project.discovery import THRESHOLDS, project_files
 from pytest_rageval.project.settings import config_warnings
-from pytest_rageval.support.files import shown_below
 from pytest_rageval.support.text import counted, shown
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.errors import ConfigError, DatasetError
@@ -65,17 +64,14 @@ def check_preset(settings: Settings) -> Iterator[Finding]:
 
 def read_case_files(settings: Settings) -> list[LoadedSet | DatasetError]:
     """Read every case file of the project."""
-    from pytest_rageval.project.case_reader import load_cases, other_file_note
+    from pytest_rageval.project.case_reader import other_file_note, read_set
 
-    root = Path(settings.rootdir)
-    found: list[LoadedSet | DatasetError] = []
-    for path in project_files(settings):
-        try:
-            found.append(load_cases(path, display=shown_below(path, root)))
-        except DatasetError as error:
-            if other_file_note(path, shown_below(path, root)) is None:
-                found.append(error)
-    return found
+    found = {path: read_set(path, Path(settings.rootdir)) for path in project_files(settings)}
+    return [
+        one
+        for path, one in found.items()
+        if not isinstance(one, DatasetError) or other_file_note(path, path.name) is None
+    ]
 
 
 def check_case_files(
@@ -98,9 +94,8 @@ def check_case_files(
             yield _FOUND.warn("cases", f"{found.display}: empty", fix)
         else:
             warned = f", {found.warnings[0]}" if found.warnings else ""
-            yield _FOUND.ok(
-                "cases", f"{found.display}: {counted(len(found.cases), 'case')}{warned}"
-            )
+            cases = counted(len(found.cases), "case")
+            yield _FOUND.ok("cases", f"{found.display}: {cases}{warned}")
 
 
 def check_thresholds(settings: Settings, sets: Sequence[LoadedSet | DatasetError]) -> Finding:
@@ -126,9 +121,8 @@ def check_thresholds(settings: Settings, sets: Sequence[LoadedSet | DatasetError
         return _FOUND.fail("thresholds", _first_lines(error), "mend what it names")
     if not (Path(settings.rootdir) / THRESHOLDS).is_file():
         fix = f"rageval init writes a {THRESHOLDS} with comments"
-        return _FOUND.warn(
-            "thresholds", f"no {THRESHOLDS}, so a case that does not pass fails a run", fix
-        )
+        message = f"no {THRESHOLDS}, so a case that does not pass fails a run"
+        return _FOUND.warn("thresholds", message, fix)
     return _FOUND.ok("thresholds", f"{THRESHOLDS}: {_checks(thresholds)}")
 
 
@@ -229,11 +223,8 @@ def judge_versions(installed: Mapping[str, str], required: list[str]) -> Iterato
     yield _FOUND.ok("versions", f"Python {platform.python_version()}, {shown}")
     yield from _unmet(installed, required)
     if "pytest" in installed and Version(installed["pytest"]).release < (8, 3):
-        yield _FOUND.warn(
-            "pytest",
-            f"pytest {installed['pytest']} knows no -m \"case(category='x')\"",
-            "pip install -U pytest",
-        )
+        message = f"pytest {installed['pytest']} knows no -m \"case(category='x')\""
+        yield _FOUND.warn("pytest", message, "pip install -U pytest")
     for name, why in _RIVALS.items():
         if name in installed:
             yield _FOUND.warn("packages", f"{name} is installed: {why}", f"pip uninstall {name}")

@@ -130,10 +130,8 @@ def _unsent(mapping: MappingReport) -> Iterator[Finding]:
     shown = [f'{name} = "{text}"' for name, text in mapping.unsent.items()]
     never = [f'{n} = "{text}"' for n, text in mapping.unsent.items() if n in mapping.never_sent]
     if never:
-        fix = (
-            "a request has question, vaults, folders, k, folder_mode, rerank_weights, params, "
-            "case, language, run_id and uuid"
-        )
+        fix = "a request has question, vaults, folders, k, folder_mode, rerank_weights, params, "
+        fix += "case, language, run_id and uuid; a constant text has single quotes: \"'text'\""
         yield _FOUND.warn("request", f"null for every case, so not sent: {', '.join(never)}", fix)
     elif shown:
         yield _FOUND.ok("request", f"null for this case, so not sent: {', '.join(shown)}")
@@ -206,10 +204,8 @@ def _unread(message: str, asked: Asked, mapping: MappingReport) -> Finding:
         return _FOUND.fail("answer", f"{own}{nothing}", asked.fix("answer", ""))
     if mapping.response:
         return _FOUND.fail("reply", message, f"change {RESPONSE_TABLE}")
-    fix = (
-        'answer with {"answer": ..., "references": [...], "debug": {"retrieved_chunks": [...]}}, '
-        f"or map yours in {RESPONSE_TABLE}"
-    )
+    fix = 'answer with {"answer": ..., "references": [...], "debug": {"retrieved_chunks": [...]}}, '
+    fix += f"or map yours in {RESPONSE_TABLE}"
     return _FOUND.fail("reply", message, fix)
 
 
@@ -297,23 +293,17 @@ def _stability(first: Sequence[RetrievedChunk], second: Sequence[RetrievedChunk]
     ids_again = {chunk.chunk_id for chunk in again}
     places, places_again = {*map(_place, first)}, {*map(_place, again)}
     if places != places_again:
-        return _FOUND.warn(
-            "same twice",
-            f"{len(places - places_again)} of {len(places)} chunks were not retrieved again",
-            "make retrieval repeatable (seeds, exact search), or measure it with --rageval-repeats",
+        fix = (
+            "make retrieval repeatable (seeds, exact search), or measure it with --rageval-repeats"
         )
+        message = f"{len(places - places_again)} of {len(places)} chunks were not retrieved again"
+        return _FOUND.warn("same twice", message, fix)
     if ids != ids_again:
-        return _FOUND.fail(
-            "same twice",
-            "the same chunks came with other chunk ids",
-            "derive chunk ids from the content (path, position, text), not from the call",
-        )
+        fix = "derive chunk ids from the content (path, position, text), not from the call"
+        return _FOUND.fail("same twice", "the same chunks came with other chunk ids", fix)
     if [*map(_place, first)] != [*map(_place, again)]:
-        return _FOUND.warn(
-            "same twice",
-            "the same chunks came in another order",
-            "break ties of the scores in a fixed way, such as by chunk id",
-        )
+        fix = "break ties of the scores in a fixed way, such as by chunk id"
+        return _FOUND.warn("same twice", "the same chunks came in another order", fix)
     return _FOUND.ok("same twice", "the same chunks with the same ids in the same order")
 
 

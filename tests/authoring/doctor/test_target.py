@@ -464,7 +464,7 @@ def test_a_variable_that_only_this_case_lacks_is_told_from_one_that_there_is_not
         if one.check == "request"
     ]
     assert found.message == 'null for every case, so not sent: team = "case.team"'
-    assert "case, language, run_id and uuid" in found.fix
+    assert "case, language, run_id and uuid; a constant text has single quotes" in found.fix
 
 
 def test_a_request_that_was_not_sent_is_no_reply_to_change() -> None:
