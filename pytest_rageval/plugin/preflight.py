@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -172,8 +172,7 @@ def _prepare(config: pytest.Config, rootdir: Path) -> State | None:
     from pytest_rageval.engine.registry import open_registry
     from pytest_rageval.engine.run_state import Breaker
     from pytest_rageval.judges.spot_check import check_second_judge
-    from pytest_rageval.plugin.state import State, is_xdist_controller
-    from pytest_rageval.plugin.terminal import exit_with_faults
+    from pytest_rageval.plugin.state import State
     from pytest_rageval.project.case_variables import sent_fields
     from pytest_rageval.project.settings import load_settings
     from pytest_rageval.support.http.address import learn_secrets, sent_secrets
@@ -194,15 +193,11 @@ def _prepare(config: pytest.Config, rootdir: Path) -> State | None:
     files = [file for file in files if file in sets or file in faulty]
     if not config.option.collectonly:
         check_results_dir(settings)
-    faults = [str(faulty[file]) for file in files if file in faulty]
-    if faults and is_xdist_controller(config):  # before every worker says so
-        exit_with_faults(config, "case files", "\n".join(faults))
+    _exit_of_controller(config, [str(faulty[file]) for file in files if file in faulty])
     from_controller: dict[str, Any] = getattr(config, "workerinput", {})
     if not config.option.collectonly and not from_controller:
         check_open_files(settings, sum(len(sets[file].cases) for file in files if file in sets))
-    registry = open_registry(
-        settings, _registered(config, dict.fromkeys(file.parent for file in files))
-    )
+    registry = open_registry(settings, _registered(config, files))
     thresholds = run_thresholds(settings, registry, sets.values(), whole=not faulty)
     settings = replace(settings, judged_on=thresholds.judged_on)
     return State(
@@ -227,11 +222,22 @@ def _prepare(config: pytest.Config, rootdir: Path) -> State | None:
     )
 
 
-def _registered(config: pytest.Config, folders: Iterable[Path]) -> Iterable[Definition]:
+def _exit_of_controller(config: pytest.Config, faults: Sequence[str]) -> None:
+    """End a controller of xdist where files are faulty, before every worker says so."""
+    from pytest_rageval.plugin.state import is_xdist_controller
+    from pytest_rageval.plugin.terminal import exit_with_faults
+
+    if faults and is_xdist_controller(config):
+        exit_with_faults(config, "case files", "\n".join(faults))
+
+
+def _registered(config: pytest.Config, files: Iterable[Path]) -> Iterable[Definition]:
     """Return the metrics that the files conftest.py above the cases register."""
     from pytest_rageval.plugin.private import load_conftests
 
-    for folder in folders:  # pytest has loaded those of its arguments, and loads the others late
+    # pytest has loaded those of its arguments, and loads the others late. In the order of the
+    # files, in which their hooks are called.
+    for folder in dict.fromkeys(file.parent for file in files):
         # What one raises is reported by pytest when it collects the folder.
         with suppress(Exception, pytest.skip.Exception):
             load_conftests(config, folder)
