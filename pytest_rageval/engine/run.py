@@ -40,6 +40,7 @@ from pytest_rageval.values.run import StoredRun, concurrency_of
 
 if TYPE_CHECKING:
     from pytest_rageval.engine.finish import EndedRun, EndWords, FinishedRun
+    from pytest_rageval.support.slots import Slots
 
 _MOST_WHOLE_BYTES: Final = 32 << 20
 """Lines of records in memory with their texts: those of usual runs, and of the first cases of one
@@ -263,11 +264,11 @@ class Run:
                 with suppress(StorageError):
                     self._writer.close()
 
-    def progress(self, in_flight: int | None = None) -> Progress | None:
+    def progress(self, slots: Slots | None = None) -> Progress | None:
         """Count the finished cases; None before any case is selected.
 
         Args:
-            in_flight: requests sent and not answered, where that is known.
+            slots: of the requests; None: they are sent by other processes.
         """
         if not self.cases.expected:
             return None
@@ -279,7 +280,8 @@ class Run:
             earlier=len(self.cases.outcomes(earlier=True)),
             elapsed_s=time.monotonic() - self._asking_since,
             last_s=self._last_added - self._asking_since,
-            in_flight=in_flight,
+            in_flight=None if slots is None else slots.held,
+            pausing=0 if slots is None else slots.pausing,
         )
 
     def _open_writer(self) -> RunWriter:

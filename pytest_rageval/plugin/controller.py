@@ -194,7 +194,7 @@ class Controller:
 
     def _progress(self) -> Progress | None:
         slots = None if is_xdist_controller(self.config) else self.state.slots
-        return self.run.progress(None if slots is None else slots.held)
+        return self.run.progress(slots)
 
     # First, so that the report is complete for other plugins.
     @pytest.hookimpl(tryfirst=True)

@@ -44,6 +44,7 @@ class Slots:
         self._lock = threading.Lock()
         self._allowed = float(limit)
         self._held = 0
+        self._pausing = 0
         self._waiting: deque[_Place] = deque()
         self._last_cut: float | None = None
         self._closed = False
@@ -62,6 +63,22 @@ class Slots:
     def waiting(self) -> int:
         """Number of requests that wait for a slot."""
         return len(self._waiting)
+
+    @property
+    def pausing(self) -> int:
+        """Number of requests that pause before another attempt."""
+        return self._pausing
+
+    @contextmanager
+    def pause(self) -> Iterator[None]:
+        """Count a request as pausing."""
+        with self._lock:
+            self._pausing += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._pausing -= 1
 
     def hold(self) -> AbstractContextManager[object]:
         """Wait for a slot and hold it.

@@ -172,6 +172,7 @@ class SweepRuns(Closing):
             elapsed_s=max(one.elapsed_s for one in counts),
             last_s=max(one.last_s for one in counts),
             in_flight=self.slots.held,
+            pausing=self.slots.pausing,
         )
 
     def _run(self, trial: Trial, *, judged: bool) -> Run:

@@ -36,6 +36,8 @@ class Progress:
     """Seconds from the same moment to the latest finished case."""
     in_flight: int | None = None
     """Requests sent and not answered; None: not known in this process."""
+    pausing: int = 0
+    """Requests that failed and pause before another attempt."""
 
     @property
     def done(self) -> int:
@@ -92,6 +94,8 @@ def _parts(progress: Progress) -> Iterator[tuple[str, Style]]:
         yield f"{duration_text(left)} left", ""
     if progress.in_flight is not None:
         yield f"{progress.in_flight} in flight", ""
+    if progress.pausing:
+        yield f"{progress.pausing} waiting to retry", "yellow"
     if left is not None:
         rate = (progress.done - progress.earlier) / progress.elapsed_s
         yield (f"{rate:.1f}/s" if rate >= 1 else f"{rate * 60:.1f}/min"), ""

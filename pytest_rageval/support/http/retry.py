@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -73,7 +74,7 @@ class Pacing:
         attempts = 1
         attempt = once()
         while attempts <= retries and attempt.retryable:
-            with waiting():
+            with waiting(), self.slots.pause() if self.slots else nullcontext():
                 self.sleep(wait_seconds(attempts, self.rng, attempt.retry_after_s))
             attempts += 1
             attempt = once()

@@ -41,6 +41,11 @@ def test_nothing_is_foretold_before_the_first_case() -> None:
     assert line(in_flight=8) == "0/80 cases, 0 missed, 0 errors, 10 s so far, 8 in flight"
 
 
+def test_a_run_that_only_waits_for_a_server_says_so() -> None:
+    text = line(in_flight=0, pausing=4)
+    assert text.endswith("10 s so far, 0 in flight, 4 waiting to retry")
+
+
 def test_nothing_is_foretold_from_the_first_of_many_asked_at_once() -> None:
     assert "10 s so far" in line(outcomes={"passed": 7}, last_s=10.0, in_flight=8)
     assert "2 min left" in line(outcomes={"passed": 8}, last_s=10.0, in_flight=8)

@@ -17,6 +17,7 @@ from pytest_rageval.support.http.retry import (
     retry_after_seconds,
     wait_seconds,
 )
+from pytest_rageval.support.slots import Slots
 from pytest_rageval.values.errors import TARGET_ERROR_KINDS, EndpointError
 
 NOW = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
@@ -123,6 +124,15 @@ def test_a_pause_is_at_least_as_long_as_the_server_asks() -> None:
     assert pauses[0] == 9.0
     assert 1 <= pauses[1] <= 2
     assert len(pauses) == 2
+
+
+def test_a_request_counts_as_pausing_while_it_pauses() -> None:
+    slots = Slots(2)
+    seen: list[int] = []
+    attempts = iter([refused(429, 60.0), refused(503), GOOD])
+    pacing = Pacing(sleep=lambda _: seen.append(slots.pausing), rng=Random(7), slots=slots)
+    pacing.until_settled(lambda: next(attempts), retries=3)
+    assert (seen, slots.pausing) == ([1, 1], 0)
 
 
 def test_what_will_not_pass_is_the_last_attempt() -> None:
