@@ -76,22 +76,40 @@ def left_out(config: pytest.Config) -> list[str]:
         return [
             f"rageval: cases left out, since they were not asked for; `pytest {names}` runs them"
         ]
+    others = sorted({*_other_projects(config, here)})
+    if others:
+        return [
+            "rageval: cases left out, since their project is not the rootdir of pytest: give "
+            f"--rootdir {os.path.relpath(folder, here)}, or run it alone with a table "
+            f"[tool.pytest.ini_options] in its {_PYPROJECT}"
+            for folder in others
+        ]
     return [
-        "rageval: cases left out, since their project is not the rootdir of pytest: give --rootdir "
-        f"{os.path.relpath(folder, here)}, or run it alone with a table [tool.pytest.ini_options] "
-        f"in its {_PYPROJECT}"
-        for folder in sorted({*_other_projects(config, here)})
+        f"rageval: cases left out, since {folder} is no test path: write testpaths = "
+        f'["{folder}"] below [tool.rageval] in {config.rootpath / _PYPROJECT}, or name the files'
+        for folder in sorted({*_elsewhere(config, here)})
     ]
 
 
 def _other_projects(config: pytest.Config, here: Path) -> Iterator[Path]:
     """Yield the projects below pytest's rootdir whose cases an argument names."""
     for argument in config.args:
-        for folder in argument_path(argument, here).parents:
+        path = argument_path(argument, here)
+        for folder in (path, *path.parents):
             if config.rootpath in folder.parents and "[tool.rageval" in _text(folder / _PYPROJECT):
                 files = iter_case_files(rootdir=folder, testpaths=_raw_testpaths(folder))
                 if selected_files([argument], files, invocation_dir=here):
                     yield folder
+
+
+def _elsewhere(config: pytest.Config, here: Path) -> Iterator[str]:
+    """Yield the named folders of cases, such as ``bot/evals``, that are no test path."""
+    for argument in config.args:
+        path = argument_path(argument, here)
+        if path.name in DEFAULT_TESTPATHS and config.rootpath in path.parent.parents:
+            files = iter_case_files(rootdir=path.parent, testpaths=[path.name])
+            if selected_files([argument], files, invocation_dir=here):
+                yield path.relative_to(config.rootpath).as_posix()
 
 
 def _selected(config: pytest.Config, files: Iterable[Path], testpaths: Iterable[str]) -> list[Path]:

@@ -176,6 +176,21 @@ def test_a_quiet_session_names_the_cases_it_leaves_out_at_its_end(
     assert sum("cases left out" in line for line in result.outlines) == lines
 
 
+def test_a_folder_of_cases_that_is_no_test_path_is_said_to_be_left_out(project: Project) -> None:
+    project.cases(CASES, "../services/bot/evals/eval_set")
+    result = project.run("services/bot/evals")
+    assert result.ret == 5
+    settings = project.path / "pyproject.toml"
+    assert (
+        "rageval: cases left out, since services/bot/evals is no test path: write testpaths = "
+        f'["services/bot/evals"] below [tool.rageval] in {settings}, or name the files'
+    ) in result.outlines
+    text = settings.read_text(encoding="utf-8")
+    tested = '[tool.rageval]\ntestpaths = ["services/bot/evals"]'
+    settings.write_text(text.replace("[tool.rageval]", tested), encoding="utf-8")
+    assert outcomes(project.run("services/bot/evals"))["passed"] == 3
+
+
 def test_cases_of_a_project_below_the_rootdir_are_said_to_be_left_out(project: Project) -> None:
     settings = '[tool.rageval]\njudge = "none"\nno_report = true\n'
     project.write("packages/a/pyproject.toml", settings)
@@ -189,6 +204,7 @@ def test_cases_of_a_project_below_the_rootdir_are_said_to_be_left_out(project: P
         "packages/a, or run it alone with a table [tool.pytest.ini_options] in its pyproject.toml"
     )
     assert advice in result.outlines
+    assert advice in project.run("packages/a").outlines
     assert "left out" not in project.run("packages/a/tests").stdout.str()
     assert outcomes(project.run("--rootdir", "packages/a", "packages/a/evals"))["passed"] == 3
     project.write("packages/a/pyproject.toml", settings + "[tool.pytest.ini_options]\n")
