@@ -18,7 +18,6 @@ from pytest_rageval.analysis.compare.settings import (
     Invariant,
     compare_configs,
     judge_dependent_keys,
-    no_common_cases,
     unaffected_keys,
 )
 from pytest_rageval.analysis.gate.differences import (
@@ -36,6 +35,7 @@ from pytest_rageval.judges.spot_check import DISAGREEMENT
 from pytest_rageval.metrics.definitions import stored_registry
 from pytest_rageval.metrics.registry import Registry
 from pytest_rageval.metrics.scoring import decided_by
+from pytest_rageval.support.text import counted, first_of
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.gate import BaselineInfo, Thresholds
 from pytest_rageval.values.json_documents import whole
@@ -215,8 +215,17 @@ def _comparability(base: StoredRun, new: StoredRun) -> Comparability:
     asked = {(r.file, r.name, r.case_hash) for r in base.records if r.counted}
     if any((r.file, r.name, r.case_hash) in asked for r in new.records if r.counted):
         return found
-    nothing = no_common_cases(base.config, new.config, n_base=base.n_cases, n_new=new.n_cases)
+    nothing = Invariant(
+        name="dataset", base=_dataset(base), new=_dataset(new), affects="everything"
+    )
     return replace(found, invariants=(*found.invariants, nothing))
+
+
+def _dataset(run: StoredRun) -> str:
+    # The hash covers contents: after a case file was renamed, only the files differ.
+    files = first_of(sorted({record.file for record in run.records}), 3)
+    cases = counted(run.n_cases, "case") + (files and f" of {files}")
+    return f"{run.dataset_hash or 'no hash'} ({cases})"
 
 
 def _judged(base: StoredRun, new: StoredRun, registry: Registry) -> frozenset[str]:

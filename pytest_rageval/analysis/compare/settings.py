@@ -21,7 +21,7 @@ from pytest_rageval.metrics.definitions import (
 from pytest_rageval.metrics.registry import Registry
 from pytest_rageval.project.options import OPTIONS, SETTINGS, VERSIONS, Affects
 from pytest_rageval.project.settings import compared_settings, settings_document
-from pytest_rageval.support.text import counted, cut
+from pytest_rageval.support.text import cut
 from pytest_rageval.support.text import shown as shown_value
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.json_documents import items, part, word
@@ -202,22 +202,6 @@ def compare_configs(base: Mapping[str, Any], new: Mapping[str, Any]) -> Comparab
         versions=tuple(_differing(*versions)),
         config=tuple(one for pair in groups for one in _differing(*pair)),
     )
-
-
-def no_common_cases(
-    base: Mapping[str, Any], new: Mapping[str, Any], *, n_base: int, n_new: int
-) -> Invariant:
-    """Return the invariant of two runs that have no case of the same content in common."""
-    return Invariant(
-        name="dataset",
-        base=f"{_hash(base)} ({counted(n_base, 'case')})",
-        new=f"{_hash(new)} ({counted(n_new, 'case')})",
-        affects="everything",
-    )
-
-
-def _hash(config: Mapping[str, Any]) -> str:
-    return str(config.get("dataset_hash") or "no hash")
 
 
 def _invariants(base: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Invariant]:

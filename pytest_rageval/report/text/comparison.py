@@ -153,7 +153,7 @@ def _refusal(found: RunComparison, width: int) -> Iterator[Line]:
     elif found.comparison.n_paired or found.comparison.pairing.count("k_changed"):
         rest = "which leaves nothing unaffected; --ignore-invariants compares all the same"
     else:
-        rest = "no case of the same content is in both"
+        rest = "no case of the same file, id and content is in both"
     yield from wrapped("", rest, width)
 
 

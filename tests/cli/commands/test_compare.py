@@ -181,6 +181,15 @@ def test_another_dataset_is_refused(capsys: Output) -> None:
     assert (found["n_paired"], found["n_left_out"], found["metrics"]) == (0, 400, {})
 
 
+def test_runs_of_a_renamed_case_file_are_refused_with_both_names(capsys: Output) -> None:
+    write_run(RESULTS, "new", [replace(one, file="evals/qa.jsonl") for one in run_of(200)], day=2)
+    said = " ".join(line.strip() for line in printed(capsys, "base", "new", code=3))
+    (file,) = {one.file for one in run_of(200)}
+    assert f"(200 cases of {file}) in base, " in said
+    assert "(200 cases of evals/qa.jsonl) in new" in said
+    assert "no case of the same file, id and content is in both" in said
+
+
 def test_an_empty_run_is_refused(capsys: Output) -> None:
     write_run(RESULTS, "new", [], day=2)
     found = compared(capsys, "base", "new", code=ExitCode.NOT_COMPARABLE)
