@@ -17,7 +17,6 @@ from pytest_rageval.runs.metrics_document import with_groups
 from pytest_rageval.runs.record_json import record_line
 from pytest_rageval.runs.slim import Slimmer
 from pytest_rageval.runs.store import (
-    RESULTS,
     SECTIONS,
     iterate_records,
     read_json,
@@ -144,11 +143,6 @@ def read_compared(folder: Path, results_dir: Path, *, texts: bool = True) -> Sto
     Raises:
         StorageError: its records are missing or cannot be read.
     """
-    if not (folder / RESULTS).is_file():
-        raise StorageError(
-            f"run {folder.name}: there is no {RESULTS}, which a comparison needs and git does not "
-            "keep; bring the whole folder of the run"
-        )
     return read_run(folder, tags=tags_by_run(results_dir).get(folder.name, ()), texts=texts)
 
 

@@ -294,7 +294,7 @@ def iterate_records(
     file = path / RESULTS if path.is_dir() else path
     faults: list[Fault] = []
     place = 0
-    with named_errors(file, StorageError, "read"), open_plain(file, _BUFFER) as lines:
+    with named_errors(file, StorageError, "read"), _open_results(file) as lines:
         for number, line in enumerate(lines, start=1):
             text = line.removesuffix(b"\n")
             if text and (text != line or is_json(text)):
@@ -306,6 +306,16 @@ def iterate_records(
             place += len(line)
     if faults:
         raise StorageError(str(faults_error(faults)))
+
+
+def _open_results(file: Path) -> IO[bytes]:
+    try:
+        return open_plain(file, _BUFFER)
+    except FileNotFoundError:
+        raise StorageError(
+            f"run {file.parent.name}: there is no {RESULTS}, which git does not keep; bring the "
+            "whole folder of the run"
+        ) from None
 
 
 def read_record(path: Path, place: int) -> CaseRecord:

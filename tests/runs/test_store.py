@@ -338,8 +338,12 @@ def test_all_broken_lines_are_named_at_once(tmp_path: Path) -> None:
 
 
 def test_a_run_without_records_says_so(tmp_path: Path) -> None:
-    with pytest.raises(StorageError, match="No such file"):
-        read_records(tmp_path / "results.jsonl")
+    folder = write_run(tmp_path, "r")
+    (folder / "results.jsonl").unlink()
+    said = "run r: there is no results.jsonl, which git does not keep; bring the whole folder"
+    for path in (folder, folder / "results.jsonl"):
+        with pytest.raises(StorageError, match=said):
+            read_records(path)
 
 
 @pytest.mark.parametrize(
