@@ -242,15 +242,14 @@ def _judge_invariants(base: Mapping[str, Any], new: Mapping[str, Any]) -> Iterat
     one, other = _rubrics(base), _rubrics(new)
     # A rubric of the user has a definition of each of its metrics, which are compared one by one.
     own = _sources(base) & _sources(new)
-    for name in one:
-        # A rubric that only one run used has no scores to compare.
-        if name in other and name not in own and one[name] != other[name]:
-            yield Invariant(
-                name="prompt",
-                base=", ".join(sorted(one[name])),
-                new=", ".join(sorted(other[name])),
-                affects="judged",
-            )
+    # A rubric that only one run used has no scores to compare.
+    changed = [n for n in one if n in other and n not in own and one[n] != other[n]]
+    if changed:
+        base_prompt, new_prompt = (
+            ", ".join(version for name in changed for version in sorted(rubrics[name]))
+            for rubrics in (one, other)
+        )
+        yield Invariant(name="prompt", base=base_prompt, new=new_prompt, affects="judged")
 
 
 def _judge(config: Mapping[str, Any], *, named: bool) -> str:

@@ -153,9 +153,14 @@ def test_runs_made_otherwise_are_refused_with_exit_3(
     assert any(line.strip().startswith(f"{name}: ") for line in lines)
 
 
-def judged(version: str) -> dict[str, Any]:
-    verdict = {"judge": "offline/6", "model": None, "rubric_version": version}
-    return {"judgements": {"groundedness": verdict}}
+def judged(*versions: str) -> dict[str, Any]:
+    verdict = {"judge": "offline/6", "model": None}
+    return {
+        "judgements": {
+            version.partition("/")[0]: {**verdict, "rubric_version": version}
+            for version in versions
+        }
+    }
 
 
 def test_another_prompt_is_refused_and_leaves_the_metrics_of_retrieval(capsys: Output) -> None:
@@ -172,6 +177,17 @@ def test_another_prompt_is_refused_and_leaves_the_metrics_of_retrieval(capsys: O
     }
     assert "recall_at_k" in found["metrics"]
     assert "groundedness" not in found["metrics"]
+
+
+def test_the_json_names_every_prompt_that_differs(capsys: Output) -> None:
+    offline = replace(SETTINGS, judge="offline")
+    for run, end in (("one", "a"), ("two", "b")):
+        records = run_of(200, **judged(f"groundedness/{end}", f"correctness/{end}", "tone/c"))
+        write_run(RESULTS, run, records, offline, day=3)
+    found = compared(capsys, "one", "two", code=ExitCode.NOT_COMPARABLE)
+    prompt = found["differing_invariants"]["prompt"]
+    assert set(prompt["base"].split(", ")) == {"groundedness/a", "correctness/a"}
+    assert set(prompt["new"].split(", ")) == {"groundedness/b", "correctness/b"}
 
 
 def test_another_dataset_is_refused(capsys: Output) -> None:
