@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from pytest_rageval.judges.cost import OPENAI_URL
-from pytest_rageval.judges.model.wire import ModelReply, error_text
+from pytest_rageval.judges.model.wire import ModelReply, error_text, kind_of_error
 from pytest_rageval.support.http.address import (
     TOKEN,
     Address,
@@ -39,7 +39,7 @@ from pytest_rageval.support.text import clean, did_you_mean
 from pytest_rageval.values.dataclass import dataclass, maker
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.settings import JudgeSettings
-from pytest_rageval.values.verdict import JudgeErrorKind, JudgeFailure
+from pytest_rageval.values.verdict import JudgeFailure
 
 if TYPE_CHECKING:
     from pytest_rageval.support.http.client import Client
@@ -305,13 +305,12 @@ class ChatEndpoint:
 
     def _failure(self, attempt: _Attempt, calls: int) -> JudgeFailure:
         status = attempt.status
-        kind: JudgeErrorKind = "rate_limited" if status == 429 else "unreachable"
-        said = attempt.fault
+        kind, said = kind_of_error(status, attempt.body), attempt.fault
         if status is not None:
             said = f"HTTP {status}"
             if text := error_text(attempt.body, self._hide):
                 said = f"{said}: {text}"
-            said += self._hint(status)
+            said += self._hint(status) if kind == "unreachable" else ""
         tries = f" (after {calls} attempts)" if calls > 1 else ""
         return JudgeFailure(kind=kind, message=f"judge at {self.host}: {said}{tries}")
 

@@ -32,7 +32,6 @@ from pytest_rageval.judges.model.wire import (
     closing,
     encode_request,
     first_form,
-    is_filtered,
     no_completion,
     parameters,
     read_completion,
@@ -282,16 +281,15 @@ class OpenAIJudge(Closing):
             is_refusal=lambda status, body: instead(status, body) is not None,
         )
         tally.add(answer)
-        if answer.failure is not None:
-            changed = instead(answer.status, answer.body)
-            refused = is_filtered(answer.status, answer.body)
-            failure = replace(answer.failure, kind="refused") if refused else answer.failure
-            return changed or _Said(outcome=failure)
+        failure = answer.failure
+        if failure is not None and failure.kind != "unparseable":
+            return instead(answer.status, answer.body) or _Said(outcome=failure)
         reply = read_completion(answer.body)
         if reply is None:
-            return _Said(outcome=no_completion(answer.body))
-        tally.add_reply(reply, self._price)
-        endpoint.settle(tokens, reply)
+            return _Said(outcome=failure or no_completion(answer.body))
+        if failure is None:  # an HTTP error is not billed
+            tally.add_reply(reply, self._price)
+            endpoint.settle(tokens, reply)
         self._remember(terms.form)
         outcome = reply.failure or _read(question, reply.text)
         # A repair shows the beginning of the text, which is else kept while it waits for the reply.

@@ -17,7 +17,7 @@ from pytest_rageval.support.json_ascii import ascii_json
 from pytest_rageval.support.text import clean
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.settings import JudgeSettings
-from pytest_rageval.values.verdict import JudgeFailure, OutputLevel
+from pytest_rageval.values.verdict import JudgeErrorKind, JudgeFailure, OutputLevel
 
 LADDER: Final[tuple[OutputLevel, ...]] = ("json_schema", "json_object", "text")
 RAW_CHARS: Final = 2000
@@ -33,6 +33,20 @@ _SCHEMA_KEY: Final = "response_format.schema"
 _TOO_LONG: Final = re.compile(
     r"context[_ ](length|window)|too many tokens|prompt is too long", re.I
 )
+_FAULTS: Final[tuple[tuple[JudgeErrorKind, re.Pattern[str]], ...]] = (
+    # OpenAI's reasoning models, and Groq in place of the reply that it checked.
+    ("truncated", re.compile("output limit was reached|max completion tokens reached")),
+    ("unparseable", re.compile("json_validate_failed")),  # Groq
+    # Azure, OpenAI, LiteLLM, and at last OpenAI and OpenRouter.
+    (
+        "refused",
+        re.compile(
+            "content_filter|content_policy_violation|invalid_prompt|ContentPolicyViolation|"
+            "(prompt|input) was flagged"
+        ),
+    ),
+)
+"""Kinds of errors that are about one prompt or its reply, by their codes and words."""
 _CONTROL: Final = re.compile("[\x00-\x1f\x7f]")
 _MAX_ENUM: Final = 20
 _NAME_CHARS: Final = 200
@@ -164,10 +178,13 @@ def read_completion(body: Any) -> ModelReply | None:
     """Read the JSON value of a reply's body.
 
     Returns:
-        None: the value is not a chat completion.
+        None: the value is neither a chat completion nor an error that holds its text.
     """
     if not isinstance(body, dict):
         return None
+    if isinstance(error := body.get("error"), dict) and "failed_generation" in error:
+        text = _content(error["failed_generation"])
+        return ModelReply(text=text, failure=_stopped(None, None, text))
     choices = body.get("choices")
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
         return None
@@ -264,11 +281,16 @@ def error_text(body: Any, hide: Callable[[str], str] = str) -> str:
     return clean(hide(body[:READ_CHARS]), _EXCERPT_CHARS) if isinstance(body, str) else ""
 
 
-def is_filtered(status: int | None, body: Any) -> bool:
-    """Return whether an endpoint refused the prompt, in the form of Azure's content filter."""
+def kind_of_error(status: int | None, body: Any) -> JudgeErrorKind:
+    """Return the kind of failure that an error reports."""
     error = body.get("error") if isinstance(body, dict) else None
-    code = error.get("code") if isinstance(error, dict) else None
-    return status == 400 and code in ("content_filter", "content_policy_violation")
+    if status in {400, 403} and isinstance(error, dict):
+        fields = map(error.get, ("code", "message", "failed_generation"))
+        said = " ".join(field[:READ_CHARS] for field in fields if isinstance(field, str))
+        for kind, words in _FAULTS:
+            if words.search(said):
+                return kind
+    return "rate_limited" if status == 429 else "unreachable"
 
 
 def after_refusal(
@@ -293,6 +315,8 @@ def after_refusal(
         return None if found is None else _without_format(form, text, settings)
     if status not in {400, 422} or _TOO_LONG.search(text):
         return None
+    if kind_of_error(status, body) != "unreachable":
+        return None  # the form was accepted
     # A parameter named in a field takes precedence over one mentioned in the message.
     for place in (_named(body), text):
         if place and (changed := _without(form, place, settings)) is not None:

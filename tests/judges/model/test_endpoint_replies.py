@@ -221,6 +221,68 @@ def test_a_content_filter_is_refused(open_judge: OpenJudge) -> None:
     assert failed(open_judge, error(400, "filtered", code="content_filter")).kind == "refused"
 
 
+FLAGGED = "your prompt was flagged as potentially violating our usage policy."
+FILTERED = (
+    "litellm.BadRequestError: litellm.ContentPolicyViolationError: AzureException - The response "
+    "was filtered due to the prompt triggering Azure OpenAI's content management policy."
+)
+CUT = "Could not finish the message because max_tokens or model output limit was reached."
+
+
+@pytest.mark.parametrize(
+    ("kind", "refusal"),
+    [
+        ("refused", error(400, f"Invalid prompt: {FLAGGED}", code="invalid_prompt", param=None)),
+        ("refused", error(400, FILTERED, code="400")),
+        ("refused", error(403, 'Your input was flagged for "violence".', code=403)),
+        ("truncated", error(400, CUT, param=None, code=None)),
+        (
+            "truncated",
+            error(
+                400,
+                "Failed to generate JSON. See 'failed_generation' for more details.",
+                code="json_validate_failed",
+                failed_generation="max completion tokens reached before generating a document",
+            ),
+        ),
+    ],
+    ids=["openai", "litellm", "openrouter", "openai cut", "groq cut"],
+)
+def test_an_error_about_one_prompt_or_reply_is_not_that_of_an_endpoint_that_is_away(
+    open_judge: OpenJudge, kind: str, refusal: Canned
+) -> None:
+    judge, server = open_judge([refusal])
+    failure = judge.judge("groundedness", REQUEST).failure
+    assert failure is not None
+    assert failure.kind == kind
+    assert "check the key" not in failure.message
+    # max_tokens is named as too small, and is not left out for it.
+    assert len(server.asked) == 1
+
+
+@pytest.mark.parametrize("failed", ['{"score": "high"}', "Here you are.", ""])
+def test_a_reply_that_groq_found_not_to_fit_is_repaired_in_the_same_form(
+    open_judge: OpenJudge, failed: str
+) -> None:
+    message = "Generated JSON does not match the expected schema. Error: jsonschema: '/score' no"
+    bad = error(400, message, code="json_validate_failed", failed_generation=failed)
+    judge, server = open_judge([bad, completion(GOOD)])
+    judgement = judge.judge("groundedness", REQUEST)
+    assert judgement.verdict is not None
+    assert judgement.repaired
+    assert judgement.level == "json_schema"
+    assert failed in server.asked[1].prompt
+    assert judgement.usage.tokens_reported
+    assert judgement.usage.prompt_tokens == USAGE["prompt_tokens"]
+
+
+def test_a_reply_that_groq_kept_back_for_good_is_unparseable(open_judge: OpenJudge) -> None:
+    bad = error(400, "Failed to generate JSON.", code="json_validate_failed")
+    failure = failed(open_judge, bad)
+    assert failure.kind == "unparseable"
+    assert "Failed to generate JSON." in failure.message
+
+
 @pytest.mark.parametrize("code", [[], {}, ["content_filter"], 7, None])
 def test_an_error_with_an_odd_code_is_still_a_failure(open_judge: OpenJudge, code: Any) -> None:
     assert failed(open_judge, error(400, "wrong", code=code)).kind == "unreachable"
