@@ -19,7 +19,13 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from pytest_rageval.judges.cost import OPENAI_URL
-from pytest_rageval.judges.model.wire import ModelReply, error_text, kind_of_error
+from pytest_rageval.judges.model.wire import (
+    ModelReply,
+    error_text,
+    hidden_error,
+    kind_of_error,
+    upstream_error,
+)
 from pytest_rageval.support.http.address import (
     TOKEN,
     Address,
@@ -281,9 +287,13 @@ class ChatEndpoint:
             body = TOO_LARGE
         elif reply.fault is None:
             body = self._value(reply.body)
-        if reply.is_success:
-            return _Attempt(status=_hidden_error(body) or reply.status, body=body)
-        return _Attempt(status=reply.status, body=body, retry_after_s=reply.retry_after_s)
+        status = reply.status
+        if reply.is_success and (error := hidden_error(body)):
+            code = error.get("code") if isinstance(error, dict) else None
+            status = code if isinstance(code, int) and 400 <= code <= 599 else 502
+            body = {"error": error}
+        body = upstream_error(body)
+        return _Attempt(status=status, body=body, retry_after_s=reply.retry_after_s)
 
     def _broken(self, what: str, error: Exception) -> _Attempt:
         name = getattr(error, "name", type(error).__name__)
@@ -350,15 +360,6 @@ def _may_pass(attempt: _Attempt) -> bool:
     if attempt.status == 429 and "insufficient_quota" in json.dumps(attempt.body):
         return False
     return attempt.status in _RETRYABLE or attempt.status >= 500
-
-
-def _hidden_error(body: Any) -> int | None:
-    """Return the status of an error that a gateway sent with status 200; None: it is none."""
-    if not isinstance(body, dict) or not body.get("error") or body.get("choices"):
-        return None
-    error = body["error"]
-    code = error.get("code") if isinstance(error, dict) else None
-    return code if isinstance(code, int) and 400 <= code <= 599 else 502
 
 
 def _address(base_url: str) -> Address:

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from pytest_rageval.support.http.reason import READ_CHARS
-from pytest_rageval.support.json_ascii import ascii_json
+from pytest_rageval.support.json_ascii import ascii_json, read_json
 from pytest_rageval.support.text import clean
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.settings import JudgeSettings
@@ -279,6 +279,31 @@ def error_text(body: Any, hide: Callable[[str], str] = str) -> str:
     if isinstance(body, list):
         body = "; ".join(filter(None, map(_fault, body)))
     return clean(hide(body[:READ_CHARS]), _EXCERPT_CHARS) if isinstance(body, str) else ""
+
+
+def hidden_error(body: Any) -> Any:
+    """Return the error that a gateway sent with status 200, or in place of a choice; None: none."""
+    if not isinstance(body, dict):
+        return None
+    match body.get("choices"):
+        case [{"finish_reason": "error", **rest}, *_]:
+            return rest.get("error") or "the provider broke the reply off"
+        case choices:
+            return None if choices else body.get("error")
+
+
+def upstream_error(body: Any) -> Any:
+    """Return the provider's error that a router, such as OpenRouter, passes on; else the body."""
+    error = body.get("error") if isinstance(body, dict) else None
+    metadata = error.get("metadata") if isinstance(error, dict) else None
+    raw = metadata.get("raw") if isinstance(metadata, dict) else None
+    if not isinstance(raw, str):
+        return body
+    try:
+        said = read_json(raw[:READ_CHARS])
+    except (ValueError, RecursionError):
+        said = {"error": raw}
+    return said if error_text(said) else body
 
 
 def kind_of_error(status: int | None, body: Any) -> JudgeErrorKind:

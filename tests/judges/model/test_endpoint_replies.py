@@ -441,6 +441,43 @@ def test_an_error_in_the_clothes_of_a_200_is_read_as_the_error(
     assert len(naps) == 1
 
 
+@pytest.mark.parametrize(
+    ("choice_error", "said"),
+    [
+        ({"code": 503, "message": "Upstream idle"}, "HTTP 503: Upstream idle"),
+        (None, "HTTP 502: the provider broke the reply off"),
+    ],
+)
+def test_a_choice_that_ended_by_an_error_is_asked_again(
+    open_judge: OpenJudge, naps: list[float], choice_error: Any, said: str
+) -> None:
+    # As OpenRouter and the gateways before it pass on what a provider did not finish.
+    message = {"role": "assistant", "content": GOOD[:40]}
+    choice = {"index": 0, "message": message, "finish_reason": "error", "error": choice_error}
+    broken = completion("", choices=[choice])
+    judge, _ = open_judge([broken, completion(GOOD)])
+    judgement = judge.judge("groundedness", REQUEST)
+    assert judgement.verdict is not None
+    assert not judgement.repaired
+    assert len(naps) == 1
+    failure = failed(open_judge, broken, retries=0)
+    assert failure.kind == "unreachable"
+    assert said in failure.message
+
+
+@pytest.mark.parametrize("status", [200, 429])
+@pytest.mark.parametrize("raw", ["glm is rate-limited upstream", '{"error": {"message": "full"}}'])
+def test_the_error_of_the_provider_behind_a_router_is_shown(
+    open_judge: OpenJudge, status: int, raw: str
+) -> None:
+    metadata = {"raw": raw, "provider_name": "BaseTen"}
+    passed_on = {"error": {"message": "Provider returned error", "code": 429, "metadata": metadata}}
+    failure = failed(open_judge, Canned(status=status, body=json.dumps(passed_on)), retries=0)
+    assert failure.kind == "rate_limited"
+    said = "full" if raw.startswith("{") else raw
+    assert failure.message.endswith(f"HTTP 429: {said}")
+
+
 # --- the repair turn -----------------------------------------------------------------------
 
 

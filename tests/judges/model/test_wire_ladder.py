@@ -8,7 +8,13 @@ from typing import Any
 
 import pytest
 
-from pytest_rageval.judges.model.wire import Form, after_refusal, error_text, parameters
+from pytest_rageval.judges.model.wire import (
+    Form,
+    after_refusal,
+    error_text,
+    parameters,
+    upstream_error,
+)
 from pytest_rageval.values.settings import JudgeSettings
 from tests.build.hostile_judge import Asked, Canned, completion, error
 from tests.judges.model.conftest import DictCache, OpenJudge
@@ -271,6 +277,30 @@ def test_an_error_of_gemini_is_read_in_its_list() -> None:
     body = [{"error": {"code": 400, "message": fault, "status": "INVALID_ARGUMENT"}}]
     assert error_text(body) == fault
     assert after_refusal(FORM, 400, body, SETTINGS) == Form("json_schema", ("seed",))
+
+
+@pytest.mark.parametrize("raw", ["{}", "", "[1]", None, {"error": "no"}])
+def test_a_router_that_passes_on_nothing_readable_is_read_itself(raw: Any) -> None:
+    body = {"error": {"message": "Provider returned error", "metadata": {"raw": raw}}}
+    assert error_text(upstream_error(body)) == "Provider returned error"
+
+
+def test_a_parameter_that_the_provider_behind_a_router_refuses_is_dropped(
+    open_judge: OpenJudge,
+) -> None:
+    inner = {"error": {"message": "Unsupported parameter: 'seed'.", "param": "seed"}}
+    metadata = {"raw": json.dumps(inner), "provider_name": "OpenAI"}
+
+    def reply(asked: Asked) -> Canned:
+        if "seed" in asked.body:
+            return error(400, "Provider returned error", code=400, metadata=metadata)
+        return completion(GOOD)
+
+    judge, server = open_judge(reply)
+    judgement = judge.judge("groundedness", REQUEST)
+    assert judgement.verdict is not None
+    assert judgement.dropped_parameters == ("seed",)
+    assert len(server.asked) == 2
 
 
 def test_no_seed_is_sent_where_none_is_set() -> None:
