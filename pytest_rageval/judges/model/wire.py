@@ -192,15 +192,14 @@ def read_completion(body: Any) -> ModelReply | None:
     if not isinstance(message, dict):
         return None
     text = _content(message.get("content"))
-    usage = body.get("usage")
-    usage = usage if isinstance(usage, dict) else {}
+    prompt_tokens, completion_tokens = _tokens(body.get("usage"))
     return ModelReply(
         text=text,
         failure=_stopped(choices[0].get("finish_reason"), message.get("refusal"), text),
         model=_string(body.get("model")),
         system_fingerprint=_string(body.get("system_fingerprint")),
-        prompt_tokens=_count(usage.get("prompt_tokens")),
-        completion_tokens=_count(usage.get("completion_tokens")),
+        prompt_tokens=prompt_tokens,
+        completion_tokens=completion_tokens,
     )
 
 
@@ -255,6 +254,18 @@ def _string(value: Any) -> str | None:
 @lru_cache(maxsize=64)  # that of all replies of an endpoint
 def _name(value: str) -> str | None:
     return clean(value, _NAME_CHARS) or None
+
+
+def _tokens(usage: Any) -> tuple[int | None, int | None]:
+    """Return the tokens of the prompt and of the completion with its reasoning."""
+    if not isinstance(usage, dict):
+        return None, None
+    names = ("prompt_tokens", "completion_tokens", "total_tokens")
+    prompt, completion, total = (_count(usage.get(name)) for name in names)
+    if prompt is not None and total is not None:
+        # xAI and Gemini count reasoning in the total alone, and bill it as completion.
+        completion = max(completion or 0, total - prompt)
+    return prompt, completion
 
 
 def _count(value: Any) -> int | None:

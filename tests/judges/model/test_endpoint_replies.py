@@ -107,6 +107,36 @@ def test_missing_usage_is_unknown_tokens_and_unknown_cost(open_judge: OpenJudge)
 
 
 @pytest.mark.parametrize(
+    ("usage", "completion_tokens"),
+    [
+        # The example of xAI's reference, where the total is that of all three.
+        (
+            {
+                "prompt_tokens": 32,
+                "completion_tokens": 9,
+                "total_tokens": 135,
+                "completion_tokens_details": {"reasoning_tokens": 94},
+            },
+            103,
+        ),
+        # Gemini that thought to the end of its limit.
+        ({"prompt_tokens": 300, "total_tokens": 1324}, 1024),
+        ({"prompt_tokens": 300, "completion_tokens": 40, "total_tokens": 340}, 40),
+        ({"prompt_tokens": 300, "completion_tokens": 40, "total_tokens": 0}, 40),
+    ],
+)
+def test_tokens_of_reasoning_are_paid_for_as_tokens_of_the_completion(
+    open_judge: OpenJudge, usage: dict[str, Any], completion_tokens: int
+) -> None:
+    judge, _ = open_judge([completion(GOOD, usage=usage)], input_per_mtok=1, output_per_mtok=10)
+    found = judge.judge("groundedness", REQUEST).usage
+    assert found.tokens_reported
+    assert found.completion_tokens == completion_tokens
+    expected = (usage["prompt_tokens"] + 10 * completion_tokens) / 1e6
+    assert found.cost_usd == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
     "usage",
     [
         {"prompt_tokens": "many", "completion_tokens": 1},
