@@ -174,9 +174,12 @@ _HOSTED: Final = re.compile(
     re.IGNORECASE,
 )
 _PINNED: Final = re.compile(
-    r"\d{4}-\d{2}-\d{2}|(?<!\d)(20\d{6}|\d{4}|0\d\d)(?!\d)|\d[bm]\b|\bv\d+\.\d", re.IGNORECASE
+    r"\d{4}-\d{2}-\d{2}|(?<!\d)(20\d{6}|\d{4}|0\d\d)(?!\d)|\d[bm]\b|\bv\d+\.\d|"
+    r"^claude-[a-z]+-(4[-.][6-9]|[5-9])(?!\d)",
+    re.IGNORECASE,
 )
-"""A date, a build such as ``-001``, or a size and version, as the names of open weights have."""
+"""A date, a build such as ``-001``, or a size and version, as the names of open weights have; from
+4.6 on the name of a Claude model without a date is that of one version."""
 
 
 def unpinned_alias(model: str) -> str | None:
