@@ -24,8 +24,9 @@ RAW_CHARS: Final = 2000
 _EXCERPT_CHARS: Final = 300
 _DROPPABLE: Final = ("temperature", "seed", "max_tokens", "max_completion_tokens")
 _FORMAT_WORDS: Final = re.compile(
-    r"response[_ ]?format|json[_ ]?schema|json[_ ]?object|json[ _]mode|structured[ _]output|"
-    r"guided[_ ]|grammar",
+    # A provider behind a gateway names its own field: output_config.format.schema, response_schema.
+    r"response[_ ]?format|schema|json[_ ]?object|json[ _]mode|structured[ _]output|"
+    r"output_?(config|format)|text\.format|guided[_ ]|grammar",
     re.IGNORECASE,
 )
 _FORMAT_FIELD: Final = re.compile(r"response_?format", re.IGNORECASE)
