@@ -207,12 +207,16 @@ def read_completion(body: Any) -> ModelReply | None:
 def no_completion(body: Any) -> JudgeFailure:
     """Describe the reply received in place of a chat completion."""
     raw = body if isinstance(body, str) else repr(body)
-    html = raw.lstrip()[:200].lower().startswith(("<!doctype", "<html"))
-    what = "an HTML page" if html else "no chat completion"
+    begins = raw.lstrip()[:200].lower()
+    if isinstance(body, dict) and "choices" in body:
+        what = "a chat completion without a message"
+    elif begins.startswith(("data:", "event:", ": ")):
+        what = "a stream of events; set it to reply without streaming"
+    else:
+        what = "an HTML page" if begins.startswith(("<!doctype", "<html")) else "no chat completion"
+        what += "; check the base URL, which mostly ends in /v1"
     return JudgeFailure(
-        kind="unparseable",
-        message=f"the endpoint sent {what}; check the base URL, which mostly ends in /v1",
-        raw=raw[:RAW_CHARS],
+        kind="unparseable", message=f"the endpoint sent {what}", raw=raw[:RAW_CHARS]
     )
 
 

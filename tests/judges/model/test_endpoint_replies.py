@@ -337,6 +337,22 @@ def test_a_body_that_is_no_completion_is_unparseable(open_judge: OpenJudge, body
     assert failed(open_judge, Canned(body=body)).kind == "unparseable"
 
 
+@pytest.mark.parametrize("comment", ["", ": PROCESSING\n\n", "event: message\n"])
+def test_a_stream_of_events_is_named_as_one(open_judge: OpenJudge, comment: str) -> None:
+    body = comment + 'data: {"object": "chat.completion.chunk", "choices": []}\n\ndata: [DONE]\n\n'
+    failure = failed(open_judge, Canned(body=body, content_type="text/event-stream"))
+    assert failure.kind == "unparseable"
+    assert failure.message.startswith("the endpoint sent a stream of events; ")
+    assert "base URL" not in failure.message
+
+
+def test_a_completion_without_a_choice_is_not_taken_for_a_wrong_address(
+    open_judge: OpenJudge,
+) -> None:
+    failure = failed(open_judge, completion("", choices=[]))
+    assert failure.message == "the endpoint sent a chat completion without a message"
+
+
 def test_a_web_page_is_named_as_one(open_judge: OpenJudge) -> None:
     page = Canned(body="<!DOCTYPE html><title>Sign in</title>", content_type="text/html")
     failure = failed(open_judge, page)
