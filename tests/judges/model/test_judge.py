@@ -301,6 +301,13 @@ def test_a_dated_or_versioned_model_is_not(model: str) -> None:
     assert unpinned_alias(model) is None
 
 
+def test_the_address_of_a_deployment_of_azure_is_refused_with_the_one_to_write() -> None:
+    base = "https://me.openai.azure.com/openai/deployments/gpt-4o/chat/completions"
+    settings = JudgeSettings(base_url=f"{base}?api-version=2024-10-21")
+    with pytest.raises(ConfigError, match=r"https://NAME\.openai\.azure\.com/openai/v1"):
+        model_judge("gpt-4o", settings, environ={"OPENAI_API_KEY": "k"})
+
+
 def test_the_variable_of_the_openai_client_names_the_address_too() -> None:
     environ = {"OPENAI_BASE_URL": "https://gateway.example/v1", "OPENAI_API_KEY": "k"}
     assert model_judge("m", JudgeSettings(), environ=environ).identity == "m at gateway.example"
