@@ -198,10 +198,11 @@ def _check_own_name(name: str, shown: str) -> None:
 
 def _load(name: str, path: Path, shown: str, *, alternate: bool, own: bool) -> Rubric:
     beside = shown.removesuffix(".jinja")
-    schema_text = _read(path.with_suffix(".schema.json"), f"{beside}.schema.json")
     if alternate:
-        path, shown = path.with_suffix(".alternate.jinja"), f"{beside}.alternate.jinja"
-    template = _read(path, shown)
+        shown = f"{beside}.alternate.jinja"
+    # First, since it is the file that a setting names, and may misspell.
+    template = _read(path.with_suffix(".alternate.jinja") if alternate else path, shown)
+    schema_text = _read(path.with_suffix(".schema.json"), f"{beside}.schema.json")
     schema = _read_schema(schema_text, f"{beside}.schema.json", checked=own)
     found = scales(schema, own=own)
     if own and not found:

@@ -233,7 +233,7 @@ def test_a_missing_file_is_named(write: Write, tmp_path: Path) -> None:
     path = write()
     (tmp_path / "tone.schema.json").unlink()
     assert refusal(path) == "tone.schema.json: no such file"
-    assert refusal(str(tmp_path / "none.jinja")) == "none.schema.json: no such file"
+    assert refusal(str(tmp_path / "none.jinja")) == "none.jinja: no such file"
     write()
     (tmp_path / "tone.jinja").unlink()
     assert refusal(path) == "tone.jinja: no such file"
