@@ -38,6 +38,7 @@ _FIXES: Final = {
     "truncated": "raise max_tokens in [tool.rageval.judge]",
     "out_of_range": "take a model that keeps to the scale of the rubric",
 }
+_REFUSES: Final = "do what it says: it was reached, and refuses the model, the key or the request"
 _LOWER_LEVELS: Final = {
     "json_object": "the server takes no schema: replies may break it and cost a repair turn",
     "text": "the server takes no response format: replies are read from plain text",
@@ -134,7 +135,8 @@ def _is_lost(judgement: Judgement) -> bool:
 
 def _verdict(rubric: str, judgement: Judgement, model: str, *, first: bool) -> Iterator[Finding]:
     if (failure := judgement.failure) is not None:
-        fix = tls_fix(failure.message) or _FIXES[failure.kind]
+        refuses = _is_lost(judgement) and ": HTTP 4" in failure.message
+        fix = tls_fix(failure.message) or (_REFUSES if refuses else _FIXES[failure.kind])
         yield _FOUND.fail(rubric, failure.message, fix, unreachable=_is_lost(judgement))
         return
     if first:

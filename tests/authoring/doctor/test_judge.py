@@ -164,11 +164,17 @@ def test_a_verdict_that_cannot_be_read_fails(reply: Canned) -> None:
     assert found.fix
 
 
-@pytest.mark.parametrize("status", [401, 404, 503])
-def test_a_judge_that_does_not_answer_is_unreachable_and_asked_no_more(status: int) -> None:
+@pytest.mark.parametrize(
+    ("status", "fix"),
+    [(401, "do what it says"), (404, "do what it says"), (503, "start the server")],
+)
+def test_a_judge_that_does_not_answer_is_unreachable_and_asked_no_more(
+    status: int, fix: str
+) -> None:
     findings = diagnose(lambda asked: error(status, "no"))
     failed = [one for one in findings if one.level == "FAIL"]
     assert [(one.check, one.unreachable) for one in failed] == [("groundedness", True)]
+    assert failed[0].fix.startswith(fix)
 
 
 def test_a_judge_without_tls_is_one_to_ask_by_http() -> None:
