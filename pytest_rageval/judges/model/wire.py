@@ -191,7 +191,9 @@ def read_completion(body: Any) -> ModelReply | None:
         return None
     message = choices[0].get("message")
     if not isinstance(message, dict):
-        return None
+        if not choices[0].get("finish_reason"):
+            return None
+        message = {}  # of Gemini, whose filter stopped it
     text = _content(message.get("content"))
     prompt_tokens, completion_tokens = _tokens(body.get("usage"))
     return ModelReply(
@@ -221,26 +223,20 @@ def no_completion(body: Any) -> JudgeFailure:
 
 
 def _stopped(finish_reason: Any, refusal: Any, text: str) -> JudgeFailure | None:
-    raw = text[:RAW_CHARS] or None
-    if finish_reason == "content_filter":
-        return JudgeFailure(
-            kind="refused", message="the endpoint's content filter stopped the reply", raw=raw
-        )
-    if isinstance(refusal, str) and refusal.strip():
-        return JudgeFailure(
-            kind="refused",
-            message=f"the model declined: {clean(refusal, _EXCERPT_CHARS)}",
-            raw=refusal[:RAW_CHARS],
-        )
-    if finish_reason == "length":
-        return JudgeFailure(
-            kind="truncated",
-            message="the reply was cut by its length; raise max_tokens",
-            raw=raw,
-        )
-    if not text.strip():
-        return JudgeFailure(kind="unparseable", message="the reply holds no text", raw=raw)
-    return None
+    reason = finish_reason if isinstance(finish_reason, str) else ""
+    kind: JudgeErrorKind = "refused"
+    if reason.startswith("content_filter"):  # to which Gemini adds why: "content_filter: SAFETY"
+        why = clean(reason.removeprefix("content_filter"), _NAME_CHARS)
+        message = f"the endpoint's content filter stopped the reply{why}"
+    elif isinstance(refusal, str) and refusal.strip():
+        message, text = f"the model declined: {clean(refusal, _EXCERPT_CHARS)}", refusal
+    elif reason == "length":
+        kind, message = "truncated", "the reply was cut by its length; raise max_tokens"
+    elif not text.strip():
+        kind, message = "unparseable", "the reply holds no text"
+    else:
+        return None
+    return JudgeFailure(kind=kind, message=message, raw=text[:RAW_CHARS] or None)
 
 
 def _content(value: Any) -> str:

@@ -251,6 +251,20 @@ def test_a_content_filter_is_refused(open_judge: OpenJudge) -> None:
     assert failed(open_judge, error(400, "filtered", code="content_filter")).kind == "refused"
 
 
+@pytest.mark.parametrize("message", [None, {"role": "assistant"}])
+def test_the_filter_of_gemini_which_may_leave_out_the_message_is_refused(
+    open_judge: OpenJudge, message: Any
+) -> None:
+    choice = {"index": 0, "finish_reason": "content_filter: PROHIBITED_CONTENT"}
+    choices = [choice if message is None else {**choice, "message": message}]
+    judge, server = open_judge([completion("", choices=choices)])
+    failure = judge.judge("groundedness", REQUEST).failure
+    assert failure is not None
+    assert failure.kind == "refused"
+    assert failure.message.endswith("stopped the reply: PROHIBITED_CONTENT")
+    assert len(server.asked) == 1
+
+
 FLAGGED = "your prompt was flagged as potentially violating our usage policy."
 FILTERED = (
     "litellm.BadRequestError: litellm.ContentPolicyViolationError: AzureException - The response "
