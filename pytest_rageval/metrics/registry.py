@@ -84,6 +84,12 @@ class MetricInfo:
         return low, math.inf if high is None else high
 
     @property
+    def width(self) -> float:
+        """Distance between both ends of the scale; infinity: unbounded above."""
+        low, high = self.bounds
+        return high - low
+
+    @property
     def worst(self) -> float | None:
         """The value of an error in ``mean_errors_as_worst``; None: the scale has no worst end."""
         low, high = self.scale

@@ -102,7 +102,7 @@ class CheckResult:
     proof: Proof | None = None
     """Whether the interval lies on one side of the limit."""
     mde: float | None = None
-    """Smallest difference that this check detects with 80 % power."""
+    """Smallest difference that this check detects with 80 % power; None: none on its scale."""
     small_n: bool = False
     """Whether there are fewer cases than ``min_n``."""
     missed_cases: tuple[str, ...] = ()

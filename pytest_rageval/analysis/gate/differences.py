@@ -5,6 +5,7 @@ Defined in docs/statistics.md#what-a-gate-decides.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
@@ -56,6 +57,8 @@ class Difference:
     """False: a figure of each whole run, such as a percentile, to which no ``min_n`` applies."""
     one_sided: Interval = NO_INTERVAL
     """For proofs, at the confidence of the gate."""
+    widest: float = math.inf
+    """Largest difference that the scale of the metric allows."""
     two_sided: Interval = NO_INTERVAL
     """For display."""
     p: float | None = None
@@ -149,9 +152,11 @@ def decide_difference_check(
         estimate=difference.estimate,
         low=difference.two_sided.low,
         high=difference.two_sided.high,
-        n=difference.n,
+        n=difference.n if difference.paired else difference.n or None,
         proof=decision.proof,
-        mde=minimum_detectable_effect(difference.one_sided.detectable_se, confidence=confidence),
+        mde=minimum_detectable_effect(
+            difference.one_sided.detectable_se, confidence=confidence, widest=difference.widest
+        ),
         small_n=small,
         missed_cases=difference.missed_cases,
     )
@@ -174,7 +179,8 @@ def _message(
 ) -> str:
     unit, estimate = unit_of(check.metric), difference.estimate
     if estimate is None:
-        return "no data: no case was scored on both sides"
+        what = "no case was scored on" if difference.paired else "the figure is not known for"
+        return f"no data: {what} both sides"
     if outcome == "no_data":
         return f"no data: the difference {format_value(estimate, unit)} has no interval"
     word = CHANGE_WORDS.get(check.kind)
@@ -249,7 +255,7 @@ def _of_figures(check: Check, base_run: GateRun, new_run: GateRun) -> Difference
         return Difference(estimate=None, problem=_NOT_TOLD)
     base, new = (find_figure(replace(check, kind="max"), run) for run in (base_run, new_run))
     if base.estimate is None or new.estimate is None:
-        return Difference(estimate=None)
+        return Difference(estimate=None, paired=False)
     n = min((count for count in (base.n, new.n) if count is not None), default=0)
     return Difference(estimate=new.estimate - base.estimate, n=n, paired=False)
 
@@ -277,6 +283,7 @@ def _paired(
         estimate=two.diff,
         n=values.n,
         one_sided=one.interval,
+        widest=info.width,
         two_sided=two.interval,
         p=p,
         n_lost=lost,

@@ -128,19 +128,23 @@ def _mean_figure(
     key = check.metric if info is None else info.key
     values = [case.value(key) for case in cases]
     summary = _summary(check, run, key)
-    if summary is None:
+    if info is None or summary is None:
         where = "the run" if check.table == "overall" else f"{check.table} {check.group}"
         none = f"no case of {where} was run"
         # A metric of the project that is newer than the run.
         no_data = f"the run did not measure {key}" if info is None else none
         return CheckFigure(estimate=None, n=0, is_mean=True, no_data=no_data)
     missed = _beyond(check, [(v.value, v.case_id) for v in values if v.value is not None])
-    found = _of_summary(summary, run.confidence, no_data_reason(summary), missed)
+    found = _of_summary(summary, info, run.confidence, no_data_reason(summary), missed)
     return replace(found, is_mean=True)
 
 
 def _of_summary(
-    summary: MetricSummary, confidence: float, no_data: str, missed_cases: tuple[str, ...]
+    summary: MetricSummary,
+    info: MetricInfo,
+    confidence: float,
+    no_data: str,
+    missed_cases: tuple[str, ...],
 ) -> CheckFigure:
     return CheckFigure(
         estimate=summary.mean,
@@ -149,7 +153,9 @@ def _of_summary(
         high=summary.high,
         low_one_sided=summary.low_one_sided,
         high_one_sided=summary.high_one_sided,
-        mde=minimum_detectable_effect(summary.detectable_se, confidence=confidence),
+        mde=minimum_detectable_effect(
+            summary.detectable_se, confidence=confidence, widest=info.width
+        ),
         no_data=no_data,
         missed_cases=missed_cases,
     )
@@ -226,7 +232,9 @@ def _rate_figure(
     scored = [case.value_of([value]) for case, value in shares]
     summary = summarise_metric(scored, _SHARE, confidence=confidence)
     bad = _worst_first((abs(value), case.first.name) for case, value in shares if is_bad(value))
-    return _of_summary(summary, confidence, "no case was asked, or none could be checked", bad)
+    return _of_summary(
+        summary, _SHARE, confidence, "no case was asked, or none could be checked", bad
+    )
 
 
 _SHARE: Final = MetricInfo(

@@ -296,7 +296,11 @@ def _sums_by_byte(sizes: Sequence[float]) -> list[float]:
 
 
 def minimum_detectable_effect(
-    se: float | None, *, confidence: float = 0.95, power: float = POWER
+    se: float | None,
+    *,
+    confidence: float = 0.95,
+    power: float = POWER,
+    widest: float = math.inf,
 ) -> float | None:
     """Smallest true difference that a one-sided check detects with probability ``power``.
 
@@ -305,11 +309,15 @@ def minimum_detectable_effect(
             unknown, and so is the effect.
         confidence: one-sided, 0 to 1.
         power: 0 to 1.
+        widest: largest difference that the scale allows; an effect above it is None.
 
     >>> round(minimum_detectable_effect(0.35 / 50**0.5), 3)
     0.123
     """
-    return None if se is None else (normal_quantile(confidence) + normal_quantile(power)) * se
+    if se is None:
+        return None
+    effect = (normal_quantile(confidence) + normal_quantile(power)) * se
+    return effect if effect <= widest else None
 
 
 def required_n(

@@ -6,9 +6,8 @@ import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, Literal
 
-from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.support.text import clean, counted, cut_columns, first_of, format_value
-from pytest_rageval.values.gate import CheckResult, GateResult
+from pytest_rageval.values.gate import CHANGE_WORDS, CheckResult, GateResult
 
 Style = Literal["", "green", "red", "yellow", "bold", "dim"]
 
@@ -123,12 +122,13 @@ def weak_lines(checks: Iterable[CheckResult], width: int) -> Iterator[Line]:
 def detectable_text(result: CheckResult) -> str | None:
     """Describe the smallest change that a baseline check can detect; None for other checks."""
     check = result.check
-    if check.kind not in {"max_drop", "max_rise"} or result.mde is None or not result.n:
+    # Without an interval, or where no case differed on an unbounded scale, it is unknown.
+    if check.kind not in CHANGE_WORDS or result.low is None or result.mde == 0:
         return None
-    word = "drop" if check.kind == "max_drop" else "rise"
+    word = CHANGE_WORDS[check.kind]
     size = detectable_size(result)
     seen = f"only a {word} of {size} or more" if size else f"no {word}"
-    return f"with {counted(result.n, 'case')}, {seen} would be reliably detected"
+    return f"with {counted(result.n or 0, 'case')}, {seen} would be reliably detected"
 
 
 def detectable_size(result: CheckResult) -> str | None:
@@ -136,10 +136,4 @@ def detectable_size(result: CheckResult) -> str | None:
 
     None: unknown, or larger than the metric's range.
     """
-    info = BUILT_IN.cases.get(result.check.metric)
-    low, high = (
-        info.scale if info else (0.0, 1.0 if result.check.metric.endswith("_rate") else None)
-    )
-    if result.mde is None or (high is not None and result.mde > high - low):
-        return None
-    return format_value(result.mde)
+    return format_value(result.mde) if result.mde else None

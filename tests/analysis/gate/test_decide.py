@@ -74,6 +74,23 @@ def test_a_check_carries_estimate_interval_proof_and_detectable_effect() -> None
     assert 0.1 < found.mde < 0.16
 
 
+@pytest.mark.parametrize(
+    ("metric", "value", "is_known"),
+    [
+        ("recall_at_k", 1.0, False),
+        ("groundedness", 4.0, False),
+        ("context_tokens", 40.0, True),
+        ("error_rate", 0.0, True),
+    ],
+)
+def test_no_detectable_effect_is_larger_than_the_scale(
+    metric: str, value: float, is_known: bool
+) -> None:
+    records = [record("a", {metric: value}), record("b", {metric: value - 1})]
+    found = check(records, limit(metric, 90), judge_configured=True)
+    assert (found.mde is not None) == is_known
+
+
 def test_a_metric_with_an_upper_limit() -> None:
     records = [record(f"c{i}", {"scope_miss_rate": v}) for i, v in enumerate([0, 0, 1, 0])]
     found = check(records, limit("scope_miss_rate", 0.05))

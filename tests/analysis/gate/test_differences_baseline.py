@@ -11,6 +11,7 @@ import pytest
 from pytest_rageval.analysis.gate.decide import decide_gate
 from pytest_rageval.analysis.gate.differences import margins
 from pytest_rageval.analysis.two_runs import Baseline, as_baseline, compare_runs, gate_run
+from pytest_rageval.report.text.lines import detectable_text
 from pytest_rageval.values.gate import Check, CheckResult, GateResult, Selection, Thresholds
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.run import StoredRun
@@ -132,7 +133,33 @@ def test_the_least_number_of_cases_does_not_apply_to_a_figure_of_a_run(
 def test_a_figure_that_one_run_lacks_is_no_data_and_fails() -> None:
     base = [scored("a", 1.0, latency={})]
     found = decided(base, [scored("a", 1.0)], rise("latency_ms.p95", 200))
-    assert (found.status, found.message) == ("fail", "no data: no case was scored on both sides")
+    assert found.status == "fail"
+    assert found.message == "no data: the figure is not known for both sides"
+    assert (found.n, found.small_n) == (None, False)
+
+
+def with_own_metric(run: StoredRun, level: str, **fields: Any) -> StoredRun:
+    own = {"title": "Own", "direction": "higher", "scale": [0.0, 1.0], "level": level}
+    defined = {"acme.own": {**own, "population": "", "version": "1", "source": "acme:own"}}
+    return replace(run, config={**run.config, "metric_definitions": defined}, **fields)
+
+
+def test_a_figure_that_is_not_of_cases_has_no_number_of_them() -> None:
+    figures = {"run_metrics": {"acme.own": {"value": 0.5}}}
+    base, new = (
+        with_own_metric(side(run_of(3), run_id=name), "run", metrics=figures) for name in "bn"
+    )
+    found, _ = gate(base, new, drop(metric="acme.own"))
+    assert [(one.status, one.estimate, one.n) for one in found.checks] == [("pass", 0.0, None)]
+
+
+def test_no_effect_beyond_the_scale_of_an_own_metric_is_called_detectable() -> None:
+    records = [record(f"c{i}", {"acme.own": 0.5}) for i in range(2)]
+    base, new = (with_own_metric(side(records, run_id=name), "own") for name in "bn")
+    found, _ = gate(base, new, drop(metric="acme.own"))
+    (result,) = found.checks
+    assert (result.n, result.mde) == (2, None)
+    assert detectable_text(result) == "with 2 cases, no drop would be reliably detected"
 
 
 def test_a_metric_that_no_pair_was_scored_on_is_no_data_and_fails() -> None:

@@ -12,6 +12,13 @@ def test_unknown_error_has_no_detectable_effect() -> None:
     assert minimum_detectable_effect(None) is None
 
 
+def test_no_effect_is_larger_than_the_widest() -> None:
+    effect = minimum_detectable_effect(1.0)
+    assert effect is not None
+    assert minimum_detectable_effect(1.0, widest=effect) == effect
+    assert minimum_detectable_effect(1.0, widest=effect - 0.01) is None
+
+
 @given(st.floats(0.001, 1), st.floats(0.55, 0.99), st.floats(0.55, 0.99))
 def test_the_effect_is_found_with_the_power_asked_for(
     se: float, confidence: float, power: float
