@@ -310,3 +310,22 @@ def test_a_case_that_is_an_error_now_is_no_silent_pass() -> None:
     dropped = decided(base, new, drop())
     assert dropped.status == "warn"
     assert "24 cases are an error now" in dropped.message
+
+
+def test_a_score_of_a_case_that_failed_later_is_not_called_an_error() -> None:
+    """An empty answer is an error whose retrieval is scored, and paired."""
+    base = run_of(40)
+    new = [changed(base[0], status="error", outcome="error"), *base[1:]]
+    found = decided(base, new, drop())
+    assert (found.status, found.n) == ("pass", 40)
+    assert found.message == "drop 0.000 is at most max_drop 0.030"
+
+
+def test_an_error_of_the_metric_alone_is_no_silent_pass() -> None:
+    base = run_of(40)
+    new = [changed(base[0], metrics={**base[0].metrics, "recall_at_k": None}), *base[1:]]
+    found = decided(base, new, drop())
+    assert (found.status, found.n) == ("warn", 39)
+    assert found.message.endswith("; 1 case is an error now and not counted here")
+    without = changed(new[0], not_applicable={"recall_at_k": "why"})
+    assert decided(base, [without, *new[1:]], drop()).status == "pass"
