@@ -19,6 +19,7 @@ from pytest_rageval.analysis.gate.figures import (
     LimitDecision,
     decide_limit,
     find_figure,
+    no_interval,
 )
 from pytest_rageval.metrics.registry import unit_of
 from pytest_rageval.support.text import counted, format_limit_pair, format_value
@@ -102,7 +103,7 @@ def _message(check: Check, figure: CheckFigure, decision: LimitDecision) -> str:
     if estimate is None:
         return f"no data: {figure.no_data}"
     if decision.outcome == "no_data":
-        return f"no data: {format_value(estimate, unit_of(check.metric))} has no interval"
+        return no_interval(check, format_value(estimate, unit_of(check.metric)))
     met = decide_limit(check.kind, check.limit, estimate=estimate).outcome == "pass"
     words = {
         ("min", True): "is at least",

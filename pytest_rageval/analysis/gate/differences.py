@@ -26,6 +26,7 @@ from pytest_rageval.analysis.gate.figures import (
     decide_limit,
     find_figure,
     in_table,
+    no_interval,
 )
 from pytest_rageval.analysis.stats.intervals import NO_INTERVAL, Interval
 from pytest_rageval.analysis.stats.paired import holm, minimum_detectable_effect, regression_p
@@ -182,7 +183,7 @@ def _message(
         what = "no case was scored on" if difference.paired else "the figure is not known for"
         return f"no data: {what} both sides"
     if outcome == "no_data":
-        return f"no data: the difference {format_value(estimate, unit)} has no interval"
+        return no_interval(check, f"the difference {format_value(estimate, unit)}")
     word = CHANGE_WORDS.get(check.kind)
     change = -estimate if check.kind == "max_drop" else estimate
     beyond = decide_limit(check.kind, check.limit, estimate=estimate).outcome == "fail"

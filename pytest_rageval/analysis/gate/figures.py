@@ -352,6 +352,12 @@ def decide_limit(
     return LimitDecision(outcome="pass" if needed >= floor else "fail", proof=proof)
 
 
+def no_interval(check: Check, figure: str) -> str:
+    """Say that a proof is impossible, and which decision is not one."""
+    needs = f'which decide = "{check.decide}" needs and decide = "estimate" does not'
+    return f"no data: {figure} has no interval, {needs}"
+
+
 def is_past_limit(kind: str, limit: float | None, change: float | None) -> bool:
     """Return whether a change itself is past its limit; a check warns of cases that err, too."""
     if kind not in CHANGE_WORDS or limit is None or change is None:

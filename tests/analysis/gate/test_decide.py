@@ -189,7 +189,11 @@ def test_proofs(decide: Any, values: list[int], status: str, message: str) -> No
 def test_a_proof_without_an_interval_is_no_data() -> None:
     of = limit("cost_usd.total", 1, decide="prove_pass")
     found = check(hits(1), of)
-    assert (found.status, found.message) == ("fail", "no data: 0.00 has no interval")
+    assert (found.status, found.message) == (
+        "fail",
+        'no data: 0.00 has no interval, which decide = "prove_pass" needs and '
+        'decide = "estimate" does not',
+    )
 
 
 # --- groups ---------------------------------------------------------------------------------------

@@ -71,7 +71,8 @@ def test_a_proof_without_an_interval_is_no_data() -> None:
     found = decide_difference_check(drop(decide="prove_pass"), difference(-0.01))
     assert (found.status, found.message) == (
         "fail",
-        "no data: the difference -0.010 has no interval",
+        'no data: the difference -0.010 has no interval, which decide = "prove_pass" needs and '
+        'decide = "estimate" does not',
     )
 
 
