@@ -72,8 +72,8 @@ def plan_rungs(
     raise ConfigError(
         f"halving {counted(configurations, 'configuration')} over {counted(len(cases), 'case')} "
         f"takes more than {budget if few else limit} questions, "
-        f"{'the budget' if few else '45 % of the grid'}; expected more cases, a larger budget or "
-        'method = "grid"'
+        f"{'the budget' if few else '45 % of the grid'}; expected "
+        f'{"a larger budget" if few else "more cases or configurations"} or method = "grid"'
     )
 
 
