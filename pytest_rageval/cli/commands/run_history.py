@@ -191,6 +191,9 @@ def _check(query: TrendQuery, source: TrendSource) -> None:
         raise CommandError(_unknown("metric", query.metric, source.metrics))
     if query.scope != "overall" and query.group not in source.groups:
         raise CommandError(_unknown(query.scope, query.group, source.groups))
+    if query.scope != "overall" and all(run.figure is None for run in source.runs):
+        none = f"metric {query.metric!r}: in no run for {query.scope} {query.group!r}"
+        raise CommandError(f"{none}; a figure of a whole run has none by category or tag")
 
 
 def _unknown(what: str, name: str, known: Iterable[str]) -> str:

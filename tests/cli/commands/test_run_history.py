@@ -169,6 +169,10 @@ def test_partial_runs_are_left_out_with_a_note_or_marked(capsys: Output, source:
         (("stage.not_cite",), "stage 'not_cite': in no run, did you mean \"not_cited\"?"),
         (("mrr", "--tag", "wurk"), "tag 'wurk': in no run, did you mean \"work\"?"),
         (("mrr", "--category", "x"), "category 'x': in no run; there are: factual, multi_hop"),
+        (
+            ("error_rate", "--tag", "work"),
+            "metric 'error_rate': in no run for tag 'work'; a figure of a whole run has none by",
+        ),
         (("mrr", "--tag", "a", "--category", "b"), "got both, expected one of them"),
     ],
 )
