@@ -24,7 +24,8 @@ from pytest_rageval.values.run import RUN_METRICS
 
 _SIGNS: Final = {"min": ">=", "max": "<=", "max_drop": "drop <=", "max_rise": "rise <="}
 _COMPARED: Final = re.compile(
-    r"(.+?) is (?:at least|below|at most|above) (min|max|max_drop|max_rise) ([\d.]+)(.*)", re.DOTALL
+    r"(.+?) is (?:at least|below|at most|above) (min|max|max_drop|max_rise) (-?[\d.]+)(.*)",
+    re.DOTALL,
 )
 """Sentence of a check: value, kind of limit, limit, and what else it says."""
 _NEEDS: Final = {

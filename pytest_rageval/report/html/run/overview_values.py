@@ -55,10 +55,10 @@ class ChangeView:
 
     base: str
     delta: str
-    interval: str
-    p: str
-    verdict: str
-    """``better``, ``worse``, ``same`` or ``unclear``."""
+    interval: str = "-"
+    p: str = "-"
+    verdict: str = ""
+    """``better``, ``worse``, ``same`` or ``unclear``; empty: a figure of the whole run."""
     n: int
     place: float | None
     """Position of the baseline on the metric's scale."""

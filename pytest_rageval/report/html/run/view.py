@@ -200,18 +200,28 @@ def _beyond_limits(gate: Mapping[str, Any], base: str) -> frozenset[str]:
 def view_changes(
     comparison: Comparison, registry: Registry = BUILT_IN, beyond: Collection[str] = ()
 ) -> dict[str, ChangeView]:
-    """Show the change of each metric over the paired cases.
+    """Show the change of each metric over the paired cases, and of each own one of the runs.
 
     Args:
         comparison: with the baseline.
         registry: the metrics of both runs.
         beyond: metrics whose change is past a limit, in the words of ``rageval compare``.
     """
-    return {
+    of_cases = {
         key: _change(change, registry.info(key), past_limit=key in beyond)
         for key, change in comparison.metrics.items()
         if change.base is not None and change.delta is not None
     }
+    of_runs = {
+        key: ChangeView(
+            base=format_value(change.base),
+            delta=change_text(key, change.delta),
+            n=change.n_new,
+            place=place_on_scale(change.base, registry.info(key)),
+        )
+        for key, change in comparison.run_metrics.items()
+    }
+    return of_cases | of_runs
 
 
 def _change(change: MetricChange, info: MetricInfo | None, *, past_limit: bool) -> ChangeView:

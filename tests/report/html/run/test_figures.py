@@ -131,3 +131,11 @@ def test_an_unknown_price_is_not_shown_as_nothing() -> None:
     assert found["Judge, without its cache"] == "$0.0123"
     assert found["Judge tokens"] == "12,000"
     assert found["Wall time"] == "2.2 s"
+
+
+def test_a_limit_below_zero_stands_beside_its_value() -> None:
+    gate = {"checks": [check("acme.margin", message="0.250 is at least min -0.500")]}
+
+    _, (found,) = view_checks(gate, {})
+
+    assert found.finding == "0.250 (needs >= -0.500)"

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from pytest_rageval.analysis.compare.metrics import ComparisonSettings, compare_records
+from pytest_rageval.analysis.two_runs import compare_runs
 from pytest_rageval.report.html.run.page import render_report
 from pytest_rageval.report.html.run.values import ReportOptions
 from pytest_rageval.report.html.run.view import (
@@ -180,3 +181,22 @@ def test_a_redacted_answer_is_in_no_piece_either() -> None:
 
     assert "secret" not in html
     assert "<ins>" not in html
+
+
+def test_an_own_metric_of_the_run_has_its_change_without_a_verdict() -> None:
+    own = {"title": "Documents", "direction": "higher", "scale": [0.0, None], "level": "run"}
+    defined = {"acme.docs": {**own, "population": "", "version": "1", "source": "acme:docs"}}
+    old, new = (
+        replace(
+            found,
+            metrics={**found.metrics, "run_metrics": {"acme.docs": {"value": count}}},
+            config={**found.config, "metric_definitions": defined},
+        )
+        for found, count in ((run([passed("a")], "old"), 7.0), (run([passed("a")], "new"), 5.0))
+    )
+
+    html = "".join(render_report(view_report(new, baseline=compare_runs(old, new))))
+
+    (row,) = re.findall(r"<tr><th[^>]*><a[^>]*>acme.*?</tr>", html)
+    cells = [re.sub("<[^>]*>", "", cell) for cell in re.findall("<td.*?</td>", row)]
+    assert cells == ["5.000", "", "-", "", "7.000", "-2.000", "1", "0", "0"]
