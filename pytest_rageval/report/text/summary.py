@@ -403,7 +403,8 @@ def _group_table(
             if (result.check.table, result.check.group) == (title, name):
                 word, style = VERDICTS[result.status]
                 value, limit = held_value_text(result, result.estimate), limit_text(result)
-                text = f"  {result.check.metric} {value}, limit {limit}  "
+                change = " change" if result.check.kind in CHANGE_WORDS else ""
+                text = f"  {result.check.metric}{change} {value}, limit {limit}  "
                 yield ((text, "red" if result.status == "fail" else ""), (word, style))
 
 

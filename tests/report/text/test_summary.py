@@ -397,6 +397,15 @@ def skipped(metric: str, limit: float, **check: Any) -> CheckResult:
     )
 
 
+def test_a_change_in_a_category_does_not_look_like_its_mean() -> None:
+    group = {"table": "category", "group": "general"}
+    of_mean = result("pass", limit=0.4, **group)
+    of_change = replace(result("fail", kind="max_drop", limit=0.1, **group), estimate=-0.25)
+    shown = text(view(hits(1, 0), of_mean, of_change))
+    assert "  hit_at_k 0.500, limit >= 0.4  ok" in shown
+    assert "  hit_at_k change -0.250, limit drop 0.1  FAIL" in shown
+
+
 def test_a_figure_of_the_run_has_the_count_of_its_check_unless_that_is_of_pairs() -> None:
     verdicts = result("fail", metric="judge_error_rate", kind="max")
     rise = result("pass", metric="pass_rate", kind="max_drop")
