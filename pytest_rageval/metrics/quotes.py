@@ -27,13 +27,13 @@ _TAG: Final = re.compile(
 _NUMBERED: Final = re.compile(r"^[ \t>*+-]*\d{1,9}[.)][ \t]+", re.MULTILINE)
 _EMPHASIS: Final = str.maketrans("", "", "*`~\\")
 _HYPHEN: Final = re.compile(r"(?<=[^\W\d_])[-\u00ad\u2010](?:[ \t]*\r?\n[ \t>]*)?(?=[^\W\d_])")
-# Thai, Lao, Burmese, Khmer, Chinese and Japanese have no blanks between words.
-_UNSPACED: Final = re.compile(
+UNSPACED: Final = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
 )
+"""A character of Thai, Lao, Burmese, Khmer, Chinese or Japanese, without blanks between words."""
 
 
-class _Separators(dict[int, str]):
+class Separators(dict[int, str]):
     """Table for ``str.translate``: letters, marks and digits stay, the rest becomes a blank."""
 
     def __missing__(self, code: int) -> str:
@@ -43,7 +43,7 @@ class _Separators(dict[int, str]):
         return found
 
 
-_SEPARATORS: Final = _Separators()
+_SEPARATORS: Final = Separators()
 
 _as_written: Final = lru_cache(maxsize=2048)(norm_text)
 
@@ -66,7 +66,7 @@ def words_of(text: str) -> str:
     text = _HYPHEN.sub("", _NUMBERED.sub("", text).translate(_EMPHASIS))
     text = fold(text.translate(INVISIBLE)).translate(_SEPARATORS)
     if not text.isascii():
-        text = _UNSPACED.sub(r" \g<0> ", text)
+        text = UNSPACED.sub(r" \g<0> ", text)
     return " ".join(text.split())
 
 

@@ -23,6 +23,7 @@ from pytest_rageval.authoring.linting.findings import (
     finding,
 )
 from pytest_rageval.metrics.matching import anchor_segments, norm_path, norm_text
+from pytest_rageval.metrics.quotes import UNSPACED, Separators
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.dataclass import dataclass
 
@@ -31,7 +32,9 @@ NEAR: Final = 0.75
 MOST: Final = 128
 """Maximum number of earlier texts that one is compared with: thousands of texts from one template
 may all be alike, and comparing each with each would take minutes."""
-_WORD: Final = re.compile(r"\w+(?:['’.\-]\w+)*")
+_JOINERS: Final = "'’.-"
+_WORD: Final = re.compile(rf"[^\s{_JOINERS}]+(?:[{_JOINERS}][^\s{_JOINERS}]+)*")
+_SEPARATORS: Final = Separators({ord(joiner): joiner for joiner in f"{_JOINERS}_"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,12 +48,13 @@ class Resemblance:
 
 
 def words(text: str) -> tuple[str, ...]:
-    """Return the normalised words of a text.
+    """Return the normalised words of a text; a character of a script without blanks is one.
 
     >>> words("What's the e-mail of  Ines?")
     ("what's", 'the', 'e-mail', 'of', 'ines')
     """
-    return tuple(_WORD.findall(norm_text(text)))
+    spaced = norm_text(text).translate(_SEPARATORS)
+    return tuple(_WORD.findall(spaced if spaced.isascii() else UNSPACED.sub(r" \g<0> ", spaced)))
 
 
 def shingles(text: str) -> frozenset[str]:

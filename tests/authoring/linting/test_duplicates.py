@@ -91,6 +91,38 @@ def test_at_most_three_others_are_named_of_one() -> None:
     assert len(findings) == 3
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("बेटे का नाम क्या है?", "बेटी का नाम क्या है?"),  # of the son, of the daughter
+        ("ป้าอยู่ที่ไหน", "ป่าอยู่ที่ไหน"),  # the aunt, the forest
+    ],
+)
+def test_questions_that_differ_in_a_vowel_or_a_tone_are_not_the_same(one: str, other: str) -> None:
+    findings = find_duplicates(numbered([one, other]))
+    assert [found for found in findings if found.severity == "error"] == []
+
+
+def test_questions_without_blanks_that_differ_in_a_number_are_others() -> None:
+    asked = "第{}条对员工每年可以休的年假规定了什么内容？"
+    assert list(find_duplicates(numbered([asked.format(12), asked.format(13)]))) == []
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("员工每年可以休多少天年假？", "员工每年可以休多少天的年假呢？"),
+        (
+            "第12条对员工每年可以休的年假规定了什么内容？",
+            "第12条对员工每年可以休的年假规定了什么？",
+        ),
+        ("พนักงานลาพักร้อนได้กี่วันต่อปี", "พนักงานลาพักร้อนได้กี่วันต่อหนึ่งปี"),
+    ],
+)
+def test_nearly_the_same_question_without_blanks_is_a_warning(one: str, other: str) -> None:
+    assert told(find_duplicates(numbered([one, other]))) == [("warning", "near-duplicate", 2)]
+
+
 @pytest.mark.slow
 def test_ten_thousand_cases_are_looked_through() -> None:
     questions = [
