@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import unicodedata
 
 import pytest
 
@@ -41,6 +42,8 @@ def keys(text: str) -> list[str]:
         ("colour", "color"),
         ("the user’s keys", "the user's key"),
         ("nations", "nation"),
+        ("Größe, L’été", unicodedata.normalize("NFD", "Größe, L’été")),
+        ("١٤ يومًا", "14 يوما"),
     ],
 )
 def test_two_ways_of_writing_are_one(one: str, other: str) -> None:
@@ -52,6 +55,18 @@ def test_two_ways_of_writing_are_one(one: str, other: str) -> None:
     [("3", "3rd"), ("30", "3"), ("1.5", "15"), ("1970", "1971"), ("vi", "VI"), ("5 GB", "5 MB")],
 )
 def test_different_numbers_stay_apart(one: str, other: str) -> None:
+    assert keys(one) != keys(other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("बेटे", "बेटी"),  # son, daughter
+        ("চুল", "চাল"),  # hair, rice
+    ],
+)
+def test_words_that_differ_in_a_vowel_sign_stay_apart(one: str, other: str) -> None:
+    assert [len(keys(one)), len(keys(other))] == [1, 1]
     assert keys(one) != keys(other)
 
 
