@@ -19,6 +19,8 @@ from importlib.util import find_spec
 from types import ModuleType
 from typing import Any, Final, NamedTuple
 
+from pytest_rageval.metrics.matching import INVISIBLE
+
 CORE_WORDS: Final = frozenset(
     """
     a an the is are was were be been am of in on at to for from by with and or but it its this that
@@ -198,6 +200,7 @@ _MARKS: Final = "".join(
 )
 _LETTERS: Final = rf"(?:[^\W\d_{_BLOCKS}]++[{_MARKS}]*+)++"
 _ANY: Final = re.compile(rf"{_LETTERS}(?:['’]{_LETTERS})*+|[{_BLOCKS}]|{_NUMBER}|%")
+_INVISIBLE: Final = re.compile(f"[{''.join(map(chr, INVISIBLE))}]")
 _ISO_DATE: Final = re.compile(
     r"\b(?P<year>\d{4})-(?P<month>0[1-9]|1[0-2])-(?P<day>0[1-9]|[12]\d|3[01])(?!\d)"
 )
@@ -229,7 +232,8 @@ def read_words(text: str) -> list[Word]:
     """Return the words of a text in order; a number and its scale (``3 million``) are one."""
     if "-" in text:
         text = _ISO_DATE.sub(_spell_date, text)
-    words = list(map(read_word, (_ASCII if text.isascii() else _ANY).findall(text)))
+    pattern = _ASCII if text.isascii() else _ANY
+    words = list(map(read_word, pattern.findall(_INVISIBLE.sub("", text))))
     # Three searches of the text are faster than a check of every word.
     scaled = "illion" in text or "undred" in text or "housand" in text
     return list(_join_scales(words)) if scaled else words

@@ -44,6 +44,7 @@ def keys(text: str) -> list[str]:
         ("nations", "nation"),
         ("Größe, L’été", unicodedata.normalize("NFD", "Größe, L’été")),
         ("١٤ يومًا", "14 يوما"),
+        ("die Ge\u00adschäfts\u00adführung", "die Geschäftsführung"),
     ],
 )
 def test_two_ways_of_writing_are_one(one: str, other: str) -> None:
