@@ -27,6 +27,7 @@ from pytest_rageval.values.errors import DatasetError
 MAX_FILE_BYTES: Final = 512 * 1024 * 1024
 _MAX_FILES: Final = 1000
 _TWO_LEVELS: Final = ("*", "*/*")
+_SHEETS: Final = (".csv", ".tsv", ".xlsx", ".xls", ".ods")
 _UTF16: Final = (b"\xff\xfe", b"\xfe\xff")
 _NAMES: Final = ("id", "translation_of")
 
@@ -116,7 +117,7 @@ def read_text_file(path: Path) -> SourceFile:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         message = f"byte 0x{data[error.start]:02x}, expected UTF-8 text"
-        message += '; save it again as "CSV UTF-8"' if name.lower().endswith(".csv") else ""
+        message += '; save it again as "CSV UTF-8"' if name.lower().endswith(_SHEETS) else ""
         raise fault(name, message, line=line) from None
 
 

@@ -56,11 +56,12 @@ def test_texts_of_spreadsheets_are_read(tmp_path: Path, encoding: str) -> None:
     assert read_text_file(path).text == "Größe"
 
 
-def test_a_byte_that_is_no_text_is_named(tmp_path: Path) -> None:
-    path = tmp_path / "t.csv"
+@pytest.mark.parametrize("name", ["t.csv", "T.XLSX", "t.ods"])
+def test_a_byte_that_is_no_text_is_named(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
     path.write_bytes(b"ok\nno\xff")
     with pytest.raises(
-        DatasetError, match=r't\.csv:2: byte 0xff, .*; save it again as "CSV UTF-8"'
+        DatasetError, match=rf'{name}:2: byte 0xff, .*; save it again as "CSV UTF-8"'
     ):
         read_text_file(path)
 
