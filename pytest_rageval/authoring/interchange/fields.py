@@ -17,8 +17,9 @@ from pytest_rageval.project.field_names import ALIASES, ANCHOR_COLUMNS
 from pytest_rageval.support.text import shown
 from pytest_rageval.values.case import Anchor
 
-_YES: Final = frozenset({"true", "yes", "y", "1", "t"})
-_NO: Final = frozenset({"false", "no", "n", "0", "f"})
+# A spreadsheet writes true and false in its own language.
+_YES: Final = frozenset("true yes y 1 t wahr vrai verdadero vero verdadeiro waar".split())
+_NO: Final = frozenset("false no n 0 f falsch faux falso onwaar".split())
 
 
 class BadFieldError(ValueError):

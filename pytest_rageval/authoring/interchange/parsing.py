@@ -39,6 +39,8 @@ _MAX_SURVEYED_CHARS: Final = 8_000_000
 _MAX_SHOWN_FAULTS: Final = 20
 _DELIMITERS: Final = ",;\t|"
 _SNIFFED_CHARS: Final = 2_000
+_NAMED: Final = re.compile(r'"?sep=(.)"?', re.IGNORECASE)
+"""First line of a table that names its delimiter to Excel."""
 _QUOTED: Final = re.compile(r"""'(?:[^'\\]|\\.)*+'|"(?:[^"\\]|\\.)*+\"""")
 _ARRAY: Final = re.compile(rf"\[(?:(?:{_QUOTED.pattern})\s*+)+\]")
 """A list of texts as NumPy writes it, without commas."""
@@ -270,6 +272,8 @@ def parse_table(file: SourceFile, *, delimiter: str | None = None) -> Table:
 
 def _found_delimiter(text: str) -> str:
     header = next((line for line in text.splitlines() if line.strip()), "")
+    if named := _NAMED.fullmatch(header):
+        return named[1]
     try:
         # Its patterns take time by the square of the length.
         return csv.Sniffer().sniff(header[:_SNIFFED_CHARS], delimiters=_DELIMITERS).delimiter
@@ -287,6 +291,8 @@ def _table(file: SourceFile, delimiter: str) -> Table:
     rows: list[Row] = []
     for cells in reader:
         if not any(cell.strip() for cell in cells):
+            continue
+        if headers is None and _NAMED.fullmatch(lines[reader.line_num - 1].rstrip("\r\n")):
             continue
         if headers is None:
             headers = _headers(file.name, reader.line_num, cells)

@@ -37,6 +37,26 @@ def test_delimiters_are_found_out(delimiter: str) -> None:
     assert (case.id, case.question, case.notes) == ("a", "b?", "c")
 
 
+@pytest.mark.parametrize("options", [{}, {"delimiter": ";"}])
+@pytest.mark.parametrize("first", ["sep=;", '"sep=;"', "SEP=;\r"])
+def test_a_first_line_that_names_the_delimiter_is_no_header(
+    first: str, options: dict[str, str]
+) -> None:
+    text = f"{first}\nquestion;notes\nWhen, and why?;b\n"
+    (case,) = cases_of(read_texts("csv", {"t.csv": text}, **options))
+    assert (case.question, case.notes) == ("When, and why?", "b")
+
+
+@pytest.mark.parametrize(
+    ("cells", "expected"), [("WAHR;FALSCH", (True, False)), ("VRAI;FAUX", (True, False))]
+)
+def test_booleans_are_read_as_spreadsheets_of_other_languages_write_them(
+    cells: str, expected: tuple[bool, bool]
+) -> None:
+    (case,) = cases_of(read_texts("csv", {"t.csv": f"question;answerable;required\nQ?;{cells}\n"}))
+    assert (case.answerable, case.required) == expected
+
+
 @pytest.mark.parametrize("between", ["\n", "\r\n", " | ", "\n \n", "|" + " " * 50_000 + "|"])
 def test_facts_stand_on_lines_or_between_bars(between: str) -> None:
     text = f'id,question,key_facts\na,b?,"{between}one{between}two "\n'
