@@ -9,6 +9,7 @@ import json
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from glob import iglob
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -26,7 +27,6 @@ from pytest_rageval.values.errors import DatasetError
 
 MAX_FILE_BYTES: Final = 512 * 1024 * 1024
 _MAX_FILES: Final = 1000
-_TWO_LEVELS: Final = ("*", "*/*")
 _SHEETS: Final = (".csv", ".tsv", ".xlsx", ".xls", ".ods")
 _UTF16: Final = (b"\xff\xfe", b"\xfe\xff")
 _NAMES: Final = ("id", "translation_of")
@@ -58,11 +58,12 @@ def open_source(
         DatasetError: a file cannot be read.
     """
     files: list[SourceFile] = []
+    patterns = [f"{level}{suffix}" for level in ("*", "*/*") for suffix in suffixes]
     for name in names:
         if is_url(name):
             files.append(_fetched(name, fetch))
         elif Path(name).is_dir():
-            files += [read_text_file(path) for path in _files_below(Path(name), suffixes)]
+            files += [read_text_file(path) for path in _files_below(Path(name), patterns)]
         else:
             files.append(read_text_file(Path(name)))
     beside = partial(_read_beside, fetch=fetch)
@@ -81,17 +82,15 @@ def _fetched(url: str, fetch: Fetch | None) -> SourceFile:
     return SourceFile(name=name, text=fetch(url))
 
 
-def _files_below(folder: Path, suffixes: Sequence[str]) -> list[Path]:
-    found = sorted(
+def _files_below(folder: Path, patterns: Sequence[str]) -> list[Path]:
+    names = {name for one in patterns for name in iglob(one, root_dir=folder, recursive=True)}
+    found = [
         path
-        for pattern in _TWO_LEVELS
-        for path in folder.glob(pattern)
-        if path.name.endswith(tuple(suffixes))
-        and path.is_file()
-        and path.resolve().is_relative_to(folder.resolve())
-    )
+        for path in sorted(folder / name for name in names)
+        if path.is_file() and path.resolve().is_relative_to(folder.resolve())
+    ]
     if not found:
-        raise fault(folder.as_posix(), f"no file of the kinds {', '.join(suffixes)} in it")
+        raise fault(folder.as_posix(), f"no file {', '.join(patterns)} in it")
     if len(found) > _MAX_FILES:
         raise fault(folder.as_posix(), f"{len(found)} files, expected at most {_MAX_FILES}")
     return found
@@ -121,19 +120,22 @@ def read_text_file(path: Path) -> SourceFile:
         raise fault(name, message, line=line) from None
 
 
-def _read_beside(file: SourceFile, reference: str, *, fetch: Fetch | None) -> SourceFile:
-    """Read a file that another one refers to, only below the folder of the latter."""
+def _read_beside(file: SourceFile, reference: str, *, fetch: Fetch | None) -> list[SourceFile]:
+    """Read the files that another one refers to, only below the folder of the latter."""
     if is_url(reference):
-        return _fetched(reference, fetch)
+        return [_fetched(reference, fetch)]
     if "://" in reference and not reference.startswith("file://"):
         raise fault(file.name, f"{shown(reference)}, expected a file beside it")
     if is_url(file.name):
         raise fault(file.name, f"{shown(reference)}: no file stands beside what was fetched")
-    folder = Path(file.name).parent.resolve()
+    folder = Path(file.name).parent
     path = (folder / reference.removeprefix("file://")).resolve()
-    if not path.is_relative_to(folder):
+    if not path.is_relative_to(folder.resolve()):
         raise fault(file.name, f"{shown(reference)} leaves the folder of the file")
-    return read_text_file(Path(file.name).parent / path.relative_to(folder))
+    inside = path.relative_to(folder.resolve()).as_posix()
+    if "*" not in inside:
+        return [read_text_file(folder / inside)]
+    return [read_text_file(found) for found in _files_below(folder, [inside])]
 
 
 # --- writing ---------------------------------------------------------------------------------

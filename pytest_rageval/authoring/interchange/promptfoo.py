@@ -111,7 +111,7 @@ class _Reader:
                 self.ledger.leave(name, "about prompts and providers, not about cases")
             given = value.get("defaultTest")
             if isinstance(given, str):
-                given = _value(self._source.beside(file, given), self.ledger)
+                given = _value(self._source.beside(file, given)[0], self.ledger)
             default = given if isinstance(given, dict) else {}
             tests = [*self._tests(file, value.get("tests")), *self._scenarios(file, value)]
         else:
@@ -137,13 +137,13 @@ class _Reader:
         if path.endswith((".py", ".js", ".ts", ".mjs", ".cjs")):
             self.ledger.leave(f"tests: {reference}", "a program, and none is run")
             return
-        beside = self._source.beside(file, reference)
-        value = _value(beside, self.ledger)
-        tests = value.get("tests") if isinstance(value, dict) and "tests" in value else value
-        for test in [tests] if isinstance(tests, dict) else parse_list(tests):
-            if not isinstance(test, dict):
-                raise fault(beside.name, f"{shown(test)}, expected a test")
-            yield test
+        for beside in self._source.beside(file, reference):
+            value = _value(beside, self.ledger)
+            tests = value.get("tests") if isinstance(value, dict) and "tests" in value else value
+            for test in [tests] if isinstance(tests, dict) else parse_list(tests):
+                if not isinstance(test, dict):
+                    raise fault(beside.name, f"{shown(test)}, expected a test")
+                yield test
 
     def _scenarios(self, file: SourceFile, config: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         n = 0

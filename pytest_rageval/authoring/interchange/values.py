@@ -33,7 +33,7 @@ class SourceFile:
     text: str
 
 
-def _no_file_beside(file: SourceFile, reference: str) -> SourceFile:
+def _no_file_beside(file: SourceFile, reference: str) -> list[SourceFile]:
     raise fault(file.name, f"{shown(reference)}: there are no further files here")
 
 
@@ -66,8 +66,8 @@ class Source:
     names: tuple[str, ...] = ()
     """Datasets of a library, for a format that has no files."""
     options: ReadOptions = ReadOptions()
-    beside: Callable[[SourceFile, str], SourceFile] = _no_file_beside
-    """Reads a file that another one refers to; raises `DatasetError` if that is not allowed."""
+    beside: Callable[[SourceFile, str], list[SourceFile]] = _no_file_beside
+    """Reads the files that another one refers to; raises `DatasetError` if that is not allowed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -45,7 +45,7 @@ def test_a_link_out_of_the_folder_is_not_followed(tmp_path: Path) -> None:
 
 
 def test_a_folder_without_such_files_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(DatasetError, match=r"no file of the kinds \.json"):
+    with pytest.raises(DatasetError, match=r"no file \*\.json"):
         names(tmp_path, ".json")
 
 

@@ -1,9 +1,13 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
+from pytest_rageval.authoring.interchange.files import open_source
+from pytest_rageval.authoring.interchange.promptfoo import read
+from pytest_rageval.authoring.interchange.values import ReadOptions
 from pytest_rageval.values.errors import DatasetError
 from tests.authoring.interchange.sources import cases_of, left_out, read_samples, read_texts
 
@@ -151,24 +155,32 @@ def test_metadata_of_a_table_is_read_with_its_lists() -> None:
         ("https://example.com/tests.csv", "only with --fetch"),
         ("huggingface://datasets/a", "expected a file beside it"),
         ("file://missing.csv", "cannot be read"),
+        ("file://missing/*.csv", r"no file missing/\*\.csv in it"),
+        ("file://../*.csv", "leaves the folder"),
     ],
 )
 def test_a_reference_cannot_leave_the_folder_of_its_file(
-    tmp_path: object, reference: str, message: str
+    tmp_path: Path, reference: str, message: str
 ) -> None:
-    from pathlib import Path
-
-    from pytest_rageval.authoring.interchange.files import open_source
-    from pytest_rageval.authoring.interchange.promptfoo import read
-    from pytest_rageval.authoring.interchange.values import ReadOptions
-
-    folder = Path(str(tmp_path)) / "inner"
+    folder = tmp_path / "inner"
     folder.mkdir()
     (folder.parent / "outside.csv").write_text("question\nsecret?\n", encoding="utf-8")
     config = folder / "promptfooconfig.yaml"
     config.write_text(f'tests: "{reference}"\n', encoding="utf-8")
     with pytest.raises(DatasetError, match=message):
         read(open_source([str(config)], ReadOptions(), suffixes=(".yaml",)))
+
+
+@pytest.mark.parametrize("pattern", ["file://tests/*.yaml", "./tests/*", "tests/**.yaml"])
+def test_tests_of_several_files_are_named_by_a_pattern(tmp_path: Path, pattern: str) -> None:
+    (tmp_path / "tests").mkdir()
+    for name in ("b", "a"):
+        test = f"- vars:\n    question: Where is {name}?\n"
+        (tmp_path / "tests" / f"{name}.yaml").write_text(test, encoding="utf-8")
+    config = tmp_path / "promptfooconfig.yaml"
+    config.write_text(f'tests: "{pattern}"\n', encoding="utf-8")
+    found = read(open_source([str(config)], ReadOptions(), suffixes=(".yaml",)))
+    assert [case.question for case in cases_of(found)] == ["Where is a?", "Where is b?"]
 
 
 def test_a_file_that_is_no_config_is_refused() -> None:
