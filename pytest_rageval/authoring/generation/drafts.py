@@ -11,6 +11,7 @@ from typing import Final, Literal
 from markdown_it.token import Token
 
 from pytest_rageval.authoring.notes import Note, Section, inline_tokens
+from pytest_rageval.metrics.quotes import UNSPACED
 from pytest_rageval.values.case import Anchor
 from pytest_rageval.values.dataclass import dataclass
 
@@ -20,9 +21,11 @@ _SUMMARY: Final = re.compile(r"<summary\b[^>]*>(?P<title>.*?)</summary>(?P<rest>
 _MAX_HTML_CHARS: Final = 20_000
 _TAG: Final = re.compile(r"<[^<>]*>")
 _SENTENCE: Final = re.compile(
-    r"(?<=[.!?])(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bvs\.)(?<!\bca\.)(?<!\bz\.B\.)(?<!\bNo\.)"
-    r"(?<!\bDr\.)(?<!\bMr\.)(?<!\bMs\.)(?<!\bSt\.)(?<!\b[A-Z]\.)\s+(?=[\"'“‘(\[*_`]*[A-Z0-9À-ÞА-Я])"
+    r"(?<=[.!?])(?<!\b[^\W\d_]\.)(?<!\bvs\.)(?<!\bca\.)(?<!\bNo\.)(?<!\bNr\.)(?<!\bDr\.)(?<!\bMr\.)"
+    r"(?<!\bMs\.)(?<!\bSt\.)\s+(?=[\"'“„‘«(\[*_`]*[A-Z0-9À-ÞА-Я])|(?<=[。！？।])(?![」』”’）])\s*"
 )
+_QUESTION: Final = re.compile(r"[^?？؟]*[?？؟]")
+_QUESTION_MARKS: Final = ("?", "？", "؟")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -210,13 +213,16 @@ def as_question(text: str, title: str) -> str | None:
     asked = _ASKS.fullmatch(flat)
     flat = asked["text"] if asked else flat
     flat = flat.rstrip("*_ ")
-    if not flat.endswith("?") or len(flat) > _MAX_QUESTION_CHARS:
+    if not flat.endswith(_QUESTION_MARKS) or len(flat) > _MAX_QUESTION_CHARS:
         return None
-    if len(re.findall(r"\w+", flat)) < _MIN_WORDS or _PRONOUN.search(flat):
-        if title and not title.endswith("?"):
+    if _n_words(flat) < _MIN_WORDS or _PRONOUN.search(flat):
+        if title and not title.endswith(_QUESTION_MARKS):
             flat = f"{title}: {flat}"
-    enough = len(re.findall(r"\w+", flat)) >= _MIN_WORDS
-    return flat[0].upper() + flat[1:] if enough else None
+    return flat[0].upper() + flat[1:] if _n_words(flat) >= _MIN_WORDS else None
+
+
+def _n_words(text: str) -> int:
+    return len(re.findall(r"\w+", UNSPACED.sub(r" \g<0> ", text)))
 
 
 # --- the four patterns ------------------------------------------------------------------------
@@ -229,7 +235,8 @@ def _heading(
     if question is None or not passages:
         return
     first, *rest = passages
-    if first.kind == "summary" or _ASKS.match(first.plain) or first.plain.rstrip().endswith("?"):
+    asks = first.plain.rstrip().endswith(_QUESTION_MARKS)
+    if asks or first.kind == "summary" or _ASKS.match(first.plain):
         return  # the questions below it are used instead
     items = [one for one in rest if one.kind == "item"][:_MAX_ITEMS]
     if first.plain.rstrip().endswith(":") and items:
@@ -308,17 +315,17 @@ def _asked_in(passage: Paragraph) -> tuple[str, Paragraph | None]:
     plain = " ".join(passage.plain.split())
     if passage.kind == "summary":
         own = passage if plain else None
-        return (passage.lead, own) if passage.lead.endswith("?") else ("", None)
-    if passage.lead.rstrip(": ").endswith("?"):
-        asked = passage.lead.rstrip(": ")
-    elif passage.kind == "item" and "?" in plain:
-        asked = plain[: plain.index("?") + 1]
+        return (passage.lead, own) if passage.lead.endswith(_QUESTION_MARKS) else ("", None)
+    if (lead := passage.lead.rstrip(":： ")).endswith(_QUESTION_MARKS):
+        asked = lead
+    elif passage.kind == "item" and (found := _QUESTION.match(plain)):
+        asked = found[0]
     else:
         return "", None
     rest = plain[len(asked) :].lstrip(" :*_–—-")
     if not rest:
         return asked, None
-    raw = passage.raw.partition("?")[2].lstrip(" :*_\n–—-") or rest
+    raw = passage.raw.partition(asked[-1])[2].lstrip(" :*_\n–—-") or rest
     return asked, Paragraph(kind=passage.kind, plain=rest, raw=raw, line=passage.line)
 
 

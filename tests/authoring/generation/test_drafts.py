@@ -48,6 +48,22 @@ def test_a_heading_followed_by_a_list_has_a_fact_for_each_item() -> None:
         assert found.answer == "a card; a letter"
 
 
+@pytest.mark.parametrize(
+    ("question", "fact", "rest"),
+    [
+        ("退款需要多长时间？", "退款在十四天内到账。", "如有疑问，请联系客服。"),
+        ("كم يستغرق استرداد المبلغ؟", "يستغرق أربعة عشر يومًا.", ""),
+        ("धनवापसी में कितना समय लगता है?", "चौदह दिन लगते हैं।", " यह आवेदन से गिना जाता है।"),
+        ("Wer zahlt die Fahrt?", "Der Verein zahlt z. B. Züge, d. h. alles.", " „Mehr“ nicht."),
+    ],
+)
+def test_questions_and_sentences_end_as_their_language_writes_them(
+    question: str, fact: str, rest: str
+) -> None:
+    found = only(f"# {question}\n\n{fact}{rest}\n")
+    assert (found.question, found.facts) == (question, (fact,))
+
+
 def test_a_heading_without_text_gives_nothing() -> None:
     assert drafts("# What do I need to join?\n\n## Other\n\ntext\n") == []
 
@@ -86,6 +102,14 @@ def test_questions_and_answers_are_paired(text: str) -> None:
     found = only(f"# FAQ\n\n{text}\n")
     assert (found.kind, found.question) == ("qa", "How far does the bike go?")
     assert found.facts == ("It goes far.",)
+
+
+@pytest.mark.parametrize(
+    "text", ["**如何报销？** 提交发票。", "**如何报销？**\n\n提交发票。", "- 如何报销？提交发票。"]
+)
+def test_questions_of_a_script_without_blanks_are_answered(text: str) -> None:
+    found = only(f"# 报销\n\n{text}\n")
+    assert (found.question, found.facts) == ("如何报销？", ("提交发票。",))
 
 
 def test_an_answer_goes_to_the_question_before_it() -> None:
