@@ -43,7 +43,7 @@ class Separators(dict[int, str]):
         return found
 
 
-_SEPARATORS: Final = Separators()
+SEPARATORS: Final = Separators()
 
 _as_written: Final = lru_cache(maxsize=2048)(norm_text)
 
@@ -64,7 +64,7 @@ def words_of(text: str) -> str:
     if "<" in text:
         text = _TAG.sub(" ", text)
     text = _HYPHEN.sub("", _NUMBERED.sub("", text).translate(_EMPHASIS))
-    text = fold(text.translate(INVISIBLE)).translate(_SEPARATORS)
+    text = fold(text.translate(INVISIBLE)).translate(SEPARATORS)
     if not text.isascii():
         text = UNSPACED.sub(r" \g<0> ", text)
     return " ".join(text.split())

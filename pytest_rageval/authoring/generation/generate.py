@@ -19,7 +19,7 @@ from pytest_rageval.authoring.generation.checks import (
 )
 from pytest_rageval.authoring.generation.drafts import Question, drafts_of, title_of
 from pytest_rageval.authoring.generation.model import MIN_WORDS, PROMPT_VERSION, ask_about
-from pytest_rageval.authoring.interchange.ids import short_hash
+from pytest_rageval.authoring.interchange.ids import short_hash, words_of_id
 from pytest_rageval.authoring.interchange.values import case_line
 from pytest_rageval.metrics.matching import norm_text
 from pytest_rageval.values.case import Case
@@ -157,7 +157,6 @@ def _n_without(wish: Wish, n_answerable: int) -> int:
 _STRUCTURE: Final = "structure/1"
 """Name of the generator that uses no model."""
 _SLUG_CHARS: Final = 40
-_NO_SLUG: Final = re.compile(r"[^a-z0-9]+")
 
 
 def _case(draft: Question, model: str) -> Case:
@@ -192,7 +191,7 @@ def _unanswerable_case(question: str, draft: Question, why: str) -> Case:
 
 def _id(question: str, *place: str) -> str:
     """Make an id from the words of a question, and a hash of words and place to be unique."""
-    slug = _NO_SLUG.sub("-", norm_text(question))[:_SLUG_CHARS].strip("-") or "case"
+    slug = "-".join(words_of_id(question))[:_SLUG_CHARS].strip("-") or "case"
     digest = short_hash("\0".join((question, *place)))
     return f"{slug}-{digest}"
 

@@ -11,12 +11,13 @@ from itertools import count
 from typing import Any, Final
 from urllib.parse import unquote
 
+from pytest_rageval.metrics.matching import norm_text
+from pytest_rageval.metrics.quotes import SEPARATORS
 from pytest_rageval.values.case import Anchor
 
 _HIDDEN: Final = "\x00-\x1f\x7f-\x9f\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff"
 _NOT_IN_LABEL: Final = re.compile(rf"[\s\[\]{_HIDDEN}]+|::+")
 _NOT_IN_SEGMENT: Final = re.compile(r"[^\w.~()+=@,-]+")
-_WORD: Final = re.compile(r"[^\W_]+")
 _SLUG_WORDS: Final = 6
 _SLUG_CHARS: Final = 48
 _SEGMENT_CHARS: Final = 100
@@ -55,9 +56,18 @@ def id_from_question(question: str) -> str:
     >>> id_from_question("How long do I have to request a refund?")
     'how-long-do-i-have-to-0de263'
     """
-    words = _WORD.findall(unicodedata.normalize("NFC", question).casefold())
-    slug = "-".join(words[:_SLUG_WORDS])[:_SLUG_CHARS].strip("-")
+    slug = "-".join(words_of_id(question)[:_SLUG_WORDS])[:_SLUG_CHARS].strip("-")
     return f"{slug or 'case'}-{short_hash(question)}"
+
+
+def words_of_id(question: str) -> list[str]:
+    """Return the words of a question in the form that they have in an id.
+
+    >>> words_of_id("\u2764\ufe0f What's new?")
+    ['what', 's', 'new']
+    """
+    words = norm_text(question).translate(SEPARATORS).split()
+    return [word for word in words if word[0].isalnum()]  # no selector of an emoji alone
 
 
 class UniqueIds:

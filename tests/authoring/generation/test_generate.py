@@ -122,6 +122,12 @@ def test_the_same_notes_give_the_same_bytes_and_another_seed_another_choice() ->
     assert len({made(seed) for seed in range(8)}) > 1
 
 
+def test_an_id_has_the_letters_of_its_question() -> None:
+    note = "# Wie groß ist der Ölvorrat?\n\nFünf Liter.\n"
+    [case] = generate(notes(oil=note), Wish(unanswerable=0)).cases
+    assert case.id.startswith("wie-gross-ist-der-ölvorrat-")
+
+
 def test_an_id_stays_while_other_notes_change() -> None:
     alone = {case.id for case in generate(notes(bike=BIKE), Wish(unanswerable=0)).cases}
     assert alone <= {case.id for case in generate(VAULT, Wish()).cases}

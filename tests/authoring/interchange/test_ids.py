@@ -3,6 +3,7 @@ from __future__ import annotations
 import doctest
 import time
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -15,6 +16,7 @@ from pytest_rageval.authoring.interchange.ids import (
     clean_label,
     docno,
     folder_of_prefix,
+    id_from_question,
 )
 from pytest_rageval.project.case_reader import parse_case
 from pytest_rageval.project.documents import is_plain_path
@@ -37,6 +39,20 @@ def test_any_foreign_id_becomes_one_that_is_allowed(wanted: str, question: str) 
     assert len(set(found)) == 3
     for case_id in found:
         assert parse_case({"id": case_id, "question": "?"}).id == case_id
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("Wie groß?", "wie-gross-"),
+        ("बेटे का नाम क्या है?", "बेटे-का-नाम-क्या-है-"),
+        ("ข้าวราคาเท่าไร", "ข้าวราคาเท่าไร-"),
+        ("什么是茶？", "什么是茶-"),
+        ("?!", "case-"),
+    ],
+)
+def test_an_id_from_a_question_has_its_words(question: str, expected: str) -> None:
+    assert id_from_question(question)[:-6] == expected
 
 
 def test_very_many_cases_may_want_one_id() -> None:
