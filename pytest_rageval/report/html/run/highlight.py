@@ -10,11 +10,15 @@ from operator import itemgetter
 from typing import Final, Literal
 
 from pytest_rageval.metrics.citation_numbers import BRACKETED
+from pytest_rageval.metrics.quotes import UNSPACED, Separators
 from pytest_rageval.report.html.markup import Element, harmless
 
 Kind = Literal["fact", "gold", "cite"]
 
-_WORD: Final = re.compile(r"\w+")
+_SEPARATORS: Final = Separators({ord("_"): "_"})
+_UNSPACED_RUN: Final = re.compile(f"{UNSPACED.pattern}+")
+_LETTER, _GAP = (rf"[^\{kind}{UNSPACED.pattern[1:-1]}]" for kind in "Ww")
+"""A letter or digit of a script with blanks between words, and a character between words."""
 _CITED: Final = re.compile(rf"\[{BRACKETED}\]")
 _NUMBER: Final = re.compile("[0-9]+")
 _MOST_WORDS: Final = 100
@@ -31,7 +35,8 @@ page; either of the last two may be empty. A plain tuple, as a page has thousand
 def phrase_marks(text: str, phrases: Sequence[tuple[str, str]], kind: Kind) -> list[Mark]:
     """Mark the first places where the words of a phrase stand one after the other.
 
-    Case, blanks and punctuation between words do not matter; a part of a word is no match.
+    Case, blanks and punctuation between words do not matter; a part of a word is no match, except
+    in scripts without blanks.
 
     Args:
         text: to look in.
@@ -55,12 +60,15 @@ def phrase_marks(text: str, phrases: Sequence[tuple[str, str]], kind: Kind) -> l
 @lru_cache(maxsize=256)
 def _pattern(phrase: str, lower: bool) -> re.Pattern[str] | None:
     """Return what finds a phrase in lower case, or in any; None: it has no words, or too many."""
-    words = [re.escape(word) for word in _WORD.findall(phrase.lower() if lower else phrase)]
+    spaced = _UNSPACED_RUN.sub(r" \g<0> ", phrase.translate(_SEPARATORS))
+    words = [re.escape(word) for word in (spaced.lower() if lower else spaced).split()]
     if not 0 < len(words) <= _MOST_WORDS:
         return None
-    words[0] += rf"(?<!\w{words[0]})"
-    between, flags = (r"\W++", re.ASCII) if lower else (r"\W+", re.IGNORECASE)
-    return re.compile(between.join(words) + r"(?!\w)", flags)
+    letter, gap, flags = (r"\w", r"\W", re.A) if lower else (_LETTER, _GAP, re.I)
+    ends = [word if UNSPACED.match(word[-1]) else rf"{word}(?!{letter})" for word in words]
+    if not UNSPACED.match(words[0]):
+        ends[0] += rf"(?<!{letter}{words[0]})"
+    return re.compile(f"{gap}*+".join(ends), flags)
 
 
 def citation_marks(text: str, ranks: Collection[int], number: int) -> Iterator[Mark]:
