@@ -40,6 +40,10 @@ from pytest_rageval.values.trace import span_id
 
 _BODY_BYTES: Final = 4096
 _MESSAGE_CHARS: Final = 400
+_TOP_FIELDS: Final = ("answer", "references", "abstained", "abstain_reason")
+"""Fields of a response that are at the top level of a reply; the others are in its ``debug``."""
+_OWN_TYPES: Final = ("references", "retrieved_chunks", "folder_selection", "searches")
+"""Fields of a reply whose values may be of a type of this package."""
 
 
 def call_client(
@@ -199,7 +203,7 @@ def _response(reply: object, client: object) -> AskResponse:
         # Built by user code, so it may contain NaN, a wrong type or ranks out of order.
         payload = _payload(reply)
     if isinstance(payload, Mapping):
-        payload = blot_out_of_reply(payload, reply_secrets(os.environ))
+        payload = blot_out_of_reply(_plain(payload), reply_secrets(os.environ))
         try:
             response = parse_ask_response(payload, plain=False)
         except EndpointError as error:
@@ -219,23 +223,9 @@ def _response(reply: object, client: object) -> AskResponse:
 
 
 def _payload(response: AskResponse) -> dict[str, Any]:
-    return {
-        "answer": response.answer,
-        "references": _members(response.references),
-        "abstained": response.abstained,
-        "abstain_reason": response.abstain_reason,
-        "debug": {
-            "retrieved_chunks": _members(response.retrieved_chunks),
-            "query_embedding": response.query_embedding,
-            "folder_selection": _member(response.folder_selection),
-            "latency": response.latency,
-            "indexing_coverage": response.indexing_coverage,
-            "models": response.models,
-            "usage": response.usage,
-            "session": response.session,
-            "searches": _members(response.searches),
-        },
-    }
+    debug = {f.name: getattr(response, f.name) for f in fields(response) if f.name != "reply_keys"}
+    top = {name: debug.pop(name) for name in _TOP_FIELDS}
+    return {**top, "debug": debug}
 
 
 def _given(payload: Mapping[str, Any]) -> dict[str, Any]:
@@ -247,8 +237,20 @@ def _given(payload: Mapping[str, Any]) -> dict[str, Any]:
     return {**given, "debug": debug} if debug else given
 
 
-def _members(values: object) -> object:
-    return [_member(value) for value in values] if isinstance(values, list | tuple) else values
+def _plain(payload: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a reply with dictionaries in place of citations, chunks and the like.
+
+    A dictionary may hold them, too, such as the chunks that ``from_documents`` returns.
+    """
+    found = {name: _members(v) if name in _OWN_TYPES else v for name, v in payload.items()}
+    debug = found.get("debug")
+    return {**found, "debug": _plain(debug)} if isinstance(debug, Mapping) else found
+
+
+def _members(value: object) -> object:
+    if isinstance(value, list | tuple):
+        return [_member(one) for one in value]
+    return _member(value)
 
 
 def _member(value: object) -> object:

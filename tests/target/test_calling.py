@@ -17,6 +17,7 @@ from urllib.error import HTTPError
 
 import pytest
 
+from pytest_rageval.target.adapters import from_documents
 from pytest_rageval.target.calling import answered, call_client
 from pytest_rageval.values.errors import ConfigError, EndpointError
 from pytest_rageval.values.reply import (
@@ -26,6 +27,7 @@ from pytest_rageval.values.reply import (
     Citation,
     FolderSelection,
     RetrievedChunk,
+    Search,
 )
 
 QUESTION = AskRequest(question="q")
@@ -152,6 +154,21 @@ def test_a_response_built_by_hand_is_read_as_strictly_as_a_reply() -> None:
         "protocol",
         "answer: expected a string, got null",
     )
+
+
+def test_a_dictionary_may_hold_values_of_this_package() -> None:
+    chunks = from_documents([({"source": "a.md", "text": "t"}, 0.5), {"source": "b.md"}])
+    debug = {
+        "retrieved_chunks": chunks,
+        "folder_selection": FolderSelection(selected_folders=("x",)),
+        "searches": [Search(query="q", chunks=("c-1",))],
+    }
+    reply = {"answer": "a", "references": [Citation(rel_path="a.md")], "debug": debug}
+    response = response_of(call(lambda request: reply))
+    assert response.retrieved_chunks == chunks
+    assert response.references == (Citation(rel_path="a.md"),)
+    assert response.folder_selection == debug["folder_selection"]
+    assert response.searches == (Search(query="q", chunks=("c-1",)),)
 
 
 def test_an_empty_answer_keeps_its_response_beside_the_error() -> None:
