@@ -326,7 +326,7 @@ def named(value: object) -> str:
     if value is None:
         return "None"
     name = getattr(value, "__name__", None)
-    if isinstance(name, str):
+    if isinstance(name, str) and callable(value):  # a generator has the name of its function
         return f"{name}()"
     kind = type(value).__name__
     return f"{'an' if kind[:1].lower() in 'aeiou' else 'a'} {kind}"

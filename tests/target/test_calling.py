@@ -8,6 +8,7 @@ import math
 import re
 import socket
 import threading
+from collections.abc import Iterator
 from dataclasses import dataclass
 from email.message import Message
 from functools import partial
@@ -194,6 +195,16 @@ def test_another_type_is_a_protocol_error_that_says_what_came(returned: object) 
     assert "my_client() returned" in message
     assert "None" in message if returned is None else type(returned).__name__ in message
     assert "expected an AskResponse or a dict" in message
+
+
+def test_a_client_that_yields_is_told_that_it_returned_a_generator() -> None:
+    def ask(request: AskRequest) -> Iterator[str]:
+        yield "part of an answer"
+
+    assert error_of(call(ask)) == (
+        "protocol",
+        "ask() returned a generator; expected an AskResponse or a dict with answer",
+    )
 
 
 class ApiTimeoutError(Exception):
