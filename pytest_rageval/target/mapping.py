@@ -136,7 +136,9 @@ def mapping_report(
             n for n, text in unsent.items() if "metadata" not in text and _is_null(text, whole)
         ),
         response=response,
-        empty=frozenset(name for name, text in response.items() if _found_nothing(text, reply)),
+        empty=frozenset(
+            n for n, text in response.items() if reply is not None and _found_nothing(text, reply)
+        ),
         optional=_optional(target, response),
         keys=shown_keys(reply) if data is reply else f"events, last; last.data: {inner}",
     )
@@ -202,8 +204,8 @@ def _found_nothing(expression: str, reply: object) -> bool:
         value = compile_expression(expression, "")(reply)
         if value == []:
             return not explained(jmespath.compile(expression).parsed, reply)
-    except Exception:  # of a hostile reply, as in compile_expression
-        return True
+    except Exception:  # of a hostile reply, as in compile_expression; the reply's error names it
+        return False
     return value is None
 
 

@@ -199,6 +199,9 @@ def _unread(message: str, asked: Asked, mapping: MappingReport) -> Finding:
     """Advise on a reply that came and could not be read."""
     if ENDED_EARLY in message:
         return _FOUND.fail("reply", message, _stream_fix(message))
+    if message.startswith("the reply is "):  # such as HTML
+        fix = f"set path, headers or stream in {_TABLE}, so that the reply can be read"
+        return _FOUND.fail("reply", message, fix)
     if nothing := asked.nothing("answer"):
         own = f"{message}; " if "reports an error" in message else ""
         return _FOUND.fail("answer", f"{own}{nothing}", asked.fix("answer", ""))

@@ -24,7 +24,7 @@ from pytest_rageval.values.errors import TargetErrorKind
 from pytest_rageval.values.reply import AskRequest, AskResult, ErrorInfo
 from pytest_rageval.values.settings import TargetSettings
 from tests.build.loopback import Question, http, http_json, loopback_server
-from tests.build.targets import fake_target, silence
+from tests.build.targets import fake_target, http_reply, silence
 from tests.plugin.rag_server import Answer, rag_server
 
 Reply = dict[str, Any]
@@ -366,6 +366,30 @@ def test_an_expression_that_gave_nothing_is_shown_with_the_keys_of_the_reply() -
     assert found.check == "answer"
     assert found.message.startswith(f"`choice[0].message.content` {GAVE_NOTHING}")
     assert found.fix == "change the expression of answer in [tool.rageval.target.response]"
+
+
+@pytest.mark.parametrize(
+    ("body", "content_type", "said"),
+    [
+        (b"<html>Log in</html>", "text/html", "the reply is HTML (line 1); it begins: <html>"),
+        (b'data: {"t": "a"}\n\n', "text/event-stream", 'set stream = "sse" in '),
+    ],
+)
+def test_a_mapped_reply_that_cannot_be_read_is_no_fault_of_an_expression(
+    body: bytes, content_type: str, said: str
+) -> None:
+    with fake_target(http_reply(body, content_type=content_type)) as server:
+        [found] = diagnose(server.url, response={"answer": "output.text"})
+    assert (found.level, found.check) == ("FAIL", "reply")
+    assert said in found.message
+    assert "gave nothing" not in found.message
+    assert found.fix.startswith("set path, headers or stream in [tool.rageval.target]")
+
+
+def test_an_expression_that_cannot_be_applied_says_why() -> None:
+    [found] = [one for one in chat({"answer": "join('', choices)"}) if one.level == "FAIL"]
+    assert "response.answer cannot be applied: In function join()" in found.message
+    assert "gave nothing" not in found.message
 
 
 @pytest.mark.parametrize("expression", ["hits[].{rel_path: f}", "choices[?kind=='x'].hits[]"])
