@@ -311,25 +311,28 @@ class HttpRagClient:
         elif isinstance(raw, Mapping) and message.startswith("answer: expected a string, got no"):
             message += f"; {map_answer(likely_stream_answer(raw))}"
         elif error.kind == "http" and _REFUSED.search(message):
-            advice = self._preset_advice() or f"map them in {REQUEST_TABLE}"
+            own = f"path or a field of {REQUEST_TABLE}"
+            advice = self._preset_advice(own) or f"map them in {REQUEST_TABLE}"
             message += f"; fields sent: {shown_keys(sent)}; {advice}"
-        elif error.kind == "http" and _NOT_FOUND.search(message):
-            advice = self._preset_advice() or f"set path in {_TABLE}"
-            message += f"; if nothing is served there, {advice}"
+        elif error.kind == "http" and (status := _NOT_FOUND.search(message)):
+            other = "if nothing is served there, set path"
+            if status[1] == "405":
+                other = f"it takes no {self._target.method} there: set method or path"
+            message += f"; {self._preset_advice('path') or f'{other} in {_TABLE}'}"
         return EndpointError(error.kind, message)
 
-    def _preset_advice(self) -> str:
-        """Return where the settings of a preset can be mended; empty: there is no preset."""
+    def _preset_advice(self, own: str) -> str:
+        """Return where settings of a preset can be mended, or ``own`` ones; empty: no preset."""
         if self._target.preset is None:
             return ""
         from pytest_rageval.project.presets.preset import load_preset
 
         preset = load_preset(self._target.preset)
         names = ", ".join(preset.variables)
-        values = f"check its vars ({names}), or " if names else ""
+        values = f" and its vars ({names})" if names else ""
         return (
-            f"preset {preset.name!r} set this: {values}write path or a field of {REQUEST_TABLE} of "
-            "your own, which goes before the preset's"
+            f"preset {preset.name!r} set this: check url{values}, or write {own} of your own, "
+            "which goes before the preset's"
         )
 
     def _response(self, raw: Any, cut: str, secrets: Sequence[str]) -> AskResponse:

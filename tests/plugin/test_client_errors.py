@@ -194,8 +194,25 @@ def test_a_request_of_a_preset_that_is_refused_names_its_variables(project: Proj
     with fake_target(json_reply({"message": "no such chat"}, "400 Bad Request")) as server:
         found = ask_http(project, server.url, preset)
     assert "HTTP 400: no such chat; fields sent: chat_id, messages, stream; messages[]:" in found
-    assert "preset 'ragflow' set this: check its vars (chat_id), or write path or a field" in found
+    assert "set this: check url and its vars (chat_id), or write path or a field" in found
     assert "map them in" not in found
+
+
+def test_an_address_of_a_preset_where_nothing_is_served_names_url_and_path(
+    project: Project,
+) -> None:
+    preset = 'preset = "openai-chat"\nvars = { model = "m" }\nheaders.Authorization = ""\n'
+    with fake_target(json_reply({"detail": "Not Found"}, "404 Not Found")) as server:
+        found = ask_http(project, f"{server.url}/v1", preset)
+    assert "HTTP 404: Not Found; preset 'openai-chat' set this: check url and its vars" in found
+    assert "or write path of your own" in found
+    assert "request" not in found
+
+
+def test_an_address_that_takes_another_method_names_its_setting(project: Project) -> None:
+    with rag_server(lambda question, nth: (405, {"detail": "Method Not Allowed"})) as server:
+        found = ask_http(project, server.url)
+    assert "it takes no POST there: set method or path in [tool.rageval.target]" in found
 
 
 def test_an_address_where_nothing_is_served_names_the_setting_of_its_path(project: Project) -> None:

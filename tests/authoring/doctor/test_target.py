@@ -209,6 +209,13 @@ def test_the_advice_fits_the_status(status: int, fix: str) -> None:
     assert found.fix.startswith(fix)
 
 
+def test_an_address_of_a_preset_where_nothing_is_served_is_no_matter_of_fields() -> None:
+    with rag_server(lambda question, nth: 404) as server:
+        [found] = diagnose(server.url, preset="openai-chat")
+    assert found.check == "reachable"
+    assert "[tool.rageval.target.request]" not in found.message + found.fix
+
+
 def failed(kind: TargetErrorKind, message: str) -> Finding:
     error = ErrorInfo(kind=kind, message=message)
     asked = Asked(Case(id="q", question="?"), 3, MappingReport())
