@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from pytest_rageval.report.text.lines import HEAD, Line, Style, indented, wrapped, wrapped_lines
@@ -15,6 +15,10 @@ SHOWN_CHARS: Final = 2_000
 """Longest beginning of an answer that is shown unasked."""
 _TEXT: Final = 23
 """Column at which place and text of a chunk begin."""
+_STYLES: Final[Mapping[str, Style]] = {
+    "found": "green", "passed": "green", "unchecked": "yellow", "no chunks are reported": "yellow",
+}  # fmt: skip
+"""Styles of states and outcomes; red where it has none."""
 _METRICS: Final = ("recall_at_k", "mrr", "ndcg_at_k", "attribution_recall")
 
 
@@ -104,11 +108,11 @@ def _expected(record: CaseRecord, width: int) -> Iterator[Line]:
         for chunk in (record.retrieved_chunks or ())[: record.k]
         for gold in chunk.matched_golds or ()
     }
+    absent = "no chunks are reported" if record.retrieved_chunks is None else "missing"
     for number, gold in enumerate(case.gold_supports):
-        style: Style = "green" if number in found else "red"
-        state = "found" if number in found else "missing"
-        place = place_text(gold.rel_path, gold.heading_path)
-        yield from wrapped(f"gold {number + 1}", f"{place}: {state}", width, style=style)
+        state = "found" if number in found else absent
+        place = f"{place_text(gold.rel_path, gold.heading_path)}: {state}"
+        yield from wrapped(f"gold {number + 1}", place, width, style=_STYLES.get(state, "red"))
     if case.expected_answer:
         yield from wrapped("expected", clean(case.expected_answer, SHOWN_CHARS), width)
     for fact in case.expected_key_facts:
@@ -116,14 +120,15 @@ def _expected(record: CaseRecord, width: int) -> Iterator[Line]:
     if not case.gold_supports:
         return
     stage = f": {record.failure_stage}" if record.failure_stage else ""
-    passed: Style = "green" if record.outcome == "passed" else "red"
-    yield from wrapped("outcome", f"{record.outcome}{stage}", width, style=passed)
+    outcome = "unchecked" if record.unchecked else record.outcome
+    yield from wrapped("outcome", outcome + stage, width, style=_STYLES.get(outcome, "red"))
     figures = [
         f"{key} {format_value(value)}"
         for key in _METRICS
         if (value := record.metrics.get(key)) is not None
     ]
-    yield from wrapped("metrics", ", ".join(figures), width)
+    if figures:
+        yield from wrapped("metrics", ", ".join(figures), width)
 
 
 def judged_lines(record: CaseRecord, *, width: int = 80) -> Iterator[Line]:

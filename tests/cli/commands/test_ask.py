@@ -64,6 +64,14 @@ def test_json_holds_the_answer_and_the_chunks_of_a_case(cases: Path, capsys: Out
     assert "groundedness" in document["judgements"]
 
 
+def test_a_reply_without_chunks_leaves_golds_unchecked(cases: Path, capsys: Output) -> None:
+    with fake_target(json_reply({"answer": "Five."})) as target:
+        assert cli.run(["ask", "--case", "queue", "--rag-url", target.url]) == ExitCode.YES
+    out = capsys.readouterr().out
+    assert "gold 1   work/queue.md > # Queue: no chunks are reported\noutcome  unchecked\n" in out
+    assert "metrics" not in out
+
+
 def test_a_question_that_begins_with_a_colon_is_one(cases: Path, capsys: Output) -> None:
     assert cli.run(["ask", ":k 3 means what?", "--json"]) == ExitCode.YES
     assert json.loads(capsys.readouterr().out)["question"] == ":k 3 means what?"
