@@ -12,7 +12,7 @@ from typing_extensions import TypedDict
 
 from pytest_rageval.project.field_names import ALIASES
 from pytest_rageval.support.jsonl import open_lines
-from pytest_rageval.support.text import clean, first_of
+from pytest_rageval.support.text import clean, first_few
 from pytest_rageval.target.contract import (
     UsualReply,
     ask_response,
@@ -106,7 +106,7 @@ def _found_keys(line: dict[str, Any]) -> str:
     """Name the keys of a line, and those of another tool with their place in a line of ours."""
     if not line:
         return "found no keys"
-    names = first_of([clean(name, 40) for name in line], 12, f" and {len(line) - 12} more")
+    names = first_few([clean(name, 40) for name in line], 12)
     found = f"found the keys {names}"
     places = {
         place: next((name for name in others if name in line), None)

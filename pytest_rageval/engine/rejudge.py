@@ -24,7 +24,7 @@ from pytest_rageval.metrics.scoring import (
 from pytest_rageval.metrics.view import view_case
 from pytest_rageval.runs.record_json import STORED_CHUNK_CHARS, record_to_json
 from pytest_rageval.support.slots import Slots
-from pytest_rageval.support.text import first_of
+from pytest_rageval.support.text import first_few
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.numbers import MetricSummary
@@ -74,7 +74,7 @@ def refuse_cut_texts(records: Iterable[CaseRecord]) -> None:
 
 
 def _named(case_ids: Sequence[str]) -> str:
-    return first_of(case_ids, _SHOWN, f" and {len(case_ids) - _SHOWN} more")
+    return first_few(case_ids, _SHOWN)
 
 
 def rejudge(

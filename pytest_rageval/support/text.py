@@ -148,6 +148,12 @@ def first_of(names: Sequence[str], most: int, more: str = " ...") -> str:
     return ", ".join(names[:most]) + (more if len(names) > most else "")
 
 
+def first_few(texts: Sequence[str], most: int, joint: str = ", ", last: str = " and ") -> str:
+    """List the first texts, and the number of the others: ``a, b and 3 more``."""
+    shown, more = joint.join(texts[:most]), len(texts) - most
+    return f"{shown}{last}{more} more" if more > 0 else shown
+
+
 def batches(
     items: Iterable[_T], most: int, most_chars: int, text_of: Callable[[_T], str] = str
 ) -> Iterator[list[_T]]:

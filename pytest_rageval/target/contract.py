@@ -27,7 +27,7 @@ from pytest_rageval.metrics.matching import order_chunks
 from pytest_rageval.support.http.reason import READ_CHARS, document_reason
 from pytest_rageval.support.http.room import take_for_values
 from pytest_rageval.support.json_ascii import read_json
-from pytest_rageval.support.text import clean, first_of
+from pytest_rageval.support.text import clean, first_few
 from pytest_rageval.target.reply_values import (
     PageReader,
     finite_float,
@@ -323,16 +323,12 @@ def shown_keys(reply: object) -> str:
     """
     if not isinstance(reply, Mapping):
         return ""
-    parts = [_names(reply)]
+    parts = [first_few(sorted(reply), _NAMES_KEPT)]
     for name, value in sorted(reply.items()):
         inner, mark = (value[0], "[]") if isinstance(value, list) and value else (value, "")
         if isinstance(inner, Mapping) and inner:
-            parts.append(f"{name}{mark}: {_names(inner)}")
+            parts.append(f"{name}{mark}: {first_few(sorted(inner), _NAMES_KEPT)}")
     return clean("; ".join(parts), 600)
-
-
-def _names(document: Mapping[str, object]) -> str:
-    return first_of(sorted(document), _NAMES_KEPT, f" and {len(document) - _NAMES_KEPT} more")
 
 
 _ask_response: Final = maker(AskResponse)

@@ -21,7 +21,7 @@ from pytest_rageval.metrics.definitions import (
 from pytest_rageval.metrics.registry import Registry
 from pytest_rageval.project.options import OPTIONS, SETTINGS, VERSIONS, Affects
 from pytest_rageval.project.settings import compared_settings, settings_document
-from pytest_rageval.support.text import cut
+from pytest_rageval.support.text import cut, first_few
 from pytest_rageval.support.text import shown as shown_value
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.json_documents import items, part, word
@@ -393,9 +393,8 @@ def _of_numbers(config: Mapping[str, Any], also: tuple[str, ...]) -> dict[str, A
 
 def listed(found: Sequence[ConfigDifference], one: str, other: str) -> str:
     """Show differences in a sentence, such as ``k: 5 in run a, 10 now``."""
-    texts = [f"{d.name}: {_short(d.base)} {one}, {_short(d.new)} {other}" for d in found[:_SHOWN]]
-    more = len(found) - _SHOWN
-    return "; ".join([*texts, *([f"and {more} more"] if more > 0 else [])])
+    texts = [f"{d.name}: {_short(d.base)} {one}, {_short(d.new)} {other}" for d in found]
+    return first_few(texts, _SHOWN, "; ", "; and ")
 
 
 def _short(value: object) -> str:

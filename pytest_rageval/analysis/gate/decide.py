@@ -22,7 +22,7 @@ from pytest_rageval.analysis.gate.figures import (
     no_interval,
 )
 from pytest_rageval.metrics.registry import unit_of
-from pytest_rageval.support.text import counted, format_limit_pair, format_value
+from pytest_rageval.support.text import counted, first_few, format_limit_pair, format_value
 from pytest_rageval.values.gate import (
     NOTHING_CHECKED,
     WHOLE_SET,
@@ -187,12 +187,6 @@ def _decide_checks(
 # --- the whole gate --------------------------------------------------------------------------
 
 
-def _first_few(texts: Sequence[str], joint: str = ", ", last: str = " and ") -> str:
-    shown = joint.join(texts[:_SHOWN_FAILURES])
-    rest = len(texts) - _SHOWN_FAILURES
-    return f"{shown}{last}{rest} more" if rest > 0 else shown
-
-
 def _case_failures(cases: Sequence[CaseGroup], on_miss: str) -> list[str]:
     """Name the cases that fail the run regardless of the checks."""
     groups = {
@@ -205,7 +199,7 @@ def _case_failures(cases: Sequence[CaseGroup], on_miss: str) -> list[str]:
         # An error of another case is up to the limits of its rate.
         if names and (noun, outcome) != ("case", "error"):
             verb = "failed" if outcome == "error" else outcome
-            found.append(f"{counted(len(names), noun)} {verb}: {_first_few(names)}")
+            found.append(f"{counted(len(names), noun)} {verb}: {first_few(names, _SHOWN_FAILURES)}")
     return found
 
 
@@ -254,7 +248,7 @@ def _check_sentences(results: Sequence[CheckResult], why_skipped: str) -> tuple[
     shown = [f"{r.check.name} {r.message}" for r in failed]
     if failed:
         of = f"{len(failed)} of {decided} checks" if decided > 1 else "1 check"
-        return len(failed), f"{of}: {_first_few(shown, '; ', '; and ')}"
+        return len(failed), f"{of}: {first_few(shown, _SHOWN_FAILURES, '; ', '; and ')}"
     warned = sum(r.status == "warn" for r in results)
     parts = [counted(decided, "check")]
     if warned:

@@ -24,7 +24,7 @@ from pytest_rageval.analysis.sweep.verdict import (
     ranked,
     sensitivity,
 )
-from pytest_rageval.support.text import counted, format_value
+from pytest_rageval.support.text import counted, first_few, format_value
 from pytest_rageval.values.dataclass import dataclass
 
 _TOO_MANY_ERRORS: Final = 0.1
@@ -273,9 +273,8 @@ def _ties(plan: SweepPlan, decision: Decision, order: Mapping[str, Measures]) ->
 
     found = [plan.by_key[key].name for key in takewhile(tied, others[:_MOST_TIES])]
     if found:
-        more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
-        named = "; ".join(found[:_NAMED])
-        yield f"the cases cannot tell the first from these either: {named}{more}"
+        named = first_few(found, _NAMED, "; ")
+        yield f"the cases cannot tell the first from these either: {named}"
 
 
 # --- the verdict in words --------------------------------------------------------------------

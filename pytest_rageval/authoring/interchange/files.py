@@ -22,7 +22,7 @@ from pytest_rageval.support.http.address import Address, credentials_in, without
 from pytest_rageval.support.http.connection import TransportError
 from pytest_rageval.support.http.deadline import Deadline
 from pytest_rageval.support.http.exchange import Request, open_client, send
-from pytest_rageval.support.text import clean, first_of, free_name, shown, whole_text
+from pytest_rageval.support.text import clean, first_few, free_name, shown, whole_text
 from pytest_rageval.values.errors import DatasetError
 
 MAX_FILE_BYTES: Final = 512 * 1024 * 1024
@@ -238,7 +238,7 @@ def without_clashes(
         return list(lines), {}
     if on_clash == "refuse":
         placed = [f"{one} (line {taken[one]})" for one in clashing]
-        shown_ids = first_of(placed, 10, f" and {len(clashing) - 10} more")
+        shown_ids = first_few(placed, 10)
         raise DatasetError(
             f"the file has cases of these ids already: {shown_ids}; choose --on-clash skip or "
             "--on-clash rename"

@@ -30,7 +30,7 @@ from pytest_rageval.report.text.summary import (
     parts_of,
     stage_counts,
 )
-from pytest_rageval.support.text import clean, counted, format_value
+from pytest_rageval.support.text import clean, counted, first_few, format_value
 from pytest_rageval.values.gate import BaselineInfo, CheckResult, GateResult
 from pytest_rageval.values.numbers import MetricSummary, group_size
 
@@ -205,10 +205,8 @@ def _case_list(view: SummaryView) -> Iterator[str]:
         if found:
             title = counted(n, "error") if outcome == "error" else f"{n} {outcome}"
             yield from ("", f"<details><summary>{title}</summary>", "")
-            shown = found[:LISTED_CASES]
-            more = f" and {n - len(shown)} more" if n > len(shown) else ""
             # A backtick would end the code span that keeps an id inert.
-            yield ", ".join(f"`{clean(i).replace('`', chr(39))}`" for i in shown) + more
+            yield first_few([f"`{clean(i).replace('`', chr(39))}`" for i in found], LISTED_CASES)
             yield from ("", "</details>")
 
 

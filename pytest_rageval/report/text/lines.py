@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, Literal
 
-from pytest_rageval.support.text import clean, counted, cut_columns, first_of, format_value
+from pytest_rageval.support.text import clean, counted, cut_columns, first_few, format_value
 from pytest_rageval.values.gate import CHANGE_WORDS, CheckResult, GateResult
 
 Style = Literal["", "green", "red", "yellow", "bold", "dim"]
@@ -115,7 +115,7 @@ def weak_lines(checks: Iterable[CheckResult], width: int) -> Iterator[Line]:
     weak = [r.check.name for r in checks if r.small_n and r.status != "skip"]
     if weak:
         few = f"{counted(len(weak), 'check')} {'has' if len(weak) == 1 else 'have'} few cases"
-        names = first_of(weak, _WEAK_SHOWN, f" and {len(weak) - _WEAK_SHOWN} more")
+        names = first_few(weak, _WEAK_SHOWN)
         yield from wrapped("", f"weak evidence: {few}: {names}", width, "", "yellow")
 
 

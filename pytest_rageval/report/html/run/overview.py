@@ -33,7 +33,7 @@ from pytest_rageval.report.html.run.panels import (
 )
 from pytest_rageval.report.html.run.trend import trend_spark
 from pytest_rageval.report.html.run.values import CasesView
-from pytest_rageval.support.text import counted, first_of
+from pytest_rageval.support.text import counted, first_few, first_of
 from pytest_rageval.values.json_documents import items, text
 from pytest_rageval.values.run import StoredRun
 
@@ -197,11 +197,7 @@ def _changes(compare: CompareView, metrics: Sequence[MetricView]) -> ChangesView
         for verdict in ("worse", "beyond", "better")
     }
     words = {"worse": "Worse", "beyond": "Past a limit", "better": "Better"}
-    clauses = [
-        f"{words[v]}: {first_of(keys, _NAMED, f' and {len(keys) - _NAMED} more')}"
-        for v, keys in by_verdict.items()
-        if keys
-    ]
+    clauses = [f"{words[v]}: {first_few(keys, _NAMED)}" for v, keys in by_verdict.items() if keys]
     worse, better = (
         sum(flip.direction == direction for flip in compare.flips)
         for direction in ("worse", "better")
