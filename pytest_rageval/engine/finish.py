@@ -155,8 +155,8 @@ class EndedRun:
 class EndWords:
     """Parts of a summary that are not in the numbers or the gate."""
 
-    wall_s: float
-    """Duration to show, in seconds."""
+    wall_s: float | None
+    """Duration to show, in seconds; None: not known."""
     notes: Sequence[str] = ()
     judge_causes: Sequence[str] = ()
     """Causes of failed verdicts; also in ``notes``."""

@@ -95,7 +95,7 @@ def merge_parts(
         registry=readable_registry(project),
     )
     words = EndWords(
-        wall_s=merged.wall_s or 0.0,
+        wall_s=merged.wall_s,
         notes=[*_notes(parts), *judge_facts(records).notes(project), *own_notes(records)],
         rerun=f"pytest --rageval-failed-from {name}",
     )

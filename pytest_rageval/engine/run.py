@@ -385,7 +385,7 @@ class Run:
         gave_up = breaker.reason if breaker.open else ""
         judged = judge_facts(records)
         return EndWords(
-            wall_s=self._wall_s or 0.0,
+            wall_s=self._wall_s,
             notes=[
                 *filter(None, [gave_up]),
                 *config_warnings(settings),

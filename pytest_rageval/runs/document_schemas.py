@@ -119,7 +119,7 @@ def config_json_schema() -> dict[str, Any]:
         "sessions": _said(list[str], "when each session that wrote the run began"),
         "concurrency": _said(int | None, "most requests in flight; null: unknown, or several"),
         "cores_needed": _said(float | None, "CPU time / wall time of asking; near 1: saturated"),
-        "wall_s": _said(float | None, "seconds of all sessions"),
+        "wall_s": _said(float | None, "seconds of the last session; merged: of the longest part"),
         "merged_from": _said(list[str], "runs of which a merged one consists"),
     }
     return _schema(_object("Config", fields), "run_id", "timestamp", "settings")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -135,6 +136,21 @@ def test_a_shard_that_is_missing_makes_the_merged_run_incomplete(
     assert printed["notes"][0] == "shard 2/3 is missing"
     assert checks(printed["gate"])["recall_at_k"] == "skip"
     assert printed["metrics"]["total_tests"] == 3
+
+
+def test_the_time_is_left_out_where_a_killed_part_stores_none(
+    project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    project.cases(CASES)
+    run_shards(project)
+    path = project.folder("s2") / "config.json"
+    config = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps({**config, "wall_s": None}), encoding="utf-8")
+    capsys.readouterr()
+    for runs, known in ((("s1", "s3"), True), (("s1", "s2", "s3"), False)):
+        merge(*runs)
+        (head,) = [line for line in capsys.readouterr().out.splitlines() if "0 errors" in line]
+        assert bool(re.search(r"0 errors   \d+\.\d s\b", head)) is known
 
 
 def test_the_gate_decides_about_the_exit_code(

@@ -107,7 +107,7 @@ class SummaryView:
     aggregate: Aggregate
     gate: GateResult
     records: Sequence[CaseRecord]
-    wall_s: float
+    wall_s: float | None
     judge: str
     folder: str
     """Run folder as shown to the user."""
@@ -193,7 +193,7 @@ def _run_lines(view: SummaryView, width: int) -> Iterator[Line]:
         *([f"{view.aggregate.missed} missed", f"{view.aggregate.flawed} flawed"] if total else []),
         *([counted(view.aggregate.errored, "error")] if total else []),
     ]
-    head, time = f"run {view.run_id}", f"   {view.wall_s:.1f} s"
+    head, time = f"run {view.run_id}", "" if view.wall_s is None else f"   {view.wall_s:.1f} s"
     text = f"   {', '.join(counts)}{time}"
     if len(head) + len(text) > width:
         yield ((head, "bold"), (f"{time}   judge {judge}", ""))
