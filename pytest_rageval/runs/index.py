@@ -44,7 +44,8 @@ def put_into_index(
             origin = find_origin(rootdir, results, environ)
             found = RunIndex(database, origin, results).put(run_ids)
     except Exception as error:  # a run must not be lost for any failure of the index
-        text = str(error).replace(url, VARIABLE)  # which may hold a password
+        # A URL, also a misspelled one, may hold a password; a path names the file to look at.
+        text = str(error).replace(url, VARIABLE) if ":" in url else str(error)
         reason = " ".join(text.split()) or type(error).__name__
         return f"not in the index of runs: {reason}{advice}"
     broken = [line for lines in found.broken.values() for line in lines]

@@ -67,7 +67,7 @@ def test_a_resumed_run_is_there_as_it_ends(project: Project, index: Path) -> Non
     [
         ("postgresql://ann:sesame@127.0.0.1:1/db", "*connection*"),
         ("mysql://ann:sesame@host/db", "*got a URL of 'mysql'*"),
-        ("conftest.py", "*file is not a database*"),
+        ("conftest.py", "*/conftest.py: file is not a database*"),
     ],
 )
 def test_an_index_that_is_down_costs_a_sentence_and_nothing_else(
@@ -85,7 +85,8 @@ def test_an_index_that_is_down_costs_a_sentence_and_nothing_else(
     assert "sesame" not in "".join(
         path.read_text(encoding="utf-8") for path in (project.path / "evals/results/one").iterdir()
     )
-    assert fnmatch(text, reason)
+    # A long path is broken where the line ends.
+    assert fnmatch(text.replace(" ", ""), reason.replace(" ", ""))
 
 
 def test_a_failed_gate_stays_failed_where_the_index_is_down(
