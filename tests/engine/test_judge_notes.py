@@ -18,7 +18,7 @@ from pytest_rageval.values.settings import JudgeSettings, Settings
 from tests.build.records import changed, record
 
 
-def judged(name: str, judge: str = "offline/6", level: str = "offline", **more: Any) -> CaseRecord:
+def judged(name: str, judge: str = "offline/7", level: str = "offline", **more: Any) -> CaseRecord:
     found = {"judge": judge, "rubric_version": "g-1", "level": level, "scores": {"groundedness": 4}}
     return record(name, judgements={"groundedness": {**found, **more}})
 
@@ -47,23 +47,23 @@ def test_causes_beyond_a_hundred_are_counted_together(tmp_path: Path) -> None:
         error = {"kind": "unreachable", "message": str(n)}
         facts.add(judged(f"c{n}", scores=None, error=error))
     (note,) = facts.notes(settings(tmp_path))
-    assert note == "offline/6: 250 verdicts failed, 150 of them: other causes"
+    assert note == "offline/7: 250 verdicts failed, 150 of them: other causes"
 
 
 def test_a_judge_that_was_never_compared_with_people_is_not_validated(tmp_path: Path) -> None:
     notes = judge_facts([judged("a"), judged("b")]).notes(settings(tmp_path))
-    assert notes == ["offline/6: judge not validated"]
+    assert notes == ["offline/7: judge not validated"]
 
 
 def test_a_calibration_of_the_same_rubric_validates_its_judge(tmp_path: Path) -> None:
     folder = calibration_folder(settings(tmp_path))
     report = {
-        "judge": "offline/6", "rubric": "groundedness", "rubric_version": "g-1", "n": 200,
+        "judge": "offline/7", "rubric": "groundedness", "rubric_version": "g-1", "n": 200,
         "auroc": 0.85, "kappa": 0.5, "kappa_low": 0.4, "kappa_high": 0.6,
     }  # fmt: skip
-    write_calibration(calibration_path(folder, "offline/6", "groundedness"), report)
+    write_calibration(calibration_path(folder, "offline/7", "groundedness"), report)
     (note,) = judge_facts([judged("a")]).notes(settings(tmp_path))
-    assert note.startswith("offline/6: judge validated: groundedness")
+    assert note.startswith("offline/7: judge validated: groundedness")
 
 
 def test_a_calibration_that_cannot_be_read_is_said_and_ends_nothing(tmp_path: Path) -> None:
@@ -72,7 +72,7 @@ def test_a_calibration_that_cannot_be_read_is_said_and_ends_nothing(tmp_path: Pa
     (folder / "x.json").write_text("{", encoding="utf-8")
     first, second = judge_facts([judged("a")]).notes(settings(tmp_path))
     assert "x.json: cannot be read" in first
-    assert second == "offline/6: judge not validated"
+    assert second == "offline/7: judge not validated"
 
 
 @pytest.mark.parametrize("odd", [None, [], {}, 3, "x", {"scores": [], "level": {}, "error": 1}])
@@ -94,7 +94,7 @@ def test_an_infinite_parameter_of_a_judge_is_not_stored() -> None:
     found = judged("a", parameters={"temperature": float("inf")})
     document = recorded_fields({}, RunFacts.of([found]), None)
     (judge,) = document["judges"]
-    assert (judge["judge"], "parameters" in judge) == ("offline/6", False)
+    assert (judge["judge"], "parameters" in judge) == ("offline/7", False)
 
 
 def test_a_model_without_a_version_in_its_name_is_warned_about(tmp_path: Path) -> None:
@@ -110,7 +110,7 @@ def test_the_judges_of_a_run_are_kept_each_once() -> None:
         (judged("a"), judged("b"), judged("c", judge="m at h", level="text", model="m-1"))
     )
     assert [(j["judge"], j["model"], j["rubrics"]) for j in facts.judges.values()] == [
-        ("offline/6", None, {"groundedness": "g-1"}),
+        ("offline/7", None, {"groundedness": "g-1"}),
         ("m at h", "m-1", {"groundedness": "g-1"}),
     ]
 
@@ -134,4 +134,4 @@ def test_the_second_judge_is_kept_apart_and_its_alias_warned_about(tmp_path: Pat
     facts = RunFacts.of(records)
     (kept,) = facts.second_judges.values()
     assert (kept["model"], kept["rubrics"]) == ("gpt-4o-2024-08-06", {"groundedness": "g-1"})
-    assert [judge["judge"] for judge in facts.judges.values()] == ["offline/6"]
+    assert [judge["judge"] for judge in facts.judges.values()] == ["offline/7"]

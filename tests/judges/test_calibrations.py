@@ -30,7 +30,7 @@ def test_a_test_path_that_is_a_file_gives_its_folder(tmp_path: Path) -> None:
 
 def test_every_judge_has_a_file_of_its_own_within_the_folder(tmp_path: Path) -> None:
     judges = [
-        "offline/6", "offline-1", "offline%2F6", "../x", "..", "m @ https://h:1/v1?a=b", "ü" * 300,
+        "offline/7", "offline-1", "offline%2F7", "../x", "..", "m @ https://h:1/v1?a=b", "ü" * 300,
         "ü" * 299 + "x", "a~b",
     ]  # fmt: skip
     paths = [calibration_path(tmp_path, judge, "correctness") for judge in judges]
@@ -39,7 +39,7 @@ def test_every_judge_has_a_file_of_its_own_within_the_folder(tmp_path: Path) -> 
         assert path.parent == tmp_path
         assert len(path.name) < 200
         assert path.resolve().parent == tmp_path.resolve()
-    assert paths[0].name == "offline%2F6-correctness.json"
+    assert paths[0].name == "offline%2F7-correctness.json"
 
 
 def test_what_is_written_is_read(tmp_path: Path) -> None:

@@ -207,6 +207,14 @@ _ISO_DATE: Final = re.compile(
 _MONTHS: Final = (
     "January February March April May June July August September October November December"
 ).split()
+_ORDINAL: Final = re.compile(r"\d(?:st|nd|rd|th)\b")
+_MONTH: Final = f"(?:{'|'.join(_MONTHS)}|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)"
+_DAY: Final = re.compile(
+    rf"(?P<month>\b{_MONTH}\.? )?(?P<day>\b\d\d?)(?:st|nd|rd|th)\b"
+    rf"(?(month)|(?= (?:of )?{_MONTH}\b))"
+)
+_FULL_HOUR: Final = re.compile(r"(?<=\d):00(?![:\d])")
+_PREFIX: Final = re.compile(r"\b(e|wi)-(?=[a-z])", re.IGNORECASE)
 _LONGEST: Final = 64
 
 
@@ -231,7 +239,11 @@ class Word(NamedTuple):
 def read_words(text: str) -> list[Word]:
     """Return the words of a text in order; a number and its scale (``3 million``) are one."""
     if "-" in text:
-        text = _ISO_DATE.sub(_spell_date, text)
+        text = _PREFIX.sub(r"\1", _ISO_DATE.sub(_spell_date, text))
+    if ":00" in text:
+        text = _FULL_HOUR.sub("", text)
+    if _ORDINAL.search(text):
+        text = _DAY.sub(r"\g<month>\g<day>", text)
     pattern = _ASCII if text.isascii() else _ANY
     words = list(map(read_word, pattern.findall(_INVISIBLE.sub("", text))))
     # Three searches of the text are faster than a check of every word.

@@ -154,7 +154,7 @@ def test_runs_made_otherwise_are_refused_with_exit_3(
 
 
 def judged(*versions: str) -> dict[str, Any]:
-    verdict = {"judge": "offline/6", "model": None}
+    verdict = {"judge": "offline/7", "model": None}
     return {
         "judgements": {
             version.partition("/")[0]: {**verdict, "rubric_version": version}

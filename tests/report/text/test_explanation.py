@@ -271,7 +271,7 @@ def judged(*claims: dict[str, Any], **verdict: Any) -> Explanation:
     record = changed(
         recorded(case(S), reply),
         groundedness={"claims": list(claims)},
-        judgements={"groundedness": {"judge": "offline/6", **verdict}},
+        judgements={"groundedness": {"judge": "offline/7", **verdict}},
         judge_input={"context_chunk_ids": ["c"]},
     )
     return explain_record(record, ScoreSettings())
@@ -285,7 +285,7 @@ def test_claims_come_with_the_passage_that_decides_and_the_unsupported_ones_firs
         scores={"groundedness": 2.0},
         reasoning="1 of 3.",
     )
-    assert block(shown(found), "judge: groundedness by offline/6").splitlines() == [
+    assert block(shown(found), "judge: groundedness by offline/7").splitlines() == [
         "  groundedness 2.000",
         "  1 of 3.",
         '  UNSUPPORTED  "Forty."',

@@ -32,7 +32,7 @@ def history() -> None:
     write_run(RESULTS, "b", cases(), day=2, answerer_version="m2", git={"commit": "x"})
     write_run(RESULTS, "c", cases(8), day=3)
     write_run(RESULTS, "d", cases(), replace(SETTINGS, k=9), day=4)
-    judged = {"judges": [{"judge": "offline/6", "model": None, "rubrics": {"groundedness": "v1"}}]}
+    judged = {"judges": [{"judge": "offline/7", "model": None, "rubrics": {"groundedness": "v1"}}]}
     write_run(RESULTS, "e", cases(), replace(SETTINGS, judge="offline"), day=5, **judged)
     bare = write_run(RESULTS, "f", cases(), day=5)
     (bare / "results.jsonl").unlink()

@@ -277,8 +277,8 @@ def secret_record(case_id: str, **fields: Any) -> CaseRecord:
         "groundedness": {"score": 1.0, "reasoning": SECRET, "claims": claims},
         "correctness": {"score": 1.0, "reasoning": SECRET, "key_facts_found": [True]},
         "judgements": {
-            "groundedness": {"judge": "offline/6", "reasoning": SECRET, "scores": {"x": 1.0}},
-            "correctness": {"judge": "offline/6", "error": SECRET},
+            "groundedness": {"judge": "offline/7", "reasoning": SECRET, "scores": {"x": 1.0}},
+            "correctness": {"judge": "offline/7", "error": SECRET},
             "quality": {"judge": "m", "error": {"kind": "refused", "message": SECRET}},
         },
         "judge_input": {"question": SECRET, "answer": SECRET, "context_chunk_ids": [None, SECRET]},
