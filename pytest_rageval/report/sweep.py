@@ -91,7 +91,8 @@ def sensitivity_text(outcome: SweepOutcome) -> str:
         else f"a 0/1 metric must change in {counted(found.least_cases, unit)}, all for the better "
         f"({format_value(found.least)})"
     )
-    return f"with {cases}, {least}; a difference of {found.typical:.2f} is usually found"
+    usual = f"a difference of {found.typical:.2f} on a scale from 0 to 1 is usually found"
+    return f"with {cases}, {least}; {usual}"
 
 
 def weights_text(objectives: Sequence[ObjectiveRow]) -> str:

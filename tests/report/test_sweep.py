@@ -5,7 +5,13 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_rageval.report.sweep import best_toml, row_notes, spent_text, weights_text
+from pytest_rageval.report.sweep import (
+    best_toml,
+    row_notes,
+    sensitivity_text,
+    spent_text,
+    weights_text,
+)
 from tests.build.sweeps import HOSTILE, TWELVE, hostile, noisy, planned, swept
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]))
@@ -50,6 +56,14 @@ def test_a_tie_above_the_baseline_has_its_settings_as_comments() -> None:
     found = tomllib.loads(settings.replace("# ", "").replace("#", ""))["tool"]["rageval"]
     assert {"k": found["k"], **found["params"], **found["target"]["embedded"]} == (
         outcome.ranking[0].parameters
+    )
+
+
+def test_the_usual_difference_names_the_scale_that_it_is_of() -> None:
+    outcome = swept(planned(n_cases=150), lambda one, id: 1.0)
+    assert sensitivity_text(outcome) == (
+        "with 150 cases, a 0/1 metric must change in 7 cases, all for the better (0.047); "
+        "a difference of 0.09 on a scale from 0 to 1 is usually found"
     )
 
 
