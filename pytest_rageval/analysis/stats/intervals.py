@@ -168,21 +168,6 @@ def plus_two_moments(sample: ClusteredSample, lo: float, hi: float) -> tuple[flo
     return centre, g / (g - 1) * squares / size**2
 
 
-def plus_two(
-    sample: ClusteredSample,
-    lo: float,
-    hi: float,
-    *,
-    confidence: float = 0.95,
-    sided: Sided = 2,
-) -> Interval:
-    """Plus-two t interval of a mean on the scale ``lo`` to ``hi``, clipped to it.
-
-    Fewer than two clusters have no interval.
-    """
-    return _plus_twos(sample, lo, hi, confidence=confidence, sides=(sided,))[0]
-
-
 def _plus_twos(
     sample: ClusteredSample, lo: float, hi: float, *, confidence: float, sides: Sequence[Sided]
 ) -> list[Interval]:
@@ -224,7 +209,7 @@ def mean_interval(
         sample: one value per case.
         scale: unbounded: percentile bootstrap; binary: Wilson, as long as every value is 0 or 1
             (the mean of several repeats may lie in between) and no cluster holds two cases;
-            otherwise the plus-two t.
+            otherwise the plus-two t, which fewer than two clusters do not have.
         confidence: 0 to 1.
         sided: 2 for reports, 1 for gates.
     """

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from pytest_rageval.analysis.stats.calibration import canary_drift, ppi_mean
 from pytest_rageval.analysis.stats.distributions import cluster_sums
-from pytest_rageval.analysis.stats.intervals import plus_two
+from pytest_rageval.analysis.stats.intervals import mean_interval
 
 scores = st.lists(st.floats(0, 1), min_size=2, max_size=20)
 
@@ -14,7 +14,7 @@ scores = st.lists(st.floats(0, 1), min_size=2, max_size=20)
 @given(scores)
 def test_a_judge_that_says_nothing_leaves_the_human_mean(human: list[float]) -> None:
     found = ppi_mean(human, [0.5] * len(human), [0.5] * 30)
-    plain = plus_two(cluster_sums(human), 0, 1)
+    plain = mean_interval(cluster_sums(human))
     assert found.weight == 0
     assert found.estimate == pytest.approx(found.human_only)
     assert found.low == pytest.approx(plain.low, abs=1e-9)

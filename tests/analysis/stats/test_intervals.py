@@ -22,7 +22,6 @@ from pytest_rageval.analysis.stats.intervals import (
     clustered_se,
     mean_interval,
     percentile,
-    plus_two,
     quantile_interval,
     wilson,
 )
@@ -81,14 +80,14 @@ def test_beta_credible_is_the_posterior_of_a_flat_prior() -> None:
 
 @given(shares)
 def test_unclustered_plus_two_agrees_with_its_plain_form(values: list[float]) -> None:
-    assert bounds(plus_two(cluster_sums(values), 0, 1)) == pytest.approx(
+    assert bounds(mean_interval(cluster_sums(values))) == pytest.approx(
         scipy_plus_two(values, 0, 1), abs=1e-9
     )
 
 
 @given(shares)
 def test_plus_two_stays_on_the_scale_and_is_never_a_point(values: list[float]) -> None:
-    low, high = bounds(plus_two(cluster_sums(values), 0, 1))
+    low, high = bounds(mean_interval(cluster_sums(values)))
     assert 0 <= low < high <= 1
 
 
