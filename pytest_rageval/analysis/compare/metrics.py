@@ -86,7 +86,7 @@ class MetricChange:
     margin: float
     """Differences below it do not matter."""
     mde: float | None
-    """Smallest difference that this number of cases detects with 80 % power."""
+    """Smallest difference that this number of cases detects with 80 % power; None: none is."""
     equal: bool
     """Whether there are pairs and each has equal values."""
     verdict: Verdict
@@ -192,8 +192,7 @@ class ComparisonSettings:
 
 def margin_of(info: MetricInfo) -> float:
     """Return the largest difference of a metric that does not matter."""
-    low, high = info.scale
-    return 0.0 if high is None else MARGIN_SHARE * (high - low)
+    return MARGIN_SHARE * info.width if math.isfinite(info.width) else 0.0
 
 
 def two_sided_p(values: PairedValues, *, binary: bool) -> float | None:
@@ -241,7 +240,9 @@ def _change(
         n_new_only=values.n_new_only,
         clusters=_clusters(values),
         margin=margin,
-        mde=minimum_detectable_effect(bounds.detectable_se, confidence=confidence),
+        mde=minimum_detectable_effect(
+            bounds.detectable_se, confidence=confidence, widest=info.width
+        ),
         equal=values.equal,
         verdict=verdict(
             bounds.low, bounds.high, margin=margin, direction=info.direction, equal=values.equal

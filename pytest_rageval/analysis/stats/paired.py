@@ -296,11 +296,7 @@ def _sums_by_byte(sizes: Sequence[float]) -> list[float]:
 
 
 def minimum_detectable_effect(
-    se: float | None,
-    *,
-    confidence: float = 0.95,
-    power: float = POWER,
-    widest: float = math.inf,
+    se: float | None, *, confidence: float = 0.95, power: float = POWER, widest: float = math.inf
 ) -> float | None:
     """Smallest true difference that a one-sided check detects with probability ``power``.
 

@@ -132,8 +132,5 @@ def detectable_text(result: CheckResult) -> str | None:
 
 
 def detectable_size(result: CheckResult) -> str | None:
-    """Return the smallest change that these cases detect at 80 % power.
-
-    None: unknown, or larger than the metric's range.
-    """
+    """Return the smallest change that these cases detect at 80 % power; None: unknown, or none."""
     return format_value(result.mde) if result.mde else None

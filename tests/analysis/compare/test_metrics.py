@@ -76,6 +76,12 @@ def test_few_equal_cases_are_equal_which_proves_nothing_of_others() -> None:
     assert not compared(run_of(10), run_of(10, missed=(1,))).no_difference
 
 
+def test_no_difference_is_found_that_the_scale_does_not_allow() -> None:
+    found = compared(run_of(3), run_of(3)).metrics
+    assert found["recall_at_k"].mde is None
+    assert found["hit_at_k"].mde == pytest.approx(0.717, abs=1e-3)
+
+
 def test_a_metric_where_less_is_better_is_worse_when_it_rises() -> None:
     def over(rate: float) -> list[CaseRecord]:
         return [

@@ -50,11 +50,9 @@ def known_metrics(
             for key, one in part(metrics, RUN_METRICS).items()
         },
     }
-    order = [key for key in registry.cases if key in found]
-    order += [key for key in found if key not in registry.cases and isinstance(key, str)]
     return {
         key: part(found, key)
-        for key in order
+        for key in dict.fromkeys((*registry.cases, *found))
         if count(found, key, "n") or count(found, key, "n_error")
     }
 
