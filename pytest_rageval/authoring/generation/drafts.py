@@ -234,16 +234,14 @@ def _heading(
     question = as_question(section.title, title)
     if question is None or not passages:
         return
-    first, *rest = passages
+    first = passages[0]
     asks = first.plain.rstrip().endswith(_QUESTION_MARKS)
     if asks or first.kind == "summary" or _ASKS.match(first.plain):
         return  # the questions below it are used instead
-    items = [one for one in rest if one.kind == "item"][:_MAX_ITEMS]
-    if first.plain.rstrip().endswith(":") and items:
+    announces = first.plain.rstrip().endswith((":", "："))
+    items = [one for one in passages[announces:] if one.kind == "item"][:_MAX_ITEMS]
+    if items and (announces or first.kind == "item"):
         yield _draft(note, section, question, "heading", items[0], items)
-    elif first.kind == "item":
-        listed = [one for one in passages if one.kind == "item"][:_MAX_ITEMS]
-        yield _draft(note, section, question, "heading", first, listed)
     else:
         yield _draft(note, section, question, "heading", first)
 
@@ -257,19 +255,9 @@ def _qa(
         if asked:
             question = as_question(asked["text"], title)
         elif answered and question:
-            raw = _ANSWERS.fullmatch(passage.raw)
-            yield _draft(
-                note,
-                section,
-                question,
-                "qa",
-                Paragraph(
-                    kind="paragraph",
-                    plain=answered["text"],
-                    raw=raw["text"] if raw else passage.raw,
-                    line=passage.line,
-                ),
-            )
+            raw = found["text"] if (found := _ANSWERS.fullmatch(passage.raw)) else passage.raw
+            answer = replace(passage, plain=answered["text"], raw=raw)
+            yield _draft(note, section, question, "qa", answer)
             question = None
 
 
@@ -283,8 +271,8 @@ def _lines(passages: Sequence[Paragraph]) -> Iterator[Paragraph]:
         starts = [i for i, text in enumerate(plain) if _ASKS.match(text) or _ANSWERS.match(text)]
         for start, end in zip([0, *starts], [*starts, len(plain)], strict=True):
             if start < end:
-                yield Paragraph(
-                    kind=passage.kind,
+                yield replace(
+                    passage,
                     plain="\n".join(plain[start:end]),
                     raw="\n".join(raw[start:end]),
                     line=passage.line + start,
@@ -326,7 +314,7 @@ def _asked_in(passage: Paragraph) -> tuple[str, Paragraph | None]:
     if not rest:
         return asked, None
     raw = passage.raw.partition(asked[-1])[2].lstrip(" :*_\n–—-") or rest
-    return asked, Paragraph(kind=passage.kind, plain=rest, raw=raw, line=passage.line)
+    return asked, replace(passage, plain=rest, raw=raw)
 
 
 def _definitions(note: Note, section: Section, passages: Sequence[Paragraph]) -> Iterator[Question]:
@@ -350,8 +338,7 @@ def _labelled(note: Note, section: Section, passage: Paragraph, plain: str) -> I
     label = _AFTER_TERM.match(plain, len(term))
     no_term = names[0] in _NO_TERM | _NO_SUBJECT or not term[-1].isalnum()
     if label and not no_term:
-        meaning = plain[label.end() :]
-        answer = Paragraph(kind=passage.kind, plain=meaning, raw=passage.raw, line=passage.line)
+        answer = replace(passage, plain=plain[label.end() :])
         shown = re.sub(r"^(The|An?)(?= )", lambda found: found[0].lower(), term)
         yield replace(_draft(note, section, f"What is {shown}?", "definition", answer), term=shown)
 

@@ -19,7 +19,7 @@ from pytest_rageval.authoring.generation.checks import (
 )
 from pytest_rageval.authoring.generation.drafts import Question, drafts_of, title_of
 from pytest_rageval.authoring.generation.model import MIN_WORDS, PROMPT_VERSION, ask_about
-from pytest_rageval.authoring.interchange.ids import short_hash, words_of_id
+from pytest_rageval.authoring.interchange.ids import id_from_question
 from pytest_rageval.authoring.interchange.values import case_line
 from pytest_rageval.metrics.matching import norm_text
 from pytest_rageval.values.case import Case
@@ -156,14 +156,13 @@ def _n_without(wish: Wish, n_answerable: int) -> int:
 
 _STRUCTURE: Final = "structure/1"
 """Name of the generator that uses no model."""
-_SLUG_CHARS: Final = 40
 
 
 def _case(draft: Question, model: str) -> Case:
     """Return a draft as a case that must be reviewed; the model made those of its kind."""
     by = model if draft.kind == "model" else _STRUCTURE
     return Case(
-        id=_id(draft.question, draft.rel_path, draft.heading_path),
+        id=id_from_question(draft.question, draft.rel_path, draft.heading_path),
         question=draft.question,
         expected_key_facts=draft.facts,
         expected_answer=draft.answer,
@@ -178,7 +177,7 @@ def _case(draft: Question, model: str) -> Case:
 def _unanswerable_case(question: str, draft: Question, why: str) -> Case:
     """Return a question without an answer, made of a draft, as a case that must be reviewed."""
     return Case(
-        id=_id(question, draft.rel_path, "unanswerable"),
+        id=id_from_question(question, draft.rel_path, "unanswerable"),
         question=question,
         answerable=False,
         category="unanswerable",
@@ -187,13 +186,6 @@ def _unanswerable_case(question: str, draft: Question, why: str) -> Case:
         review="generated",
         metadata={"generated_by": _STRUCTURE, "source": f"{draft.rel_path}:{draft.line}"},
     )
-
-
-def _id(question: str, *place: str) -> str:
-    """Make an id from the words of a question, and a hash of words and place to be unique."""
-    slug = "-".join(words_of_id(question))[:_SLUG_CHARS].strip("-") or "case"
-    digest = short_hash("\0".join((question, *place)))
-    return f"{slug}-{digest}"
 
 
 def spread(drafts: Sequence[Question], limit: int | None, rng: random.Random) -> list[Question]:

@@ -12,12 +12,7 @@ from typing import Any, Final
 
 from pytest_rageval.authoring.interchange.ids import UniqueIds
 from pytest_rageval.authoring.interchange.parsing import parse_list
-from pytest_rageval.authoring.interchange.suite import (
-    Converted,
-    read_rows,
-    unnamed_chunks,
-    with_id,
-)
+from pytest_rageval.authoring.interchange.suite import Converted, read_rows, unnamed_chunks, with_id
 from pytest_rageval.authoring.interchange.values import Imported, Ledger, Source
 
 _ROOM: Final = "deepeval"

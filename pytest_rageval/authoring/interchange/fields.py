@@ -152,8 +152,6 @@ def _groups(value: Any, *_: Any) -> Any:
 
 
 def _flag(value: Any, name: str, *_: Any) -> bool:
-    if isinstance(value, bool):
-        return value
     word = str(value).strip().casefold()
     if word in _YES or word in _NO:
         return word in _YES

@@ -133,9 +133,8 @@ def _read_beside(file: SourceFile, reference: str, *, fetch: Fetch | None) -> li
     if not path.is_relative_to(folder.resolve()):
         raise fault(file.name, f"{shown(reference)} leaves the folder of the file")
     inside = path.relative_to(folder.resolve()).as_posix()
-    if "*" not in inside:
-        return [read_text_file(folder / inside)]
-    return [read_text_file(found) for found in _files_below(folder, [inside])]
+    paths = _files_below(folder, [inside]) if "*" in inside else [folder / inside]
+    return list(map(read_text_file, paths))
 
 
 # --- writing ---------------------------------------------------------------------------------

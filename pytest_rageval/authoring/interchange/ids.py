@@ -50,24 +50,17 @@ def short_hash(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:6]
 
 
-def id_from_question(question: str) -> str:
-    """Return an id for a case without one, which depends only on the question.
+def id_from_question(question: str, *place: str) -> str:
+    """Return an id for a case without one, which depends only on the question and its place.
 
     >>> id_from_question("How long do I have to request a refund?")
     'how-long-do-i-have-to-0de263'
     """
-    slug = "-".join(words_of_id(question)[:_SLUG_WORDS])[:_SLUG_CHARS].strip("-")
-    return f"{slug or 'case'}-{short_hash(question)}"
-
-
-def words_of_id(question: str) -> list[str]:
-    """Return the words of a question in the form that they have in an id.
-
-    >>> words_of_id("\u2764\ufe0f What's new?")
-    ['what', 's', 'new']
-    """
     words = norm_text(question).translate(SEPARATORS).split()
-    return [word for word in words if word[0].isalnum()]  # no selector of an emoji alone
+    named = [word for word in words if word[0].isalnum()]  # no selector of an emoji alone
+    slug = "-".join(named[:_SLUG_WORDS])[:_SLUG_CHARS].strip("-") or "case"
+    digest = short_hash("\0".join((question, *place)))
+    return f"{slug}-{digest}"
 
 
 class UniqueIds:

@@ -279,23 +279,21 @@ def _found_delimiter(text: str) -> str:
         return csv.Sniffer().sniff(header[:_SNIFFED_CHARS], delimiters=_DELIMITERS).delimiter
     except csv.Error:
         # It also fails for headers of different length, such as "id;question".
-        best = max(_DELIMITERS, key=header.count)
-        return best if header.count(best) else ","
+        return max(_DELIMITERS, key=header.count)
 
 
 def _table(file: SourceFile, delimiter: str) -> Table:
-    reader = csv.reader(io.StringIO(file.text, newline=""), delimiter=delimiter, strict=True)
     lines = io.StringIO(file.text, newline="").readlines()
+    reader = csv.reader(lines, delimiter=delimiter, strict=True)
     headers: list[str] | None = None
     faults: list[Fault] = []
     rows: list[Row] = []
     for cells in reader:
         if not any(cell.strip() for cell in cells):
             continue
-        if headers is None and _NAMED.fullmatch(lines[reader.line_num - 1].rstrip("\r\n")):
-            continue
         if headers is None:
-            headers = _headers(file.name, reader.line_num, cells)
+            if not _NAMED.fullmatch(lines[reader.line_num - 1].rstrip("\r\n")):
+                headers = _headers(file.name, reader.line_num, cells)
             continue
         joined = _is_json(lines[reader.line_num - 1])
         if joined or is_header(cells):

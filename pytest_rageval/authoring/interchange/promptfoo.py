@@ -43,7 +43,6 @@ _RULES: Final[Mapping[str, tuple[RuleKind, bool]]] = {
     "regex": ("matches", False),
 }
 """Kind of a rule, and whether it ignores case, by type of an assertion on the text."""
-_PLAIN_RULES: Final = ("contains", "contains-all", "icontains", "icontains-all")
 _ANSWERS: Final = (
     "equals", "factuality", "model-graded-factuality", "similar", "context-recall", "levenshtein",
     "rouge-n", "bleu", "meteor",
@@ -61,14 +60,14 @@ _TYPES: Final = (
     "human", "icontains-any", "is-html", "is-json", "is-sql", "is-valid-function-call",
     "is-valid-openai-function-call", "is-valid-openai-tools-call", "is-xml", "javascript",
     "latency", "max-score", "moderation", "perplexity", "perplexity-score", "pi", "python",
-    "regex", "ruby", "search-rubric", "select-best", "similar:cosine", "similar:dot",
+    "ruby", "search-rubric", "select-best", "similar:cosine", "similar:dot",
     "similar:euclidean", "skill-used", "starts-with", "tool-call-f1", "trace-error-spans",
     "trace-span-count", "trace-span-duration", "trajectory:goal-success",
     "trajectory:step-count", "trajectory:tool-args-match", "trajectory:tool-sequence",
     "trajectory:tool-used", "webhook", "word-count",
 )  # fmt: skip
 """Types of assertions besides those of which a case holds something."""
-_KNOWN: Final = sorted({*_PLAIN_RULES, *_ANSWERS, *_RUBRICS, *_TYPES, "is-refusal"}, key=len)[::-1]
+_KNOWN: Final = sorted({*_RULES, *_ANSWERS, *_RUBRICS, *_TYPES, "is-refusal"}, key=len)[::-1]
 _STRING: Final = re.compile(
     rf"(?P<type>(?:not-)?(?:{'|'.join(_KNOWN)}))(?:\([\d.]+\))?(?::(?P<value>.*))?", re.DOTALL
 )
