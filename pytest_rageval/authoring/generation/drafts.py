@@ -25,7 +25,7 @@ _SENTENCE: Final = re.compile(
     r"(?<!\bMs\.)(?<!\bSt\.)\s+(?=[\"'“„‘«(\[*_`]*[A-Z0-9À-ÞА-Я])|(?<=[。！？।])(?![」』”’）])\s*"
 )
 _QUESTION: Final = re.compile(r"[^?？؟]*[?？؟]")
-_QUESTION_MARKS: Final = ("?", "？", "؟")
+QUESTION_MARKS: Final = ("?", "？", "؟")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,15 +213,16 @@ def as_question(text: str, title: str) -> str | None:
     asked = _ASKS.fullmatch(flat)
     flat = asked["text"] if asked else flat
     flat = flat.rstrip("*_ ")
-    if not flat.endswith(_QUESTION_MARKS) or len(flat) > _MAX_QUESTION_CHARS:
+    if not flat.endswith(QUESTION_MARKS) or len(flat) > _MAX_QUESTION_CHARS:
         return None
-    if _n_words(flat) < _MIN_WORDS or _PRONOUN.search(flat):
-        if title and not title.endswith(_QUESTION_MARKS):
+    if count_words(flat) < _MIN_WORDS or _PRONOUN.search(flat):
+        if title and not title.endswith(QUESTION_MARKS):
             flat = f"{title}: {flat}"
-    return flat[0].upper() + flat[1:] if _n_words(flat) >= _MIN_WORDS else None
+    return flat[0].upper() + flat[1:] if count_words(flat) >= _MIN_WORDS else None
 
 
-def _n_words(text: str) -> int:
+def count_words(text: str) -> int:
+    """Count the words of a text; a character of a script without blanks is one."""
     return len(re.findall(r"\w+", UNSPACED.sub(r" \g<0> ", text)))
 
 
@@ -235,7 +236,7 @@ def _heading(
     if question is None or not passages:
         return
     first = passages[0]
-    asks = first.plain.rstrip().endswith(_QUESTION_MARKS)
+    asks = first.plain.rstrip().endswith(QUESTION_MARKS)
     if asks or first.kind == "summary" or _ASKS.match(first.plain):
         return  # the questions below it are used instead
     announces = first.plain.rstrip().endswith((":", "："))
@@ -303,8 +304,8 @@ def _asked_in(passage: Paragraph) -> tuple[str, Paragraph | None]:
     plain = " ".join(passage.plain.split())
     if passage.kind == "summary":
         own = passage if plain else None
-        return (passage.lead, own) if passage.lead.endswith(_QUESTION_MARKS) else ("", None)
-    if (lead := passage.lead.rstrip(":： ")).endswith(_QUESTION_MARKS):
+        return (passage.lead, own) if passage.lead.endswith(QUESTION_MARKS) else ("", None)
+    if (lead := passage.lead.rstrip(":： ")).endswith(QUESTION_MARKS):
         asked = lead
     elif passage.kind == "item" and (found := _QUESTION.match(plain)):
         asked = found[0]

@@ -17,7 +17,7 @@ from pytest_rageval.authoring.generation.checks import (
     grounded,
     unambiguous,
 )
-from pytest_rageval.authoring.generation.drafts import Question, drafts_of, title_of
+from pytest_rageval.authoring.generation.drafts import Question, count_words, drafts_of, title_of
 from pytest_rageval.authoring.generation.model import MIN_WORDS, PROMPT_VERSION, ask_about
 from pytest_rageval.authoring.interchange.ids import id_from_question
 from pytest_rageval.authoring.interchange.values import case_line
@@ -128,7 +128,7 @@ def _sections(
         (note, section)
         for note in notes
         for section in note.sections
-        if len(section.text.split()) >= MIN_WORDS
+        if count_words(section.text) >= MIN_WORDS
     ]
     if limit is None or limit >= len(found):
         return found

@@ -9,7 +9,12 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from pytest_rageval.authoring.generation.checks import comparable
-from pytest_rageval.authoring.generation.drafts import MAX_ANSWER_CHARS, MAX_FACT_CHARS, Question
+from pytest_rageval.authoring.generation.drafts import (
+    MAX_ANSWER_CHARS,
+    MAX_FACT_CHARS,
+    QUESTION_MARKS,
+    Question,
+)
 from pytest_rageval.judges.rubrics.fence import clean_text, derive_boundary, fence, one_line
 from pytest_rageval.judges.rubrics.reply import without_reasoning
 from pytest_rageval.metrics.matching import norm_text
@@ -129,7 +134,7 @@ def _draft(
     """Return a model's reply as a draft; None: the section does not support it."""
     question = one_line(said["question"])
     quote = " ".join(said["quote"].split())
-    if not question.endswith("?") or len(question) > MAX_FACT_CHARS:
+    if not question.endswith(QUESTION_MARKS) or len(question) > MAX_FACT_CHARS:
         dropped["the model asked no question"] += 1
         return None
     if not quote or len(quote) > MAX_ANSWER_CHARS or norm_text(quote) not in section.normal_text:

@@ -120,6 +120,21 @@ def test_a_model_that_is_not_there_ends_it() -> None:
         ask([error(503, "no")])
 
 
+@pytest.mark.parametrize(
+    ("question", "quote", "fact"),
+    [
+        ("红茶每斤多少钱？", "红茶的价格是每斤一百二十元。", "一百二十元"),
+        ("返品は何日以内ですか？", "商品到着後十四日以内に返品できます。", "十四日以内"),
+        ("كم يستغرق الاسترداد؟", f"يستغرق ١٤ يومًا {'من تاريخ الطلب ' * 4}.", "١٤ يومًا"),
+    ],
+)
+def test_sections_without_blanks_are_asked_about(question: str, quote: str, fact: str) -> None:
+    said = {"question": question, "quote": quote, "key_facts": [fact]}
+    made, asked = ask(reply(said), text=f"# A\n\n{quote}\n")
+    assert len(asked) == 1
+    assert [case.expected_key_facts for case in made.cases] == [(fact,)]
+
+
 def test_short_sections_are_not_asked_about() -> None:
     made, asked = ask(reply(GOOD), text="# A\n\nToo short.\n")
     assert (made.cases, asked) == ((), [])
