@@ -148,7 +148,7 @@ def _names_sources(plain: str, *, cited: bool) -> bool:
 
 def is_aside(sentence: str) -> bool:
     """Whether a sentence makes no statement: a question, a courtesy, an announcement."""
-    return sentence.endswith(("?", "？")) or bool(_FILLER.match(sentence))
+    return sentence.endswith(("?", "？", "؟")) or bool(_FILLER.match(sentence))
 
 
 def _lines(text: str) -> Iterator[tuple[str, bool, str]]:

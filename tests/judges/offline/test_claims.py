@@ -114,6 +114,7 @@ def test_code_is_read_by_line() -> None:
         "Of course!",
         "Is there anything else I can do for you?",
         "You asked about backups.",
+        "هل تريد المزيد؟",
     ],
 )
 def test_courtesies_and_questions_state_nothing(sentence: str) -> None:
