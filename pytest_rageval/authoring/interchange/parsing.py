@@ -223,9 +223,17 @@ def parse_document(file: SourceFile, ledger: Ledger | None = None) -> Any:
         DatasetError: it cannot be read so.
     """
     name = file.name.lower()
-    if name.endswith((".jsonl", ".ndjson")):
-        return [value for _, value in parse_json_lines(file, ledger)]
-    return (parse_yaml if name.endswith((".yaml", ".yml")) else parse_json)(file, ledger)
+    if name.endswith((".yaml", ".yml")):
+        return parse_yaml(file, ledger)
+    if not name.endswith((".jsonl", ".ndjson")):
+        try:
+            return parse_json(file, ledger)
+        except DatasetError as error:
+            # JSON Lines under another name, as libraries for data frames write them.
+            first = error.faults[0]
+            if first.col != 1 or not first.message.startswith("Extra data"):
+                raise
+    return [value for _, value in parse_json_lines(file, ledger)]
 
 
 # --- tables ----------------------------------------------------------------------------------
@@ -347,13 +355,7 @@ def parse_records(
     """
     if is_table(file):
         return [dict(row.cells) for row in parse_table(file, delimiter=delimiter).rows]
-    try:
-        value = parse_document(file, ledger)
-    except DatasetError as error:
-        # JSON Lines under another name.
-        if not error.faults[0].message.startswith("Extra data"):
-            raise
-        value = [value for _, value in parse_json_lines(file, ledger)]
+    value = parse_document(file, ledger)
     found = _records(value)
     if found is None:
         raise fault(file.name, f"{shown(value)}, expected a list of objects")

@@ -36,6 +36,18 @@ def test_expected_references_become_golds() -> None:
     assert left_out(found) == {"name": 1, "vault": 1, "expected_references[].weight": 1}
 
 
+def test_json_lines_are_read_under_the_name_that_libraries_of_data_frames_give_them() -> None:
+    text = '{"question": "When?"}\n{"question": "Where?"}\n'
+    found = cases_of(read_texts("json", {"dataset.json": text}))
+    assert [case.question for case in found] == ["When?", "Where?"]
+
+
+def test_json_that_goes_on_after_its_end_is_no_json_lines() -> None:
+    with pytest.raises(DatasetError) as caught:
+        read_texts("json", {"a.json": '[\n {"question": "When?"}\n]]\n'})
+    assert str(caught.value) == "a.json:3:2: Extra data, expected JSON"
+
+
 def test_a_suite_in_yaml_is_read_the_same() -> None:
     y1, y2 = cases_of(read_samples("yaml", "suite.yaml"))
     assert y1.gold_supports == (Anchor(rel_path="garden/roses.md", heading_path="Roses"),)
