@@ -12,7 +12,7 @@ import csv
 import io
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any, Final
 
@@ -272,8 +272,6 @@ def parse_table(file: SourceFile, *, delimiter: str | None = None) -> Table:
     previous = csv.field_size_limit(MAX_FIELD_CHARS)  # process-wide, and 131,072 by default
     try:
         return _table(file, delimiter or _found_delimiter(file.text))
-    except csv.Error as error:
-        raise fault(file.name, f"{error}, expected a table of comma-separated values") from None
     finally:
         csv.field_size_limit(previous)
 
@@ -292,36 +290,47 @@ def _found_delimiter(text: str) -> str:
 
 def _table(file: SourceFile, delimiter: str) -> Table:
     lines = io.StringIO(file.text, newline="").readlines()
-    reader = csv.reader(lines, delimiter=delimiter, strict=True)
     headers: list[str] | None = None
     faults: list[Fault] = []
     rows: list[Row] = []
-    for cells in reader:
+    for line, cells in _numbered(file.name, lines, delimiter):
         if not any(cell.strip() for cell in cells):
             continue
         if headers is None:
-            if not _NAMED.fullmatch(lines[reader.line_num - 1].rstrip("\r\n")):
-                headers = _headers(file.name, reader.line_num, cells)
+            if not _NAMED.fullmatch(lines[line - 1].rstrip("\r\n")):
+                headers = _headers(file.name, line, cells)
             continue
-        joined = _is_json(lines[reader.line_num - 1])
+        joined = _is_json(lines[line - 1])
         if joined or is_header(cells):
             what = "JSON" if joined else "a header again"
             message = f"{what}, expected a row; were two files joined? Pass each one itself"
-            faults.append(Fault(file=file.name, line=reader.line_num, message=message))
+            faults.append(Fault(file=file.name, line=line, message=message))
             continue
         if len(cells) > len(headers) or len(cells) == 1 < len(headers):
             message = f"{counted(len(cells), 'cell')} under {len(headers)} headers; quote cells "
             message += f"that hold {delimiter!r}" if cells[1:] else f"separated by {delimiter!r}"
-            faults.append(Fault(file=file.name, line=reader.line_num, message=message))
+            faults.append(Fault(file=file.name, line=line, message=message))
             continue
         pairs = zip(headers, cells, strict=False)
         kept = {header: whole_text(cell) for header, cell in pairs if cell.strip()}
-        rows.append(Row(line=reader.line_num, cells=kept))
+        rows.append(Row(line=line, cells=kept))
     if headers is None:
         raise fault(file.name, "empty, expected a table with a header")
     if faults:
         raise faults_error(faults)
     return Table(headers=tuple(headers), rows=tuple(rows))
+
+
+def _numbered(name: str, lines: list[str], delimiter: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield the cells of each row with its last line."""
+    reader, start = csv.reader(lines, delimiter=delimiter, strict=True), 1
+    try:
+        for cells in reader:
+            yield reader.line_num, cells
+            start = reader.line_num + 1
+    except csv.Error as error:
+        message = f"{error}, expected a table of comma-separated values"
+        raise fault(name, message, line=start) from None
 
 
 def _is_json(line: str) -> bool:

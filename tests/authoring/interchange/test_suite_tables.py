@@ -80,7 +80,12 @@ def test_one_column_is_a_table_too() -> None:
         ("id,id\n1,2\n", {}, "the header 'id' stands twice"),
         ("id,question\n1,\n", {}, "t.csv:2: question: missing"),
         ("id,question,difficulty\n1,a,odd\n", {}, "t.csv:2: difficulty: 'odd'"),
-        ('question\n"open', {}, "expected a table"),
+        ('question,notes\na,b\n"open,c\nd,e\n', {}, "t.csv:3: unexpected end of data"),
+        (
+            'question;notes\na;b\n"c" d;e\n',
+            {},
+            "t.csv:3: ';' expected after '\"', expected a table",
+        ),
         ("a,b\n1,2\n", {"columns": {"question": "c"}}, "no such header; there are a, b"),
         ("a\n1\n", {"columns": {"qestion": "a"}}, "did you mean 'question'?"),
     ],
