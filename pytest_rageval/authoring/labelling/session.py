@@ -29,6 +29,7 @@ from pytest_rageval.authoring.labelling.draft import (
     unusable,
 )
 from pytest_rageval.authoring.labelling.snippets import SnippetChoice, split_passages
+from pytest_rageval.metrics.matching import norm_text
 from pytest_rageval.support.text import counted
 from pytest_rageval.values.record import ScoreSettings
 from pytest_rageval.values.reply import RetrievedChunk
@@ -203,8 +204,8 @@ class LabelSession:
         """Numbers of the rows that are shown, from 0: the chunks, then the loose golds."""
         n = len(self.work.chunks)
         every = range(n + len(self.loose_golds))
-        wanted = self.filter.casefold()
-        return tuple(i for i in every if wanted in self._searched(i).casefold())
+        wanted = norm_text(self.filter)
+        return tuple(i for i in every if wanted in norm_text(self._searched(i)))
 
     def _searched(self, row: int) -> str:
         chunks = self.work.chunks

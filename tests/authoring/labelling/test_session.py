@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import unicodedata
 from dataclasses import replace
 from typing import Any
 
@@ -264,6 +265,12 @@ def test_a_filter_shows_the_rows_that_hold_a_text_under_their_numbers() -> None:
     assert golds(press(session, "space")) == [MAIL]
     assert press(session, "1").notice == "no row 1"
     assert len(view_of(press(session, "escape")).rows) == 4
+
+
+def test_a_filter_finds_what_is_decomposed_or_hyphenated_for_its_line() -> None:
+    chunks = [replace(CHUNKS[2], text=unicodedata.normalize("NFD", "Die Über\u00adgröße"))]
+    session = typed(press(session_of(desk=FakeDesk(chunks)), "/"), "übergröße")
+    assert [row.number for row in view_of(session).rows] == [1]
 
 
 def test_a_filter_without_a_hit_leaves_nothing_to_mark() -> None:

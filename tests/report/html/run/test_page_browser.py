@@ -11,6 +11,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+from unicodedata import normalize
 
 import pytest
 
@@ -231,6 +232,14 @@ def test_text_filters_by_id_question_answer_chunk_and_tag(open_page: Open) -> No
     assert tab.locator("#none").is_visible()
     tab.click("#none a")
     assert len(shown(tab)) == 5
+
+
+def test_a_typed_text_finds_one_in_decomposed_characters(open_page: Open) -> None:
+    decomposed = normalize("NFD", "Die Größe ist bekannt.")
+    tab = open_page(page(run([passed("a", answer=decomposed), passed("b")])), "#cases")
+    assert searched(tab, "größe") == ["a"]
+    assert tab.locator(".excerpt mark").all_text_contents() == ["Größe"]
+    assert searched(tab, normalize("NFD", "Größe")) == ["a"]
 
 
 def test_a_search_from_the_overview_shows_the_list(open_page: Open) -> None:

@@ -17,8 +17,8 @@ const cases = (() => {
 
   const texts = new Array(n), lowered = new Array(n);
   const text = (i) => texts[i] ??= (html(i) ?? "").replace(/<[^>]*>/g, " ")
-    .replace(/&(#?\w+);/g, (whole, name) => ENTITIES[name] ?? " ").replace(/\s+/g, " ");
-  const words = (i) => lowered[i] ??= `${data.id[i]} ${data.question[i]} ${text(i)}`.toLowerCase();
+    .replace(/&(#?\w+);/g, (whole, name) => ENTITIES[name] ?? " ").replace(/\s+/g, " ").normalize("NFC");
+  const words = (i) => lowered[i] ??= `${data.id[i]} ${data.question[i]} ${text(i)}`.normalize("NFC").toLowerCase();
 
   // Reads ahead while nothing else is to do, so that the first search need not.
   function readAhead(from = 0) {
