@@ -95,18 +95,15 @@ def _holds_most(wanted: str, found: str) -> bool:
     letters = _letters(wanted)
     if found in wanted:
         return _is_part(found) and 2 * _letters(found) > letters
-    for size in range(min(len(wanted) - 1, len(found)), 0, -1):
-        head = wanted[:size]
-        if 2 * _letters(head) < letters:
-            break
-        if found.endswith(head) and _is_part(head) and found[-size - 1 : -size] in {"", " "}:
-            return True
-    for size in range(min(len(wanted) - 1, len(found)), 0, -1):
-        tail = wanted[-size:]
-        if 2 * _letters(tail) <= letters:
-            break
-        if found.startswith(tail) and _is_part(tail) and found[size : size + 1] in {"", " "}:
-            return True
+    # Read backwards, the end of a quotation is a beginning.
+    backwards = (wanted[::-1], found[::-1], letters + 1)
+    for quote, text, least in ((wanted, found, letters), backwards):
+        for size in range(min(len(quote) - 1, len(text)), 0, -1):
+            head = quote[:size]
+            if 2 * _letters(head) < least:
+                break
+            if text.endswith(head) and _is_part(head) and text[-size - 1 : -size] in {"", " "}:
+                return True
     return False
 
 

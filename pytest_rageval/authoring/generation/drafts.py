@@ -370,33 +370,31 @@ def _draft(
     answer: Paragraph,
     items: Sequence[Paragraph] = (),
 ) -> Question:
-    plain = " ".join(answer.plain.split())
-    facts = tuple(
-        _first(" ".join(one.plain.split()), MAX_FACT_CHARS) for one in (items or [answer])
-    )
-    whole = "; ".join(facts) if items else _whole(plain)
+    facts = tuple(_first(one.plain) for one in (items or [answer]))
+    whole = "; ".join(facts) if items else _whole(answer.plain)
     return Question(
         question=question,
         kind=kind,
         rel_path=note.rel_path,
         heading_path=section.heading_path,
-        snippet=_first(" ".join(answer.raw.split()), MAX_FACT_CHARS),
+        snippet=_first(answer.raw),
         facts=tuple(dict.fromkeys(fact for fact in facts if fact)),
         answer=whole[:MAX_ANSWER_CHARS].strip(),
         line=answer.line,
     )
 
 
-def _first(text: str, limit: int) -> str:
+def _first(text: str) -> str:
     """Return the first sentence, or its first words if it is too long."""
-    sentence = next(iter(split_sentences(text)), "")
-    return sentence if len(sentence) <= limit else sentence[:limit].rsplit(" ", 1)[0]
+    sentence = next(iter(split_sentences(" ".join(text.split()))), "")
+    fits = len(sentence) <= MAX_FACT_CHARS
+    return sentence if fits else sentence[:MAX_FACT_CHARS].rsplit(" ", 1)[0]
 
 
-def _whole(plain: str) -> str:
+def _whole(text: str) -> str:
     """Return as many sentences as fit."""
     kept = ""
-    for sentence in split_sentences(plain):
+    for sentence in split_sentences(" ".join(text.split())):
         if kept and len(kept) + len(sentence) >= MAX_ANSWER_CHARS:
             break
         kept = f"{kept} {sentence}".strip()

@@ -304,16 +304,15 @@ def _table(file: SourceFile, delimiter: str) -> Table:
         if joined or is_header(cells):
             what = "JSON" if joined else "a header again"
             message = f"{what}, expected a row; were two files joined? Pass each one itself"
-            faults.append(Fault(file=file.name, line=line, message=message))
-            continue
-        if len(cells) > len(headers) or len(cells) == 1 < len(headers):
+        elif len(cells) > len(headers) or len(cells) == 1 < len(headers):
             message = f"{counted(len(cells), 'cell')} under {len(headers)} headers; quote cells "
             message += f"that hold {delimiter!r}" if cells[1:] else f"separated by {delimiter!r}"
-            faults.append(Fault(file=file.name, line=line, message=message))
+        else:
+            pairs = zip(headers, cells, strict=False)
+            kept = {header: whole_text(cell) for header, cell in pairs if cell.strip()}
+            rows.append(Row(line=line, cells=kept))
             continue
-        pairs = zip(headers, cells, strict=False)
-        kept = {header: whole_text(cell) for header, cell in pairs if cell.strip()}
-        rows.append(Row(line=line, cells=kept))
+        faults.append(Fault(file=file.name, line=line, message=message))
     if headers is None:
         raise fault(file.name, "empty, expected a table with a header")
     if faults:

@@ -218,10 +218,9 @@ class _Reader:
             self.ledger.keep("tests[].metadata")
             return {"metadata": {_ROOM: dict(metadata)}}
         line.pop("question", None)
-        for name, count in inner.carried.items():
-            self.ledger.carry(f"tests[].metadata.{name}", count)
-        for name, count in inner.kept.items():
-            self.ledger.keep(f"tests[].metadata.{name}", count)
+        for add, found in ((self.ledger.carry, inner.carried), (self.ledger.keep, inner.kept)):
+            for name, count in found.items():
+                add(f"tests[].metadata.{name}", count)
         return line
 
     def _take_assertion(

@@ -202,8 +202,7 @@ class LabelSession:
     @property
     def rows(self) -> tuple[int, ...]:
         """Numbers of the rows that are shown, from 0: the chunks, then the loose golds."""
-        n = len(self.work.chunks)
-        every = range(n + len(self.loose_golds))
+        every = range(len(self.work.chunks) + len(self.loose_golds))
         wanted = norm_text(self.filter)
         return tuple(i for i in every if wanted in norm_text(self._searched(i)))
 

@@ -16,12 +16,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Final
 
-from pytest_rageval.authoring.linting.findings import (
-    LintFinding,
-    PlacedCase,
-    Rule,
-    finding,
-)
+from pytest_rageval.authoring.linting.findings import LintFinding, PlacedCase, Rule, finding
 from pytest_rageval.metrics.matching import anchor_segments, norm_path, norm_text
 from pytest_rageval.metrics.quotes import UNSPACED, Separators
 from pytest_rageval.values.case import Case

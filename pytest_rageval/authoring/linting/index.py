@@ -16,11 +16,7 @@ from pytest_rageval.authoring.linting.findings import (
     finding,
 )
 from pytest_rageval.metrics.deciding import is_at, rule_for
-from pytest_rageval.metrics.matching import (
-    anchor_segments,
-    norm_path,
-    norm_text,
-)
+from pytest_rageval.metrics.matching import anchor_segments, norm_path, norm_text
 from pytest_rageval.project.case_variables import case_variables
 from pytest_rageval.support.text import did_you_mean
 from pytest_rageval.support.tracebacks import last_place
