@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
+from pytest_rageval.authoring.linting.duplicates import jaccard, words
 from pytest_rageval.authoring.linting.findings import (
     NEAR,
     LintFinding,
@@ -32,7 +33,7 @@ _COMPARED_CHARS: Final = 500
 _COMMON_WORDS: Final = 0.2
 _MOST_GUESSES: Final = 200
 """Number of missing documents for which all paths of the vault are searched for similar ones."""
-_SENTENCE: Final = re.compile(r"(?<=[.!?])\s+")
+_SENTENCE: Final = re.compile(r"(?<=[.!?])\s+|(?<=[。！？।])\s*")
 
 
 class AnchorIndex:
@@ -107,9 +108,9 @@ def _other_text(note: Note, within: Sequence[Section], wanted: str) -> str:
 
 
 def _nearest_sentence(sections: Iterable[Section], wanted: str) -> str | None:
-    sought = frozenset(wanted.split())
+    sought = frozenset(words(wanted))
     alike = (
-        (len(sought & held) / len(sought | held), sentence)
+        (jaccard(sought, held), sentence)
         for section in sections
         for sentence, held in _sentences(section.text, heading=section.depth > 0)
     )
@@ -130,7 +131,7 @@ def _sentences(section: str, *, heading: bool) -> tuple[tuple[str, frozenset[str
     lines = section.split("\n")
     body = " ".join(lines[1 if heading else 0 :])
     found = [text.strip() for text in (*lines, *_SENTENCE.split(body)) if text.strip()]
-    return tuple((text, frozenset(norm_text(text).split())) for text in dict.fromkeys(found))
+    return tuple((text, frozenset(words(text))) for text in dict.fromkeys(found))
 
 
 def _short(text: str) -> str:

@@ -137,3 +137,25 @@ def test_a_section_named_without_its_title_is_suggested_rather_than_a_title_like
     case = placed("How often?", gold_supports=[anchor("lending.md", "## Renewing")])
     [found] = AnchorIndex([note]).check(case)
     assert found.message.endswith("did you mean '# Lending > ## Renewing'?")
+
+
+@pytest.mark.parametrize(
+    ("snippet", "near"),
+    [
+        ("红茶的价格是每斤一百三十元。", "红茶的价格是每斤一百二十元。"),
+        ("员工每年可以休十六天年假", "员工每年可以休十五天年假。"),
+    ],
+)
+def test_a_similar_sentence_is_suggested_where_words_have_no_blanks(
+    snippet: str, near: str
+) -> None:
+    note = "# 茶\n\n红茶的价格是每斤一百二十元。绿茶八十元。\n\n员工每年可以休十五天年假。\n"
+    index = AnchorIndex([parse_note("zh.md", note.encode())])
+    [found] = index.check(placed("?", 1, gold_supports=[anchor("zh.md", "# 茶", snippet)]))
+    assert found.message.endswith(f"did you mean {near!r}?")
+
+
+def test_a_snippet_and_a_line_without_words_are_not_alike() -> None:
+    index = AnchorIndex([parse_note("a.md", b"# A\n\n| a |\n|---|\n| - |\n")])
+    [found] = index.check(placed("?", 1, gold_supports=[anchor("a.md", "# A", "\u2026\u2026")]))
+    assert found.message.endswith("is not in a.md # A")
