@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from pytest_rageval.cli.judge_options import judge_options, project_settings
-from pytest_rageval.cli.output import ExitCode, json_option, print_json, print_result
+from pytest_rageval.cli.output import ExitCode, json_option, print_json, print_lines, print_result
 from pytest_rageval.cli.target import opened_target
 from pytest_rageval.support.text import clean
 from pytest_rageval.values.errors import ConfigError
@@ -18,9 +18,10 @@ from pytest_rageval.values.json_documents import value
 
 if TYPE_CHECKING:
     from pytest_rageval.authoring.doctor.findings import Finding
+    from pytest_rageval.report.text.lines import Style
     from pytest_rageval.values.settings import Settings
 
-_STYLES: Final = {"ok": "green", "warn": "yellow", "FAIL": "red"}
+_STYLES: Final[dict[str, Style]] = {"ok": "green", "warn": "yellow", "FAIL": "red"}
 _QUESTION: Final = "What is this about?"
 PROBE_CHARS: Final = 60_000
 """As long as the longest prompt that a judge of a run gets."""
@@ -76,10 +77,9 @@ def _exit_code(found: list[Finding]) -> ExitCode:
 
 
 def _print(finding: Finding) -> None:
-    level = click.style(f"{finding.level:<4}", fg=_STYLES[finding.level])
     text = clean(f"{finding.area} {finding.check}: {finding.message}")
     fix = f"; fix: {clean(finding.fix)}" if finding.fix else ""
-    click.echo(f"{level}  {text}{fix}")
+    print_lines([((f"{finding.level:<4}", _STYLES[finding.level]), (f"  {text}{fix}", ""))])
 
 
 def _findings(
@@ -119,8 +119,7 @@ def _configured(settings: Settings, question: str) -> Iterator[Finding]:
     from pytest_rageval.values.case import Case
 
     if target_kind(settings) == "none" and settings.target.preset is not None:
-        fix = "the address of your server"
-        yield Findings("target").fail("none", no_target(settings), fix)
+        yield Findings("target").fail("none", no_target(settings), "the address of your server")
         return
     if target_kind(settings) == "none":
         yield Findings("target").warn(

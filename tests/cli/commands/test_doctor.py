@@ -57,6 +57,17 @@ def test_warnings_alone_exit_with_0(capsys: Output) -> None:
     assert "warn  target abstained" in capsys.readouterr().out
 
 
+def test_levels_are_coloured_unless_colours_are_switched_off(
+    capsys: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert cli.run(["doctor"]) == ExitCode.YES
+    assert "\x1b[32mok  \x1b[0m  project settings: " in capsys.readouterr().out
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert cli.run(["doctor"]) == ExitCode.YES
+    assert "\x1b" not in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     "flags",
     [
