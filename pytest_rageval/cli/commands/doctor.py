@@ -62,8 +62,7 @@ def command(
             _print(finding)
     code = _exit_code(found)
     if as_json:
-        checks = [asdict(finding) for finding in found]
-        print_json({"ok": code == ExitCode.YES, "checks": checks})
+        print_json({"ok": code == ExitCode.YES, "checks": [asdict(one) for one in found]})
     else:
         counts = {level: sum(one.level == level for one in found) for level in _STYLES}
         click.echo(", ".join(f"{count} {level}" for level, count in counts.items()))
@@ -143,17 +142,19 @@ def _configured(settings: Settings, question: str) -> Iterator[Finding]:
 
 
 def _show_config(flags: dict[str, object], as_json: bool) -> ExitCode:
+    from pytest_rageval.project.options import OPTIONS
     from pytest_rageval.project.settings import settings_document
 
     document = settings_document(project_settings(flags))
+    written = {one.name: one.key or one.flag for one in OPTIONS}
     rows = {
-        name: {"value": value(document, *name.split(".")), "origin": origin}
-        for name, origin in sorted(document["origins"].items())
+        written.get(name) or name: {"value": value(document, *name.split(".")), "origin": origin}
+        for name, origin in document["origins"].items()
     }
     width = max(map(len, rows)) + 24
     lines = (
         clean(f"{name}: {row['value']!r}").ljust(width) + f"  {row['origin']}"
-        for name, row in rows.items()
+        for name, row in sorted(rows.items())
     )
     print_result({"settings": rows}, lines, as_json=as_json)
     return ExitCode.YES

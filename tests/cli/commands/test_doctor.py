@@ -142,6 +142,24 @@ def test_each_setting_is_shown_with_its_origin(
     assert by_name["k:"] == ["5", "default"]
 
 
+def test_settings_are_shown_by_the_names_that_pyproject_accepts(
+    project: Path, capsys: Output
+) -> None:
+    assert cli.run(["doctor", "--config", "--json"]) == ExitCode.YES
+    document = json.loads(capsys.readouterr().out)["settings"]
+    shown = {name: one["value"] for name, one in document.items() if one["value"] is not None}
+    assert (shown["target.timeout"], shown["judge.temperature"]) == (60, 0)
+    del shown["judge"]  # TOML has either this key or the table
+    lines = [
+        f"{name} = {json.dumps(value)}\n" for name, value in shown.items() if value not in ([], {})
+    ]
+    (project / "pyproject.toml").write_text(f"[tool.rageval]\n{''.join(lines)}", encoding="utf-8")
+    assert cli.run(["doctor", "--config"]) == ExitCode.YES
+    assert {line.split()[0] for line in capsys.readouterr().out.splitlines()} == {
+        f"{name}:" for name in document
+    }
+
+
 def test_origins_as_json_hold_no_secret(project: Path, capsys: Output) -> None:
     text = '[tool.rageval.target]\nurl = "http://x"\nheaders = { X-Key = "hunter2" }\n'
     (project / "pyproject.toml").write_text(text, encoding="utf-8")
