@@ -20,8 +20,11 @@ from pytest_rageval.cli.schemas import json_schema
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.plugin import hooks
 from pytest_rageval.project.options import REPEATABLE, SETTINGS, Setting
+from pytest_rageval.project.settings import settings_document
 from pytest_rageval.runs import index
 from pytest_rageval.runs.history import run_rows
+from pytest_rageval.values.json_documents import value
+from pytest_rageval.values.settings import Settings
 
 _GROUPS = (
     ("The target", lambda one: one.name.startswith("target.")),
@@ -109,9 +112,19 @@ def _settings_page() -> str:
 def _setting_row(one: Setting) -> str:
     names = [f"`{name}`" for name in (one.key, one.flag, one.env) if name]
     more = " (repeatable)" if one.flag and one.kind in REPEATABLE else ""
-    text = re.sub(r"\bdocs/([\w-]+\.md#[\w-]+)", r"[presets](/\1)", one.help)
+    text = re.sub(r"\bdocs/([\w-]+\.md#[\w-]+)", r"[presets](/\1)", one.help) + _default(one)
     cells = ("<br>".join(names) + more, _values(one), text, _ROLES[one.role])
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def _default(one: Setting) -> str:
+    """Return the default of a setting whose help has none; empty: not set, or off."""
+    found = value(settings_document(Settings(rootdir=".")), *one.name.split("."))
+    if found in (None, [], {}) or found is False or "(default: " in one.help:
+        return ""
+    if isinstance(found, list):
+        return f" (default: {', '.join(found)})"
+    return f" (default: {found:g})" if isinstance(found, float) else f" (default: {found})"
 
 
 def _values(one: Setting) -> str:

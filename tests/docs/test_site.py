@@ -48,6 +48,23 @@ def test_every_setting_and_command_is_in_the_reference(sources: Path) -> None:
     assert [name for name in COMMANDS if f"### rageval {name}\n" not in commands] == []
 
 
+def test_the_reference_has_the_default_of_every_setting_that_has_one(sources: Path) -> None:
+    page = (sources / "reference/settings.md").read_text(encoding="utf-8")
+    rows = {line.split("`")[1]: line for line in page.splitlines() if line.startswith("| `")}
+    for key, default in {
+        "target.connect_timeout": "10",
+        "target.path": "/api/v1/ask?debug=true",
+        "judge.temperature": "0",
+        "judge.retries": "4",
+        "matching.snippets": "off",
+        "testpaths": "evals",
+        "k": "5",
+    }.items():
+        assert rows[key].count("(default: ") == 1
+        assert f" (default: {default}) |" in rows[key]
+    assert "(default: " not in rows["target.url"] + rows["no_report"] + rows["target.vars"]
+
+
 def test_public_names_fixtures_hooks_and_exit_codes_are_in_the_reference(sources: Path) -> None:
     pages = {path.stem: path.read_text("utf-8") for path in sources.glob("reference/*.md")}
     names = [name for name in __all__ if not name.startswith("_")]
