@@ -315,10 +315,10 @@ class HttpRagClient:
             advice = self._preset_advice(own) or f"map them in {REQUEST_TABLE}"
             message += f"; fields sent: {shown_keys(sent)}; {advice}"
         elif error.kind == "http" and (status := _NOT_FOUND.search(message)):
-            other = "if nothing is served there, set path"
+            other = f"if nothing is served there, set path in {_TABLE}, which is added to url"
             if status[1] == "405":
-                other = f"it takes no {self._target.method} there: set method or path"
-            message += f"; {self._preset_advice('path') or f'{other} in {_TABLE}'}"
+                other = f"it takes no {self._target.method} there: set method or path in {_TABLE}"
+            message += f"; {self._preset_advice('path') or other}"
         return EndpointError(error.kind, message)
 
     def _preset_advice(self, own: str) -> str:
