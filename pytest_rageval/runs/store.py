@@ -34,7 +34,7 @@ from pytest_rageval.support.files import (
 )
 from pytest_rageval.support.json_text import is_json
 from pytest_rageval.support.jsonl import cut_torn_line
-from pytest_rageval.support.text import counted, nearest
+from pytest_rageval.support.text import counted, did_you_mean
 from pytest_rageval.values.errors import Fault, StorageError, faults_error
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.settings import RUN_ID_RULE, is_run_id
@@ -474,7 +474,5 @@ def _known(results_dir: Path, runs: list[Path], name: str, tags: list[str]) -> s
     if not runs:
         return f"; {results_dir} holds no runs"
     names = [path.name for path in runs]
-    close = nearest(name, [*tags, *names])
-    if close:
-        return f', did you mean "{close}"?'
-    return f"; the latest in {results_dir} are {', '.join(names[-3:])}"
+    latest = f"; the latest in {results_dir} are {', '.join(names[-3:])}"
+    return did_you_mean(name, [*tags, *names]) or latest

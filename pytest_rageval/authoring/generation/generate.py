@@ -81,8 +81,8 @@ def generate(
     """
     rng = random.Random(wish.seed)
     dropped: Counter[str] = Counter()
-    held_back = [note for note in notes if _is_withheld(note, wish.withheld)]
-    served = [note for note in notes if not _is_withheld(note, wish.withheld)]
+    held_back = [note for note in notes if is_withheld(note, wish.withheld)]
+    served = [note for note in notes if not is_withheld(note, wish.withheld)]
     titles = {note.rel_path: title_of(note) for note in notes}
     drafts = list(_structured(served, dropped))
     if model is not None:
@@ -111,7 +111,8 @@ def generate(
     )
 
 
-def _is_withheld(note: Note, patterns: Sequence[str]) -> bool:
+def is_withheld(note: Note, patterns: Sequence[str]) -> bool:
+    """Whether one of the patterns matches the path of a note."""
     return any(fnmatchcase(note.rel_path, pattern) for pattern in patterns)
 
 

@@ -97,7 +97,7 @@ def command(
     that fail are dropped. Every case is marked as generated: it is asked and shown, but not counted
     in any figure or check until a person has reviewed it.
     """
-    from pytest_rageval.authoring.generation.generate import Wish, case_file, generate
+    from pytest_rageval.authoring.generation.generate import Wish, case_file, generate, is_withheld
     from pytest_rageval.project.case_reader import load_cases
 
     if os.path.lexists(output):
@@ -106,6 +106,10 @@ def command(
     known = [located.case for file in against for located in load_cases(file).cases]
     notes = read_vault(vault)
     wish = Wish(**{name: given.pop(name) for name in _WISHES})
+    for one in wish.withheld:
+        if notes and not any(is_withheld(note, [one]) for note in notes):
+            expected = "expected a pattern of whole paths below it, such as 'drafts/*.md'"
+            raise CommandError(f"--withhold: no note of {vault} matches {one!r}, {expected}")
     with _opened(model, given) as chat:
         made = generate(notes, wish, known=known, model=chat, progress=_progress)
     if not made.cases:

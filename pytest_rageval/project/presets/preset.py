@@ -17,7 +17,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Final
 
-from pytest_rageval.support.text import nearest, shown
+from pytest_rageval.support.text import did_you_mean, shown
 from pytest_rageval.values.dataclass import dataclass
 
 _FILES: Final = files("pytest_rageval.project.presets") / "files"
@@ -102,8 +102,7 @@ def load_preset(name: str) -> Preset:
     import tomllib
 
     if name not in preset_names():
-        close = nearest(name.lower(), preset_names())
-        hint = f', did you mean "{close}"?' if close else "."
+        hint = did_you_mean(name.lower(), preset_names()) or "."
         names = ", ".join(preset_names())
         raise ValueError(f"unknown preset {shown(name)}{hint} There are {names}")
     document = tomllib.loads((_FILES / f"{name}{_SUFFIX}").read_text(encoding="utf-8"))

@@ -69,6 +69,14 @@ def test_withheld_notes_are_listed(capsys: Output) -> None:
     assert lines[start + 1] == "  bike.md"
 
 
+def test_a_pattern_that_withholds_no_note_is_refused(capsys: Output) -> None:
+    arguments = ["generate", "vault", "-o", "g.jsonl", "--withhold", "bike.md"]
+    assert cli.run([*arguments, "--withhold", "drafts"]) == ExitCode.USAGE
+    err = capsys.readouterr().err
+    assert "--withhold: no note of vault matches 'drafts', expected a pattern of whole" in err
+    assert not Path("g.jsonl").exists()
+
+
 def test_what_was_made_and_dropped_is_in_the_json(capsys: Output) -> None:
     Path("old.jsonl").write_text(
         json.dumps({"id": "x", "question": "What is Keyholder?", "answerable": False}),

@@ -142,7 +142,7 @@ def test_a_folder_that_cannot_be_written_is_one_line(tmp_path: Path, capsys: Out
 def test_a_preset_that_is_not_known_lists_those_that_are(capsys: Output) -> None:
     assert cli.run(["init", "--preset", "difi"]) == ExitCode.USAGE
     err = capsys.readouterr().err
-    assert "unknown preset 'difi', did you mean \"dify\"? There are " in err
+    assert "unknown preset 'difi', did you mean 'dify'? There are " in err
     assert all(name in err for name in preset_names())
 
 

@@ -166,8 +166,8 @@ def test_a_misspelt_variable_is_shown_with_the_missing_one(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ('preset = "difi"', "unknown preset 'difi', did you mean \"dify\"? There are"),
-        ('preset = "Dify"', 'did you mean "dify"?'),
+        ('preset = "difi"', "unknown preset 'difi', did you mean 'dify'? There are"),
+        ('preset = "Dify"', "did you mean 'dify'?"),
         ('preset = "zzz"', "unknown preset 'zzz'. There are "),
         ("preset = 7", "preset: got 7, expected a string"),
         ('preset = "dify"\nvault = "notes"', "the embedded server has no preset; keep one"),
