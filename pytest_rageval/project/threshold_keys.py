@@ -186,7 +186,7 @@ TOP_RULES: Final[Mapping[str, Rule]] = {
         {
             "type": "string",
             "minLength": 1,
-            "description": 'Run id, unique prefix, "last", "last~1" or a path to a run.',
+            "description": 'Run id, unique prefix, tag, "last", "last~1" or a path to a run.',
         },
     ),
     "require_baseline": Rule(

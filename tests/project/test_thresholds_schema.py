@@ -101,3 +101,8 @@ def test_every_reference_of_the_schema_leads_somewhere() -> None:
     named = set(re.findall(r'"#/\$defs/(\w+)"', json.dumps(SCHEMA)))
     assert named
     assert named <= SCHEMA["$defs"].keys()
+
+
+def test_an_editor_is_told_every_way_to_name_a_baseline() -> None:
+    words = set(re.findall(r"\w+", SCHEMA["properties"]["baseline"]["description"]))
+    assert words >= {"id", "prefix", "tag", "last", "path"}
