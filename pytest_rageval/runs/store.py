@@ -430,9 +430,8 @@ def resolve_run(
         StorageError: no run or more than one matches, or the file of a tag is malformed.
     """
     runs = [path for path in list_runs(results_dir) if path.name != exclude]
-    exact = [path for path in runs if path.name == name]
-    if exact:
-        return exact[0]
+    if (exact := results_dir / name) in runs:
+        return exact
     tags = read_tags(results_dir)
     if name in tags:
         return _tagged(results_dir, name, tags[name])

@@ -10,6 +10,7 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any, Final
 
+from pytest_rageval.project.discovery import DEFAULT_TESTPATHS, iter_case_files
 from pytest_rageval.project.presets.preset import Preset, vars_line
 from pytest_rageval.support.files import write_new_file
 from pytest_rageval.values.dataclass import dataclass
@@ -53,6 +54,8 @@ _OWN_CASES_TEMPLATES: Final = {
 """Templates for users with their own cases, which do not use the vault."""
 _OWN_QUESTION: Final = "own-question.jsonl"
 """Template of the cases for users with a system of their own and no cases."""
+_Files = Mapping[str, bytes]
+"""Content of files by path or name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +72,7 @@ class Addition:
 class Scaffold:
     """Files to write, and messages for the user."""
 
-    files: Mapping[str, bytes]
+    files: _Files
     """Content of every file of the project, including existing ones, by its path below the
     project, ``/``-separated."""
     additions: tuple[Addition, ...] = ()
@@ -79,22 +82,23 @@ class Scaffold:
     """Required step before the cases can run, as an imperative; empty: none."""
 
 
-def plan_scaffold(
-    templates: Mapping[str, bytes], existing: Mapping[str, bytes], preset: Preset | None = None
-) -> Scaffold:
+def plan_scaffold(templates: _Files, existing: _Files, preset: Preset | None = None) -> Scaffold:
     """Decide which files a project needs.
 
     Args:
         templates: content of the package's template files by their names; notes as
             ``vault/NAME.md``.
-        existing: content of the project's planned files, of pytest's settings files and of its
-            conftest files, by path.
+        existing: content of the project's planned files, of pytest's settings files, of its
+            conftest files and, or empty, of its other case files, by path.
         preset: of the user's system; None: none was named.
     """
-    if preset is not None:
-        return _plan_preset(templates, existing, preset)
     sources = dict(_TEMPLATES)
-    own_cases = CASES in existing and existing[CASES] != templates[_TEMPLATES[CASES]]
+    own_cases = existing.get(CASES, templates[_TEMPLATES[CASES]]) != templates[_TEMPLATES[CASES]]
+    if CASES not in existing and any(path.endswith(".jsonl") for path in existing):
+        own_cases = True
+        del sources[CASES]
+    if preset is not None:
+        return _plan_preset(templates, existing, preset, sources)
     vault = {f"evals/{name}": name for name in sorted(templates) if name.startswith("vault/")}
     # A project with some of the notes was created by this command: add the others.
     own_target = own_cases and vault.keys().isdisjoint(existing)
@@ -103,7 +107,7 @@ def plan_scaffold(
         sources[THRESHOLDS] = _OWN_CASES_TEMPLATES[THRESHOLDS]
     if own_target or client:
         sources[PYPROJECT] = _OWN_CASES_TEMPLATES[PYPROJECT]
-    if not own_target and not client:
+    else:
         sources |= vault
     target = None if client else _TARGET_URL if own_target else _TARGET_VAULT
     pyproject, faults = _pyproject_addition(existing, [] if target is None else [target])
@@ -124,19 +128,19 @@ def plan_scaffold(
 
 
 def _plan_preset(
-    templates: Mapping[str, bytes], existing: Mapping[str, bytes], preset: Preset
+    templates: _Files, existing: _Files, preset: Preset, sources: Mapping[str, str]
 ) -> Scaffold:
     """Decide which files a project needs whose target is a known system."""
     lines = preset_lines(preset)
     table, _, _ = templates[_OWN_CASES_TEMPLATES[PYPROJECT]].partition(_TARGET_TABLE)
-    sources = _TEMPLATES | {CASES: _OWN_QUESTION, THRESHOLDS: _OWN_CASES_TEMPLATES[THRESHOLDS]}
-    content = {path: templates[name] for path, name in sources.items()}
+    own = {CASES: _OWN_QUESTION, THRESHOLDS: _OWN_CASES_TEMPLATES[THRESHOLDS]}
+    content = {path: templates[own.get(path, name)] for path, name in sources.items()}
     content[PYPROJECT] = table + "\n".join(["", *lines, ""]).encode()
     additions, faults = _pyproject_addition(existing, lines[1:])
     first = f"add the lines above to {PYPROJECT}" if additions else f"fill in {PYPROJECT}"
     if preset.environment:
         first += f", set {' and '.join(preset.environment)}"
-    if CASES not in existing:
+    if CASES in content.keys() - existing.keys():
         first += f", put your questions into {CASES}"
     return Scaffold(
         files=content,
@@ -164,7 +168,7 @@ def preset_lines(preset: Preset) -> list[str]:
 
 
 def _first(
-    existing: Mapping[str, bytes],
+    existing: _Files,
     pyproject: tuple[Addition, ...],
     faults: tuple[str, ...],
     *,
@@ -181,7 +185,7 @@ def _first(
 
 
 def _pyproject_addition(
-    existing: Mapping[str, bytes], target_lines: Sequence[str]
+    existing: _Files, target_lines: Sequence[str]
 ) -> tuple[tuple[Addition, ...], tuple[str, ...]]:
     if PYPROJECT not in existing:
         return (), ()
@@ -197,12 +201,11 @@ def _pyproject_addition(
     needed = target is None and bool(target_lines)
     if needed:
         lines += [*([""] if lines else []), "[tool.rageval.target]", *target_lines]
-    if not lines:
-        return (), ()
-    return (Addition(path=PYPROJECT, lines=tuple(lines), needed=needed),), ()
+    added = Addition(path=PYPROJECT, lines=tuple(lines), needed=needed)
+    return (added,) if lines else (), ()
 
 
-def _configures_pytest(document: Mapping[str, Any], existing: Mapping[str, bytes]) -> bool:
+def _configures_pytest(document: Mapping[str, Any], existing: _Files) -> bool:
     if "pytest" in part(document, "tool"):
         return True
     sections = {"tox.ini": b"[pytest]", "setup.cfg": b"[tool:pytest]"}
@@ -211,9 +214,7 @@ def _configures_pytest(document: Mapping[str, Any], existing: Mapping[str, bytes
     )
 
 
-def _gitignore_addition(
-    templates: Mapping[str, bytes], existing: Mapping[str, bytes]
-) -> tuple[Addition, ...]:
+def _gitignore_addition(templates: _Files, existing: _Files) -> tuple[Addition, ...]:
     if GITIGNORE not in existing:
         return ()
     held = {
@@ -222,9 +223,7 @@ def _gitignore_addition(
     }
     wanted = templates[_TEMPLATES[GITIGNORE]].decode("utf-8").splitlines()
     missing = tuple(line for line in wanted if line.rstrip("/") not in held)
-    if not missing:
-        return ()
-    return (Addition(path=GITIGNORE, lines=missing, needed=False),)
+    return (Addition(path=GITIGNORE, lines=missing, needed=False),) if missing else ()
 
 
 class ScaffoldError(RagEvalError):
@@ -256,7 +255,9 @@ def read_project(folder: Path, preset: Preset | None = None) -> Scaffold:
     """
     templates = read_templates()
     names = [*plan_scaffold(templates, {}).files, *PYTEST_FILES, *CONFTESTS]
-    return plan_scaffold(templates, dict(_existing(folder, names)), preset)
+    found = iter_case_files(rootdir=folder.absolute(), testpaths=DEFAULT_TESTPATHS)
+    existing = {str(path): b"" for path in found} | dict(_existing(folder, names))
+    return plan_scaffold(templates, existing, preset)
 
 
 def _existing(folder: Path, names: list[str]) -> Iterator[tuple[str, bytes]]:

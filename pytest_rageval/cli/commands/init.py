@@ -61,9 +61,9 @@ def _known(preset: str) -> Preset:
 
 
 def _notes(folder: Path, notes: tuple[str, ...]) -> list[str]:
-    is_top = (folder.resolve() / ".git").exists()
-    repository = [one for one in folder.resolve().parents if (one / ".git").exists()]
-    if is_top or not repository:
+    above = [folder.resolve(), *folder.resolve().parents]
+    top = next((one for one in above if (one / ".git").exists()), above[0])
+    if top == above[0]:
         return list(notes)
     moved = (
         "this folder lies within a git repository, and GitHub reads only the .github folder at "
