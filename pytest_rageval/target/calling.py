@@ -20,7 +20,7 @@ from pytest_rageval.support.http.address import (
     blot_out_of_reply,
     reply_secrets,
 )
-from pytest_rageval.support.http.reason import reply_reason, reported_error
+from pytest_rageval.support.http.reason import page_text, reply_reason, reported_error
 from pytest_rageval.support.slots import Slots, waiting
 from pytest_rageval.support.text import clean
 from pytest_rageval.support.threads import session_loop
@@ -270,7 +270,8 @@ def _error_info(error: BaseException, place: str, reported: str = "") -> ErrorIn
     if lines:
         text += f": {clean(hide(lines[0][:_BODY_BYTES]), 200)}"
     status, body = _failed_reply(error)
-    if (reason := reply_reason(body, hide) or clean(hide(body), 200)) and reason not in text:
+    reason = reply_reason(body, hide) or clean(hide(page_text(body)), 200)
+    if reason and reason not in text:
         text += f"; the reply says: {reason}"
     kind: TargetErrorKind = "http" if status else _kind(error)
     return ErrorInfo(kind=kind, message=text, traceback=place, attempts=1)

@@ -341,6 +341,9 @@ def test_an_exception_with_the_status_of_a_reply_is_an_http_error() -> None:
     kind, message = error_of(refuse(429, '{"detail": "slow down"}'))
     assert (kind, message) == ("http", "_Refused: 429 Client Error; the reply says: slow down")
     assert error_of(refuse(500, "plain"))[1].endswith("; the reply says: plain")
+    assert error_of(refuse(502, "<h1>Bad Gateway</h1>"))[1].endswith(
+        "; the reply says: Bad Gateway"
+    )
     assert error_of(refuse(200, "fine"))[0] == "connection"
 
 

@@ -14,7 +14,7 @@ from pytest_rageval.support.http.client import Client
 from pytest_rageval.support.http.connection import TransportError, faults
 from pytest_rageval.support.http.deadline import check, current
 from pytest_rageval.support.http.reading import Incoming
-from pytest_rageval.support.http.reason import reply_reason
+from pytest_rageval.support.http.reason import page_text, reply_reason
 from pytest_rageval.support.http.retry import is_retryable, parse_http_date, retry_after_seconds
 from pytest_rageval.support.http.room import Growth, drop_room
 from pytest_rageval.support.http.route import basic_auth, find_route
@@ -294,7 +294,7 @@ def _status_text(reply: Reply, request: Request) -> str:
     if reason := reply_reason(body, partial(blot_out, secrets=request.secrets)):
         return f"{text}: {reason}"
     hide = blot_out_cut if reply.too_large else blot_out
-    shown = clean(hide(body, request.secrets), 200)
+    shown = clean(hide(page_text(body), request.secrets), 200)
     return f"{text}; the reply begins: {shown}" if shown else text
 
 

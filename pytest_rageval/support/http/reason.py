@@ -7,7 +7,9 @@ Read are RFC 9457 problems (``title``, ``detail``), ``{"error": "text"}``, ``{"e
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping
+from html import unescape
 from typing import Final
 
 from pytest_rageval.support.text import clean
@@ -22,6 +24,9 @@ _FAILED: Final = frozenset({"error", "failed", "failure", "abort"})
 _DEPTH: Final = 4
 _ITEMS: Final = 3
 _CHARS: Final = 300
+_MARKUP: Final = re.compile(
+    r"(?is)<(style|script)\b.*?(?:</\1\s*>?|\Z)|<!--.*?(?:-->|\Z)|<[^>]*(?:>|\Z)"
+)
 READ_CHARS: Final = 10_000
 """Maximum length of a text in which secrets are looked for before its beginning is shown."""
 
@@ -39,6 +44,15 @@ def reply_reason(body: str, hide: Callable[[str], str] = str) -> str:
         return document_reason(json.loads(body), hide)
     except (ValueError, RecursionError):
         return ""
+
+
+def page_text(body: str) -> str:
+    """Return the text of a page of HTML or XML, and any other body as it is.
+
+    >>> page_text("<title>404</title><style>p {}</style><p>No page &amp; no more").split()
+    ['404', 'No', 'page', '&', 'no', 'more']
+    """
+    return unescape(_MARKUP.sub(" ", body)) if body.lstrip()[:1] == "<" else body
 
 
 def document_reason(document: object, hide: Callable[[str], str] = str) -> str:

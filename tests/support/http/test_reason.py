@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pytest_rageval.support.http.reason import reply_reason, reported_error
+from pytest_rageval.support.http.reason import page_text, reply_reason, reported_error
 
 FASTAPI = {"detail": [{"loc": ["body", "question"], "msg": "Field required", "type": "missing"}]}
 PROBLEM = {"type": "about:blank", "title": "Out of credit", "status": 403, "detail": "Balance 0."}
@@ -41,6 +41,20 @@ def test_the_reason_is_found_in_the_usual_shapes(document: Any, reason: str) -> 
 @pytest.mark.parametrize("body", ["", "<h1>Down</h1>", "too long", '{"error": "cut', "[" * 100_000])
 def test_a_body_that_is_not_json_has_no_reason_of_its_own(body: str) -> None:
     assert reply_reason(body) == ""
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        ("<!doctype html><title>403</title><style>p > b {}</style><p>CSRF&#x27;s", "403 CSRF's"),
+        ("<head><!-- a > b --><script>1 < 2</script ><style>cut", ""),
+        ("<Error><Code>NoSuchKey</Code>", "NoSuchKey"),
+        ("1 < 2 &amp; <b>", "1 < 2 &amp; <b>"),
+        ("<" * 100_000, ""),
+    ],
+)
+def test_a_page_is_its_text_and_other_bodies_stay(body: str, text: str) -> None:
+    assert " ".join(page_text(body).split()) == text
 
 
 def test_a_long_or_deep_reason_is_bounded() -> None:
