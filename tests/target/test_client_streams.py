@@ -14,6 +14,7 @@ from pytest_rageval.values.reply import AskRequest, AskResult
 from pytest_rageval.values.settings import TargetSettings
 from tests.build.streams import SlowStream, line, sse, whole
 from tests.build.targets import FakeTarget, Reply, fake_target, http_reply, json_reply
+from tests.docs.examples import read_document
 
 TRUTH_MS = 30
 TOKENS = ("Every ", "14", " days.")
@@ -167,6 +168,15 @@ def test_events_after_the_last_one_are_not_waited_for_and_not_the_answer() -> No
 def test_an_error_in_the_stream_is_one_of_the_target_also_where_the_stream_ends_with_it() -> None:
     body = tokens()[0] + sse({"message": "rate limit"}, "error")
     assert failure(whole(body), **SSE) == ("target", "rate limit")
+
+
+def test_pieces_of_plain_text_are_joined_by_the_expression_of_the_page() -> None:
+    found = re.search(r"`(join\(.*map\(.*)`\.", read_document("target.md"))
+    assert found is not None
+    body = b"event: sources\ndata: []\n\ndata: Every 14 days \n\ndata: [1]\n\ndata: [DONE]\n\n"
+    result = ask(whole(body), stream="sse", response={"answer": found[1]})
+    assert result.response is not None
+    assert result.response.answer == "Every 14 days [1]"
 
 
 @pytest.mark.parametrize("spec", [{"answer": "join('', events[].data.t)"}, "{answer: 'a'}", None])
