@@ -164,6 +164,10 @@ def preset_lines(preset: Preset) -> list[str]:
         lines.append(vars_line({one.name: one.example for one in preset.required}))
     if preset.environment:
         lines.append(f"# Secrets: export {'=... '.join(preset.environment)}=...")
+    if preset.address:  # of a server that may run without a key
+        headers = preset.settings.get("target.headers", {}).items()
+        names = [name for name, value in headers if "env:" in value]
+        lines += [f'# headers.{name} = ""     # a server without a key' for name in names]
     return lines
 
 

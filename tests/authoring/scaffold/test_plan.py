@@ -220,6 +220,16 @@ def test_the_settings_of_a_preset_are_written_ready_to_fill_in(name: str, tmp_pa
     assert all(one in scaffold.first for one in preset.environment)
 
 
+def test_a_server_of_a_preset_can_be_asked_without_a_key(tmp_path: Path) -> None:
+    for name, header in (("lightrag", "X-API-Key"), ("langgraph", "X-Api-Key")):
+        scaffold = plan_scaffold(TEMPLATES, {}, load_preset(name))
+        text = content(scaffold, "pyproject.toml")
+        uncommented = text.replace(f"# headers.{header}", f"headers.{header}")
+        (tmp_path / "pyproject.toml").write_text(uncommented, encoding="utf-8")
+        assert load_settings(tmp_path, flags={}, environ={}).target.headers == {}
+        assert uncommented != text
+
+
 def test_a_project_with_files_gets_the_lines_of_a_preset_to_add() -> None:
     existing = {"pyproject.toml": PYTEST_TABLE, "evals/eval_set.jsonl": b"{}\n"}
     scaffold = plan_scaffold(TEMPLATES, existing, load_preset("ragflow"))
