@@ -15,11 +15,7 @@ from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from pytest_rageval.support.http.address import (
-    blot_out_known,
-    blot_out_of_reply,
-    reply_secrets,
-)
+from pytest_rageval.support.http.address import blot_out_known, blot_out_of_reply, reply_secrets
 from pytest_rageval.support.http.reason import page_text, reply_reason, reported_error
 from pytest_rageval.support.slots import Slots, waiting
 from pytest_rageval.support.text import clean

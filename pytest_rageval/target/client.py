@@ -26,12 +26,7 @@ from pytest_rageval.support.http.address import (
 from pytest_rageval.support.http.client import Client
 from pytest_rageval.support.http.connection import TransportError
 from pytest_rageval.support.http.deadline import Deadline
-from pytest_rageval.support.http.exchange import (
-    Attempt,
-    Request,
-    attempt,
-    open_client,
-)
+from pytest_rageval.support.http.exchange import Attempt, Request, attempt, open_client
 from pytest_rageval.support.http.reason import reported_error
 from pytest_rageval.support.http.retry import Pacing, Sleep
 from pytest_rageval.support.http.room import NO_ROOM, Reading
@@ -46,12 +41,7 @@ from pytest_rageval.target.contract import (
     reply_keys,
     shown_keys,
 )
-from pytest_rageval.target.mapping import (
-    MappingReport,
-    compile_mapping,
-    map_answer,
-    mapping_report,
-)
+from pytest_rageval.target.mapping import MappingReport, compile_mapping, map_answer, mapping_report
 from pytest_rageval.target.stream import (
     ENDED_EARLY,
     StreamReader,

@@ -22,13 +22,7 @@ from pytest_rageval.support.http.address import (
     secret_values,
 )
 from pytest_rageval.support.http.deadline import Deadline
-from pytest_rageval.support.http.exchange import (
-    Attempt,
-    Reply,
-    Request,
-    attempt,
-    open_client,
-)
+from pytest_rageval.support.http.exchange import Attempt, Reply, Request, attempt, open_client
 from pytest_rageval.support.http.retry import Pacing, Sleep
 from pytest_rageval.support.text import batches, clean
 from pytest_rageval.target.auth import HeaderSource
@@ -68,10 +62,7 @@ class DocumentsClient:
         # A header about a case cannot be sent with the documents of all cases.
         headers = {n: v for n, v in target.headers.items() if not PLACEHOLDER.search(v)}
         self._headers = resolve_headers(headers, environ)
-        self._secrets = (
-            *secret_values(headers, self._headers),
-            *self._address.secrets,
-        )
+        self._secrets = (*secret_values(headers, self._headers), *self._address.secrets)
         self._of_errors = (*self._secrets, *environment_secrets(environ))
         self._auth = HeaderSource(target.auth) if target.auth is not None else None
         self._retries = target.retries

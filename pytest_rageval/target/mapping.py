@@ -25,16 +25,9 @@ MapFunction = Callable[[object], object]
 
 _REPLY_FIELDS: Final = ("answer", "references", "abstained", "abstain_reason", "error")
 _DEBUG_FIELDS: Final = (
-    "retrieved_chunks",
-    "query_embedding",
-    "folder_selection",
-    "latency",
-    "indexing_coverage",
-    "models",
-    "usage",
-    "session",
-    "searches",
-)
+    "retrieved_chunks", "query_embedding", "folder_selection", "latency", "indexing_coverage",
+    "models", "usage", "session", "searches",
+)  # fmt: skip
 _ANSWER_NAMES: Final = (
     "answer", "response", "output", "output_text", "result", "reply", "completion",
     "generated_text", "text", "content", "message", "choices", "data",

@@ -184,11 +184,7 @@ def read_usage(value: object) -> dict[str, float]:
     if not isinstance(value, Mapping):
         return {}
     numbers = {name: number_or_none(value.get(name)) for name in USAGE}
-    return {
-        n: number
-        for n, number in numbers.items()
-        if number is not None and 0 <= number <= MOST_AMOUNT
-    }
+    return {n: x for n, x in numbers.items() if x is not None and 0 <= x <= MOST_AMOUNT}
 
 
 def read_session(value: object) -> str | None:

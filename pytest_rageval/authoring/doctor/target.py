@@ -313,9 +313,8 @@ def _stability(first: Sequence[RetrievedChunk], second: Sequence[RetrievedChunk]
 def _session(first: AskResponse, again: AskResponse | None, asked: Asked) -> Iterator[Finding]:
     """Warn if two questions were answered in one conversation, which the target may remember."""
     if again is not None and first.session is not None and first.session == again.session:
-        fix = "send an id that is new for each question, such as request.uuid"
-        if asked.mapping is not None:
-            fix = f"send an id that is new for each question, such as uuid in {REQUEST_TABLE}"
+        uuid = "request.uuid" if asked.mapping is None else f"uuid in {REQUEST_TABLE}"
+        fix = f"send an id that is new for each question, such as {uuid}"
         message = f"both questions were answered in session {clean(first.session, 60)!r}"
         yield _FOUND.warn("session", f"{message}, so one case may change the next", fix)
 
