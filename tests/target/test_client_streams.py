@@ -170,6 +170,17 @@ def test_an_error_in_the_stream_is_one_of_the_target_also_where_the_stream_ends_
     assert failure(whole(body), **SSE) == ("target", "rate limit")
 
 
+def test_a_document_in_place_of_a_stream_is_named_before_its_expressions_are_searched() -> None:
+    reply = json_reply(
+        {"choices": [{"message": {"content": "a"}}]}, content_type="application/json"
+    )
+    kind, message = failure(reply, **SSE)
+    assert kind == "protocol"
+    assert message.endswith("; it came as one JSON document and not as a stream")
+    lost = SSE | {"response": {"answer": "last.data.txt"}}
+    assert "as a stream" not in failure(whole(sse({}, "end")), **lost)[1]
+
+
 def test_pieces_of_plain_text_are_joined_by_the_expression_of_the_page() -> None:
     found = re.search(r"`(join\(.*map\(.*)`\.", read_document("target.md"))
     assert found is not None

@@ -15,12 +15,7 @@ from queue import Empty, SimpleQueue
 from typing import Any, Final
 from urllib.parse import SplitResult, unquote, urlsplit
 
-from pytest_rageval.support.http.connection import (
-    Socket,
-    TlsSocket,
-    TransportError,
-    faults,
-)
+from pytest_rageval.support.http.connection import Socket, TlsSocket, TransportError, faults
 from pytest_rageval.support.http.deadline import waited
 from pytest_rageval.support.http.reading import Reader
 from pytest_rageval.support.text import clean
