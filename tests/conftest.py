@@ -10,7 +10,9 @@ a second time, such as rpds under jsonschema, may end the process with a segment
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import httpcore  # noqa: F401
 import httpx  # noqa: F401
@@ -35,7 +37,11 @@ from pytest_rageval.project import thresholds  # noqa: F401
 from pytest_rageval.report.html.run import files as report_files  # noqa: F401
 from pytest_rageval.server import server  # noqa: F401
 from pytest_rageval.target import client  # noqa: F401
+from tests.build.browser import Watched, chromium
 from tests.build.postgres import execute, postgres_server
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 # How long an example takes depends on the machine, and on its other tests.
 settings.register_profile(
@@ -52,6 +58,25 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for item in items:
             if item.get_closest_marker("posix"):
                 item.add_marker(pytest.mark.skip(reason="needs a POSIX system"))
+
+
+@pytest.fixture
+def over() -> Iterator[threading.Event]:
+    """Set when the test ends, so that no fake outlives it."""
+    event = threading.Event()
+    yield event
+    event.set()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as started:
+        yield started
+
+
+@pytest.fixture
+def watched() -> Watched:
+    return Watched()
 
 
 @pytest.fixture(scope="session")

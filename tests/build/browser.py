@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 Open = Callable[..., "Page"]
 """Opens a page from disk: its text, a fragment of its address, options of its window."""
+Visit = Callable[..., "Page"]
+"""Opens an address, with options of its window."""
 
 ARGUMENTS = [
     "--no-sandbox",
@@ -61,13 +63,11 @@ class Watched:
 
 
 @contextmanager
-def page_opener(browser: Browser, folder: Path, watched: Watched) -> Iterator[Open]:
-    """Opens pages from a folder and writes down their requests, messages and dialogs."""
+def visitor(browser: Browser, watched: Watched) -> Iterator[Visit]:
+    """Opens addresses and writes down the requests, messages and dialogs of their pages."""
     opened: list[Any] = []
 
-    def opener(html: str, address: str = "", *, init: str = "", **context: Any) -> Page:
-        file = folder / "report.html"
-        file.write_text(html, encoding="utf-8")
+    def visit(address: str, *, init: str = "", **context: Any) -> Page:
         given = {"viewport": {"width": 1280, "height": 900}, **context}
         opened.append(browser.new_context(**given))
         tab: Page = opened[-1].new_page()
@@ -77,9 +77,22 @@ def page_opener(browser: Browser, folder: Path, watched: Watched) -> Iterator[Op
         tab.on("pageerror", lambda error: watched.faults.append(f"error: {error}"))
         tab.on("dialog", lambda dialog: watched.faults.append(f"dialog: {dialog.message}"))
         tab.on("request", lambda request: watched.requests.append(request.url))
-        tab.goto(f"{file.as_uri()}{address}")
+        tab.goto(address)
         return tab
 
-    yield opener
+    yield visit
     for one in opened:
         one.close()
+
+
+@contextmanager
+def page_opener(browser: Browser, folder: Path, watched: Watched) -> Iterator[Open]:
+    """Opens pages from a folder, as `visitor` opens addresses."""
+    with visitor(browser, watched) as visit:
+
+        def opener(html: str, address: str = "", **given: Any) -> Page:
+            file = folder / "report.html"
+            file.write_text(html, encoding="utf-8")
+            return visit(f"{file.as_uri()}{address}", **given)
+
+        yield opener

@@ -135,6 +135,13 @@ def drip(data: bytes, every_s: float, until: threading.Event) -> Callable[[socke
     return reply
 
 
+class Pauses(list[float]):
+    """Stands in for sleep: notes the seconds and returns at once."""
+
+    def __call__(self, seconds: float) -> None:
+        self.append(seconds)
+
+
 def silence(until: threading.Event) -> Callable[[socket.socket], None]:
     """Send nothing and keep the connection open until the test is over."""
 

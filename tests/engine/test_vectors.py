@@ -7,7 +7,7 @@ import logging
 import random
 import socket
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -19,6 +19,7 @@ from pytest_rageval.support.http import exchange as http_exchange
 from pytest_rageval.values.errors import ConfigError, EndpointError
 from tests.build.targets import (
     FakeTarget,
+    Pauses,
     Reply,
     drip,
     fake_target,
@@ -31,21 +32,6 @@ from tests.build.targets import (
 )
 
 KEY = "s3cret-embedding-key"
-
-
-class Pauses(list[float]):
-    """Stands in for sleep: notes the seconds and returns at once."""
-
-    def __call__(self, seconds: float) -> None:
-        self.append(seconds)
-
-
-@pytest.fixture
-def over() -> Iterator[threading.Event]:
-    """Set when the test ends, so that no fake outlives it."""
-    event = threading.Event()
-    yield event
-    event.set()
 
 
 def vectors(*rows: Sequence[float]) -> Reply:

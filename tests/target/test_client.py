@@ -7,7 +7,7 @@ import json
 import random
 import socket
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -24,6 +24,7 @@ from pytest_rageval.values.reply import AskRequest, AskResult, Search
 from pytest_rageval.values.settings import TargetSettings
 from tests.build.targets import (
     FakeTarget,
+    Pauses,
     Reply,
     drip,
     fake_target,
@@ -37,21 +38,6 @@ from tests.build.targets import (
 
 QUESTION = AskRequest(question="How often does the pump need oil?")
 GOOD = json_reply({"answer": "Monthly."})
-
-
-@pytest.fixture
-def over() -> Iterator[threading.Event]:
-    """Set when the test ends, so that no fake outlives it."""
-    event = threading.Event()
-    yield event
-    event.set()
-
-
-class Pauses(list[float]):
-    """Stands in for sleep: notes the seconds and returns at once."""
-
-    def __call__(self, seconds: float) -> None:
-        self.append(seconds)
 
 
 def ask(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,7 @@ from pytest_rageval.report.html.runs.site import SiteOptions, write_site
 from pytest_rageval.runs.notes import read_notes
 from pytest_rageval.runs.tags import read_tags, write_tag
 from tests.authoring.viewing.serving import Shown, showing
-from tests.build.browser import Watched, chromium
+from tests.build.browser import Visit, Watched, visitor
 from tests.build.runs import run_of, write_run
 from tests.report.html.builders import HOSTILE
 
@@ -22,19 +22,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 
-Visit = Callable[..., "Page"]
 NASTY = " ".join(HOSTILE[:11])
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as started:
-        yield started
-
-
-@pytest.fixture
-def watched() -> Watched:
-    return Watched()
 
 
 @pytest.fixture
@@ -65,23 +53,8 @@ def shown(results: Path) -> Iterator[Shown]:
 
 @pytest.fixture
 def visit(browser: Browser, watched: Watched) -> Iterator[Visit]:
-    contexts: list[Any] = []
-
-    def opener(address: str, **given: Any) -> Page:
-        options = {"viewport": {"width": 1280, "height": 900}, **given}
-        contexts.append(browser.new_context(**options))
-        tab: Page = contexts[-1].new_page()
-        tab.set_default_timeout(60_000)
-        tab.on("console", lambda message: watched.faults.append(f"console: {message.text}"))
-        tab.on("pageerror", lambda error: watched.faults.append(f"error: {error}"))
-        tab.on("dialog", lambda dialog: watched.faults.append(f"dialog: {dialog.message}"))
-        tab.on("request", lambda request: watched.requests.append(request.url))
-        tab.goto(address)
-        return tab
-
-    yield opener
-    for context in contexts:
-        context.close()
+    with visitor(browser, watched) as opener:
+        yield opener
 
 
 def admitted(visit: Visit, shown: Shown, **options: Any) -> Page:

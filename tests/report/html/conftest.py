@@ -6,21 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.build.browser import Open, Watched, chromium, page_opener
+from tests.build.browser import Open, Watched, page_opener
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as started:
-        yield started
-
-
-@pytest.fixture
-def watched() -> Watched:
-    return Watched()
 
 
 @pytest.fixture

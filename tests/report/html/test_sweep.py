@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 from html import unescape
 from pathlib import Path
@@ -21,7 +20,6 @@ from pytest_rageval.report.html.sweep_charts import (
     pareto_charts,
     ranking_chart,
 )
-from tests.build.browser import chromium
 from tests.build.sweeps import HOSTILE, hostile, noisy, planned, swept
 
 if TYPE_CHECKING:
@@ -99,12 +97,6 @@ def test_hostile_parameters_stay_text_and_the_page_asks_for_nothing() -> None:
 
 
 # --- a real browser ----------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as started:
-        yield started
 
 
 @pytest.mark.slow

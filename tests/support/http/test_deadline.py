@@ -5,7 +5,6 @@ from __future__ import annotations
 import socket
 import threading
 import time
-from collections.abc import Iterator
 from contextlib import nullcontext
 from typing import Any
 
@@ -20,13 +19,6 @@ from pytest_rageval.support.slots import Turns
 from tests.build.targets import fake_target, http_reply, unused_port
 
 GOOD = http_reply(b"{}")
-
-
-@pytest.fixture
-def over() -> Iterator[threading.Event]:
-    event = threading.Event()
-    yield event
-    event.set()
 
 
 def at(url: str) -> Address:

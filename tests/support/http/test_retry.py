@@ -19,6 +19,7 @@ from pytest_rageval.support.http.retry import (
 )
 from pytest_rageval.support.slots import Slots
 from pytest_rageval.values.errors import TARGET_ERROR_KINDS, EndpointError
+from tests.build.targets import Pauses
 
 NOW = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
 
@@ -111,11 +112,6 @@ def settle(*attempts: Attempt, retries: int = 3, sleep: Sleep) -> tuple[Attempt,
     left = iter(attempts)
 
     return Pacing(sleep=sleep, rng=Random(7)).until_settled(lambda: next(left), retries=retries)
-
-
-class Pauses(list[float]):
-    def __call__(self, seconds: float) -> None:
-        self.append(seconds)
 
 
 def test_a_pause_is_at_least_as_long_as_the_server_asks() -> None:

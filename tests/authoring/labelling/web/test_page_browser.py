@@ -31,7 +31,7 @@ from tests.authoring.labelling.builders import (
     write_cases,
 )
 from tests.authoring.labelling.web.serving import Served, press, serving, settled
-from tests.build.browser import chromium
+from tests.build.browser import Watched, visitor
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -50,25 +50,6 @@ NASTY = (
 )
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as started:
-        yield started
-
-
-class Watched:
-    """Forbidden actions of pages."""
-
-    def __init__(self) -> None:
-        self.faults: list[str] = []
-        self.requests: list[str] = []
-
-
-@pytest.fixture
-def watched() -> Watched:
-    return Watched()
-
-
 @pytest.fixture
 def serve() -> Iterator[Callable[[LabelSession], Served]]:
     """Serves sessions until the test is over."""
@@ -79,27 +60,8 @@ def serve() -> Iterator[Callable[[LabelSession], Served]]:
 @pytest.fixture
 def open_page(browser: Browser, watched: Watched) -> Iterator[Open]:
     """Opens the page of a session and writes down its requests, messages and dialogs."""
-    contexts: list[Any] = []
-
-    def opener(served: Served, **given: Any) -> Page:
-        options = {"viewport": {"width": 1280, "height": 900}, "has_touch": False, **given}
-        contexts.append(browser.new_context(**options))
-        tab: Page = contexts[-1].new_page()
-        tab.set_default_timeout(60_000)
-        watch(tab, watched)
-        tab.goto(served.address)
-        return tab
-
-    yield opener
-    for context in contexts:
-        context.close()
-
-
-def watch(tab: Page, watched: Watched) -> None:
-    tab.on("console", lambda message: watched.faults.append(f"console: {message.text}"))
-    tab.on("pageerror", lambda error: watched.faults.append(f"error: {error}"))
-    tab.on("dialog", lambda dialog: watched.faults.append(f"dialog: {dialog.message}"))
-    tab.on("request", lambda request: watched.requests.append(request.url))
+    with visitor(browser, watched) as visit:
+        yield lambda served, **given: visit(served.address, **given)
 
 
 @contextlib.contextmanager
