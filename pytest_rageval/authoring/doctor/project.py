@@ -100,23 +100,13 @@ def check_case_files(
 
 def check_thresholds(settings: Settings, sets: Sequence[LoadedSet | DatasetError]) -> Finding:
     """Check that the thresholds can be read."""
+    from pytest_rageval.engine.preparing import run_thresholds
     from pytest_rageval.engine.registry import open_registry
-    from pytest_rageval.project.threshold_keys import KnownNames
-    from pytest_rageval.project.thresholds import project_thresholds
 
-    whole = bool(sets) and not any(isinstance(found, DatasetError) for found in sets)
-    cases = cases_of(sets)
+    readable = [found for found in sets if not isinstance(found, DatasetError)]
+    whole = bool(sets) and len(readable) == len(sets)
     try:
-        thresholds = project_thresholds(
-            settings,
-            gates=settings.extra_gates,
-            judge_configured=settings.judge != "none",
-            known=KnownNames(
-                registry=open_registry(settings),
-                categories={case.category for case in cases} if whole else None,
-                tags={tag for case in cases for tag in case.tags} if whole else None,
-            ),
-        )
+        thresholds = run_thresholds(settings, open_registry(settings), readable, whole=whole)
     except ConfigError as error:
         return _FOUND.fail("thresholds", _first_lines(error), "mend what it names")
     if not (Path(settings.rootdir) / THRESHOLDS).is_file():
