@@ -45,6 +45,7 @@ from pytest_rageval.runs.store import (
     resolve_run,
     write_document,
     write_text_document,
+    write_versioned,
 )
 from pytest_rageval.runs.tags import BASELINE_TAG, read_tags
 from pytest_rageval.support.files import shown_below
@@ -59,7 +60,7 @@ from pytest_rageval.values.gate import (
     needs_baseline,
 )
 from pytest_rageval.values.json_documents import items, text, texts, whole
-from pytest_rageval.values.record import SCHEMA_VERSION, CaseRecord
+from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.run import RUN_METRICS, StoredRun
 from pytest_rageval.values.settings import Settings, is_tag
 
@@ -243,8 +244,7 @@ def finish_run(
 
 def _write_documents(folder: Path, run: StoredRun) -> None:
     if run.sections:
-        content = {"schema_version": SCHEMA_VERSION, "sections": list(run.sections)}
-        write_document(folder, SECTIONS, content)
+        write_versioned(folder, SECTIONS, {"sections": list(run.sections)})
     write_document(folder, "config.json", run.config)
     metrics, groups = split_groups(run.metrics)
     write_document(folder, "groups.json", groups)

@@ -12,12 +12,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from pytest_rageval.runs.store import read_json, write_document
+from pytest_rageval.runs.store import read_json, write_versioned
 from pytest_rageval.support.files import Lock, named_errors, remove_left_over
 from pytest_rageval.support.text import counted
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.json_documents import items, text, whole
-from pytest_rageval.values.record import SCHEMA_VERSION
 from pytest_rageval.values.run import CaseNote
 
 NOTES: Final = "notes.json"
@@ -109,9 +108,7 @@ def _place(note: CaseNote) -> tuple[str, str, int, str]:
 
 
 def _write(folder: Path, notes: Iterable[CaseNote]) -> None:
-    write_document(
-        folder, NOTES, {"schema_version": SCHEMA_VERSION, "notes": list(map(note_document, notes))}
-    )
+    write_versioned(folder, NOTES, {"notes": list(map(note_document, notes))})
 
 
 def note_document(note: CaseNote) -> dict[str, Any]:

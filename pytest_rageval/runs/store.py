@@ -36,7 +36,7 @@ from pytest_rageval.support.json_text import is_json
 from pytest_rageval.support.jsonl import cut_torn_line
 from pytest_rageval.support.text import counted, did_you_mean
 from pytest_rageval.values.errors import Fault, StorageError, faults_error
-from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.record import SCHEMA_VERSION, CaseRecord
 from pytest_rageval.values.settings import RUN_ID_RULE, is_run_id
 
 RESULTS: Final = "results.jsonl"
@@ -219,6 +219,11 @@ def write_document(folder: Path, name: str, document: Mapping[str, Any]) -> Path
     """
     text = json.dumps(document, ensure_ascii=False, allow_nan=False, indent=2)
     return write_text_document(folder, name, text + "\n")
+
+
+def write_versioned(folder: Path, name: str, document: Mapping[str, Any]) -> Path:
+    """Write a document as ``write_document`` does, under the version of the schema."""
+    return write_document(folder, name, {"schema_version": SCHEMA_VERSION, **document})
 
 
 def write_text_document(folder: Path, name: str, text: str | Iterable[str]) -> Path:

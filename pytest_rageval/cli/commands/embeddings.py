@@ -88,8 +88,7 @@ def command(run: str | None, save: bool, as_json: bool, **options: Any) -> None:
     _check(given)
     from pytest_rageval.report.text.embeddings import embedding_lines
     from pytest_rageval.runs.read import open_run
-    from pytest_rageval.runs.store import write_document
-    from pytest_rageval.values.record import SCHEMA_VERSION
+    from pytest_rageval.runs.store import write_versioned
 
     stored = open_run(run_or_last(run), os.environ)
     golds = _gold_texts(stored, given.vault) if given.html else {}
@@ -108,7 +107,7 @@ def command(run: str | None, save: bool, as_json: bool, **options: Any) -> None:
     if given.html:
         _draw(stored, obtained, golds, given, document)
     if save:
-        write_document(stored.folder, DOCUMENT, {"schema_version": SCHEMA_VERSION, **document})
+        write_versioned(stored.folder, DOCUMENT, document)
     for warning in document["warnings"]:
         click.echo(clean(f"warning: {warning}"), err=True)
     print_result(document, embedding_lines(document), as_json=as_json)

@@ -240,9 +240,8 @@ def _save(
 ) -> str:
     from pytest_rageval.engine.registry import open_registry
     from pytest_rageval.engine.rejudge import judged_keys, verdict_lines, verdicts_name
-    from pytest_rageval.runs.store import write_document, write_text_document
+    from pytest_rageval.runs.store import write_text_document, write_versioned
     from pytest_rageval.support.files import shown_below
-    from pytest_rageval.values.record import SCHEMA_VERSION
 
     rubrics = settings.judging.rubrics
     # Verdicts that were paid for are not overwritten.
@@ -251,9 +250,7 @@ def _save(
     keys = judged_keys(rubrics, open_registry(settings))
     lines = "".join(f"{line}\n" for line in verdict_lines(found, keys))
     write_text_document(stored.folder, f"{name}.jsonl", lines)
-    path = write_document(
-        stored.folder, f"{name}.json", {"schema_version": SCHEMA_VERSION, **document}
-    )
+    path = write_versioned(stored.folder, f"{name}.json", document)
     return shown_below(path, Path.cwd())
 
 

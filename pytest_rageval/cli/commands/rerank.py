@@ -223,10 +223,8 @@ def _opened(name: str, given: _Given) -> Iterator[tuple[Reranker, dict[str, Any]
 
 def _save(run: StoredRun, document: dict[str, Any]) -> None:
     from pytest_rageval.report.text.rerank import TITLE, rerank_section
-    from pytest_rageval.runs.store import SECTIONS, write_document
-    from pytest_rageval.values.record import SCHEMA_VERSION
+    from pytest_rageval.runs.store import SECTIONS, write_versioned
 
     others = [dict(one) for one in run.sections if one.get("title") != TITLE]
-    write_document(run.folder, DOCUMENT, {"schema_version": SCHEMA_VERSION, **document})
-    sections = {"schema_version": SCHEMA_VERSION, "sections": [*others, rerank_section(document)]}
-    write_document(run.folder, SECTIONS, sections)
+    write_versioned(run.folder, DOCUMENT, document)
+    write_versioned(run.folder, SECTIONS, {"sections": [*others, rerank_section(document)]})

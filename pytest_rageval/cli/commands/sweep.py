@@ -258,8 +258,7 @@ def _write(folder: Path, outcome: SweepOutcome, *, page: bool) -> list[str]:
     from pytest_rageval.report.html.sweep import render_sweep
     from pytest_rageval.report.markdown.sweep import render_sweep_markdown
     from pytest_rageval.report.sweep import best_toml
-    from pytest_rageval.runs.store import write_document, write_text_document
-    from pytest_rageval.values.record import SCHEMA_VERSION
+    from pytest_rageval.runs.store import write_text_document, write_versioned
 
     page_text = {"sweep.html": render_sweep(outcome, name=folder.name)} if page else {}
     texts: dict[str, str | Iterator[str]] = {
@@ -269,8 +268,7 @@ def _write(folder: Path, outcome: SweepOutcome, *, page: bool) -> list[str]:
     }
     for name, text in texts.items():
         write_text_document(folder, name, text)
-    document = {"schema_version": SCHEMA_VERSION, **outcome_document(outcome)}
-    write_document(folder, "sweep.json", document)
+    write_versioned(folder, "sweep.json", outcome_document(outcome))
     return [*texts, "sweep.json"]
 
 

@@ -9,11 +9,10 @@ from itertools import chain, count, takewhile
 from pathlib import Path
 from typing import Any, Final
 
-from pytest_rageval.runs.store import is_run, read_json, write_document
+from pytest_rageval.runs.store import is_run, read_json, write_versioned
 from pytest_rageval.runs.tags import prepare_results_dir
 from pytest_rageval.support.files import named_errors
 from pytest_rageval.values.errors import ConfigError, StorageError
-from pytest_rageval.values.record import SCHEMA_VERSION
 from pytest_rageval.values.sweep import SweepFile
 
 _BEGUN: Final = "begun.json"
@@ -38,7 +37,7 @@ def begin_sweep(results: Path, name: str, begun: Mapping[str, Any], *, resume: b
         with named_errors(folder, StorageError):
             prepare_results_dir(results)
             prepare_results_dir(folder)
-        write_document(folder, _BEGUN, {"schema_version": SCHEMA_VERSION, **begun})
+        write_versioned(folder, _BEGUN, begun)
         return folder
     found = [folder for folder in taken if (folder / _BEGUN).is_file()]
     if not found:
