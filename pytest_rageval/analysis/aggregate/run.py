@@ -197,14 +197,12 @@ def _failed_cases(table: CaseTable) -> dict[str, tuple[str, ...]]:
     return {outcome: tuple(ids) for outcome, ids in found.items()}
 
 
-def correctness_by_reference(
-    records: Iterable[CaseRecord], *, confidence: float = 0.95
-) -> dict[str, MetricSummary]:
+def correctness_by_reference(records: Iterable[CaseRecord]) -> dict[str, MetricSummary]:
     """Return `Aggregate.correctness_by_reference` of records alone."""
     columns = RecordColumns()
     for record in records:
         columns.add(record)
-    return _by_reference(columns.table(), confidence)
+    return _by_reference(columns.table())
 
 
 # --- groups --------------------------------------------------------------------------------
@@ -233,7 +231,7 @@ def group_cases(table: CaseTable) -> Groups:
     return {"": {"": table.part(range(len(table)))}, **parts}
 
 
-def _by_reference(table: CaseTable, confidence: float) -> dict[str, MetricSummary]:
+def _by_reference(table: CaseTable, confidence: float = 0.95) -> dict[str, MetricSummary]:
     """Average ``correctness`` separately if cases with and without a reference both occur.
 
     Without one a judge cannot see that the wrong passage was retrieved, and scores higher.

@@ -8,7 +8,6 @@ round-trip without loss.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
@@ -26,6 +25,7 @@ from pytest_rageval.authoring.interchange.values import (
     case_line,
     fault,
     graded_golds,
+    json_text,
     keep_in_metadata,
     keep_low_grades,
     kept_in_metadata,
@@ -328,7 +328,7 @@ def write(
         line = case_line(case)
         own = {name: value for name, value in line.items() if name not in {"id", "question"}}
         metadata = {_OURS: own} if own else {_OURS: {"answerable": True}}
-        queries.append(_json({"_id": case.id, "text": case.question, "metadata": metadata}))
+        queries.append(json_text({"_id": case.id, "text": case.question, "metadata": metadata}))
         ledger.carry("case")
         rows = qrels.setdefault(_split(case), [_HEADER])
         grades = case_grades(case, _ROOM, lambda gold: corpus_name(gold, names))
@@ -380,8 +380,4 @@ def _document_line(document: Document, scope_prefix: str | None) -> str:
     title, text = titled.groups() if titled else ("", document.text)
     metadata = {**document.metadata, _OURS: own}
     name = _document_name(document)
-    return _json({"_id": name, "title": title, "text": text, "metadata": metadata})
-
-
-def _json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+    return json_text({"_id": name, "title": title, "text": text, "metadata": metadata})

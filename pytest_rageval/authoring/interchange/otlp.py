@@ -7,12 +7,12 @@ generative AI and for tests; by default no user, document or model text is writt
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
+from pytest_rageval.authoring.interchange.values import json_text
 from pytest_rageval.metrics.registry import MetricInfo, Registry
 from pytest_rageval.support.text import whole_text
 from pytest_rageval.values.dataclass import dataclass
@@ -162,14 +162,14 @@ def _outcome(record: CaseRecord) -> str:
 def _texts(record: CaseRecord) -> dict[str, object]:
     """Return question, answer and passages as the conventions write them on spans: JSON texts."""
     found: dict[str, object] = {
-        "gen_ai.input.messages": _json([_message("user", record.question)]),
+        "gen_ai.input.messages": json_text([_message("user", record.question)]),
     }
     if record.answer is not None:
         reply = {**_message("assistant", record.answer), "finish_reason": "stop"}
-        found["gen_ai.output.messages"] = _json([reply])
+        found["gen_ai.output.messages"] = json_text([reply])
     if record.retrieved_chunks is not None:
         chunks = map(_document, record.retrieved_chunks)
-        found["gen_ai.retrieval.documents"] = _json(list(chunks))
+        found["gen_ai.retrieval.documents"] = json_text(list(chunks))
     return found
 
 
@@ -185,10 +185,6 @@ def _document(chunk: RetrievedChunk) -> dict[str, Any]:
 
 def _message(role: str, text: str) -> dict[str, Any]:
     return {"role": role, "parts": [{"type": "text", "content": text}]}
-
-
-def _json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
 # --- scores --------------------------------------------------------------------------------------

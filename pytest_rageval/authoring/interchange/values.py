@@ -298,6 +298,11 @@ def tidy(value: Any) -> Any:
     return whole_text(str(value))
 
 
+def json_text(value: object) -> str:
+    """Return a value as JSON on one line, in Unicode."""
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+
+
 def _key(key: object) -> str:
     if isinstance(key, str):
         return key

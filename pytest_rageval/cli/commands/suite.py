@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import wraps
 from itertools import count
 from pathlib import Path
@@ -56,16 +56,8 @@ def list_suites(as_json: bool) -> None:
 
 
 def _listed(suite: Suite) -> dict[str, Any]:
-    return {
-        "name": suite.name,
-        "title": suite.title,
-        "kind": suite.kind,
-        "dataset": suite.dataset,
-        "n_documents": suite.n_documents,
-        "n_questions": suite.n_questions,
-        "published": {one.key: dict(one.values) for one in suite.published},
-        "source": suite.source,
-    }
+    published = {one.key: dict(one.values) for one in suite.published}
+    return {**asdict(suite), "published": published}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
