@@ -10,11 +10,12 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 from tests.build.files import write_lines
+from tests.build.http_server import Handler, serving
 from tests.plugin.scratch import case
 
 
@@ -65,35 +66,19 @@ class SweepTarget:
 def sweep_target() -> Iterator[SweepTarget]:
     target = SweepTarget()
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
+    class Asked(Handler):
         def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            content = json.dumps(target.reply(body)).encode()
-            self.send_response(200)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content)
-
-        def log_message(self, *_: object) -> None:
-            pass
+            self.send_json(target.reply(json.loads(self.body())))
 
     class Server(ThreadingHTTPServer):
         def handle_error(self, *_: object) -> None:
             """A process that was killed has closed its connections."""
 
-    server = Server(("127.0.0.1", 0), Handler)
-    target.url = f"http://127.0.0.1:{server.server_address[1]}"
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
-    thread.start()
-    try:
-        yield target
-    finally:
-        target.answer_all()
-        server.shutdown()
-        server.server_close()
+    with serving(Asked, Server) as target.url:
+        try:
+            yield target
+        finally:
+            target.answer_all()
 
 
 def sweep_case(number: int, **fields: Any) -> dict[str, Any]:

@@ -8,10 +8,8 @@ import re
 import shutil
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -19,6 +17,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 import yaml  # type: ignore[import-untyped]
 
+from tests.build.http_server import Handler, serving
 from tests.build.runs import run_of, write_run
 from tests.docs.ci_jobs import INPUTS
 from tests.docs.examples import read_document, sections
@@ -70,29 +69,19 @@ class Api:
 def api() -> Iterator[Api]:
     found = Api()
 
-    class Handler(BaseHTTPRequestHandler):
+    class Comments(Handler):
         def answer(self) -> None:
-            body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            body = self.body()
             if self.headers["Authorization"] == f"Bearer {TOKEN}":
                 status, document = found.answer(self.command, self.path, body)
             else:
                 status, document = 401, {}
-            content = json.dumps(document).encode()
-            self.send_response(status)
-            self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content)
+            self.send_json(document, status)
 
         do_GET = do_POST = do_PATCH = answer
 
-        def log_message(self, format: str, *args: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        found.url = f"http://127.0.0.1:{server.server_address[1]}"
+    with serving(Comments) as found.url:
         yield found
-        server.shutdown()
 
 
 def comment(api: Api, folder: Path, text: str | None, token: str = TOKEN) -> str:

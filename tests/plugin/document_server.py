@@ -7,8 +7,9 @@ import json
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+from tests.build.http_server import Handler, serving
 
 
 @dataclass
@@ -55,39 +56,16 @@ class DocumentServer:
 
 @contextlib.contextmanager
 def document_server() -> Iterator[DocumentServer]:
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def _body(self) -> dict[str, Any]:
-            length = int(self.headers.get("Content-Length", "0"))
-            body: dict[str, Any] = json.loads(self.rfile.read(length))
-            return body
-
-        def _reply(self, status: int, body: object) -> None:
-            content = json.dumps(body).encode()
-            self.send_response(status)
-            self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content)
-
+    class Documents(Handler):
         def do_PUT(self) -> None:
-            self._reply(found.put(self._body()), {})
+            self.send_json({}, found.put(json.loads(self.body())))
 
         def do_DELETE(self) -> None:
-            self._reply(found.delete(self._body()), {})
+            self.send_json({}, found.delete(json.loads(self.body())))
 
         def do_POST(self) -> None:
-            self._reply(200, found.ask(self._body()))
+            self.send_json(found.ask(json.loads(self.body())))
 
-        def log_message(self, format: str, *args: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        found = DocumentServer(url=f"http://127.0.0.1:{server.server_address[1]}")
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
-        thread.start()
-        try:
-            yield found
-        finally:
-            server.shutdown()
-            thread.join(5)
+    with serving(Documents) as url:
+        found = DocumentServer(url=url)
+        yield found

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
 
 from pytest_rageval.cli.main import run as rageval
+from tests.build.http_server import Handler, serving
 from tests.plugin.scratch import SERIAL_AND_PARALLEL, Project, case
 
 SETTINGS = """
@@ -50,29 +48,14 @@ def tenants(*, leaks: bool) -> Iterator[tuple[str, list[str]]]:
     """Serve the documents that a user may see; one that leaks adds the others, far below."""
     users: list[str] = []
 
-    class Handler(BaseHTTPRequestHandler):
+    class Tenants(Handler):
         def do_POST(self) -> None:
-            self.rfile.read(int(self.headers["Content-Length"]))
-            user = self.headers["X-User"]
-            users.append(user)
-            body = json.dumps(answer(user, leaks=leaks)).encode()
-            self.send_response(200)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+            self.body()
+            users.append(self.headers["X-User"])
+            self.send_json(answer(users[-1], leaks=leaks))
 
-        def log_message(self, *_: object) -> None:
-            """Say nothing."""
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_address[1]}", users
-        finally:
-            server.shutdown()
-            thread.join(5)
+    with serving(Tenants) as url:
+        yield url, users
 
 
 def answer(user: str, *, leaks: bool) -> dict[str, Any]:

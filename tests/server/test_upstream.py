@@ -3,10 +3,8 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +19,7 @@ from pytest_rageval.server.server import start_in_thread
 from pytest_rageval.server.terms import terms
 from pytest_rageval.server.upstream import Endpoint, EndpointEmbedder, UpstreamError, checked
 from pytest_rageval.server.vault import Note
+from tests.build.http_server import Handler, serving
 from tests.server.builders import ask, make_engine, retrieved, write_vault
 
 Reply = Callable[[dict[str, Any]], tuple[int, Any]]
@@ -46,28 +45,16 @@ def models(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelServer]:
     monkeypatch.setattr(endpoints, "BACKOFF_S", 0.0)
     state = ModelServer(replies={"/v1/embeddings": hashed_embeddings})
 
-    class Handler(BaseHTTPRequestHandler):
+    class Models(Handler):
         def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            body = json.loads(self.body())
             state.requests.append((self.path, body, self.headers["Authorization"]))
             status, reply = state.replies[self.path](body)
-            content = reply if isinstance(reply, bytes) else json.dumps(reply).encode()
-            self.send_response(status)
-            self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content)
+            self.send(reply if isinstance(reply, bytes) else json.dumps(reply).encode(), status)
 
-        def log_message(self, *args: Any) -> None:
-            """Keep the test's output clean."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    state.url = f"http://127.0.0.1:{server.server_port}/v1"
-    yield state
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with serving(Models) as url:
+        state.url = f"{url}/v1"
+        yield state
 
 
 def hashed_embeddings(body: dict[str, Any]) -> tuple[int, Any]:

@@ -3,9 +3,8 @@ from __future__ import annotations
 import json
 import shlex
 import shutil
-import threading
 from collections.abc import Iterator
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from http.server import SimpleHTTPRequestHandler
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ from pytest_rageval.authoring.interchange.registry import FORMATS
 from pytest_rageval.cli import main as cli
 from pytest_rageval.project.case_reader import load_cases
 from tests.authoring.interchange.sources import SAMPLES
+from tests.build.http_server import serving
 from tests.build.ir_datasets import library, local_dataset
 
 Output = pytest.CaptureFixture[str]
@@ -227,14 +227,8 @@ def site(tmp_path: Path) -> Iterator[str]:
         def log_message(self, format: str, *args: object) -> None:
             pass
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_address[1]}"
-        finally:
-            server.shutdown()
-            thread.join(5)
+    with serving(Handler) as url:
+        yield url
 
 
 def test_a_url_is_fetched_when_asked(site: str, capsys: Output) -> None:

@@ -7,7 +7,6 @@ RAGEVAL_REQUIRE_BROWSER says that it must be there.
 from __future__ import annotations
 
 import contextlib
-import http.server
 import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -32,6 +31,8 @@ from tests.authoring.labelling.builders import (
 )
 from tests.authoring.labelling.web.serving import Served, press, serving, settled
 from tests.build.browser import Watched, visitor
+from tests.build.http_server import Handler
+from tests.build.http_server import serving as serving_http
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -68,22 +69,12 @@ def open_page(browser: Browser, watched: Watched) -> Iterator[Open]:
 def foreign_page(html: str) -> Iterator[str]:
     """A page of another program on this machine."""
 
-    class Handler(http.server.BaseHTTPRequestHandler):
+    class Foreign(Handler):
         def do_GET(self) -> None:
-            self.send_response(200)
-            self.send_header("Content-Type", "text/html")
-            self.end_headers()
-            self.wfile.write(html.encode())
+            self.send(html.encode(), kind="text/html")
 
-        def log_message(self, *given: object) -> None:
-            pass
-
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}/"
-        server.shutdown()
-        thread.join(10)
+    with serving_http(Foreign) as url:
+        yield f"{url}/"
 
 
 def hostile_session() -> LabelSession:
