@@ -17,6 +17,7 @@ from pytest_rageval.analysis.compare.settings import (
     judge_dependent_keys,
     shown,
 )
+from pytest_rageval.analysis.gate.figures import ERROR_KINDS
 from pytest_rageval.metrics.definitions import stored_registry
 from pytest_rageval.metrics.registry import STAGE_PREFIX, Registry
 from pytest_rageval.values.dataclass import dataclass
@@ -28,13 +29,7 @@ Scope = Literal["overall", "category", "tag", "difficulty", "answerable", "vault
 """Cases that a figure covers."""
 
 SCOPES: Final[tuple[Scope, ...]] = get_args(Scope)
-_RATES: Final = (
-    "error_rate",
-    "timeout_rate",
-    "empty_response_rate",
-    "judge_error_rate",
-    "flaky_rate",
-)
+_RATES: Final = (*ERROR_KINDS, "judge_error_rate", "flaky_rate")
 _INDEXING: Final = (
     "no_chunks_generated_rate",
     "chunks_skipped_rate",
@@ -111,15 +106,11 @@ def _of_the_run(
 
 
 def _totals(aggregate: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
-    for key in ("pass_rate", "cross_lingual_consistency"):
-        if key in aggregate:
-            yield key, aggregate[key]
-    places: tuple[tuple[str, tuple[str, ...]], ...] = (
-        ("operational_metrics", _RATES),
-        ("indexing_coverage", _INDEXING),
-    )
-    for place, keys in places:
-        found = part(aggregate.get(place))
+    for found, keys in (
+        (aggregate, ("pass_rate", "cross_lingual_consistency")),
+        (part(aggregate, "operational_metrics"), _RATES),
+        (part(aggregate, "indexing_coverage"), _INDEXING),
+    ):
         yield from ((key, found[key]) for key in keys if key in found)
     reliability = part(aggregate, "judge_reliability")
     if "disagreement_rate" in reliability:
@@ -141,7 +132,7 @@ def _percentiles(name: str, latency: Mapping[str, Any]) -> Iterator[tuple[str, o
 
 # --- over many runs ----------------------------------------------------------------------------
 
-_OF_THE_TARGET: Final = ("latency_ms", "error_rate", "timeout_rate", "empty_response_rate")
+_OF_THE_TARGET: Final = ("latency_ms", *ERROR_KINDS)
 """Prefixes of run figures that do not depend on a judge."""
 
 

@@ -266,7 +266,12 @@ def _paired(
 ) -> Difference:
     pairs = [pair for pair in pairs if in_table(pair.new.first, check)]
     values = PairedColumns(pairs, (info.key,)).values(info.key)
-    lost = sum(_is_lost(pair, info.key) for pair in pairs)
+    lost = sum(
+        pair.base.mean_of(info.key) is not None
+        and pair.new.mean_of(info.key) is None
+        and "error" in {pair.new.outcome, pair.new.value(info.key).status}
+        for pair in pairs
+    )
     two = difference(values, info, confidence=confidence, sided=2)
     one = difference(values, info, confidence=confidence, sided=1)
     p = regression_p(
@@ -288,13 +293,6 @@ def _paired(
         n_lost=lost,
         missed_cases=_worst(check, values),
     )
-
-
-def _is_lost(pair: CasePair, key: str) -> bool:
-    """Whether a score of the baseline has none beside it because of an error."""
-    new = pair.new.value(key)
-    erred = new.status == "error" or pair.new.outcome == "error"
-    return erred and new.value is None and pair.base.mean_of(key) is not None
 
 
 def _worst(check: Check, values: PairedValues) -> tuple[str, ...]:

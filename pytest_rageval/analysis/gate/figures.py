@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 from typing import Final, Literal
 
 from pytest_rageval.analysis.aggregate.case_groups import CaseGroup, group_repeats
@@ -135,8 +135,7 @@ def _mean_figure(
         no_data = f"the run did not measure {key}" if info is None else none
         return CheckFigure(estimate=None, n=0, is_mean=True, no_data=no_data)
     missed = _beyond(check, [(v.value, v.case_id) for v in values if v.value is not None])
-    found = _of_summary(summary, info, run.confidence, no_data_reason(summary), missed)
-    return replace(found, is_mean=True)
+    return _of_summary(summary, info, run.confidence, no_data_reason(summary), missed)
 
 
 def _of_summary(
@@ -156,6 +155,7 @@ def _of_summary(
         mde=minimum_detectable_effect(
             summary.detectable_se, confidence=confidence, widest=info.width
         ),
+        is_mean=info is not _SHARE,
         no_data=no_data,
         missed_cases=missed_cases,
     )

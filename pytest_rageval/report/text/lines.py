@@ -121,11 +121,10 @@ def weak_lines(checks: Iterable[CheckResult], width: int) -> Iterator[Line]:
 
 def detectable_text(result: CheckResult) -> str | None:
     """Describe the smallest change that a baseline check can detect; None for other checks."""
-    check = result.check
+    word = CHANGE_WORDS.get(result.check.kind)
     # Without an interval, or where no case differed on an unbounded scale, it is unknown.
-    if check.kind not in CHANGE_WORDS or result.low is None or result.mde == 0:
+    if word is None or result.low is None or result.mde == 0:
         return None
-    word = CHANGE_WORDS[check.kind]
     size = detectable_size(result)
     seen = f"only a {word} of {size} or more" if size else f"no {word}"
     return f"with {counted(result.n or 0, 'case')}, {seen} would be reliably detected"

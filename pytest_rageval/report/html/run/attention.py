@@ -121,8 +121,7 @@ def _doubts(record: CaseRecord) -> Iterator[tuple[float, str]]:
     for key in _JUDGED:
         if (value := record.metrics.get(key)) is None:
             continue
-        low, high = BUILT_IN.cases[key].bounds
-        distance = abs(value - pass_line(key)) / (high - low)
+        distance = abs(value - pass_line(key)) / BUILT_IN.cases[key].width
         if 0 < distance <= _NEAR:
             line = format_value(pass_line(key))
             yield 1 - distance, f"{key} {format_value(value)} is close to {line}, which passes"
@@ -130,6 +129,5 @@ def _doubts(record: CaseRecord) -> Iterator[tuple[float, str]]:
     for key in second:
         one, other, info = record.metrics.get(key), number(second, key), BUILT_IN.cases.get(key)
         if info is not None and one is not None and other is not None and one != other:
-            low, high = info.bounds
-            gap = abs(one - other) / (high - low)
+            gap = abs(one - other) / info.width
             yield 1 + gap, f"two judges: {key} {format_value(one)} and {format_value(other)}"

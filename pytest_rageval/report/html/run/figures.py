@@ -28,12 +28,7 @@ _COMPARED: Final = re.compile(
     re.DOTALL,
 )
 """Sentence of a check: value, kind of limit, limit, and what else it says."""
-_NEEDS: Final = {
-    "min": "needs >=",
-    "max": "needs <=",
-    "max_drop": "allowed <=",
-    "max_rise": "allowed <=",
-}
+_NEEDS: Final = {"min": "needs >=", "max": "needs <="}
 _CASES_NAMED: Final = 3
 _BETTER: Final = {"higher": "higher is better", "lower": "lower is better", "neutral": ""}
 
@@ -42,13 +37,10 @@ def known_metrics(
     metrics: Mapping[str, Any], registry: Registry = BUILT_IN
 ) -> dict[str, Mapping[str, Any]]:
     """Return the statistics of the metrics that applied to any case, in order."""
-    whole = count(metrics, "total_tests")
+    whole, own = count(metrics, "total_tests"), part(metrics, RUN_METRICS).items()
     found = {
         **part(metrics, "statistics"),
-        **{
-            key: {"mean": number(part(one), "value"), "n": whole}
-            for key, one in part(metrics, RUN_METRICS).items()
-        },
+        **{key: {"mean": number(part(one), "value"), "n": whole} for key, one in own},
     }
     return {
         key: part(found, key)
@@ -196,7 +188,7 @@ def _finding(message: str) -> str:
     if found is None:
         return message
     value, kind, limit, rest = found.groups()
-    return f"{value} ({_NEEDS[kind]} {limit}){rest}"
+    return f"{value} ({_NEEDS.get(kind, 'allowed <=')} {limit}){rest}"
 
 
 def _check_interval(result: Mapping[str, Any]) -> str:

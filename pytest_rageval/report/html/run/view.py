@@ -212,7 +212,7 @@ def view_changes(
         for key, change in comparison.metrics.items()
         if change.base is not None and change.delta is not None
     }
-    of_runs = {
+    return of_cases | {
         key: ChangeView(
             base=format_value(change.base),
             delta=change_text(key, change.delta),
@@ -221,7 +221,6 @@ def view_changes(
         )
         for key, change in comparison.run_metrics.items()
     }
-    return of_cases | of_runs
 
 
 def _change(change: MetricChange, info: MetricInfo | None, *, past_limit: bool) -> ChangeView:
