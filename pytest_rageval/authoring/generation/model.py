@@ -119,12 +119,8 @@ def read_reply(text: str) -> list[Any] | None:
 def _is_case(value: object) -> bool:
     if not isinstance(value, dict):
         return False
-    facts = value.get("key_facts")
-    texts = [
-        value.get("question"),
-        value.get("quote"),
-        *(facts if isinstance(facts, list) else [0]),
-    ]
+    question, quote, facts = map(value.get, ("question", "quote", "key_facts"))
+    texts = [question, quote, *(facts if isinstance(facts, list) else [0])]
     return all(isinstance(text, str) for text in texts)
 
 
