@@ -429,7 +429,8 @@ def resolve_run(
         name: an id, a tag, ``last``, ``last~N`` (N runs before the last), a prefix that only one
             run has, or the path of a run folder or of a file in it.
         exclude: id of the run under way, which is neither ``last`` nor found by a prefix.
-        relative_to: base of a relative path; the working directory when None.
+        relative_to: base of a relative path, before the working directory, in which a path of the
+            command line is meant.
 
     Raises:
         StorageError: no run or more than one matches, or the file of a tag is malformed.
@@ -450,11 +451,11 @@ def resolve_run(
     if len(matches) > 1:
         shown = ", ".join(path.name for path in matches[-5:])
         raise StorageError(f"run {name!r}: {len(matches)} runs begin so, among them {shown}")
-    path = (relative_to or Path()) / name
-    with suppress(OSError):  # the name may be longer than a path can be
-        path = path.parent if path.is_file() else path
-    if name and is_run(path):
-        return path
+    for path in (base / name for base in filter(None, (relative_to, Path()))):
+        with suppress(OSError):  # the name may be longer than a path can be
+            path = path.parent if path.is_file() else path
+        if name and is_run(path):
+            return path
     raise StorageError(f"run {name!r}: not found{_known(results_dir, runs, name, list(tags))}")
 
 

@@ -459,6 +459,14 @@ def test_a_relative_path_begins_where_the_caller_says(results: Path) -> None:
     assert found == results / "zz-oldest"
 
 
+def test_a_relative_path_may_begin_in_the_working_directory(
+    results: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(results)
+    found = resolve_run(Path("elsewhere"), "../results/zz-oldest", relative_to=Path("/nowhere"))
+    assert found.resolve() == (results / "zz-oldest").resolve()
+
+
 def test_the_run_under_way_is_never_the_last_one(results: Path) -> None:
     write_run(results, "now")
     assert resolve_run(results, "last").name == "now"
