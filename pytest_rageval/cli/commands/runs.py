@@ -219,7 +219,8 @@ def prune_command(keep: int, dry_run: bool, as_json: bool) -> ExitCode:
     if gone and not dry_run:
         put_and_warn(*(folder.name for folder in runs if folder.name in gone))
     done = "would remove" if dry_run else "removed"
-    lines = [f"{done} {clean(name)}" for name in gone] or ["nothing to remove"]
+    nothing = [] if kept else ["nothing to remove"]
+    lines = [f"{done} {clean(name)}" for name in gone] or nothing
     document = {"removed": gone, "not_removed": kept, "dry_run": dry_run}
     print_result(document, lines, as_json=as_json)
     for text in kept:

@@ -280,7 +280,11 @@ def test_a_dry_run_removes_nothing(capsys: Output) -> None:
 def test_a_run_that_is_being_written_stays(capsys: Output, only_list: Sequence[str]) -> None:
     lock = Lock(RESULTS / "r1", wait=False, what="run")
     found = run(capsys, "prune", "--keep", "4", *only_list, code=ExitCode.NO)
+    assert cli.run(["runs", "prune", "--keep", "4", *only_list]) == ExitCode.NO
+    said = capsys.readouterr()
     lock.close()
+    assert said.out == ""
+    assert "another session is writing this run" in said.err
     assert found["removed"] == []
     assert "another session is writing this run" in found["not_removed"][0]
     assert "r1" in names()
