@@ -16,7 +16,7 @@ from pytest_rageval.engine.labels import load_judge_labels, load_labels
 from pytest_rageval.engine.recorded import RecordedResponses
 from pytest_rageval.engine.vectors import load_vectors
 from pytest_rageval.judges.calibrations import read_calibration
-from pytest_rageval.judges.model.wire import error_text, no_completion, read_completion
+from pytest_rageval.judges.model.wire import no_completion, read_completion
 from pytest_rageval.judges.rubrics.load import load_rubric
 from pytest_rageval.judges.rubrics.reply import parse_reply
 from pytest_rageval.project.case_reader import load_cases, other_file_note
@@ -24,6 +24,7 @@ from pytest_rageval.project.documents import read_document_set
 from pytest_rageval.project.settings import load_settings
 from pytest_rageval.project.sweep_file import read_sweep
 from pytest_rageval.project.thresholds import load_thresholds
+from pytest_rageval.support.http.reason import document_reason
 from pytest_rageval.target.contract import parse_ask_response, parse_reply_bytes
 from pytest_rageval.target.mapping import compile_mapping, mapping_report
 from pytest_rageval.target.stream import StreamReader, StreamRules
@@ -182,7 +183,7 @@ def _stream(rules: StreamRules, path: Path) -> object:
 
 def _completion(path: Path) -> object:
     body = parse_reply_bytes(path.read_bytes())
-    return read_completion(body), no_completion(body), error_text(body)
+    return read_completion(body), no_completion(body), document_reason(body)
 
 
 def _verdict(rubric: str, path: Path) -> object:

@@ -15,6 +15,7 @@ from pytest_rageval.authoring.interchange import files
 from pytest_rageval.engine.endpoint import ModelEndpoint
 from pytest_rageval.engine.vectors import EmbeddingsClient
 from pytest_rageval.judges.model.endpoint import ChatEndpoint
+from pytest_rageval.judges.model.wire import Form
 from pytest_rageval.server import upstream
 from pytest_rageval.target.client import HttpRagClient
 from pytest_rageval.values.errors import DatasetError, EndpointError
@@ -73,7 +74,7 @@ def judged(server: HostileServer, name: str) -> tuple[str, str]:
         base_url=server.url, api_key_env="MODEL_KEY", timeout_s=limit_of(name), retries=0
     )
     endpoint = ChatEndpoint("m", settings)
-    answer = endpoint.ask(f'{{"messages": "hostile {name}"}}'.encode(), 10)
+    answer = endpoint.ask(f'{{"messages": "hostile {name}"}}'.encode(), 10, Form())
     endpoint.close()
     if answer.failure is None:
         # Its body is read by those that look for a verdict in it.

@@ -12,7 +12,6 @@ from pytest_rageval.judges.cost import count_prompt_tokens
 from pytest_rageval.judges.model.endpoint import Answer, ChatEndpoint
 from pytest_rageval.judges.model.wire import (
     Form,
-    after_refusal,
     closing,
     encode_request,
     first_form,
@@ -102,25 +101,17 @@ class ChatModel(Closing):
             form = self._form if schema is not None else replace(self._form, level="text")
             messages = (("system", system), ("user", user))
             rest = closing(form, self._settings, name, schema)
-            answer = self._endpoint.ask(
-                encode_request(self._endpoint.model, messages, rest),
-                expected,
-                is_refusal=lambda status, body, form=form: (  # type: ignore[misc]
-                    after_refusal(form, status, body, self._settings) is not None
-                ),
-            )
-            other = after_refusal(form, answer.status, answer.body, self._settings)
-            if other is None:
+            content = encode_request(self._endpoint.model, messages, rest)
+            answer = self._endpoint.ask(content, expected, form)
+            if (other := answer.instead) is None:
                 return self._reply(form, answer, expected)
             kept = self._form.level if schema is None else other.level
             self._form = replace(other, level=kept)
 
     def _reply(self, form: Form, answer: Answer, expected: int) -> ChatReply:
-        if answer.failure is not None:
-            return ChatReply(failure=answer.failure, status=answer.status, level=form.level)
-        reply = read_completion(answer.body)
+        reply = None if answer.failure is not None else read_completion(answer.body)
         if reply is None:
-            failure = no_completion(answer.body)
+            failure = answer.failure or no_completion(answer.body)
             return ChatReply(failure=failure, status=answer.status, level=form.level)
         self._endpoint.settle(expected, reply)
         return ChatReply(

@@ -12,7 +12,7 @@ import os
 import re
 import tempfile
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -20,8 +20,9 @@ from urllib.parse import urlsplit
 
 from pytest_rageval.judges.cost import OPENAI_URL
 from pytest_rageval.judges.model.wire import (
+    Form,
     ModelReply,
-    error_text,
+    after_refusal,
     hidden_error,
     kind_of_error,
     upstream_error,
@@ -37,6 +38,7 @@ from pytest_rageval.support.http.address import (
     reply_secrets,
 )
 from pytest_rageval.support.http.rate_limit import RateLimiter
+from pytest_rageval.support.http.reason import document_reason
 from pytest_rageval.support.http.retry import Pacing
 from pytest_rageval.support.http.room import Reading, drop_room, take_for_values
 from pytest_rageval.support.json_ascii import read_json
@@ -85,6 +87,8 @@ class Answer:
     """HTTP status; None: no reply was received."""
     failure: JudgeFailure | None = None
     """Reason for a missing reply; None: the reply may hold a completion."""
+    instead: Form | None = None
+    """Form to ask in instead of the one that was refused; None: the form is not the reason."""
     calls: int = 0
     duration_ms: float = 0.0
     """Time from sending each attempt to its last byte, without pauses."""
@@ -194,36 +198,31 @@ class ChatEndpoint:
         if self._http is not None:
             self._http.close()
 
-    def ask(
-        self,
-        content: bytes,
-        tokens: int,
-        *,
-        is_refusal: Callable[[int, Any], bool] = lambda status, body: False,
-    ) -> Answer:
+    def ask(self, content: bytes, tokens: int, form: Form) -> Answer:
         """Send one request and its retries; failures are data.
 
         Args:
             content: arguments of ``chat.completions.create``, as JSON.
             tokens: number of tokens that the request is expected to use.
-            is_refusal: whether a status and a body call for another form instead of a retry.
+            form: that of the request.
         """
-        timeouts, spent_ms = 0, 0.0
+        timeouts, spent_ms, instead = 0, 0.0, None
 
         def once() -> _Attempt:
-            nonlocal timeouts, spent_ms
+            nonlocal timeouts, spent_ms, instead
             attempt = self._attempt(content)
             spent_ms += attempt.duration_ms
             timeouts += attempt.timed_out
+            instead = after_refusal(form, attempt.status, attempt.body, self.settings)
             attempt.retryable = (
                 not attempt.is_success
                 and _may_pass(attempt)
                 and timeouts <= TIMEOUT_RETRIES
-                and not (attempt.status is not None and is_refusal(attempt.status, attempt.body))
+                and instead is None
             )
             if attempt.retryable:
                 # In the pause nothing else is kept of a page of many megabytes.
-                attempt.body = error_text(attempt.body, self._hide)
+                attempt.body = document_reason(attempt.body, self._hide)
                 drop_room()
             return attempt
 
@@ -237,6 +236,7 @@ class ChatEndpoint:
             body=last.body,
             status=last.status,
             failure=None if last.is_success else self._failure(last, calls),
+            instead=instead,
             calls=calls,
             duration_ms=spent_ms,
         )
@@ -278,10 +278,9 @@ class ChatEndpoint:
         return attempt
 
     def _read(self, reply: Reply) -> _Attempt:
-        if reply.fault is not None and reply.is_success:
-            return self._broken("the reply broke off", reply.fault)
-        if reply.fault is not None and reply.status is None:
-            return self._broken("no connection", reply.fault)
+        if reply.fault is not None and (reply.is_success or reply.status is None):
+            what = "the reply broke off" if reply.is_success else "no connection"
+            return self._broken(what, reply.fault)
         body: Any = None  # a page that breaks off is still that error
         if reply.too_large:
             body = TOO_LARGE
@@ -318,7 +317,7 @@ class ChatEndpoint:
         kind, said = kind_of_error(status, attempt.body), attempt.fault
         if status is not None:
             said = f"HTTP {status}"
-            if text := error_text(attempt.body, self._hide):
+            if text := document_reason(attempt.body, self._hide):
                 said = f"{said}: {text}"
             said += self._hint(status) if kind == "unreachable" else ""
         tries = f" (after {calls} attempts)" if calls > 1 else ""

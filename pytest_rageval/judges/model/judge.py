@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from pytest_rageval.judges.cost import (
     REPLY_TOKENS,
     PlannedCall,
-    Price,
     count_prompt_tokens,
     find_price,
 )
@@ -28,14 +27,12 @@ from pytest_rageval.judges.model.memory import (
 from pytest_rageval.judges.model.wire import (
     Form,
     ModelReply,
-    after_refusal,
     closing,
     encode_request,
     first_form,
     no_completion,
     parameters,
     read_completion,
-    without_controls,
 )
 from pytest_rageval.support.closing import Closing
 from pytest_rageval.support.http.address import blot_out, blot_out_of_reply
@@ -133,7 +130,7 @@ class OpenAIJudge(Closing):
         self.takes_slots = endpoint.pacing.slots is not None
         self._endpoint = endpoint
         self._settings = endpoint.settings
-        self._price = find_price(endpoint.model, endpoint.settings, endpoint.base_url)
+        self.price: Final = find_price(endpoint.model, endpoint.settings, endpoint.base_url)
         self._cache = cache
         self._alternate = alternate
         self._rubric_root = rubric_root
@@ -155,11 +152,6 @@ class OpenAIJudge(Closing):
         """One line about verdicts that its cache does not keep; None: no problem."""
         warning = getattr(self._cache, "warning", None)
         return None if warning is None else f"judge cache {warning}"
-
-    @property
-    def price(self) -> Price:
-        """Price of the calls."""
-        return self._price
 
     def forget(self) -> None:
         """Discard the form of request that the endpoint was found to accept."""
@@ -207,12 +199,9 @@ class OpenAIJudge(Closing):
             StorageError: the cache cannot be read.
         """
         question = self._question(rubric, request, repeat)
-        return PlannedCall(
-            prompt_tokens=0
-            if question.n_chars > MOST_CHARS
-            else _prompt_tokens(question.prompt.messages),
-            cached=self._recall(question.key) is not None,
-        )
+        is_sent = question.n_chars <= MOST_CHARS
+        tokens = _prompt_tokens(question.prompt.messages) if is_sent else 0
+        return PlannedCall(prompt_tokens=tokens, cached=self._recall(question.key) is not None)
 
     # --- asking ----------------------------------------------------------------------------
 
@@ -266,32 +255,25 @@ class OpenAIJudge(Closing):
         return replace(second, reply=second.reply or first.reply, repaired=True)
 
     def _turn(self, question: _Question, messages: Sequence[Message], tally: Tally) -> _Said | Form:
+        from pytest_rageval.judges.rubrics.reply import parse_reply
+
         tokens = _prompt_tokens(messages) + min(REPLY_TOKENS, self._settings.max_tokens)
-
         terms, endpoint = question.terms, self._endpoint
-
-        def instead(status: int | None, body: Any) -> Form | None:
-            return after_refusal(terms.form, status, body, self._settings)
-
-        answer = endpoint.ask(
-            encode_request(
-                endpoint.model, [(one.role, one.text) for one in messages], self._closing(question)
-            ),
-            tokens,
-            is_refusal=lambda status, body: instead(status, body) is not None,
-        )
+        said = [(one.role, one.text) for one in messages]
+        content = encode_request(endpoint.model, said, self._closing(question))
+        answer = endpoint.ask(content, tokens, terms.form)
         tally.add(answer)
         failure = answer.failure
         if failure is not None and failure.kind != "unparseable":
-            return instead(answer.status, answer.body) or _Said(outcome=failure)
+            return answer.instead or _Said(outcome=failure)
         reply = read_completion(answer.body)
         if reply is None:
             return _Said(outcome=failure or no_completion(answer.body))
         if failure is None:  # an HTTP error is not billed
-            tally.add_reply(reply, self._price)
+            tally.add_reply(reply, self.price)
             endpoint.settle(tokens, reply)
         self._remember(terms.form)
-        outcome = reply.failure or _read(question, reply.text)
+        outcome = reply.failure or parse_reply(terms.rubric, reply.text, question.request)
         # A repair shows the beginning of the text, which is else kept while it waits for the reply.
         reply.text = reply.text[:_KEPT_CHARS]
         return _Said(outcome=outcome, reply=reply)
@@ -389,16 +371,6 @@ class OpenAIJudge(Closing):
                 return
             self._remembered = form
         self._cache.put_level(self._endpoint.base_url, self._endpoint.model, document_of_form(form))
-
-
-def _read(question: _Question, text: str) -> Verdict | JudgeFailure:
-    from pytest_rageval.judges.rubrics.reply import parse_reply
-
-    outcome = parse_reply(question.terms.rubric, text, question.request)
-    if isinstance(outcome, Verdict) or (plain := without_controls(text)) == text:
-        return outcome
-    second = parse_reply(question.terms.rubric, plain, question.request)
-    return replace(second, raw=outcome.raw) if isinstance(second, JudgeFailure) else second
 
 
 def _prompt_tokens(messages: Sequence[Message]) -> int:

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Final
 
-from pytest_rageval.support.http.reason import READ_CHARS
+from pytest_rageval.support.http.reason import READ_CHARS, document_reason
 from pytest_rageval.support.json_ascii import ascii_json, read_json
 from pytest_rageval.support.text import clean
 from pytest_rageval.values.dataclass import dataclass
@@ -34,21 +34,16 @@ _SCHEMA_KEY: Final = "response_format.schema"
 _TOO_LONG: Final = re.compile(
     r"context[_ ](length|window)|too many tokens|prompt is too long", re.I
 )
-_FAULTS: Final[tuple[tuple[JudgeErrorKind, re.Pattern[str]], ...]] = (
-    # OpenAI's reasoning models, and Groq in place of the reply that it checked.
-    ("truncated", re.compile("output limit was reached|max completion tokens reached")),
-    ("unparseable", re.compile("json_validate_failed")),  # Groq
-    # Azure, OpenAI, LiteLLM, and at last OpenAI and OpenRouter.
-    (
-        "refused",
-        re.compile(
-            "content_filter|content_policy_violation|invalid_prompt|ContentPolicyViolation|"
-            "(prompt|input) was flagged"
-        ),
+_FAULTS: Final[Mapping[JudgeErrorKind, re.Pattern[str]]] = {
+    "truncated": re.compile("output limit was reached|max completion tokens reached"),
+    "unparseable": re.compile("json_validate_failed"),
+    "refused": re.compile(
+        "content_filter|content_policy_violation|invalid_prompt|ContentPolicyViolation|"
+        "(prompt|input) was flagged"
     ),
-)
-"""Kinds of errors that are about one prompt or its reply, by their codes and words."""
-_CONTROL: Final = re.compile("[\x00-\x1f\x7f]")
+}
+"""Codes and words of errors about one prompt or its reply: those of OpenAI's reasoning models and
+Groq; of Groq; of Azure, OpenAI, LiteLLM and OpenRouter."""
 _MAX_ENUM: Final = 20
 _NAME_CHARS: Final = 200
 _MOST_TOKENS: Final = 10**9
@@ -146,15 +141,6 @@ def _enumerated(schema: Any) -> Any:
             rest = {k: v for k, v in schema.items() if k not in {"minimum", "maximum"}}
             return {**rest, "enum": list(range(low, high + 1))}
     return {key: _enumerated(value) for key, value in schema.items()}
-
-
-def without_controls(text: str) -> str:
-    """Replace control characters, which strict JSON does not allow in strings, by spaces.
-
-    Grammars of some servers let the model write raw line breaks into strings. Outside of strings a
-    line break is equivalent to a space.
-    """
-    return _CONTROL.sub(" ", text)
 
 
 # --- replies -------------------------------------------------------------------------------
@@ -278,21 +264,6 @@ def _count(value: Any) -> int | None:
 # --- refusals ------------------------------------------------------------------------------
 
 
-def error_text(body: Any, hide: Callable[[str], str] = str) -> str:
-    """Return the message in an error's body as one short printable line.
-
-    Args:
-        body: JSON value of the reply, or its text.
-        hide: removes secrets from a text before it is cut.
-    """
-    for key in ("error", "message", "detail", "msg"):
-        if isinstance(body, dict) and body.get(key):
-            return error_text(body[key], hide)
-    if isinstance(body, list):
-        body = "; ".join(filter(None, map(_fault, body)))
-    return clean(hide(body[:READ_CHARS]), _EXCERPT_CHARS) if isinstance(body, str) else ""
-
-
 def hidden_error(body: Any) -> Any:
     """Return the error that a gateway sent with status 200, or in place of a choice; None: none."""
     if not isinstance(body, dict):
@@ -315,7 +286,7 @@ def upstream_error(body: Any) -> Any:
         said = read_json(raw[:READ_CHARS])
     except (ValueError, RecursionError):
         said = {"error": raw}
-    return said if error_text(said) else body
+    return said if document_reason(said) else body
 
 
 def kind_of_error(status: int | None, body: Any) -> JudgeErrorKind:
@@ -324,7 +295,7 @@ def kind_of_error(status: int | None, body: Any) -> JudgeErrorKind:
     if status in {400, 403} and isinstance(error, dict):
         fields = map(error.get, ("code", "message", "failed_generation"))
         said = " ".join(field[:READ_CHARS] for field in fields if isinstance(field, str))
-        for kind, words in _FAULTS:
+        for kind, words in _FAULTS.items():
             if words.search(said):
                 return kind
     return "rate_limited" if status == 429 else "unreachable"
@@ -346,7 +317,7 @@ def after_refusal(
     """
     if status is None:
         return None
-    text = error_text(body)
+    text = document_reason(body)
     if status >= 500:
         found = _FORMAT_FIELD.search(text)
         return None if found is None else _without_format(form, text, settings)
@@ -386,26 +357,8 @@ def _without_format(form: Form, place: str, settings: JudgeSettings) -> Form | N
 
 
 def _named(body: Any) -> str:
-    """Return the parameters that an error names: OpenAI's ``param``, FastAPI's ``loc``."""
-    if not isinstance(body, dict):
-        return ""
-    error = body.get("error")
-    param = (error if isinstance(error, dict) else body).get("param")
-    named = [param] if isinstance(param, str) else []
-    details = body.get("detail")
-    for detail in details if isinstance(details, list) else ():
-        loc = detail.get("loc") if isinstance(detail, dict) else None
-        named.extend(str(part) for part in (loc if isinstance(loc, list) else ()))
-    return " ".join(named)
-
-
-def _fault(value: Any) -> str:
-    """Return one fault of FastAPI's list without the repeated input, or the error in Gemini's."""
-    if isinstance(value, dict) and isinstance(value.get("error"), dict):
-        value = value["error"]
-    if not isinstance(value, dict):
-        return value if isinstance(value, str) else ""
-    loc = value.get("loc")
-    where = ".".join(map(str, loc)) if isinstance(loc, list) else ""
-    message = value.get("msg") or value.get("message")
-    return ": ".join(part for part in (where, message) if isinstance(part, str) and part)
+    """Return the parameter that an error names in OpenAI's ``param``."""
+    error = body.get("error") if isinstance(body, dict) else None
+    fields = error if isinstance(error, dict) else body
+    param = fields.get("param") if isinstance(fields, dict) else None
+    return param if isinstance(param, str) else ""

@@ -301,6 +301,7 @@ def _check_template(template: str, shown: str) -> None:
     from jinja2 import TemplateSyntaxError, meta
 
     try:
+        _compiled(template)
         unknown = meta.find_undeclared_variables(_environment().parse(template)) - _VARIABLES
     except TemplateSyntaxError as error:
         raise ConfigError(f"{shown}:{error.lineno}: {error.message}") from error
@@ -323,13 +324,9 @@ def _instructions(template: str, variables: Mapping[str, int], shown: str) -> st
     Raises:
         ConfigError: it fails with any error: a template is a small program by the user.
     """
-    from jinja2 import TemplateSyntaxError
-
     try:
         text = _compiled(template).render(variables)
         text.encode()  # half a surrogate pair cannot be sent
-    except TemplateSyntaxError as error:
-        raise ConfigError(f"{shown}:{error.lineno}: {error.message}") from error
     except Exception as error:
         said = one_line(str(error), 200) or type(error).__name__
         raise ConfigError(f"{shown}: cannot be rendered: {said}") from error

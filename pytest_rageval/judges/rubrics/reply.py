@@ -91,8 +91,10 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return value
 
 
-# Python refuses to read integers of thousands of digits; no scale reaches that far.
+# Python refuses to read integers of thousands of digits; no scale reaches that far. Grammars of
+# some servers let the model write raw line breaks into strings, which strict JSON does not allow.
 _DECODER: Final = json.JSONDecoder(
+    strict=False,
     object_pairs_hook=_unique,
     parse_int=lambda digits: int(digits) if len(digits) <= _MAX_DIGITS else float(digits),
 )

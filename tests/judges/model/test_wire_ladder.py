@@ -11,10 +11,10 @@ import pytest
 from pytest_rageval.judges.model.wire import (
     Form,
     after_refusal,
-    error_text,
     parameters,
     upstream_error,
 )
+from pytest_rageval.support.http.reason import document_reason
 from pytest_rageval.values.settings import JudgeSettings
 from tests.build.hostile_judge import Asked, Canned, completion, error
 from tests.judges.model.conftest import DictCache, OpenJudge
@@ -280,14 +280,14 @@ def test_the_input_that_a_refusal_repeats_is_not_read() -> None:
 def test_an_error_of_gemini_is_read_in_its_list() -> None:
     fault = 'Invalid JSON payload received. Unknown name "seed": Cannot find field.'
     body = [{"error": {"code": 400, "message": fault, "status": "INVALID_ARGUMENT"}}]
-    assert error_text(body) == fault
+    assert document_reason(body) == fault
     assert after_refusal(FORM, 400, body, SETTINGS) == Form("json_schema", ("seed",))
 
 
 @pytest.mark.parametrize("raw", ["{}", "", "[1]", None, {"error": "no"}])
 def test_a_router_that_passes_on_nothing_readable_is_read_itself(raw: Any) -> None:
     body = {"error": {"message": "Provider returned error", "metadata": {"raw": raw}}}
-    assert error_text(upstream_error(body)) == "Provider returned error"
+    assert document_reason(upstream_error(body)) == "Provider returned error"
 
 
 def test_a_parameter_that_the_provider_behind_a_router_refuses_is_dropped(
