@@ -125,9 +125,9 @@ def find_resemblances(texts: Sequence[str], *, threshold: float = NEAR) -> Itera
 def find_alike(cases: Sequence[Case]) -> Iterator[Resemblance]:
     """Yield the pairs of cases whose questions are similar, but not the same, and ask the same.
 
-    Cases that differ in a number, in vaults, folders or cutoff, or of which only one is answerable,
-    are never compared, so questions numbered by a template do not hide others. Pairs that differ in
-    their evidence, and translations of one another, are left out.
+    Cases that differ in a number, in vaults, folders, cutoff or user, or of which only one is
+    answerable, are never compared, so questions numbered by a template do not hide others. Pairs
+    that differ in their evidence, and translations of one another, are left out.
 
     Args:
         cases: in a stable order; the pairs of each are those of ``find_resemblances``, in its
@@ -156,7 +156,7 @@ def numbers(text: str) -> frozenset[str]:
     return frozenset(word for word in words(text) if any(map(str.isdigit, word)))
 
 
-_Scope = tuple[frozenset[str], frozenset[str], int | None]
+_Scope = tuple[frozenset[str], frozenset[str], int | None, str]
 _SHOWN: Final = 3
 """Number of duplicates named in a finding."""
 
@@ -164,9 +164,9 @@ _SHOWN: Final = 3
 def find_duplicates(cases: Sequence[PlacedCase]) -> Iterator[LintFinding]:
     """Yield a finding for each case whose question nearly equals an earlier one.
 
-    Questions with different vaults, folders or cutoffs, and translations of one another, are not
-    duplicates. Near-duplicates are ignored if they differ in a number or in their evidence, or if
-    only one is answerable.
+    Questions with different vaults, folders, cutoffs or users, and translations of one another, are
+    not duplicates. Near-duplicates are ignored if they differ in a number or in their evidence, or
+    if only one is answerable.
     """
     yield from _exact(cases)
     yield from _near(cases)
@@ -208,11 +208,8 @@ def _nearly(
     placed: PlacedCase, other: PlacedCase, similarity: float, *, elsewhere: bool
 ) -> LintFinding:
     rule: Rule = "leakage" if elsewhere else "near-duplicate"
-    set_of = " of another set" if elsewhere else ""
-    message = (
-        f"nearly the same question as {other.place} ({other.case.id}){set_of}, "
-        f"{similarity:.0%} alike"
-    )
+    where = f"{other.place} ({other.case.id}){' of another set' if elsewhere else ''}"
+    message = f"nearly the same question as {where}, {similarity:.0%} alike"
     return finding(placed, "warning", rule, message, field="question")
 
 
@@ -226,7 +223,7 @@ def _asked(case: Case) -> tuple[str, ...] | str:
 
 
 def _scope(case: Case) -> _Scope:
-    return frozenset(case.vaults), frozenset(case.folders), case.k
+    return frozenset(case.vaults), frozenset(case.folders), case.k, repr(case.user)
 
 
 def _evidence(case: Case) -> frozenset[tuple[str, tuple[str, ...]]]:

@@ -52,6 +52,8 @@ def test_the_same_question_with_another_expectation_contradicts(other: dict[str,
         ({"vaults": ("work",)}, {"vaults": ("home",)}),
         ({"folders": ("a",)}, {}),
         ({"k": 3}, {"k": 20}),
+        ({"metadata": {"user": "ana"}, "answerable": False}, {"metadata": {"user": "hr"}}),
+        ({"metadata": {"user": ["ana"]}}, {"metadata": {"user": {"name": "ana"}}}),
     ],
 )
 @pytest.mark.parametrize("question", [Q, NEARLY])
@@ -59,6 +61,11 @@ def test_a_question_of_another_scope_is_another(
     one: dict[str, Any], other: dict[str, Any], question: str
 ) -> None:
     assert list(find_duplicates([placed(Q, 1, **one), placed(question, 2, **other)])) == []
+
+
+def test_a_question_of_one_user_twice_is_a_duplicate() -> None:
+    cases = [placed(Q, line, metadata={"user": "ana", "ticket": line}) for line in (1, 2)]
+    assert told(find_duplicates(cases)) == [("error", "duplicate", 2)]
 
 
 def test_alike_questions_about_other_evidence_or_another_number_are_others() -> None:
