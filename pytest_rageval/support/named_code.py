@@ -34,7 +34,8 @@ def find_named(setting: str, where: str) -> Any:
         where: place of the setting, for messages.
 
     Raises:
-        ConfigError: the setting has another form, or the module or the name does not exist.
+        ConfigError: the setting has another form, the module or the name does not exist, or it is
+            that of a fixture.
     """
     module, colon, name = setting.partition(":")
     if not colon or not module or not name:
@@ -50,6 +51,12 @@ def find_named(setting: str, where: str) -> Any:
             found = getattr(found, part)
         except AttributeError as error:
             raise ConfigError(f"{where}: {setting!r} cannot be imported: {error}") from error
+    # pytest before 8.4 wraps the function of a fixture, later ones make an object of it.
+    if type(found).__name__ == "FixtureFunctionDefinition" or hasattr(found, "__pytest_wrapped__"):
+        expected = "expected a function or object that the fixture may use, too"
+        raise ConfigError(
+            f"{where}: {setting!r} is a fixture, which pytest alone calls; {expected}"
+        )
     return found
 
 
