@@ -242,7 +242,10 @@ def run_scores(
 
 
 def run_notes(run: StoredRun) -> list[str]:
-    """Name each own metric of the whole run that erred."""
+    """Say of each own metric of the whole run without a value why it has none."""
     found = part(run.metrics, RUN_METRICS)
-    errors = {key: text(found, str(key), "error") for key in found}
-    return [f"{key}: {error}" for key, error in errors.items() if error]
+    reasons = {
+        key: text(found, str(key), "error") or text(found, str(key), "not_applicable")
+        for key in found
+    }
+    return [f"{key}: {reason}" for key, reason in reasons.items() if reason]
