@@ -259,7 +259,7 @@ class HttpRagClient:
             )
             return found
         except EndpointError as error:
-            advice = stream_advice(last.body, self._target.stream)
+            advice = stream_advice(last.body, self._target.stream, last.content_type)
             raise EndpointError(error.kind, error.message + advice) from error
 
     def _timeout(self, what: str, setting: str) -> str:

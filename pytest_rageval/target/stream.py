@@ -1,4 +1,4 @@
-"""Replies that come as a stream of events: server-sent events and JSON Lines.
+"""Replies that come as a stream: server-sent events, JSON Lines, and the answer as plain text.
 
 Bytes become events by the rules of the HTML standard (html.spec.whatwg.org, 9.2.6), or by lines of
 JSON; JMESPath expressions over one event find the first token and the end.
@@ -27,7 +27,7 @@ from pytest_rageval.target.contract import (
     shown_keys,
 )
 from pytest_rageval.target.mapping import compile_expression, compile_mapping, likely_answer
-from pytest_rageval.values.errors import EndpointError
+from pytest_rageval.values.errors import ConfigError, EndpointError
 from pytest_rageval.values.settings import TargetSettings
 
 Event = dict[str, Any]
@@ -36,16 +36,20 @@ Event = dict[str, Any]
 DONE: Final = "[DONE]"
 """Data of the event that ends many streams; it is not listed among the events."""
 ENDED_EARLY: Final = "the stream ended early"
+_CLOSED: Final = "the connection was closed, which does not say that it is complete"
 _ACCEPT: Final = {
     "sse": "text/event-stream, application/json",
     "ndjson": "application/x-ndjson, application/json",
+    "text": "text/plain, application/json",
 }
 _LINE_END: Final = re.compile(rb"\r\n|\r|\n")
 _PREFIX: Final = re.compile(rb"\s*([0-9a-z]):(?=\S)")
 _BOM: Final = b"\xef\xbb\xbf"
 _JSON_TYPE: Final = re.compile(r"\s*application/json\s*(;|$)", re.IGNORECASE)
+_TEXT_TYPE: Final = re.compile(r"\s*text/plain\s*(;|$)", re.IGNORECASE)
+_PAGE: Final = re.compile(rb"\s*<(!doctype\s+)?html\b", re.IGNORECASE)
 _SSE_FIELD: Final = re.compile(rb"(?:data|event|id|retry)?:")
-_FORMATS: Final = {"sse": "server-sent events", "ndjson": "lines of JSON"}
+_FORMATS: Final = {"sse": "server-sent events", "ndjson": "lines of JSON", "text": "plain text"}
 _SHOWN_EVENTS: Final = 5
 MOST_EVENTS: Final = 200_000
 """More events are an error: each takes many times the memory and time of its bytes."""
@@ -198,6 +202,10 @@ class StreamReader:
         """
         typed = _JSON_TYPE.match(content_type) is not None
         self._n_read += len(piece)
+        if self._rules.kind == "text":
+            if self.ttft_ms is None and piece.strip():
+                self.ttft_ms = self._now()
+            return False
         self._read(piece)
         return (self._ended or self._fault is not None) and not (typed and len(self._events) < 2)
 
@@ -213,7 +221,8 @@ class StreamReader:
             delimited: whether HTTP marks its end, which else nothing but an event does.
 
         Returns:
-            ``{"events": [...], "last": ...}``, and a text that is empty if the stream is complete.
+            ``{"events": [...], "last": ...}``, of plain text ``{"answer": ...}``, and a text that
+            is empty if the stream is complete.
 
         Raises:
             EndpointError: kind ``protocol``; it cannot be read, or has too many events.
@@ -221,6 +230,8 @@ class StreamReader:
         if _JSON_TYPE.match(content_type) and _format(body) != self._rules.kind:
             self.ttft_ms = None
             return parse_reply_bytes(body, self._hide), ""
+        if self._rules.kind == "text":
+            return {"answer": self._text(body)}, "" if delimited else f"{ENDED_EARLY}: {_CLOSED}"
         self._read(body[self._n_read :])
         self._take(self._parser.end())
         if not self._n_read:  # as from a cassette
@@ -231,7 +242,7 @@ class StreamReader:
         whole = {"events": self._events, "last": last}
         if self._ended or (self._rules.last_event is None and last is not None and delimited):
             return whole, ""
-        return whole, f"{ENDED_EARLY}: {self._missing(body)}"
+        return whole, f"{ENDED_EARLY}: {self._missing(body, content_type)}"
 
     def timed(self, done: Attempt) -> Attempt:
         """Return an attempt with this reader.
@@ -239,8 +250,9 @@ class StreamReader:
         A connection that broke within the stream is not tried again: some of the answer was there.
         """
         error = done.error
-        if error is not None and error.kind == "connection" and self._events:
-            n = counted(len(self._events), "event")
+        begun = self._rules.kind == "text" and self.ttft_ms is not None
+        if error is not None and error.kind == "connection" and (self._events or begun):
+            n = counted(self._n_read, "byte") if begun else counted(len(self._events), "event")
             text = f"{error.message}; {ENDED_EARLY}, after {n}"
             error = EndpointError("protocol", text)
         if error is not None:
@@ -277,20 +289,25 @@ class StreamReader:
             self._fault = error
             self._drop_events()
 
+    def _text(self, body: bytes) -> str:
+        if not self._n_read:  # as from a cassette
+            self.ttft_ms = None
+        if _PAGE.match(body):
+            begins = _beginning(body, self._hide)
+            raise EndpointError("protocol", f"the reply is an HTML page; it begins: {begins}")
+        return body.removeprefix(_BOM).decode("utf-8", "replace")
+
     def _drop_events(self) -> None:
         """Drop all but the first two events, since the frames of an error would keep them."""
         del self._events[2:]
 
-    def _missing(self, body: bytes) -> str:
+    def _missing(self, body: bytes, content_type: str) -> str:
         if not self._events:
             begins = _beginning(body, self._hide)
             shown = f"it begins: {begins}" if begins else "it is empty"
-            return f"no event came; {shown}{stream_advice(body, self._rules.kind)}"
+            return f"no event came; {shown}{stream_advice(body, self._rules.kind, content_type)}"
         if self._rules.last_event is None:
-            return (
-                "the connection was closed, which does not say that it is complete; name the event "
-                "that ends it: last_event in [tool.rageval.target]"
-            )
+            return f"{_CLOSED}; name the event that ends it: last_event in [tool.rageval.target]"
         names = Counter(str(event["event"]) for event in self._events if event["event"])
         shown = ", ".join(f"{n} {name}" for name, n in names.most_common(_SHOWN_EVENTS))
         keys = shown_keys(self._events[-1]["data"])
@@ -322,6 +339,9 @@ class StreamRules:
         self._answer = None if spec is None else compile_mapping(spec, "response")
         where = "[tool.rageval.target]"
         last = target.last_event
+        if self.kind == "text" and (last or target.first_token):
+            name = "last_event" if last else "first_token"
+            raise ConfigError(f"{where} {name}: a stream of plain text has no events")
         self._is_last = compile_expression(last, f"{where} last_event") if last else _usual_end
         first = target.first_token
         self._is_first = first and compile_expression(first, f"{where} first_token")
@@ -359,14 +379,15 @@ class StreamRules:
         return isinstance(text, str) and bool(text.strip())
 
 
-def stream_advice(body: bytes, kind: str) -> str:
+def stream_advice(body: bytes, kind: str, content_type: str = "") -> str:
     """Return the advice to read a body as a stream of another kind; empty: none.
 
     Args:
         body: all of it, which cannot be read by the setting.
         kind: the setting ``stream``.
+        content_type: of the reply.
     """
-    found = _format(body)
+    found = _format(body) or ("text" if _TEXT_TYPE.match(content_type) else "")
     if found in ("", kind):
         return ""
     return f'; it looks like {_FORMATS[found]}: set stream = "{found}" in [tool.rageval.target]'

@@ -45,8 +45,8 @@ class TargetSettings:
     """``module:name`` of a client in Python, or of a factory of one."""
     auth: str | None = None
     """``module:name`` of a function that returns further headers."""
-    stream: Literal["off", "sse", "ndjson"] = "off"
-    """Format of a reply that comes as events: server-sent events or JSON Lines."""
+    stream: Literal["off", "sse", "ndjson", "text"] = "off"
+    """Format of a reply that comes as server-sent events, JSON Lines or plain text."""
     first_token: str | None = None
     """JMESPath over one event that is true for the first part of the answer; None: the first event
     from which the mapping reads some answer."""

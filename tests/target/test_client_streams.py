@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from pytest_rageval.target.client import HttpRagClient
+from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.reply import AskRequest, AskResult
 from pytest_rageval.values.settings import TargetSettings
 from tests.build.streams import SlowStream, line, sse, whole
@@ -99,6 +100,57 @@ def test_lines_of_json_are_read_as_they_come() -> None:
     assert response is not None
     assert response.answer == "Every 14 days."
     assert [chunk.rel_path for chunk in response.retrieved_chunks or ()] == ["pump.md"]
+
+
+def test_plain_text_is_the_answer_without_a_mapping_and_its_first_piece_is_timed() -> None:
+    pieces = [(0.0, b"\n"), (0.1, b"Alle 14 Tage \xc3"), (0.05, b"\xb6len.")]
+    response = timed(pieces, 1, stream="text").response
+    assert response is not None
+    assert response.answer == "\nAlle 14 Tage ölen."
+    assert response.retrieved_chunks is None
+
+
+def test_plain_text_of_known_length_and_one_document_are_read_too() -> None:
+    found = ask(whole(b"Every 14 days. [DONE]", "text/plain; charset=utf-8"), stream="text")
+    assert found.response is not None
+    assert found.response.answer == "Every 14 days. [DONE]"
+    document = whole(b'{"answer": "Every 14 days."}', "application/json")
+    found = ask(document, stream="text")
+    assert found.response is not None
+    assert found.response.answer == "Every 14 days."
+    assert ask(whole(b"", "text/plain"), stream="text").response is not None
+
+
+@pytest.mark.parametrize("chunked", [True, False])
+def test_plain_text_that_is_cut_is_an_error_and_not_tried_again(chunked: bool) -> None:
+    cut = SlowStream([(0.0, b"Every 14")], "text/plain", chunked=chunked, cut=True)
+    result, target = ask_noting(cut, stream="text")
+    assert result.error is not None
+    assert result.error.kind == "protocol"
+    assert "the stream ended early" in result.error.message
+    assert len(target.received) == 1
+
+
+def test_a_page_in_place_of_plain_text_is_no_answer() -> None:
+    page = b"<!DOCTYPE html>\n<html><title>Sign in</title></html>"
+    kind, text = failure(whole(page, "text/html"), stream="text")
+    assert (kind, text.partition(";")[0]) == ("protocol", "the reply is an HTML page")
+
+
+def test_plain_text_that_no_setting_expects_is_named() -> None:
+    for stream in ("off", "sse", "ndjson"):
+        kind, text = failure(whole(b"Every 14 days.", "text/plain"), stream=stream)
+        assert kind == "protocol"
+        assert text.endswith(
+            'it looks like plain text: set stream = "text" in [tool.rageval.target]'
+        )
+
+
+@pytest.mark.parametrize("name", ["first_token", "last_event"])
+def test_plain_text_has_no_events_to_name(name: str) -> None:
+    settings: dict[str, Any] = {"url": "http://127.0.0.1:9", "stream": "text", name: "data"}
+    with pytest.raises(ConfigError, match=f"{name}: a stream of plain text has no events"):
+        HttpRagClient(TargetSettings(**settings))
 
 
 @pytest.mark.slow
