@@ -195,11 +195,6 @@ FULL: Final = 3
 _NUMBER: Final = r"\d+(?:[,'’\u00a0\u202f]\d{3})*(?:\.\d+)?(?:(?:st|nd|rd|th|s)(?![^\W\d_]))?"
 _ASCII: Final = re.compile(rf"[A-Za-z][A-Za-z']*|{_NUMBER}|%")
 _BLOCKS: Final = r"\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff"
-_MARKS: Final = "".join(
-    chr(c) for c in range(0x300, 0x1B00) if unicodedata.category(chr(c))[0] == "M"
-)
-_LETTERS: Final = rf"(?:[^\W\d_{_BLOCKS}]++[{_MARKS}]*+)++"
-_ANY: Final = re.compile(rf"{_LETTERS}(?:['’]{_LETTERS})*+|[{_BLOCKS}]|{_NUMBER}|%")
 _INVISIBLE: Final = re.compile(f"[{''.join(map(chr, INVISIBLE))}]")
 _ISO_DATE: Final = re.compile(
     r"\b(?P<year>\d{4})-(?P<month>0[1-9]|1[0-2])-(?P<day>0[1-9]|[12]\d|3[01])(?!\d)"
@@ -244,11 +239,19 @@ def read_words(text: str) -> list[Word]:
         text = _FULL_HOUR.sub("", text)
     if _ORDINAL.search(text):
         text = _DAY.sub(r"\g<month>\g<day>", text)
-    pattern = _ASCII if text.isascii() else _ANY
-    words = list(map(read_word, pattern.findall(_INVISIBLE.sub("", text))))
+    pattern, text = (_ASCII, text) if text.isascii() else (_any(), _INVISIBLE.sub("", text))
+    words = list(map(read_word, pattern.findall(text)))
     # Three searches of the text are faster than a check of every word.
     scaled = "illion" in text or "undred" in text or "housand" in text
     return list(_join_scales(words)) if scaled else words
+
+
+@cache
+def _any() -> re.Pattern[str]:
+    """Return what finds the tokens of any text; it takes 10 ms to make."""
+    marks = "".join(chr(c) for c in range(0x300, 0x1B00) if unicodedata.category(chr(c))[0] == "M")
+    letters = rf"(?:[^\W\d_{_BLOCKS}]++[{marks}]*+)++"
+    return re.compile(rf"{letters}(?:['’]{letters})*+|[{_BLOCKS}]|{_NUMBER}|%")
 
 
 def _spell_date(match: re.Match[str]) -> str:
