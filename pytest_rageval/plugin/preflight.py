@@ -84,10 +84,12 @@ def left_out(config: pytest.Config) -> list[str]:
             f"[tool.pytest.ini_options] in its {_PYPROJECT}"
             for folder in others
         ]
+    named = sorted({*_elsewhere(config, here)})
+    paths = json.dumps([*(testpaths if files else ()), *named], ensure_ascii=False)
     return [
-        f"rageval: cases left out, since {folder} is no test path: write testpaths = "
-        f'["{folder}"] below [tool.rageval] in {config.rootpath / _PYPROJECT}, or name the files'
-        for folder in sorted({*_elsewhere(config, here)})
+        f"rageval: cases left out, since {folder} is not a test path: write testpaths = {paths} "
+        f"below [tool.rageval] in {config.rootpath / _PYPROJECT}, or name the files"
+        for folder in named[:1]
     ]
 
 
@@ -103,7 +105,7 @@ def _other_projects(config: pytest.Config, here: Path) -> Iterator[Path]:
 
 
 def _elsewhere(config: pytest.Config, here: Path) -> Iterator[str]:
-    """Yield the named folders of cases, such as ``bot/evals``, that are no test path."""
+    """Yield the named folders of cases, such as ``bot/evals``, that are not test paths."""
     for argument in config.args:
         path = argument_path(argument, here)
         if path.name in DEFAULT_TESTPATHS and config.rootpath in path.parent.parents:

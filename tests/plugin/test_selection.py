@@ -176,19 +176,20 @@ def test_a_quiet_session_names_the_cases_it_leaves_out_at_its_end(
     assert sum("cases left out" in line for line in result.outlines) == lines
 
 
-def test_a_folder_of_cases_that_is_no_test_path_is_said_to_be_left_out(project: Project) -> None:
-    project.cases(CASES, "../services/bot/evals/eval_set")
-    result = project.run("services/bot/evals")
+def test_folders_of_cases_that_are_not_test_paths_are_said_to_be_left_out(project: Project) -> None:
+    for name in "ab":
+        project.cases(CASES, f"../services/{name}/evals/eval_set")
+    result = project.run("services/a/evals", "services/b/evals")
     assert result.ret == 5
-    settings = project.path / "pyproject.toml"
+    settings, tested = project.path / "pyproject.toml", '"evals", "services/a/evals"'
     assert (
-        "rageval: cases left out, since services/bot/evals is no test path: write testpaths = "
-        f'["services/bot/evals"] below [tool.rageval] in {settings}, or name the files'
+        "rageval: cases left out, since services/a/evals is not a test path: write testpaths = "
+        f'[{tested}, "services/b/evals"] below [tool.rageval] in {settings}, or name the files'
     ) in result.outlines
     text = settings.read_text(encoding="utf-8")
-    tested = '[tool.rageval]\ntestpaths = ["services/bot/evals"]'
-    settings.write_text(text.replace("[tool.rageval]", tested), encoding="utf-8")
-    assert outcomes(project.run("services/bot/evals"))["passed"] == 3
+    line = f"[tool.rageval]\ntestpaths = [{tested}]"
+    settings.write_text(text.replace("[tool.rageval]", line), encoding="utf-8")
+    assert outcomes(project.run("services/a/evals"))["passed"] == 3
 
 
 def test_cases_of_a_project_below_the_rootdir_are_said_to_be_left_out(project: Project) -> None:
