@@ -230,8 +230,8 @@ def parse_document(file: SourceFile, ledger: Ledger | None = None) -> Any:
             return parse_json(file, ledger)
         except DatasetError as error:
             # JSON Lines under another name, as libraries for data frames write them.
-            first = error.faults[0]
-            if first.col != 1 or not first.message.startswith("Extra data"):
+            extra = error.faults[0].message.startswith("Extra data")
+            if not extra or not _is_json(file.text.lstrip().partition("\n")[0]):
                 raise
     return [value for _, value in parse_json_lines(file, ledger)]
 
@@ -333,7 +333,7 @@ def _numbered(name: str, lines: list[str], delimiter: str) -> Iterator[tuple[int
 
 
 def _is_json(line: str) -> bool:
-    """Return whether a line of a table is an object of a file of JSON lines."""
+    """Return whether a line is an object of a file of JSON lines."""
     try:
         return line.lstrip().startswith("{") and isinstance(json.loads(line), dict)
     except (ValueError, RecursionError):

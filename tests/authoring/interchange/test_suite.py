@@ -42,10 +42,17 @@ def test_json_lines_are_read_under_the_name_that_libraries_of_data_frames_give_t
     assert [case.question for case in found] == ["When?", "Where?"]
 
 
-def test_json_that_goes_on_after_its_end_is_no_json_lines() -> None:
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ('[\n {"question": "When?"}\n]]\n', "3:2"),
+        ('{\n "question": "When?"\n}\n{\n "question": "Where?"\n}\n', "4:1"),
+    ],
+)
+def test_json_that_goes_on_after_its_end_is_not_json_lines(text: str, place: str) -> None:
     with pytest.raises(DatasetError) as caught:
-        read_texts("json", {"a.json": '[\n {"question": "When?"}\n]]\n'})
-    assert str(caught.value) == "a.json:3:2: Extra data, expected JSON"
+        read_texts("json", {"a.json": text})
+    assert str(caught.value) == f"a.json:{place}: Extra data, expected JSON"
 
 
 def test_a_suite_in_yaml_is_read_the_same() -> None:
