@@ -35,7 +35,7 @@ from pytest_rageval.judges.spot_check import DISAGREEMENT
 from pytest_rageval.metrics.definitions import stored_registry
 from pytest_rageval.metrics.registry import Registry
 from pytest_rageval.metrics.scoring import decided_by
-from pytest_rageval.support.text import counted, first_of
+from pytest_rageval.support.text import counted, first_few
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.gate import BaselineInfo, Thresholds
 from pytest_rageval.values.json_documents import whole
@@ -223,7 +223,7 @@ def _comparability(base: StoredRun, new: StoredRun) -> Comparability:
 
 def _dataset(run: StoredRun) -> str:
     # The hash covers contents: after a case file was renamed, only the files differ.
-    files = first_of(sorted({record.file for record in run.records}), 3)
+    files = first_few(sorted({record.file for record in run.records}), 3)
     cases = counted(run.n_cases, "case") + (files and f" of {files}")
     return f"{run.dataset_hash or 'no hash'} ({cases})"
 

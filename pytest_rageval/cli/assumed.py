@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from pytest_rageval.cli.judge_options import project_settings
-from pytest_rageval.support.text import clean, first_of
+from pytest_rageval.support.text import clean, first_few
 
 if TYPE_CHECKING:
     from pytest_rageval.authoring.notes import Note
@@ -85,7 +85,7 @@ def only_case_file(argument: str, wanted: Callable[[Path], bool] = lambda path: 
     found = _existing_files(argument)
     chosen = [path for path in found if wanted(path)] if len(found) > 1 else found
     if len(chosen) != 1:
-        names = first_of([path.as_posix() for path in chosen or found], _NAMED, ", ...")
+        names = first_few([path.as_posix() for path in chosen or found], _NAMED)
         raise click.UsageError(f"{argument}: none given, expected one of {names}")
     report_assumed(argument, chosen[0].as_posix())
     return chosen[0]

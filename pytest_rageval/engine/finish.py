@@ -49,7 +49,7 @@ from pytest_rageval.runs.store import (
 )
 from pytest_rageval.runs.tags import BASELINE_TAG, read_tags
 from pytest_rageval.support.files import shown_below
-from pytest_rageval.support.text import clean, first_of
+from pytest_rageval.support.text import clean, first_few
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.gate import (
@@ -258,7 +258,7 @@ def _judge(run: StoredRun) -> str:
     found = dict.fromkeys(text(one, "judge") for one in items(run.config, "judges"))
     ours = (f"{named}/", f"{named} at ")
     others = [clean(name, 60) for name in found if name and not name.startswith(ours)]
-    return first_of(others, 2) if others else named
+    return first_few(others, 2) if others else named
 
 
 def _commands(ended: EndedRun, gate: GateResult, rerun: str) -> RunCommands:

@@ -20,7 +20,7 @@ from pytest_rageval.metrics.scoring import decided_by
 from pytest_rageval.project.case_reader import LoadedSet
 from pytest_rageval.runs.read import latest_records, read_documents
 from pytest_rageval.runs.store import read_records, resolve_run
-from pytest_rageval.support.text import counted, first_of
+from pytest_rageval.support.text import counted, first_few
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import ConfigError, StorageError
 from pytest_rageval.values.record import CaseRecord
@@ -75,7 +75,7 @@ class ResumedRun:
         if self.gone:
             sentences.append(
                 f"run {run_id}: left out what it holds of cases that the set no longer has: "
-                f"{first_of(self.gone, _SHOWN)}"
+                f"{first_few(self.gone, _SHOWN)}"
             )
         return sentences
 

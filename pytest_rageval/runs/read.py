@@ -26,7 +26,7 @@ from pytest_rageval.runs.store import (
 )
 from pytest_rageval.runs.tags import tags_by_run
 from pytest_rageval.support.process import without_gc
-from pytest_rageval.support.text import counted, first_of
+from pytest_rageval.support.text import counted, first_few
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import StorageError
@@ -304,7 +304,7 @@ def select_failed(
     still = frozenset(failed).difference(gone)
     if not gone:
         return FailedCases(cases=still)
-    ids = first_of([name for _, name in gone], _SHOWN)
+    ids = first_few([name for _, name in gone], _SHOWN)
     count = (
         f"{len(gone)} of the {counted(len(failed), 'case')} that did not pass in run {run.run_id}"
     )

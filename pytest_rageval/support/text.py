@@ -143,13 +143,12 @@ def counted(n: int, noun: str) -> str:
     return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
 
 
-def first_of(names: Sequence[str], most: int, more: str = " ...") -> str:
-    """List names with commas; ``more`` stands for those beyond a number."""
-    return ", ".join(names[:most]) + (more if len(names) > most else "")
-
-
 def first_few(texts: Sequence[str], most: int, joint: str = ", ", last: str = " and ") -> str:
-    """List the first texts, and the number of the others: ``a, b and 3 more``."""
+    """List the first texts, and the number of the others.
+
+    >>> first_few("abcde", 2)
+    'a, b and 3 more'
+    """
     shown, more = joint.join(texts[:most]), len(texts) - most
     return f"{shown}{last}{more} more" if more > 0 else shown
 

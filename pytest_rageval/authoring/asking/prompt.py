@@ -24,7 +24,7 @@ from pytest_rageval.report.text.asked import (
     place_text,
 )
 from pytest_rageval.report.text.lines import Line, wrapped, wrapped_lines
-from pytest_rageval.support.text import clean, did_you_mean, first_of, shown
+from pytest_rageval.support.text import clean, did_you_mean, first_few, shown
 from pytest_rageval.values.case import FOLDER_MODES, Case
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import DatasetError
@@ -150,7 +150,7 @@ class Prompt:
         if not name:
             raise PromptError("expected :case ID")
         if several := [known for known in self._cases if known.endswith(f"::{name}")]:
-            raise PromptError(f"several files have the id {name!r}: {first_of(several, 10)}")
+            raise PromptError(f"several files have the id {name!r}: {first_few(several, 10)}")
         if name not in self._cases:
             raise PromptError(f"no case has the id {name!r}{did_you_mean(name, self._cases)}")
         file, located = self._cases[name]

@@ -16,7 +16,7 @@ from pytest_rageval.cli.assumed import report_assumed, run_or_last
 from pytest_rageval.cli.completion import complete_case, complete_run_or_case
 from pytest_rageval.cli.output import CommandError, json_option, print_json, print_lines
 from pytest_rageval.report.text.lines import Line
-from pytest_rageval.support.text import did_you_mean, first_of
+from pytest_rageval.support.text import did_you_mean, first_few
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.errors import DatasetError, StorageError
 from pytest_rageval.values.record import CaseRecord
@@ -203,13 +203,13 @@ def _one_of(found: Sequence[str], name: str, nodeids: Iterable[str]) -> str:
     if len(found) == 1:
         return found[0]
     if found:
-        shown = first_of(found, _NAMED, ", ...")
+        shown = first_few(found, _NAMED)
         raise CommandError(f"case {name!r}: {len(found)} cases are meant, name one of {shown}")
     known = {nodeid.split("::", 1)[-1]: nodeid for nodeid in nodeids}
     if not known:
         raise CommandError(f"case {name!r}: the run holds no records")
     hint = did_you_mean(name, [*known, *known.values()])
-    hint = hint or f", it holds {first_of([*known], _NAMED, ', ...')}"
+    hint = hint or f", it holds {first_few([*known], _NAMED)}"
     raise CommandError(f"case {name!r}: not in this run{hint}")
 
 

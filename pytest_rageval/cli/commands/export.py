@@ -21,7 +21,7 @@ from pytest_rageval.cli.output import (
     left_out_lines,
     print_result,
 )
-from pytest_rageval.support.text import clean, counted, first_of
+from pytest_rageval.support.text import clean, counted, first_few
 
 if TYPE_CHECKING:
     from pytest_rageval.authoring.interchange.trec_run import Level, TrecRun
@@ -236,7 +236,7 @@ def _run_lines(run_id: str, found: TrecRun, written: list[str], line: str) -> It
     yield f"trec: {counted(found.n_cases, 'case')} of {clean(run_id)}"
     yield from left_out_lines(found.left_out)
     if found.differing:
-        shown = clean(first_of(found.differing, 5))
+        shown = clean(first_few(found.differing, 5))
         yield (
             f"note    in {len(found.differing)} cases a chunk finds several golds, or again what "
             f"an earlier one found, which trec_eval cannot count: {shown}"

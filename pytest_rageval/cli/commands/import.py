@@ -13,7 +13,7 @@ import click
 
 from pytest_rageval.authoring.interchange.registry import FORMATS
 from pytest_rageval.cli.output import ExitCode, json_option, left_out_lines, print_result
-from pytest_rageval.support.text import clean, counted, first_of
+from pytest_rageval.support.text import clean, counted, first_few
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import DatasetError
 
@@ -354,7 +354,7 @@ def _clash_lines(clashes: Mapping[str, str | None]) -> Iterator[str]:
     skipped = [one for one, new in clashes.items() if new is None]
     renamed = {one: new for one, new in clashes.items() if new is not None}
     if skipped:
-        yield f"skipped, for the file has their ids: {clean(first_of(skipped, 10))}"
+        yield f"skipped, for the file has their ids: {clean(first_few(skipped, 10))}"
     for one, new in list(renamed.items())[:10]:
         yield f"renamed {clean(one)} to {clean(new or '')}"
     if len(renamed) > 10:

@@ -21,7 +21,7 @@ from pytest_rageval.cli.output import (
     print_result,
 )
 from pytest_rageval.metrics.registry import STAGE_PREFIX
-from pytest_rageval.support.text import clean, counted, did_you_mean, first_of
+from pytest_rageval.support.text import clean, counted, did_you_mean, first_few
 
 if TYPE_CHECKING:
     from pytest_rageval.analysis.trend import TrendQuery
@@ -198,5 +198,5 @@ def _check(query: TrendQuery, source: TrendSource) -> None:
 
 def _unknown(what: str, name: str, known: Iterable[str]) -> str:
     names = sorted(known)
-    listed = f"; there are: {first_of(names, _SHOWN_NAMES, ', ...') or 'none'}"
+    listed = f"; there are: {first_few(names, _SHOWN_NAMES) or 'none'}"
     return f"{what} {name!r}: in no run{did_you_mean(name, names) or listed}"

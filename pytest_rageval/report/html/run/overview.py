@@ -33,7 +33,7 @@ from pytest_rageval.report.html.run.panels import (
 )
 from pytest_rageval.report.html.run.trend import trend_spark
 from pytest_rageval.report.html.run.values import CasesView
-from pytest_rageval.support.text import counted, first_few, first_of
+from pytest_rageval.support.text import counted, first_few
 from pytest_rageval.values.json_documents import items, text
 from pytest_rageval.values.run import StoredRun
 
@@ -210,5 +210,5 @@ def _changes(compare: CompareView, metrics: Sequence[MetricView]) -> ChangesView
         better_link=cases_link(flip="better"),
         cases=counted(compare.n_paired, "case"),
         metrics=". ".join(clauses),
-        settings=first_of([name for name, _, _ in compare.facts], _NAMED, " and others"),
+        settings=first_few([name for name, _, _ in compare.facts], _NAMED),
     )
