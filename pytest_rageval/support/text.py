@@ -19,6 +19,8 @@ from typing import Final, Literal, TypeVar
 
 _T = TypeVar("_T")
 
+QUESTION_MARKS: Final = ("?", "？", "؟")
+"""Ends of questions in Latin, East Asian and Arabic scripts."""
 _PARAMETERS: Final = r"[0-?]*[ -/]*[@-~]"
 ESCAPE_SEQUENCE: Final = re.compile(rf"(?:\x1b\[|\x9b){_PARAMETERS}")
 """CSI sequences such as colours, removed completely so that no ``[31m`` remains."""

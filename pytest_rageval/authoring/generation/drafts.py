@@ -12,6 +12,7 @@ from markdown_it.token import Token
 
 from pytest_rageval.authoring.notes import Note, Section, inline_tokens
 from pytest_rageval.metrics.quotes import UNSPACED
+from pytest_rageval.support.text import QUESTION_MARKS
 from pytest_rageval.values.case import Anchor
 from pytest_rageval.values.dataclass import dataclass
 
@@ -24,8 +25,7 @@ _SENTENCE: Final = re.compile(
     r"(?<=[.!?])(?<!\b[^\W\d_]\.)(?<!\bvs\.)(?<!\bca\.)(?<!\bNo\.)(?<!\bNr\.)(?<!\bDr\.)(?<!\bMr\.)"
     r"(?<!\bMs\.)(?<!\bSt\.)\s+(?=[\"'“„‘«(\[*_`]*[A-Z0-9À-ÞА-Я])|(?<=[。！？।])(?![」』”’）])\s*"
 )
-_QUESTION: Final = re.compile(r"[^?？؟]*[?？؟]")
-QUESTION_MARKS: Final = ("?", "？", "؟")
+_QUESTION: Final = re.compile(r"[^{0}]*[{0}]".format("".join(QUESTION_MARKS)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,15 +9,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from pytest_rageval.authoring.generation.checks import comparable
-from pytest_rageval.authoring.generation.drafts import (
-    MAX_ANSWER_CHARS,
-    MAX_FACT_CHARS,
-    QUESTION_MARKS,
-    Question,
-)
+from pytest_rageval.authoring.generation.drafts import MAX_ANSWER_CHARS, MAX_FACT_CHARS, Question
 from pytest_rageval.judges.rubrics.fence import clean_text, derive_boundary, fence, one_line
 from pytest_rageval.judges.rubrics.reply import without_reasoning
 from pytest_rageval.metrics.matching import norm_text
+from pytest_rageval.support.text import QUESTION_MARKS
 from pytest_rageval.values.errors import JudgeError
 
 if TYPE_CHECKING:

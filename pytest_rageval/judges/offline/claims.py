@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from pytest_rageval.metrics.citation_numbers import BRACKETED, cited_numbers
+from pytest_rageval.support.text import QUESTION_MARKS
 from pytest_rageval.values.dataclass import dataclass, replace
 
 LIMIT: Final = 20_000
@@ -148,7 +149,7 @@ def _names_sources(plain: str, *, cited: bool) -> bool:
 
 def is_aside(sentence: str) -> bool:
     """Whether a sentence makes no statement: a question, a courtesy, an announcement."""
-    return sentence.endswith(("?", "？", "؟")) or bool(_FILLER.match(sentence))
+    return sentence.endswith(QUESTION_MARKS) or bool(_FILLER.match(sentence))
 
 
 def _lines(text: str) -> Iterator[tuple[str, bool, str]]:
