@@ -51,8 +51,10 @@ def find_named(setting: str, where: str) -> Any:
             found = getattr(found, part)
         except AttributeError as error:
             raise ConfigError(f"{where}: {setting!r} cannot be imported: {error}") from error
-    # pytest before 8.4 wraps the function of a fixture, later ones make an object of it.
-    if type(found).__name__ == "FixtureFunctionDefinition" or hasattr(found, "__pytest_wrapped__"):
+    # pytest before 8.4 wraps the function of a fixture, later ones make an object of it. A proxy of
+    # a remote object seems to have every attribute.
+    wrapped = "__pytest_wrapped__" in getattr(found, "__dict__", ())
+    if wrapped or type(found).__name__ == "FixtureFunctionDefinition":
         expected = "expected a function or object that the fixture may use, too"
         raise ConfigError(
             f"{where}: {setting!r} is a fixture, which pytest alone calls; {expected}"

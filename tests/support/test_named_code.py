@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from xmlrpc.client import ServerProxy
 
 import pytest
 
@@ -38,6 +39,12 @@ def test_what_is_not_there_is_a_fault_of_the_settings(setting: str, fault: str) 
         find_named(setting, "[x] y")
     assert str(caught.value).startswith("[x] y: ")
     assert fault in str(caught.value)
+
+
+def test_a_proxy_that_has_every_attribute_is_not_a_fixture(monkeypatch: pytest.MonkeyPatch) -> None:
+    remote = ServerProxy("http://127.0.0.1:9")
+    monkeypatch.setattr(sys.modules[__name__], "remote", remote, raising=False)
+    assert find_named(f"{__name__}:remote", "[x] y") is remote
 
 
 def test_what_a_module_raises_comes_through(folder: Path) -> None:
