@@ -323,7 +323,7 @@ class HttpRagClient:
         names = ", ".join(preset.variables)
         values = f" and its vars ({names})" if names else ""
         return (
-            f"preset {preset.name!r} set this: check url{values}, or write {own} of your own, "
+            f"preset {preset.name!r} set this: check url{values}, or write a {own} of your own, "
             "which goes before the preset's"
         )
 

@@ -194,7 +194,7 @@ def test_a_request_of_a_preset_that_is_refused_names_its_variables(project: Proj
     with fake_target(json_reply({"message": "no such chat"}, "400 Bad Request")) as server:
         found = ask_http(project, server.url, preset)
     assert "HTTP 400: no such chat; fields sent: chat_id, messages, stream; messages[]:" in found
-    assert "set this: check url and its vars (chat_id), or write path or a field" in found
+    assert "set this: check url and its vars (chat_id), or write a path or a field" in found
     assert "map them in" not in found
 
 
@@ -205,7 +205,7 @@ def test_an_address_of_a_preset_where_nothing_is_served_names_url_and_path(
     with fake_target(json_reply({"detail": "Not Found"}, "404 Not Found")) as server:
         found = ask_http(project, f"{server.url}/v1", preset)
     assert "HTTP 404: Not Found; preset 'openai-chat' set this: check url and its vars" in found
-    assert "or write path of your own" in found
+    assert "or write a path of your own" in found
     assert "request" not in found
 
 

@@ -38,7 +38,7 @@ _FIXES: Final = {
     "truncated": "raise max_tokens in [tool.rageval.judge]",
     "out_of_range": "take a model that keeps to the scale of the rubric",
 }
-_REFUSES: Final = "do what it says: it was reached, and refuses the model, the key or the request"
+_REFUSES: Final = "change the model, the key or the request as it says: the server was reached"
 _LOWER_LEVELS: Final = {
     "json_object": "the server takes no schema: replies may break it and cost a repair turn",
     "text": "the server takes no response format: replies are read from plain text",

@@ -166,7 +166,7 @@ def test_a_verdict_that_cannot_be_read_fails(reply: Canned) -> None:
 
 @pytest.mark.parametrize(
     ("status", "fix"),
-    [(401, "do what it says"), (404, "do what it says"), (503, "start the server")],
+    [(401, "change the model"), (404, "change the model"), (503, "start the server")],
 )
 def test_a_judge_that_does_not_answer_is_unreachable_and_asked_no_more(
     status: int, fix: str
