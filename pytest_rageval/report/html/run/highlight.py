@@ -8,6 +8,7 @@ from functools import lru_cache
 from itertools import islice, pairwise
 from operator import itemgetter
 from typing import Final, Literal
+from unicodedata import category
 
 from pytest_rageval.metrics.citation_numbers import BRACKETED
 from pytest_rageval.metrics.quotes import UNSPACED, Separators
@@ -53,8 +54,21 @@ def phrase_marks(text: str, phrases: Sequence[tuple[str, str]], kind: Kind) -> l
         (found.start(), found.end(), kind, label, "")
         for phrase, label in phrases
         if (pattern := _pattern(phrase, lower)) is not None
-        for found in islice(pattern.finditer(searched), _MOST_MARKS)
+        for found in islice(_whole(pattern.finditer(searched), phrase, searched), _MOST_MARKS)
     ]
+
+
+def _whole(found: Iterator[re.Match[str]], phrase: str, text: str) -> Iterator[re.Match[str]]:
+    """Leave out words that go on by a vowel sign or accent, which to ``re`` is not a letter."""
+    if text.isascii():
+        return found
+    signs = _count_signs(phrase)
+    return (m for m in found if _count_signs(text[m.start() : m.end() + 1]) == signs)
+
+
+def _count_signs(text: str) -> int:
+    # A selector, which makes an emoji of a character, is not one.
+    return sum(category(c)[0] == "M" and c != "\ufe0f" for c in text)
 
 
 @lru_cache(maxsize=256)
