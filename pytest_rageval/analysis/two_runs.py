@@ -20,11 +20,7 @@ from pytest_rageval.analysis.compare.settings import (
     judge_dependent_keys,
     unaffected_keys,
 )
-from pytest_rageval.analysis.gate.differences import (
-    GateBaseline,
-    check_differences,
-    margins,
-)
+from pytest_rageval.analysis.gate.differences import GateBaseline, check_differences, margins
 from pytest_rageval.analysis.gate.figures import GateRun
 from pytest_rageval.analysis.trust.reliability import (
     JudgeLabels,

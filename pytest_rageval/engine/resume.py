@@ -9,11 +9,7 @@ from dataclasses import field, replace
 from pathlib import Path
 from typing import Any, Final
 
-from pytest_rageval.analysis.compare.settings import (
-    current_config,
-    listed,
-    setting_differences,
-)
+from pytest_rageval.analysis.compare.settings import current_config, listed, setting_differences
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.registry import Registry
 from pytest_rageval.metrics.scoring import decided_by

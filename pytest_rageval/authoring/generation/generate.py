@@ -11,12 +11,7 @@ from fnmatch import fnmatchcase
 from itertools import permutations
 from typing import TYPE_CHECKING, Final
 
-from pytest_rageval.authoring.generation.checks import (
-    comparable,
-    distinct,
-    grounded,
-    unambiguous,
-)
+from pytest_rageval.authoring.generation.checks import comparable, distinct, grounded, unambiguous
 from pytest_rageval.authoring.generation.drafts import Question, count_words, drafts_of, title_of
 from pytest_rageval.authoring.generation.model import MIN_WORDS, PROMPT_VERSION, ask_about
 from pytest_rageval.authoring.interchange.ids import id_from_question

@@ -8,12 +8,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from pytest_rageval.judges.cost import (
-    REPLY_TOKENS,
-    PlannedCall,
-    count_prompt_tokens,
-    find_price,
-)
+from pytest_rageval.judges.cost import REPLY_TOKENS, PlannedCall, count_prompt_tokens, find_price
 from pytest_rageval.judges.model.endpoint import ChatEndpoint
 from pytest_rageval.judges.model.memory import (
     Tally,

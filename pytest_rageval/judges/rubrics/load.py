@@ -17,13 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from pytest_rageval.judges.rubrics.definitions import define_metrics
-from pytest_rageval.judges.rubrics.fence import (
-    clean_text,
-    derive_boundary,
-    fence,
-    one_line,
-    quoted,
-)
+from pytest_rageval.judges.rubrics.fence import clean_text, derive_boundary, fence, one_line, quoted
 from pytest_rageval.judges.rubrics.schema import (
     Scale,
     asked_schema,
@@ -39,13 +33,7 @@ from pytest_rageval.support.text import did_you_mean
 from pytest_rageval.values.dataclass import dataclass, maker
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.reply import Citation
-from pytest_rageval.values.verdict import (
-    RUBRICS,
-    JudgeFailure,
-    JudgeRequest,
-    OutputLevel,
-    Passage,
-)
+from pytest_rageval.values.verdict import RUBRICS, JudgeFailure, JudgeRequest, OutputLevel, Passage
 
 if TYPE_CHECKING:
     from hashlib import _Hash
