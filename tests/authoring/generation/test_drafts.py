@@ -76,6 +76,7 @@ def test_a_heading_without_text_gives_nothing() -> None:
         ("**Q: How far does `x` go?**", "How far does x go?"),
         ("How far does it go?", "Cargo bike: How far does it go?"),
         ("Why?", "Cargo bike: Why?"),
+        ("कितने दिन?", "Cargo bike: कितने दिन?"),
         ("How far it goes", None),
         ("?", None),
         ("why " * 200 + "?", None),
