@@ -429,8 +429,8 @@ def resolve_run(
         name: an id, a tag, ``last``, ``last~N`` (N runs before the last), a prefix that only one
             run has, or the path of a run folder or of a file in it.
         exclude: id of the run under way, which is neither ``last`` nor found by a prefix.
-        relative_to: base of a relative path, before the working directory, in which a path of the
-            command line is meant.
+        relative_to: base of a relative path; one that is not there may be in the working
+            directory, from which paths of the command line start.
 
     Raises:
         StorageError: no run or more than one matches, or the file of a tag is malformed.
