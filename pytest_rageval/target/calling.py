@@ -266,7 +266,7 @@ def _error_info(error: BaseException, place: str, reported: str = "") -> ErrorIn
     if lines:
         text += f": {clean(hide(lines[0][:_BODY_BYTES]), 200)}"
     status, body = _failed_reply(error)
-    reason = reply_reason(body, hide) or clean(hide(page_text(body)), 200)
+    reason = reply_reason(body, hide) or clean(page_text(body, hide), 200)
     if reason and reason not in text:
         text += f"; the reply says: {reason}"
     kind: TargetErrorKind = "http" if status else _kind(error)

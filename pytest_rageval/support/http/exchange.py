@@ -294,7 +294,7 @@ def _status_text(reply: Reply, request: Request) -> str:
     if reason := reply_reason(body, partial(blot_out, secrets=request.secrets)):
         return f"{text}: {reason}"
     hide = blot_out_cut if reply.too_large else blot_out
-    shown = clean(hide(page_text(body), request.secrets), 200)
+    shown = clean(page_text(body, partial(hide, secrets=request.secrets)), 200)
     return f"{text}; the reply begins: {shown}" if shown else text
 
 

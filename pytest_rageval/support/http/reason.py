@@ -46,13 +46,14 @@ def reply_reason(body: str, hide: Callable[[str], str] = str) -> str:
         return ""
 
 
-def page_text(body: str) -> str:
-    """Return the text of a page of HTML or XML, and any other body as it is.
+def page_text(body: str, hide: Callable[[str], str] = str) -> str:
+    """Return the text of a page of HTML or XML, and any other body as it is, without secrets.
 
     >>> page_text("<title>404</title><style>p {}</style><p>No page &amp; no more").split()
     ['404', 'No', 'page', '&', 'no', 'more']
     """
-    return unescape(_MARKUP.sub(" ", body)) if body.lstrip()[:1] == "<" else body
+    body = hide(body)  # before a "<" in a secret is taken for that of a tag
+    return hide(unescape(_MARKUP.sub(" ", body))) if body.lstrip()[:1] == "<" else body
 
 
 def document_reason(document: object, hide: Callable[[str], str] = str) -> str:

@@ -57,6 +57,16 @@ def test_a_page_is_its_text_and_other_bodies_stay(body: str, text: str) -> None:
     assert " ".join(page_text(body).split()) == text
 
 
+def test_no_markup_keeps_a_secret_from_being_found() -> None:
+    secret = "pass<word'1234"
+
+    def hide(text: str) -> str:
+        return text.replace(secret, "***")
+
+    for body in (f"<p>key {secret} is wrong", "<p>key pass&lt;word&#39;1234 is wrong"):
+        assert page_text(body, hide).strip() == "key *** is wrong"
+
+
 def test_a_long_or_deep_reason_is_bounded() -> None:
     deep: Any = "deep"
     for _ in range(50):
