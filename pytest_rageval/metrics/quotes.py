@@ -64,10 +64,12 @@ def words_of(text: str) -> str:
     if "<" in text:
         text = _TAG.sub(" ", text)
     text = _HYPHEN.sub("", _NUMBERED.sub("", text).translate(_EMPHASIS))
-    text = fold(text.translate(INVISIBLE)).translate(SEPARATORS)
-    if not text.isascii():
-        text = UNSPACED.sub(r" \g<0> ", text)
-    return " ".join(text.split())
+    return " ".join(spaced(fold(text.translate(INVISIBLE)).translate(SEPARATORS)).split())
+
+
+def spaced(text: str) -> str:
+    """Put blanks around each character of a script without them."""
+    return text if text.isascii() else UNSPACED.sub(r" \g<0> ", text)
 
 
 def _link_text(match: re.Match[str]) -> str:

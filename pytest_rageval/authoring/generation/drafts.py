@@ -11,7 +11,7 @@ from typing import Final, Literal
 from markdown_it.token import Token
 
 from pytest_rageval.authoring.notes import Note, Section, inline_tokens
-from pytest_rageval.metrics.quotes import SEPARATORS, UNSPACED
+from pytest_rageval.metrics.quotes import SEPARATORS, spaced
 from pytest_rageval.support.text import QUESTION_MARKS
 from pytest_rageval.values.case import Anchor
 from pytest_rageval.values.dataclass import dataclass
@@ -223,7 +223,7 @@ def as_question(text: str, title: str) -> str | None:
 
 def count_words(text: str) -> int:
     """Count the words of a text; a character of a script without blanks is one."""
-    return len(UNSPACED.sub(r" \g<0> ", text.translate(SEPARATORS)).split())
+    return len(spaced(text.translate(SEPARATORS)).split())
 
 
 # --- the four patterns ------------------------------------------------------------------------

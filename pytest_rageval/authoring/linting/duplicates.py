@@ -18,7 +18,7 @@ from typing import Final
 
 from pytest_rageval.authoring.linting.findings import LintFinding, PlacedCase, Rule, finding
 from pytest_rageval.metrics.matching import anchor_segments, norm_path, norm_text
-from pytest_rageval.metrics.quotes import UNSPACED, Separators
+from pytest_rageval.metrics.quotes import Separators, spaced
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.dataclass import dataclass
 
@@ -48,8 +48,7 @@ def words(text: str) -> tuple[str, ...]:
     >>> words("What's the e-mail of  Ines?")
     ("what's", 'the', 'e-mail', 'of', 'ines')
     """
-    spaced = norm_text(text).translate(_SEPARATORS)
-    return tuple(_WORD.findall(spaced if spaced.isascii() else UNSPACED.sub(r" \g<0> ", spaced)))
+    return tuple(_WORD.findall(spaced(norm_text(text).translate(_SEPARATORS))))
 
 
 def shingles(text: str) -> frozenset[str]:
