@@ -14,7 +14,7 @@ from pytest_rageval.analysis.compare.settings import compared_config
 from pytest_rageval.analysis.trend import RunFigure, TrendQuery, TrendRun, run_figures
 from pytest_rageval.runs.notes import NOTES
 from pytest_rageval.runs.read import read_documents
-from pytest_rageval.runs.store import RESULTS, RUN_FILES, is_run, list_runs, run_time
+from pytest_rageval.runs.store import BEGUN, RESULTS, RUN_FILES, is_run, list_runs, run_time
 from pytest_rageval.runs.tags import tags_by_run
 from pytest_rageval.support.files import FOLDER_LOCK, Lock, is_locked, named_errors
 from pytest_rageval.values.dataclass import dataclass
@@ -53,14 +53,15 @@ def documents_of_runs(results_dir: Path, *, groups: bool = False) -> Iterator[St
 
 
 def unusable_folders(results_dir: Path) -> dict[str, str]:
-    """Return the folders beside the runs that no page is made of, with the reason for each."""
+    """Return the folders beside runs and sweeps that no page is made of, each with the reason."""
     if not results_dir.is_dir():
         return {}
     found = {}
     for folder in sorted(results_dir.iterdir()):
         if folder.name == TAGS or folder.name.startswith(".") or not folder.is_dir():
             continue
-        if reason := _unusable(folder):
+        # os.path: a folder that cannot be read is one to name, not an error
+        if not os.path.isfile(folder / BEGUN) and (reason := _unusable(folder)):
             found[folder.name] = reason
     return found
 

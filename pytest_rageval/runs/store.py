@@ -57,6 +57,8 @@ SECTIONS: Final = "sections.json"
 """Sections of the report from a project's own code; only where there are any."""
 RUN_FILES: Final = (RESULTS, "metrics.json", "config.json")
 """A folder with one of these is a run."""
+BEGUN: Final = "begun.json"
+"""A folder with this one is a sweep, which holds runs of its own."""
 
 
 def new_run_id(now: datetime, random_hex: str) -> str:

@@ -7,15 +7,13 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from itertools import chain, count, takewhile
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
-from pytest_rageval.runs.store import is_run, read_json, write_versioned
+from pytest_rageval.runs.store import BEGUN, is_run, read_json, write_versioned
 from pytest_rageval.runs.tags import prepare_results_dir
 from pytest_rageval.support.files import named_errors
 from pytest_rageval.values.errors import ConfigError, StorageError
 from pytest_rageval.values.sweep import SweepFile
-
-_BEGUN: Final = "begun.json"
 
 
 def begin_sweep(results: Path, name: str, begun: Mapping[str, Any], *, resume: bool) -> Path:
@@ -37,9 +35,9 @@ def begin_sweep(results: Path, name: str, begun: Mapping[str, Any], *, resume: b
         with named_errors(folder, StorageError):
             prepare_results_dir(results)
             prepare_results_dir(folder)
-        write_versioned(folder, _BEGUN, begun)
+        write_versioned(folder, BEGUN, begun)
         return folder
-    found = [folder for folder in taken if (folder / _BEGUN).is_file()]
+    found = [folder for folder in taken if (folder / BEGUN).is_file()]
     if not found:
         raise ConfigError(
             f"--resume: {results} holds no sweep {name!r} to go on with; leave --resume out"
@@ -71,7 +69,7 @@ def description(sweep: SweepFile, *, cases: str, n_cases: int) -> dict[str, Any]
 
 
 def _refuse_other(folder: Path, begun: Mapping[str, Any]) -> None:
-    stored = read_json(folder / _BEGUN)
+    stored = read_json(folder / BEGUN)
     then, now = stored.get("sweep"), begun["sweep"]
     changed = [key for key in now if not isinstance(then, dict) or then.get(key) != now[key]]
     again = "give the same, or leave --resume out for a new sweep"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from pytest_rageval.engine.sweep.folder import begin_sweep
 from pytest_rageval.report.html.runs.links import Links
 from pytest_rageval.report.html.runs.listing import row_words, view_runs
 from pytest_rageval.report.html.runs.page import render_fault, render_list
@@ -102,6 +103,7 @@ def test_folders_beside_the_runs_are_named_with_the_reason(tmp_path: Path) -> No
     (tmp_path / "linked").symlink_to(runs[0].folder)
     (tmp_path / "-x").mkdir()
     (tmp_path / "tags").mkdir(exist_ok=True)
+    begin_sweep(tmp_path, "sweep", {}, resume=False)
     found = unusable_folders(tmp_path)
     assert list(found) == ["-x", "empty", "linked"]
     assert "is a link" in found["linked"]
