@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.registry import MetricInfo, Registry, unit_of
-from pytest_rageval.report.html.run.links import cases_link
+from pytest_rageval.report.html.run.links import cases_link, worst_first
 from pytest_rageval.report.html.run.overview_values import (
     ChangeView,
     CheckView,
@@ -91,9 +91,7 @@ def _metric(
         better=_BETTER[info.direction] if info is not None else "",
         headline=key in HEADLINE or bool(limits) or (info is not None and not info.built_in),
         own=info is not None and not info.built_in,
-        link=cases_link(
-            sort=key, dir="desc" if info is not None and info.direction == "lower" else ()
-        ),
+        link=cases_link(**(worst_first(info) if info is not None else {"sort": key})),
     )
 
 

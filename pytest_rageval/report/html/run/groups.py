@@ -12,7 +12,7 @@ from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.registry import MetricInfo, Registry
 from pytest_rageval.report.html.run.distributions import mean_ceilings
 from pytest_rageval.report.html.run.figures import known_metrics, place_on_scale
-from pytest_rageval.report.html.run.links import cases_link
+from pytest_rageval.report.html.run.links import cases_link, worst_first
 from pytest_rageval.report.html.run.overview_values import CountRow, HeatCell, HeatMap, HeatRow
 from pytest_rageval.report.html.run.values import CaseRow
 from pytest_rageval.report.text.summary import HEADLINE
@@ -154,7 +154,7 @@ def _heat_row(
                 info,
                 part(group, "statistics", info.key),
                 bounds.get(info.key),
-                cases_link(**{kind: name, "sort": info.key}),
+                cases_link(**{kind: name}, **worst_first(info)),
                 changed.get(info.key, 0.0),
             )
             for info in columns

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from urllib.parse import quote
 
+from pytest_rageval.metrics.registry import MetricInfo
+
 
 def report_beside(run_id: str) -> str:
     """Return the address of another run's ``report.html``, from that of a run beside it."""
@@ -25,3 +27,8 @@ def cases_link(**state: str | tuple[str, ...]) -> str:
         for value in ((values,) if isinstance(values, str) else values)
     )
     return f"#{'&'.join(pairs)}"
+
+
+def worst_first(info: MetricInfo) -> dict[str, str]:
+    """Return the order of cases by a metric, for ``cases_link``."""
+    return {"sort": info.key, **({"dir": "desc"} if info.direction == "lower" else {})}

@@ -32,7 +32,9 @@ def test_groups_show_their_means_and_how_good_they_are() -> None:
 def test_the_best_of_a_rate_of_failures_is_its_lowest() -> None:
     (found,) = view_heat_maps(metrics(passed("a", metrics={"over_abstention_rate": 0.0})))
 
-    assert found.rows[0].cells[0].level == "h6"
+    (cell,) = found.rows[0].cells
+    assert cell.level == "h6"
+    assert cell.link.endswith("&sort=over_abstention_rate&dir=desc"), "the worst cases come first"
 
 
 def test_a_cell_is_coloured_by_what_its_cases_can_reach_and_leads_to_them() -> None:
