@@ -378,7 +378,7 @@ def test_a_column_sorts_up_down_and_back_with_missing_values_last(open_page: Ope
     button.click()
     assert shown(tab) == ["delta-10", "alpha", "beta", "gamma", "delta-9"]
     assert address(tab) == "#sort=mrr&dir=desc"
-    button.click()
+    tab.keyboard.press("Enter")  # the button in hand is still the one of the column
     assert shown(tab) == ["gamma", "beta", "alpha", "delta-10", "delta-9"]
     assert address(tab) == "#cases"
 

@@ -68,10 +68,12 @@ const list = (() => {
       made.append(make("button", { type: "button" }, ...breakable(title)));
       return made;
     };
+    const focused = head.contains(document.activeElement) && document.activeElement.closest("th").dataset.sort;
     head.replaceChildren(make("tr", {},
       cell("id", "Case"), cell("outcome", "Outcome"), cell("stage", "Stage"), cell("category", "Category"),
       ...columns().map((key) => cell(key, key, true, cases.metrics.get(key).title)),
       cell("ms", "ms", true)));
+    if (focused) head.querySelector(`th[data-sort="${CSS.escape(focused)}"] button`)?.focus({ preventScroll: true });
   }
 
   // Long names may break behind an underscore.
