@@ -107,7 +107,10 @@ def test_the_list_is_filtered_and_the_way_back_finds_it_so(
     assert "One is chosen" in tab.inner_text("#hint")
     tab.focus("input[value=r1]")
     tab.keyboard.press("Space")
+    tab.focus("#q")
+    tab.keyboard.press("Enter")
     tab.focus("#compare")
+    assert "/compare" not in tab.url, "Enter ends a search and nothing else"
     tab.keyboard.press("Enter")
     tab.wait_for_url("**/compare?run=r3&run=r1*")
     assert "r3 compared with r1" in tab.title()

@@ -54,6 +54,8 @@
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.target === search && event.key === "Escape") { search.value = ""; search.blur(); write(); event.preventDefault(); return; }
+    // Enter in the search would press the button of the form, which leads away.
+    if (event.target === search && event.key === "Enter") { event.preventDefault(); return; }
     if (event.target.closest("input:not([type=checkbox]), select, textarea, dialog")) return;
     if (event.key === "/") { search.focus(); search.select(); event.preventDefault(); }
   });
