@@ -405,7 +405,7 @@ def test_keys_of_the_browser_stay_its_own(
     assert (served.session.index, served.session.closed) == (0, False)
 
 
-def test_the_row_in_hand_is_scrolled_to_below_the_head(
+def test_the_row_in_hand_and_the_keys_are_scrolled_to_below_the_head(
     open_page: Open, serve: Callable[[LabelSession], Served]
 ) -> None:
     chunks = [
@@ -419,6 +419,15 @@ def test_the_row_in_hand_is_scrolled_to_below_the_head(
         assert top is not None
         assert row["y"] >= top["height"] - 1
         assert row["y"] + row["height"] <= 901
+    go(tab, ["?"])
+    keys, top = tab.locator("#help").bounding_box(), tab.locator("#top").bounding_box()
+    assert keys is not None
+    assert top is not None
+    assert top["height"] - 1 <= keys["y"] < 450
+    go(tab, ["j"])
+    row = tab.locator(".row.current").bounding_box()
+    assert row is not None
+    assert row["y"] + row["height"] <= 901
 
 
 def test_a_pointer_works_too_and_gives_the_keys_back(

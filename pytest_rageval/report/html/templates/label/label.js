@@ -8,6 +8,7 @@
   const waiting = [];
   let busy = false;
   let settledOn = "";
+  let helped = false;  // whether the keys were shown before
   let held = false;  // after a refused key, until the user has acknowledged the reason
 
   const said = byId("said"), alarm = byId("alarm");
@@ -53,13 +54,16 @@
     if (wanted) wanted.focus({ preventScroll: true });
   }
 
-  // Scrolls the element that keys act on into view below the header, from its start if it is too tall.
+  // Scrolls the keys that were asked for, or else the element that keys act on, into view below the
+  // header, from its start if it is too tall.
   function settle() {
     const root = document.documentElement, top = byId("top").offsetHeight + 12;
     root.style.scrollPaddingTop = `${top}px`;
     root.style.setProperty("--top", `${top}px`);
-    const wanted = document.querySelector("[data-focus]");
-    const place = wanted && (wanted.matches("ul") ? wanted.querySelector(".current") : wanted.closest("section"));
+    const wanted = document.querySelector("[data-focus]"), help = byId("help");
+    const asked = help && !helped;
+    helped = help !== null;
+    const place = asked ? help : wanted && (wanted.matches("ul") ? wanted.querySelector(".current") : wanted.closest("section"));
     if (!place) return;
     const key = `${document.title} ${place.id}`;
     const tall = place.offsetHeight > innerHeight - top && key !== settledOn;
