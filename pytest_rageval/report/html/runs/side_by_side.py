@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from pytest_rageval.analysis.two_runs import RunComparison
 from pytest_rageval.report.html.run.cases import case_anchors
@@ -38,7 +38,6 @@ class OtherRun:
     """A run with its differences to the first one."""
 
     side: Side
-    comparable: bool
     compare: CompareView
     pairing: str
     flips: str
@@ -115,7 +114,6 @@ def _side(run: StoredRun) -> Side:
 def _other(found: RunComparison, *, redact: bool) -> OtherRun:
     return OtherRun(
         side=_side(found.new),
-        comparable=found.comparable,
         compare=view_comparison(found, case_anchors(found.new.records), redact=redact),
         pairing=pairing_text(found),
         flips=flip_counts(found),
@@ -123,7 +121,7 @@ def _other(found: RunComparison, *, redact: bool) -> OtherRun:
     )
 
 
-def _metric_rows(found: Sequence[RunComparison]) -> list[MetricRow]:
+def _metric_rows(found: Sequence[RunComparison]) -> Iterator[MetricRow]:
     registry = found[0].registry
     first = found[0].base
     base = {row.key: row for row in view_metrics(first.metrics, first.gate, {}, registry)}
@@ -133,41 +131,33 @@ def _metric_rows(found: Sequence[RunComparison]) -> list[MetricRow]:
         for one, of_one in zip(found, changes, strict=True)
     ]
     keys = dict.fromkeys([*base, *(key for of_one in others for key in of_one)])
-    rows = []
     for key in keys:
         shown = [one for one in (base.get(key), *(of_one.get(key) for of_one in others)) if one]
         cells = (
             SideCell(metric=of_one.get(key), change=of_change.get(key))
             for of_one, of_change in zip(others, changes, strict=True)
         )
-        rows.append(
-            MetricRow(
-                key=key,
-                better=shown[0].better if registry.info(key) else "",
-                base=base.get(key),
-                others=tuple(cells),
-                headline=shown[0].headline,
-            )
+        yield MetricRow(
+            key=key,
+            better=shown[0].better if registry.info(key) else "",
+            base=base.get(key),
+            others=tuple(cells),
+            headline=shown[0].headline,
         )
-    return rows
 
 
-def _time_rows(found: Sequence[RunComparison]) -> list[TimeRow]:
+def _time_rows(found: Sequence[RunComparison]) -> Iterator[TimeRow]:
     keys = dict.fromkeys(key for one in found for key in one.comparison.latency)
-    rows = []
     for key in keys:
         of_key = [one.comparison.latency.get(key) for one in found]
         base = next((one.base for one in of_key if one is not None), None)
-        rows.append(
-            TimeRow(
-                key=key,
-                base=format_value(base, "ms"),
-                others=tuple(
-                    ("-", "-")
-                    if one is None
-                    else (format_value(one.new, "ms"), change_text(key, one.delta))
-                    for one in of_key
-                ),
-            )
+        yield TimeRow(
+            key=key,
+            base=format_value(base, "ms"),
+            others=tuple(
+                ("-", "-")
+                if one is None
+                else (format_value(one.new, "ms"), change_text(key, one.delta))
+                for one in of_key
+            ),
         )
-    return rows
