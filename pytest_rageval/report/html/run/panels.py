@@ -61,6 +61,8 @@ class _Area:
         return self.base - (self.base - self.top) * share
 
 
+_Marks = Iterable[tuple[str, float]]
+"""Names and values that are drawn as lines across a chart."""
 _SMALL: Final = _Area()
 _LARGE: Final = _Area(width=760, height=186, top=50)
 _NARROW: Final = _Area(width=360, height=170, top=50)
@@ -107,7 +109,7 @@ def _metric_panel(
             name,
             f"Distribution of {key}",
             _IN_TABLE,
-            [*_bars(bins, rows, _SMALL), *_marks(bins, marks, _SMALL)],
+            [*_bars(bins, rows, marks, _SMALL)],
             width=_SMALL.width,
             height=_SMALL.height,
         ),
@@ -130,10 +132,13 @@ def _bin_rows(bins: Sequence[Bin], key: str, unit: str = "", **order: str) -> tu
 _IN_TABLE: Final = "Its numbers stand in the table that follows."
 
 
-def _bars(bins: Sequence[Bin], rows: Sequence[CountRow], area: _Area) -> Iterator[Element]:
-    """Draw linked bars, the number of cases above each, and the edges below."""
+def _bars(
+    bins: Sequence[Bin], rows: Sequence[CountRow], marks: _Marks, area: _Area
+) -> Iterator[Element]:
+    """Draw linked bars, the edges below, the marks, and the number of cases above each bar."""
     most = max(one.n for one in bins) or 1
     wide = area.plot / len(bins)
+    counts = []  # drawn last, else a mark strikes through them
     for place, (one, row) in enumerate(zip(bins, rows, strict=True)):
         left = area.left + wide * place
         if one.n:
@@ -142,16 +147,18 @@ def _bars(bins: Sequence[Bin], rows: Sequence[CountRow], area: _Area) -> Iterato
                 row,
                 rect(left, area.top, wide, area.base - area.top, "hit"),
                 rect(left + 1, top, max(wide - 2, 1), area.base - top, "bar"),
-                # A number that is clearly wider than its bar would touch the next one.
-                *[label(left + wide / 2, top - 4, str(one.n), "axis", "middle")]
-                * (len(str(one.n)) * _AXIS_CHAR <= wide + 4),
             )
+            # A number that is clearly wider than its bar would touch the next one.
+            if len(str(one.n)) * _AXIS_CHAR <= wide + 4:
+                counts.append(label(left + wide / 2, top - 4, str(one.n), "axis count", "middle"))
     yield line(area.left, area.base, area.left + area.plot, area.base, "grid")
     every = -(-len(bins) // (10 if area is _LARGE else 5))
     for place in range(0, len(bins) + 1, every):
         edge = bins[place].low if place < len(bins) else bins[-1].high
         anchor = "start" if not place else "end" if place == len(bins) else "middle"
         yield label(area.left + wide * place, area.height - 5, f"{edge:g}", "axis", anchor)
+    yield from _lines(bins, marks, area)
+    yield from counts
 
 
 def _linked(row: CountRow, *parts: Element) -> Element:
@@ -159,9 +166,7 @@ def _linked(row: CountRow, *parts: Element) -> Element:
     return element("a", element("title", name), *parts, href=row.link)
 
 
-def _marks(
-    bins: Sequence[Bin], marks: Iterable[tuple[str, float]], area: _Area
-) -> Iterator[Element]:
+def _lines(bins: Sequence[Bin], marks: _Marks, area: _Area) -> Iterator[Element]:
     """Draw named values as lines across the chart; a name that would touch takes the next line."""
     ends = [-1000.0] * 3
     for name, value in marks:
@@ -183,11 +188,10 @@ _ROW: Final = 12
 
 def _share(bins: Sequence[Bin], value: float) -> float:
     """Return where a value lies on an axis of equally wide bins, from 0 to 1."""
-    for place, one in enumerate(bins):
-        if value < one.high or place == len(bins) - 1:
-            within = (value - one.low) / (one.high - one.low)
-            return (place + min(max(within, 0.0), 1.0)) / len(bins)
-    return 1.0
+    last = len(bins) - 1
+    place = next((place for place in range(last) if value < bins[place].high), last)
+    within = (value - bins[place].low) / (bins[place].high - bins[place].low)
+    return (place + min(max(within, 0.0), 1.0)) / len(bins)
 
 
 # --- times -------------------------------------------------------------------------------------
@@ -206,18 +210,17 @@ def latency_panel(records: Sequence[CaseRecord], whole: LatencyView | None) -> P
     bins = bin_values(values, time_edges(values))
     rows = _bin_rows(bins, "ms", " ms", sort="ms", dir="desc")
     marks = [] if whole is None else [*_time_marks(records, whole)]
-    charts = (
+    wide, narrow = (
         picture(
             f"spread-ms{suffix}",
             "Distribution of the time of a case in milliseconds, with percentiles",
             "; ".join(f"{row.label}: {counted(row.n, 'case')}" for row in rows if row.n),
-            [*_bars(bins, rows, area), *_marks(bins, marks, area)],
+            [*_bars(bins, rows, marks, area)],
             width=area.width,
             height=area.height,
         )
         for suffix, area in (("", _LARGE), ("-narrow", _NARROW))
     )
-    wide, narrow = charts
     return Panel(
         key="ms",
         title="Time of a case",
@@ -301,6 +304,7 @@ def _rank_bars(rows: Sequence[CountRow], found: RankShares) -> Iterator[Element]
     most = max(row.n for row in rows)
     wide = min(area.plot / len(rows), 60)
     track: list[tuple[float, float]] = []
+    counts = []
     every = -(-len(rows) // 12)
     for place, row in enumerate(rows):
         left, top = area.left + wide * place, area.y(row.n / most)
@@ -311,16 +315,16 @@ def _rank_bars(rows: Sequence[CountRow], found: RankShares) -> Iterator[Element]
                 row,
                 rect(left, area.top, wide, area.base - area.top, "hit"),
                 rect(left + 2, top, wide - 4, area.base - top, "bar none" if none else "bar"),
-                label(middle, top - 4, str(row.n), "axis", "middle"),
             )
+            counts.append(label(middle, top - 4, str(row.n), "axis count", "middle"))
         if none or not place % every:
             yield label(middle, area.height - 5, row.label, "axis", "middle")
         if row.label.isdigit():
             track.append((middle, area.y(found.share_up_to(int(row.label)))))
     yield line(area.left, area.base, area.left + area.plot, area.base, "grid")
-    points = " ".join(f"{x:.1f},{y:.1f}" for x, y in track)
-    yield element("polyline", points=points, class_="curve")
+    yield element("polyline", points=" ".join(f"{x:.1f},{y:.1f}" for x, y in track), class_="curve")
     yield from (circle(x, y, 2.5, "curve-dot") for x, y in track)
+    yield from counts  # last, else the curve strikes through them
 
 
 # --- abstention --------------------------------------------------------------------------------

@@ -43,6 +43,18 @@ def test_the_mean_of_repeats_is_that_of_their_cases() -> None:
     assert panel.note == "3 repeats of 2 cases, mean 0.550"
 
 
+def test_no_line_strikes_through_the_numbers_above_the_bars() -> None:
+    ranks = rank_panel(RECORDS)
+    assert ranks is not None
+    for panel, crossing in (
+        (ranks, 'class="curve"'),
+        (next(metric_panels(RECORDS, BUILT_IN, ["mrr"])), 'class="mean"'),
+    ):
+        before, after = panel.chart.split(crossing)
+        assert "count" not in before, "what comes later in an SVG is drawn over what came before"
+        assert after.count("axis count") == sum(row.n > 0 for row in panel.rows) > 0
+
+
 def test_a_metric_with_one_value_has_no_distribution() -> None:
     assert not [*metric_panels(RECORDS[:1], BUILT_IN, ["mrr"])]
 
