@@ -12,6 +12,7 @@ import pytest
 from pytest_rageval.report.html.runs.site import SiteOptions, write_site
 from pytest_rageval.runs.notes import read_notes
 from pytest_rageval.runs.tags import read_tags, write_tag
+from pytest_rageval.values.settings import Settings
 from tests.authoring.viewing.serving import Shown, showing
 from tests.build.browser import Visit, Watched, visitor
 from tests.build.runs import run_of, write_run
@@ -84,6 +85,21 @@ def test_axe_finds_nothing_and_nothing_is_cut(
         found = Axe().run(tab)
         assert found.violations_count == 0, (path, found.generate_report())
     harmless(tab, watched, shown.origin)
+
+
+def test_names_of_what_changed_do_not_make_the_list_wider_than_the_window(
+    visit: Visit, shown: Shown, results: Path
+) -> None:
+    changed = Settings(
+        rootdir=".", k=7, path_case="insensitive", snippets="all", coarse_chunks=True
+    )
+    write_run(results, "r4", run_of(8), changed, day=4)
+    tab = admitted(visit, shown)
+    assert ", " in tab.inner_text("#run-r4 td.num .notes >> nth=0"), "several names"
+    shown_width, width = tab.eval_on_selector(
+        "#runs .wide", "one => [one.clientWidth, one.scrollWidth]"
+    )
+    assert width <= shown_width
 
 
 def test_the_list_is_filtered_and_the_way_back_finds_it_so(
