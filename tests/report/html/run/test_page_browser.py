@@ -381,6 +381,26 @@ def test_a_column_sorts_up_down_and_back_with_missing_values_last(open_page: Ope
     tab.keyboard.press("Enter")  # the button in hand is still the one of the column
     assert shown(tab) == ["gamma", "beta", "alpha", "delta-10", "delta-9"]
     assert address(tab) == "#cases"
+    assert tab.evaluate("document.activeElement.closest('th')?.dataset.sort") == "mrr"
+    tab.go_back()
+    assert shown(tab) == ["delta-10", "alpha", "beta", "gamma", "delta-9"]
+
+
+def test_the_focus_stays_where_a_filter_or_a_menu_is_undone(open_page: Open) -> None:
+    tab = open_page(example(), "#cases")
+    box = tab.locator("#facet-lists input").first
+
+    box.focus()
+    tab.keyboard.press("Space")
+    assert address(tab).startswith("#outcome=")
+    tab.keyboard.press("Space")
+    assert address(tab) == "#cases"
+    assert box.evaluate("box => box === document.activeElement")
+
+    tab.click("summary:has-text('Columns')")
+    tab.focus("#columns input >> nth=0")
+    tab.keyboard.press("Escape")
+    assert tab.evaluate("document.activeElement.textContent.trim()") == "Columns"
 
 
 def test_ids_sort_by_the_numbers_in_them(open_page: Open) -> None:

@@ -19,6 +19,12 @@ const list = (() => {
     return made;
   };
 
+  // Not by location.hash: #cases names an element, to which the browser would take the focus.
+  function go(next) {
+    history.pushState(null, "", state.write(next));
+    dispatchEvent(new Event("hashchange"));
+  }
+
   // --- which cases -----------------------------------------------------------------------------
 
   function search(one) {
@@ -126,7 +132,7 @@ const list = (() => {
     const groups = cases.facets.filter((key) => cases.data.facets[key].names.length).map((key) => {
       const names = cases.data.facets[key].names.slice(0, MOST_NAMES).map((name) => {
         const box = make("input", { type: "checkbox", autocomplete: "off" }), count = make("span", { className: "count" });
-        box.addEventListener("change", () => { location.hash = state.write(state.toggled(now, key, name)); });
+        box.addEventListener("change", () => { go(state.toggled(now, key, name)); });
         boxes.set(`${key} ${name}`, { box, count, total: totals[key].get(name) });
         return make("label", {}, box, " ", make("bdi", {}, name), " ", count);
       });
@@ -139,7 +145,7 @@ const list = (() => {
       box.addEventListener("change", () => {
         const chosen = new Set(columns());
         if (box.checked) chosen.add(key); else chosen.delete(key);
-        location.hash = state.write(state.changed(now, { columns: [...cases.metrics.keys()].filter((one) => chosen.has(one)) }));
+        go(state.changed(now, { columns: [...cases.metrics.keys()].filter((one) => chosen.has(one)) }));
       });
       return make("label", {}, box, " ", key);
     });
@@ -196,7 +202,7 @@ const list = (() => {
     const column = event.target.closest("th[data-sort]");
     if (!column) return;
     const sort = column.dataset.sort, again = now.sort === sort;
-    location.hash = state.write(state.changed(now, again && now.descending ? { sort: "", descending: false } : { sort, descending: again }));
+    go(state.changed(now, again && now.descending ? { sort: "", descending: false } : { sort, descending: again }));
   });
   byId("more").addEventListener("click", () => showUpTo(n_shown + STEP));
   if (window.IntersectionObserver) {

@@ -10,7 +10,10 @@
 
   const closeMenus = (but = null) => {
     const open = [...document.querySelectorAll("details.menu[open]")].filter((one) => !but || !one.contains(but));
-    for (const one of open) one.open = false;
+    for (const one of open) {
+      if (one.contains(document.activeElement)) one.querySelector("summary").focus();
+      one.open = false;
+    }
     return open.length > 0;
   };
   document.addEventListener("click", (event) => closeMenus(event.target));
