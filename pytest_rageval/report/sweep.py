@@ -27,7 +27,7 @@ _REASON_CHARS: Final = 160
 def other_figures(outcome: SweepOutcome) -> list[str]:
     """Return the names of the figures besides the main objective, each figure once."""
     keys = [one.key for one in outcome.objectives]
-    limits = [name for name in outcome.constraints if name.split(" ", 1)[0] not in keys]
+    limits = [name for name in outcome.constraints if name.rsplit(" ", 2)[0] not in keys]
     return [*keys[1:], *limits]
 
 

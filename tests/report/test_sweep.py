@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from pytest_rageval.report.sweep import (
     best_toml,
+    other_figures,
     row_notes,
     sensitivity_text,
     spent_text,
@@ -93,3 +94,9 @@ def test_what_is_said_of_rows() -> None:
     ]  # fmt: skip
     assert spent_text(outcome).startswith("810 of the grid's 1800 requests (45 %)")
     assert weights_text(outcome.objectives) == "hit_at_k"
+
+
+def test_a_limit_of_a_group_is_another_figure_than_the_objective() -> None:
+    limits = ("hit_at_k >= 0.5", "hit_at_k [work] >= 0.5", "mrr >= 0.1")
+    outcome = replace(hostile(), constraints=limits)
+    assert other_figures(outcome) == ["context_tokens", "hit_at_k [work] >= 0.5", "mrr >= 0.1"]

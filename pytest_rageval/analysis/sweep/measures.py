@@ -131,7 +131,7 @@ def _broken(check: Check, found: CheckFigure) -> str:
         return f"{constraint_name(check)} cannot be checked: {found.no_data}"
     came, limit = format_limit_pair(found.estimate, check.limit, unit_of(check.metric))
     side = "below" if check.kind == "min" else "above"
-    return f"{check.metric} {came} is {side} {limit}"
+    return f"{check.metric}{check.where} {came} is {side} {limit}"
 
 
 def _objective_figure(

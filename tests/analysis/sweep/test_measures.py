@@ -93,3 +93,9 @@ def test_a_metric_of_the_whole_run_can_be_limited() -> None:
     facts = RunFacts(extra_figures={"suite_wall_s": 90.0})
     one = found([record("a", {"recall_at_k": 1.0})], of, facts=facts)
     assert one.broken == ("suite_wall_s 90.000 is above 60.000",)
+
+
+def test_a_broken_limit_names_its_category() -> None:
+    of = goal("hit_at_k", constraints='["hit_at_k[work] >= 0.5"]')
+    records = [record(c, {"hit_at_k": float(c == "home")}, category=c) for c in ("home", "work")]
+    assert found(records, of).broken == ("hit_at_k [work] 0.000 is below 0.500",)
