@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from pytest_rageval.analysis.sweep.configurations import value_text
 from pytest_rageval.project.settings import target_kind
-from pytest_rageval.runs.store import read_json, write_document, write_text_document
+from pytest_rageval.runs.store import read_json, write_document
 from pytest_rageval.support.closing import Closing
 from pytest_rageval.support.files import named_errors
 from pytest_rageval.support.slots import Slots
@@ -153,8 +153,8 @@ class Indexes(Closing):
         """Run the command; return its exit code and what it wrote."""
         log = self.folder / _LOG
         head = f"$ {command}   ({index_name(values)})\n"
-        write_text_document(self.folder, _LOG, head)
-        with named_errors(log, StorageError), log.open("ab") as output:
+        with named_errors(log, StorageError), log.open("ab", buffering=0) as output:
+            output.write(head.encode())
             process = subprocess.Popen(
                 command,
                 shell=True,
@@ -169,7 +169,7 @@ class Indexes(Closing):
             except BaseException:
                 process.terminate()
                 raise
-        return code, log.read_text("utf-8", "replace").removeprefix(head)
+        return code, log.read_text("utf-8", "replace").rpartition(head)[2]
 
 
 def embedded_at(settings: Settings, values: Mapping[str, Any]) -> Settings:

@@ -34,6 +34,11 @@ def test_a_command_builds_each_index_once_from_variables(tmp_path: Path) -> None
     with opened(tmp_path, command, url="http://127.0.0.1:9") as indexes:  # another process
         indexes.at(large)
         assert indexes.n_built == 0
+    log = (tmp_path / "results/sweep/build.log").read_text()  # of all builds, not of the last
+    assert log == "".join(
+        f"$ {command}   ({name})\n"
+        for name in ("chunk_tokens=200, ocr=true", "chunk_tokens=400, ocr=false")
+    )
     assert (tmp_path / "built").read_text().splitlines() == ["200 true", "400 false"]
 
 
