@@ -12,6 +12,7 @@ from pytest_rageval.analysis.stats.intervals import wilson
 from pytest_rageval.analysis.sweep.concluding import RungResult, Spent, close_rung, conclude
 from pytest_rageval.analysis.sweep.configurations import Configuration
 from pytest_rageval.analysis.sweep.goal import Goal, sweep_goal
+from pytest_rageval.analysis.sweep.halving import questions
 from pytest_rageval.analysis.sweep.measures import Measures
 from pytest_rageval.analysis.sweep.outcome import SweepOutcome
 from pytest_rageval.analysis.sweep.plan import SweepPlan, plan_sweep
@@ -63,6 +64,12 @@ def planned(sweep: SweepFile = TWELVE, n_cases: int = 120) -> SweepPlan:
     """Plan of a sweep over made-up cases."""
     cases = some_cases(n_cases)
     return plan_sweep(sweep, cases, sweep_goal(sweep, cases))
+
+
+def plan_questions(plan: SweepPlan) -> int:
+    """Questions of a plan in all, of one repeat each."""
+    rungs = [(rung.configurations, len(rung.cases)) for rung in plan.rungs]
+    return questions(rungs) + plan.finalists * len(plan.held)
 
 
 def swept(plan: SweepPlan, score: Scores) -> SweepOutcome:

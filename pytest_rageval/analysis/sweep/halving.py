@@ -54,7 +54,7 @@ def plan_rungs(
         configurations: number of them, the baseline included.
         cases: in the order of ``case_order``.
         method: ``auto`` takes the grid if the budget allows it, and halving otherwise.
-        budget: questions in all; None: no limit, and 2000 for ``auto``.
+        budget: questions of one repeat; None: no limit, and 2000 for ``auto``.
 
     Raises:
         ConfigError: the budget is too small, or halving would save nothing.
@@ -95,7 +95,8 @@ def _grid(configurations: int, cases: Sequence[str], budget: int | None) -> tupl
     least = min(LEAST_CASES, len(cases))
     if n < least:
         raise ConfigError(
-            f"budget: got {budget}, expected at least {configurations * least}: "
+            f"budget: leaves {budget} questions of one repeat to search with, expected at least "
+            f"{configurations * least}: "
             f"{counted(least, 'case')} for each of {counted(configurations, 'configuration')}"
         )
     return (Rung(cases=tuple(cases[:n]), configurations=configurations),)

@@ -14,7 +14,6 @@ from pytest_rageval.analysis.sweep.halving import (
     MOST_FINALISTS,
     Rung,
     plan_rungs,
-    questions,
 )
 from pytest_rageval.analysis.sweep.subsets import SweepCase, case_order, split_holdout
 from pytest_rageval.analysis.sweep.verdict import Sensitivity, sensitivity
@@ -44,6 +43,8 @@ class SweepPlan:
     """Ids of the cases that only the finalists are asked, for the verdict."""
     n_cases: int
     """Cases to search with and held out."""
+    repeats: int = 1
+    """Questions to each configuration about each case."""
     groups: Mapping[str, str]
     """By id of a case that may have a value of the main objective, the cases it is tested with."""
     method: Method = "grid"
@@ -64,15 +65,9 @@ class SweepPlan:
         return min(last, MOST_FINALISTS) if self.held else last
 
     @property
-    def questions(self) -> int:
-        """Questions in all, of one repeat each."""
-        rungs = [(rung.configurations, len(rung.cases)) for rung in self.rungs]
-        return questions(rungs) + self.finalists * len(self.held)
-
-    @property
     def grid_questions(self) -> int:
-        """Questions if every configuration were asked every case."""
-        return self.rungs[0].configurations * self.n_cases
+        """Questions if every configuration were asked every case, with all repeats."""
+        return self.rungs[0].configurations * self.n_cases * self.repeats
 
     @property
     def n_indexes(self) -> int:
@@ -99,13 +94,16 @@ class SweepPlan:
         return self.goal.judged or rung == len(self.rungs) - 1
 
 
-def plan_sweep(sweep: SweepFile, cases: Sequence[SweepCase], goal: Goal) -> SweepPlan:
+def plan_sweep(
+    sweep: SweepFile, cases: Sequence[SweepCase], goal: Goal, repeats: int = 1
+) -> SweepPlan:
     """Plan a sweep; of one whose configurations Optuna proposes, only the baseline is known.
 
     Args:
         sweep: as described by the user.
         cases: that count, in any order.
         goal: from ``sweep_goal``.
+        repeats: number of times that each case is asked.
 
     Raises:
         ConfigError: there are too few cases for the holdout, budget or method, there is one
@@ -144,7 +142,7 @@ def plan_sweep(sweep: SweepFile, cases: Sequence[SweepCase], goal: Goal) -> Swee
     search, held = split_holdout(case_order(cases, sweep.seed), sweep.holdout)
     budget = sweep.budget
     if budget is not None:
-        budget -= min(n, MOST_FINALISTS) * len(held)
+        budget = budget // repeats - min(n, MOST_FINALISTS) * len(held)
     rungs = plan_rungs(n, search, "auto" if proposed else sweep.method, budget)
     return SweepPlan(
         goal=goal,
@@ -153,6 +151,7 @@ def plan_sweep(sweep: SweepFile, cases: Sequence[SweepCase], goal: Goal) -> Swee
         rungs=rungs,
         held=held,
         n_cases=len(cases),
+        repeats=repeats,
         groups=groups,
         method="optuna" if proposed else "grid" if len(rungs) == 1 else "halving",
         builder=sweep.builder,

@@ -152,7 +152,7 @@ def _plan(settings: Settings, cases: SweepCases, sweep: SweepFile) -> SweepPlan:
             f"objective {goal.main.info.key}: judged, and the judge is none; name one, or another "
             "objective"
         )
-    plan = plan_sweep(sweep, counted, goal)
+    plan = plan_sweep(sweep, counted, goal, settings.repeats)
     plan = replace(plan, notes=(*notes, *plan.notes))
     # Before the first question, also values that only some proposal of Optuna would bring up.
     base = plan.by_key[plan.baseline]

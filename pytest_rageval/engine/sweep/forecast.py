@@ -24,7 +24,7 @@ def forecast(settings: Settings, plan: SweepPlan, *, in_place: bool) -> dict[str
     groups = groups_of(plan, in_place=in_place)
     judged = 0
     if settings.judge != "none" and not settings.retrieval_only:
-        judged = judged_answers(plan, groups) * settings.repeats
+        judged = judged_answers(plan, groups) * plan.repeats
     rungs = [
         {
             "configurations": sum(group.sizes[number] for group in groups),
@@ -40,8 +40,8 @@ def forecast(settings: Settings, plan: SweepPlan, *, in_place: bool) -> dict[str
         "holdout": len(plan.held),
         "method": plan.method,
         "rungs": rungs,
-        "requests": planned_questions(plan, groups) * settings.repeats,
-        "requests_grid": plan.grid_questions * settings.repeats,
+        "requests": planned_questions(plan, groups) * plan.repeats,
+        "requests_grid": plan.grid_questions,
         "index_builds": plan.n_indexes if any(one.index for one in plan.configurations) else 0,
         "judge": settings.judge,
         "judged_answers": judged,

@@ -6,13 +6,13 @@ from pytest_rageval.analysis.sweep.goal import sweep_goal
 from pytest_rageval.analysis.sweep.plan import SweepPlan, plan_sweep
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.sweep import SweepFile, Value
-from tests.build.sweeps import TWELVE, planned, some_cases
+from tests.build.sweeps import TWELVE, plan_questions, planned, some_cases
 
 
 def test_a_plan_counts_questions_indexes_and_finalists() -> None:
     plan = planned(n_cases=150)
     assert [(r.configurations, len(r.cases)) for r in plan.rungs] == [(12, 30), (6, 60), (3, 150)]
-    assert (plan.questions, plan.grid_questions, plan.n_indexes) == (810, 1800, 2)
+    assert (plan_questions(plan), plan.grid_questions, plan.n_indexes) == (810, 1800, 2)
     assert (plan.method, plan.finalists, plan.deciding) == ("halving", 3, plan.rungs[-1].cases)
     assert [plan.judged_at(number) for number in range(3)] == [False, False, True]
     assert plan.baseline == plan.configurations[0].key
@@ -22,13 +22,20 @@ def test_a_plan_counts_questions_indexes_and_finalists() -> None:
 def test_a_holdout_is_asked_of_the_best_alone() -> None:
     plan = planned(replace(TWELVE, holdout=0.25, method="grid"), 120)
     assert [(r.configurations, len(r.cases)) for r in plan.rungs] == [(12, 90)]
-    assert (len(plan.held), plan.finalists, plan.questions) == (30, 4, 12 * 90 + 4 * 30)
+    assert (len(plan.held), plan.finalists, plan_questions(plan)) == (30, 4, 12 * 90 + 4 * 30)
     assert not set(plan.held) & set(plan.rungs[0].cases)
 
 
 def test_a_holdout_counts_in_the_budget() -> None:
     plan = planned(replace(TWELVE, method="auto", holdout=0.25, budget=800), 120)
-    assert plan.questions <= 800
+    assert plan_questions(plan) <= 800
+
+
+def test_repeats_count_in_the_budget() -> None:
+    sweep, cases = replace(TWELVE, method="grid", budget=1800), some_cases(120)
+    plans = [plan_sweep(sweep, cases, sweep_goal(sweep, cases), repeats) for repeats in (1, 2)]
+    assert [plan_questions(plan) for plan in plans] == [12 * 120, 12 * 75]
+    assert [plan.grid_questions for plan in plans] == [12 * 120, 2 * 12 * 120]
 
 
 def test_the_baseline_is_the_one_that_is_named() -> None:

@@ -131,6 +131,18 @@ def test_a_dry_run_asks_nothing(target: SweepTarget, capsys: Output) -> None:
     assert not FOLDER.exists()
 
 
+def test_repeats_are_questions_before_and_after_asking(target: SweepTarget, capsys: Output) -> None:
+    project = Path("pyproject.toml")
+    text = project.read_text("utf-8").replace("no_report", "repeats = 2\nno_report")
+    project.write_text(text, encoding="utf-8")
+    before = sweep(capsys, "--dry-run")
+    cli.run(["sweep", "--json"])
+    after = json.loads(capsys.readouterr().out)
+    assert (before["requests"], before["requests_grid"]) == (240, 240)
+    assert (after["requests_spent"], after["requests_grid"]) == (240, 240)
+    assert target.asked.total() == 240
+
+
 def test_the_difference_that_can_be_shown_counts_the_cases_of_the_objective(
     target: SweepTarget, capsys: Output
 ) -> None:
