@@ -132,9 +132,10 @@ def option_settings(
         if known[name].kind == "texts" and isinstance(value, list | tuple):
             value = ",".join(str(one) for one in value)
         flags[known[name].dest] = plain(value)
-    return load_settings(
-        Path(os.path.abspath(root)), flags=flags, environ=os.environ, keywords=True
-    )
+    folder = Path(os.path.abspath(root))
+    if not folder.is_dir():  # else the gate would pass without the project's limits
+        raise ConfigError(f"root: {folder} is not a folder; expected that of pyproject.toml")
+    return load_settings(folder, flags=flags, environ=os.environ, keywords=True)
 
 
 def _check(

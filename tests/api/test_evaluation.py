@@ -396,6 +396,12 @@ def test_an_option_that_is_none_or_has_a_wrong_value_is_named() -> None:
         evaluate(SET, reply, save=False, resume="last")
 
 
+def test_a_root_that_is_no_folder_is_named_and_not_a_project_without_limits() -> None:
+    with pytest.raises(ConfigError, match=r"^root: .*typo is not a folder; expected that of pypr"):
+        evaluate([{"id": "a", "question": "?"}], reply, root="typo")
+    assert not Path("typo").exists()
+
+
 def test_what_replies_lack_is_a_note() -> None:
     run = evaluate(SET, lambda request: {"answer": "yes"})
     (note,) = (note for note in run.notes if "retrieval was not checked" in note)
