@@ -6,7 +6,7 @@ import json
 import re
 import subprocess
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -79,7 +79,6 @@ class Indexes(Closing):
         self._settings = settings
         self._command = command
         self.folder = folder
-        self.repeats = settings.repeats
         self._slots = slots
         self._environ = environ
         self._stack = ExitStack()
@@ -132,11 +131,9 @@ class Indexes(Closing):
 
     def _build(self, command: str, values: Mapping[str, Any]) -> None:
         built = {"command": command, "values": dict(values)}
-        try:
+        with suppress(StorageError):  # nothing has been built so far
             if read_json(self.folder / _BUILT) == built:
                 return
-        except StorageError:  # nothing has been built so far
-            pass
         self.n_built += 1
         write_document(self.folder, _BUILT, {})  # whatever stands is about to be replaced
         code, output = self._run(command, values)

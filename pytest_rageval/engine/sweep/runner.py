@@ -8,7 +8,7 @@ from math import ceil
 
 from pytest_rageval.analysis.sweep.concluding import RungResult, Spent, close_rung, conclude
 from pytest_rageval.analysis.sweep.configurations import Configuration
-from pytest_rageval.analysis.sweep.halving import Cut, Dropped, keep, questions
+from pytest_rageval.analysis.sweep.halving import Cut, keep, questions
 from pytest_rageval.analysis.sweep.measures import Measures, RunFacts, measure
 from pytest_rageval.analysis.sweep.outcome import SweepOutcome
 from pytest_rageval.analysis.sweep.plan import SweepPlan, with_proposed
@@ -239,11 +239,10 @@ class SweepRunner:
     def _add(self, number: int, measures: Mapping[str, Measures], cut: Cut) -> None:
         known = self._results.get(number)
         if known is not None:
-            dropped: tuple[Dropped, ...] = (*known.cut.dropped, *cut.dropped)
             measures = {**known.measures, **measures}
             cut = Cut(
                 kept=(*known.cut.kept, *cut.kept),
-                dropped=dropped,
+                dropped=(*known.cut.dropped, *cut.dropped),
                 unearned=known.cut.unearned,
             )
         self._results[number] = RungResult(measures=measures, cut=cut)
@@ -253,7 +252,7 @@ class SweepRunner:
     def _is_asked(self, configuration: Configuration, cases: Sequence[str]) -> bool:
         """Return whether questions are left; looked up only where they may cost a build."""
         folder = self.indexes.folder / configuration.key
-        return not self.indexes.in_place or not holds(folder, cases, self.indexes.repeats)
+        return not self.indexes.in_place or not holds(folder, cases, self.plan.repeats)
 
     def _trials(
         self, configurations: Sequence[Configuration], cases: Sequence[str]
