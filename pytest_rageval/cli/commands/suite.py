@@ -215,7 +215,6 @@ def _asked(prepared: PreparedSuite, given: _Given, settings: Settings) -> tuple[
         own = option_settings(prepared.folder, "none", {})
         vault = prepared.corpus.relative_to(prepared.folder).as_posix()
         asked = replace(own, target=TargetSettings(vault=vault))
-    resumed: dict[str, Any] = {} if given.resume is None else {"resume": given.resume}
     with ExitStack() as stack:
         client = stack.enter_context(opened_target(asked))
         target = stack.enter_context(_counted(client, prepared.suite.n_questions))
@@ -228,7 +227,7 @@ def _asked(prepared: PreparedSuite, given: _Given, settings: Settings) -> tuple[
             retrieval_only=True,
             no_report=True,
             concurrency=settings.concurrency,
-            **resumed,
+            resume=given.resume,
         )
     return configured_target(asked) if given.indexed else _EMBEDDED, run
 
