@@ -178,7 +178,7 @@ def ours() -> Contender:
                 watch.see(record)
                 scored.add(record)
             totals = scored.finish()
-        list(score_lines(totals, scored.failures, watch.notes(settings)))
+        list(score_lines(totals, scored.failures, watch.facts.notes(settings)))
         means = {key: totals.metrics[key].mean for key in MEASURES}
         return totals.total, {key: mean for key, mean in means.items() if mean is not None}
 

@@ -48,12 +48,9 @@ class JudgeFacts:
                 known |= dict.fromkeys((rubric, *scores), version)
             self.asked = self.asked or word(found, "level") not in {None, "offline"}
             if error := judge_error(part(found)):
-                self._count(judge, error)
-
-    def _count(self, judge: str, error: str) -> None:
-        counts = self.failures.setdefault(judge, Counter())
-        cause = cut(error, _MESSAGE_CHARS)
-        counts[cause if cause in counts or len(counts) < _CAUSES else _OTHER] += 1
+                counts = self.failures.setdefault(judge, Counter())
+                cause = cut(error, _MESSAGE_CHARS)
+                counts[cause if cause in counts or len(counts) < _CAUSES else _OTHER] += 1
 
     def causes(self) -> list[str]:
         """Describe for every judge why verdicts failed."""
@@ -81,7 +78,7 @@ class JudgeWatch:
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._lost = 0
-        self._facts = JudgeFacts()
+        self.facts = JudgeFacts()
 
     def see(self, record: CaseRecord) -> None:
         """Count a judged case.
@@ -92,16 +89,12 @@ class JudgeWatch:
         errors = [verdict.get("error") for verdict in record.judgements.values()]
         if not errors:
             return
-        self._facts.add(record)
+        self.facts.add(record)
         lost = all(error is not None and error["kind"] == "unreachable" for error in errors)
         self._lost = self._lost + 1 if lost else 0
         if self._lost >= self._limit:
             message = clean(errors[0]["message"] if errors[0] is not None else "", 300)
             raise JudgeError(f"the judge cannot be reached: {message}")
-
-    def notes(self, settings: Settings) -> list[str]:
-        """Return remarks about the judge for readers of its scores."""
-        return self._facts.notes(settings)
 
 
 def judge_facts(records: Iterable[CaseRecord]) -> JudgeFacts:

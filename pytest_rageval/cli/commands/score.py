@@ -167,7 +167,7 @@ def _score(
             return scored, []
     from pytest_rageval.report.text.scores import score_lines
 
-    lines = [*score_lines(totals, scored.failures, watch.notes(settings))]
+    lines = [*score_lines(totals, scored.failures, watch.facts.notes(settings))]
     if scored.folder is not None:
         lines.append(f"saved   {clean(scored.folder)}")
     return scored, lines
@@ -199,6 +199,7 @@ def _score_in_parts(
     from pytest_rageval.engine.distributed.dask_pool import open_pool
     from pytest_rageval.engine.distributed.job import open_job
     from pytest_rageval.engine.distributed.run import Step, score_parts
+    from pytest_rageval.engine.judge_notes import JudgeFacts
     from pytest_rageval.engine.registry import open_registry
     from pytest_rageval.judges.opening import open_judge
     from pytest_rageval.report.text.scores import score_lines
@@ -222,7 +223,8 @@ def _score_in_parts(
             click.echo(clean(f"warning: {warning}"), err=True)
         with open_judge(settings, environ=os.environ) as judge:
             identity = None if judge is None else judge.identity
-        lines = score_lines(found.totals, found.scored.failures, ())
+        notes = JudgeFacts(versions=found.scored.versions).notes(settings)
+        lines = score_lines(found.totals, found.scored.failures, notes)
         print_result(_numbers(found.totals, identity), lines, as_json=as_json)
         sys.stdout.flush()
         job.remove()

@@ -10,6 +10,7 @@ from pytest_rageval.analysis.aggregate.columns import RecordColumns
 from pytest_rageval.engine.distributed.columns_file import write_columns
 from pytest_rageval.engine.distributed.job import Job
 from pytest_rageval.engine.distributed.places import CaseIds, Index, places_of
+from pytest_rageval.engine.judge_notes import JudgeFacts
 from pytest_rageval.engine.recorded import FilesPart, Findings, RecordedResponses, RecordedRun
 from pytest_rageval.engine.registry import open_registry
 from pytest_rageval.judges.opening import open_judge
@@ -30,6 +31,8 @@ class Scored:
     failed: list[tuple[bool, int, int, bytes]] = field(default_factory=list)
     """The first records that did not pass, by repeated, line and repeat, as lines of a run."""
     more_failed: int = 0
+    versions: dict[str, dict[str, str]] = field(default_factory=dict)
+    """Of the rubrics, as `JudgeFacts` has them."""
 
     def extend(self, other: Scored) -> None:
         """Take another part."""
@@ -37,6 +40,8 @@ class Scored:
         failed = sorted([*self.failed, *other.failed])
         self.failed = failed[:SHOWN_FAILURES]
         self.more_failed += other.more_failed + len(failed) - len(self.failed)
+        for judge, found in other.versions.items():
+            self.versions.setdefault(judge, {}).update(found)
 
     @property
     def failures(self) -> Failures:
@@ -79,6 +84,7 @@ def score_part(job: Job, task: tuple[int, Index, Reported]) -> Scored:
     )
     registry = open_registry(job.settings)
     columns, failures = RecordColumns(registry, path_case=job.settings.path_case), Failures()
+    judged = JudgeFacts()
     with open_judge(job.settings, environ=os.environ) as judge:
         run = RecordedRun(
             cases.path,
@@ -92,6 +98,7 @@ def score_part(job: Job, task: tuple[int, Index, Reported]) -> Scored:
         for record in run.records():
             columns.add(record)
             failures.add(record)
+            judged.add(record)
     write_columns(job, number, columns)
     return Scored(
         findings=run.findings,
@@ -99,4 +106,5 @@ def score_part(job: Job, task: tuple[int, Index, Reported]) -> Scored:
             (one.repeat > 0, one.lineno, one.repeat, record_line(one)) for one in failures.shown
         ],
         more_failed=failures.more,
+        versions=judged.versions,
     )

@@ -100,6 +100,16 @@ def test_parts_are_kept_until_the_numbers_are_printed(
     assert os.listdir("pp") == ["notes.txt"]
 
 
+def test_the_output_is_that_of_one_process(monkeypatch: pytest.MonkeyPatch, capsys: Output) -> None:
+    monkeypatch.setattr(dask_pool, "open_pool", _here)
+    arguments = ["score", *FILES, "--judge", "offline"]
+    assert cli.run(arguments) == ExitCode.YES
+    alone = capsys.readouterr().out
+    assert "judge not validated" in alone
+    assert cli.run([*arguments, "--workers", "1"]) == ExitCode.YES
+    assert capsys.readouterr().out == alone
+
+
 def test_no_folder_is_claimed_before_there_are_processes(capsys: Output) -> None:
     arguments = ["--scheduler", "tls://127.0.0.1:9", "--parts", "pp"]
     assert cli.run(["score", *FILES, *arguments]) == ExitCode.USAGE
