@@ -94,32 +94,20 @@ _MAP_REQUEST: Final = (
     f"Name the fields that your API takes in {REQUEST_TABLE}; where it answers other cases, look "
     "at its log for this question."
 )
-_STAGES: Final[Mapping[str, tuple[str, ...]]] = {
-    "not_indexed": ("Check that the indexing job ran, over the right folder.",),
-    "out_of_scope": (
-        "Look at how the target selects folders; --rag-folder-mode on_with_fallback lets it "
-        "search everything when a selection finds nothing.",
-    ),
-    "wrongly_abstained": (
-        "Look at the threshold or prompt by which the target refuses: the evidence was in "
-        "its context.",
-    ),
-    "ungrounded": ("Read the unsupported claims beside the retrieved text.",),
-    "incorrect": ("Compare the answer with expected_key_facts and the evidence.",),
-    "hallucinated": (
-        "Look at the threshold or prompt by which the target refuses, and at what "
-        "the retrieved chunks seemed to offer.",
-    ),
+_STAGES: Final[Mapping[str, str]] = {
+    "not_indexed": "Check that the indexing job ran, over the right folder.",
+    "out_of_scope": "Look at how the target selects folders; --rag-folder-mode on_with_fallback "
+    "lets it search everything when a selection finds nothing.",
+    "wrongly_abstained": "Look at the threshold or prompt by which the target refuses: the "
+    "evidence was in its context.",
+    "ungrounded": "Read the unsupported claims beside the retrieved text.",
+    "hallucinated": "Look at the threshold or prompt by which the target refuses, and at what "
+    "the retrieved chunks seemed to offer.",
 }
-_UNSEEN_STEPS: Final[Mapping[str, tuple[str, ...]]] = {
-    "wrongly_abstained": (
-        "Look at the threshold or prompt by which the target refuses, and report the "
-        "retrieved chunks, which show whether it had the evidence.",
-    ),
-    "incorrect": ("Compare the answer with expected_key_facts.",),
-}
-"""Steps in place of the others where no chunks are reported."""
-_BROKEN_RULE: Final = "The answer breaks a rule of answer_rules; below, its metric names which."
+_UNSEEN_REFUSAL: Final = (
+    "Look at the threshold or prompt by which the target refuses, and report the retrieved "
+    "chunks, which show whether it had the evidence."
+)
 _MISSED_BY: Final[Mapping[MatchRule, str]] = {
     "heading": "its section did not: is the section a chunk of its own, is it ranked lower, or "
     "does the anchor name an old heading?",
@@ -208,10 +196,12 @@ def next_steps(
         return (*([_unseen_uncited(record)] if unseen else _uncited(golds)), *steps)
     if stage == "not_used" and (unused := unused_sentence(record.stored_case, record)):
         steps.insert(0, f"In the context and not in the answer: {unused}. {_READS_LITTLE}")
-    if stage == "incorrect" and record.metrics.get("answer_rules_pass_rate") == 0:
-        steps.insert(0, _BROKEN_RULE)
-    usual = _STAGES.get(stage or "", ())
-    return (*(_UNSEEN_STEPS.get(stage or "", usual) if unseen else usual), *steps)
+    if stage == "incorrect":
+        return (*_wrong_answer(record), *steps)
+    if unseen and stage == "wrongly_abstained":
+        return (_UNSEEN_REFUSAL, *steps)
+    usual = _STAGES.get(stage or "")
+    return (usual, *steps) if usual else tuple(steps)
 
 
 def _leaked(record: CaseRecord) -> list[str]:
@@ -258,6 +248,23 @@ def _unseen_uncited(record: CaseRecord) -> str:
         newer = case is not None and case.recency_conflict_rule == "cite_newer"
         return f"Cite {'the newer source' if newer else 'all sources'} of the conflict."
     return "Compare the paths of its citations with those of the golds, which must be equal."
+
+
+def _wrong_answer(record: CaseRecord) -> Iterator[str]:
+    """Say what to try for an answer that breaks a rule, hides a conflict or is not correct."""
+    metrics, case = record.metrics, record.stored_case
+    if metrics.get("answer_rules_pass_rate") == 0:
+        yield "The answer breaks a rule of answer_rules; below, its metric names which."
+    if metrics.get("recency_conflict_accuracy") == 0:
+        yield "The answer cites all sources of the conflict and does not say that they differ."
+    if below_pass_line("correctness", metrics):
+        evidence = "" if record.retrieved_chunks is None else " and the evidence"
+        if case is None or case.expected_key_facts:
+            yield f"Compare the answer with expected_key_facts{evidence}."
+        elif case.expected_answer:
+            yield f"Compare the answer with expected_answer{evidence}."
+        else:
+            yield "Give the case expected_key_facts or an expected_answer: it has no reference."
 
 
 def _needed(golds: Sequence[AnchorReason], groups: Sequence[GroupReason]) -> list[AnchorReason]:

@@ -10,6 +10,7 @@ from pytest_rageval.metrics.view import view_case
 from pytest_rageval.report.explain.verdict import (
     explain_judgements,
     missing_facts,
+    next_steps,
     unsupported_claims,
 )
 from pytest_rageval.values.record import CaseRecord, ScoreSettings
@@ -142,3 +143,25 @@ def test_a_second_opinion_stands_after_the_first_and_a_failed_one_says_why() -> 
 @pytest.mark.parametrize("odd", [{}, {"rubrics": 3}, {"rubrics": ["x"], "scores": [1]}])
 def test_a_second_opinion_of_another_shape_is_left_out(odd: dict[str, Any]) -> None:
     assert len(explain_judgements(judged("groundedness", spot_check=odd), CASE)) == 1
+
+
+@pytest.mark.parametrize(
+    ("fields", "metrics", "step"),
+    [
+        (
+            {"expected_key_facts": ("x",)},
+            {"correctness": 2.0},
+            "Compare the answer with expected_k",
+        ),
+        ({"expected_answer": "x"}, {"correctness": 2.0}, "Compare the answer with expected_answer"),
+        ({}, {"correctness": 3.4}, "Give the case expected_key_facts or an expected_answer"),
+        ({}, {"correctness": 5.0, "answer_rules_pass_rate": 0.0}, "The answer breaks a rule"),
+        ({}, {"correctness": 5.0, "recency_conflict_accuracy": 0.0}, "The answer cites all"),
+    ],
+)
+def test_advice_on_an_incorrect_answer_names_what_it_failed_by(
+    fields: dict[str, Any], metrics: dict[str, float | None], step: str
+) -> None:
+    found = record("x", metrics, case=case(S, **fields), failure_stage="incorrect")
+    (said_once,) = next_steps(found, (), (), ())
+    assert said_once.startswith(step)
