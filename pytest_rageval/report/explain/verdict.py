@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from pytest_rageval.judges.spot_check import COMPARED
 from pytest_rageval.metrics.built_in import BUILT_IN
-from pytest_rageval.metrics.matching import norm_path, order_chunks
+from pytest_rageval.metrics.matching import in_scope, norm_path, order_chunks
 from pytest_rageval.metrics.scoring import (
     ANSWER_KEYS,
     EXPECTED,
@@ -293,19 +293,30 @@ def _find_evidence(record: CaseRecord, missing: Sequence[AnchorReason]) -> Itera
             shown = join([f"[{g.index}] ({ranks(g.document_ranks)})" for g in near])
             yield f"The document of gold {shown} came back, {question}"
     unseen = [g for g in absent if not g.document_ranks and g.in_scope is not False]
-    if prefixed := [(gold, rank) for gold in unseen if (rank := _same_end(gold, record))]:
-        shown = join([f"[{gold.index}] and of rank {rank}" for gold, rank in prefixed])
+    if prefixed := {gold.index: rank for gold in unseen if (rank := _same_end(gold, record))}:
+        shown = join([f"[{index}] and of rank {rank}" for index, rank in prefixed.items()])
         yield (
             f"The paths of gold {shown} differ only in the folders in front or the ending: if they "
             "are one document, write the path in the case as the target reports it."
         )
-    with_a_prefix = {gold.index for gold, _ in prefixed}
-    nowhere = indices(gold.index for gold in unseen if gold.index not in with_a_prefix)
-    if nowhere:
+    unseen = [gold for gold in unseen if gold.index not in prefixed]
+    if excluded := indices(gold.index for gold in unseen if _is_excluded(gold, record)):
+        yield (
+            f"Gold {excluded} is not below the folders of the case "
+            f"({join(record.case.folders)}), which the target kept to: correct one of the two."
+        )
+    if nowhere := indices(gold.index for gold in unseen if not _is_excluded(gold, record)):
         yield (
             f"No chunk of the document of gold {nowhere} came back: is it indexed, and does it "
             "share words or meaning with the question? Try a larger --rag-k or other weights."
         )
+
+
+def _is_excluded(gold: AnchorReason, record: CaseRecord) -> bool:
+    """Whether a gold lies outside the folders of its case, and every retrieved chunk inside."""
+    folders = record.case.folders
+    kept_to = all(in_scope(chunk.rel_path, folders) for chunk in record.retrieved_chunks or ())
+    return bool(folders) and kept_to and not in_scope(gold.rel_path, folders)
 
 
 def _missed_by(gold: AnchorReason, record: CaseRecord) -> MatchRule:
@@ -475,9 +486,6 @@ def _facts(record: CaseRecord, case: Case | None) -> tuple[FactReason, ...]:
 # --- untrusted values ----------------------------------------------------------------------
 
 
-_NUMBER: Final = (int, float)
-
-
 def _text(value: object) -> str:
     return value if isinstance(value, str) else ""
 
@@ -488,5 +496,5 @@ def _scores(value: object) -> dict[str, float]:
     return {
         str(key): float(score)
         for key, score in value.items()
-        if isinstance(score, _NUMBER) and not isinstance(score, bool)
+        if isinstance(score, int | float) and not isinstance(score, bool)
     }
