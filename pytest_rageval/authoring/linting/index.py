@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Final
@@ -22,7 +22,7 @@ from pytest_rageval.support.text import did_you_mean
 from pytest_rageval.support.tracebacks import last_place
 from pytest_rageval.target.calling import call_client
 from pytest_rageval.target.variables import new_uuid
-from pytest_rageval.values.case import Anchor
+from pytest_rageval.values.case import Anchor, Case
 from pytest_rageval.values.errors import EndpointError
 from pytest_rageval.values.record import ScoreSettings
 from pytest_rageval.values.reply import AskRequest, RetrievedChunk
@@ -33,18 +33,11 @@ DEPTH: Final = 20
 _WORDS: Final = 40
 _SECTIONS: Final = ScoreSettings(headings_reported=False)
 
-AnchorKey = tuple[str | None, str, tuple[str, ...], tuple[str, ...], tuple[int, ...]]
 
-
-def anchor_key(anchor: Anchor) -> AnchorKey:
-    """Return the key of an anchor; anchors with the same key need the same requests."""
-    return (
-        anchor.vault,
-        norm_path(anchor.rel_path),
-        anchor_segments(anchor),
-        tuple(map(norm_text, anchor.snippets)),
-        anchor.pages,
-    )
+def _key(case: Case, anchor: Anchor) -> Hashable:
+    """Return what is equal for anchors of cases that need the same requests by the same user."""
+    path, texts = norm_path(anchor.rel_path), tuple(map(norm_text, anchor.snippets))
+    return repr(case.user), anchor.vault, path, anchor_segments(anchor), texts, anchor.pages
 
 
 def probes(placed: PlacedCase, anchor: Anchor) -> tuple[AskRequest, ...]:
@@ -101,7 +94,7 @@ def lost_anchors(
     Raises:
         EndpointError: the target failed, or reports no chunks.
     """
-    looks: dict[AnchorKey, tuple[Anchor, list[AskRequest]]] = {}
+    looks: dict[Hashable, tuple[Anchor, list[AskRequest]]] = {}
     for placed in cases:
         for _, anchor in anchors_of(placed):
             requests = [
@@ -110,15 +103,19 @@ def lost_anchors(
                 )
                 for one in probes(placed, anchor)
             ]
-            looks.setdefault(anchor_key(anchor), (anchor, requests))
+            looks.setdefault(_key(placed.case, anchor), (anchor, requests))
     with ThreadPoolExecutor(max_workers=settings.concurrency) as pool:
         chunks = pool.map(lambda one: _look(client, *one), looks.values())
         found = dict(zip(looks, chunks, strict=True))
     for placed in cases:
         for field, anchor in anchors_of(placed):
-            seen = found[anchor_key(anchor)]
-            if seen is not None:
-                yield lost_anchor(placed, field, anchor, seen)
+            seen = found[_key(placed.case, anchor)]
+            if seen is None:
+                continue
+            lost = lost_anchor(placed, field, anchor, seen)
+            hidden = placed.case.tests_permissions and anchor in placed.case.irrelevant_supports
+            if not (hidden and lost.rule == "not-in-index"):  # the user must not see it
+                yield lost
 
 
 def _look(

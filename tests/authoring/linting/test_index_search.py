@@ -13,6 +13,7 @@ from pytest_rageval.server.config import ReferenceConfig
 from pytest_rageval.server.server import start_in_thread
 from pytest_rageval.target.opening import open_target
 from pytest_rageval.values.errors import EndpointError
+from pytest_rageval.values.reply import AskRequest, AskResponse, RetrievedChunk
 from pytest_rageval.values.settings import Settings, TargetSettings
 from tests.authoring.linting.builders import anchor, placed
 from tests.plugin.rag_server import rag_server
@@ -72,6 +73,27 @@ def test_an_anchor_of_many_cases_is_asked_for_once() -> None:
     with rag_server(lambda question, nth: reply) as server:
         assert look(server.url, *cases) == []
         assert server.calls == 1
+
+
+def test_an_anchor_is_looked_for_as_the_user_of_each_case() -> None:
+    """The case of a user who may not see the document comes first, as in docs/cases.md."""
+    closed = anchor("hr/pay.md", "# Pay")
+    ana, boss = {"user": "ana"}, {"user": "boss"}
+    cases = [
+        placed("q", 1, answerable=False, irrelevant_supports=(closed,), metadata=ana),
+        placed("q", 2, gold_supports=(closed,), metadata=boss),
+    ]
+
+    def guarded(request: AskRequest) -> AskResponse:
+        assert request.case is not None
+        may_see = request.case["metadata"]["user"] == "boss"
+        chunk = RetrievedChunk(rel_path="hr/pay.md", heading_path="# Pay")
+        return AskResponse(answer="a", retrieved_chunks=(chunk,) if may_see else ())
+
+    settings = Settings(rootdir=".")
+    assert list(lost_anchors(guarded, cases, settings)) == []
+    [found] = lost_anchors(guarded, [placed("q", gold_supports=(closed,), metadata=ana)], settings)
+    assert found.rule == "not-in-index"
 
 
 def test_a_target_without_headings_is_told_apart() -> None:
