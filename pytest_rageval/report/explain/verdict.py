@@ -201,7 +201,7 @@ def next_steps(
     if unseen and stage == "wrongly_abstained":
         return (_UNSEEN_REFUSAL, *steps)
     usual = _STAGES.get(stage or "")
-    return (usual, *steps) if usual else tuple(steps)
+    return (*steps, usual) if usual else tuple(steps)
 
 
 def _leaked(record: CaseRecord) -> list[str]:
