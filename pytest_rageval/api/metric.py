@@ -38,7 +38,7 @@ def metric(
         title: short name for people; empty: the key.
         direction: that of improvement, or ``neutral``.
         binary: whether every score is 0 or 1.
-        scale: lowest and highest possible score; None: unbounded above.
+        scale: lowest and highest possible score; ``(0, None)``: unbounded above.
         population: the cases to which it applies, in a few words.
         version: to be changed with the meaning of the score: runs of two versions are not compared.
 
@@ -78,7 +78,7 @@ def run_metric(
         key: as that of ``metric``; likewise the others.
         title: short name for people; empty: the key.
         direction: that of improvement, or ``neutral``.
-        scale: lowest and highest possible value; None: unbounded above.
+        scale: lowest and highest possible value; ``(0, None)``: unbounded above.
         version: to be changed with the meaning of the value.
 
     Raises:
@@ -131,8 +131,8 @@ def _check(info: MetricInfo) -> None:
         raise ConfigError(f"{where}: direction {info.direction!r}, expected one of {names}")
     if not _is_scale(info.scale):
         raise ConfigError(
-            f"{where}: scale {info.scale!r}, expected its lowest and its highest score, or None "
-            "for no highest"
+            f"{where}: scale {info.scale!r}, expected its lowest and its highest score such as "
+            "(0, 5), or (0, None) for no highest"
         )
     if info.binary and info.scale != (0, 1):
         raise ConfigError(f"{where}: scale {info.scale!r}, expected (0, 1): it is binary")

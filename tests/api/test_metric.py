@@ -44,6 +44,7 @@ def test_a_decorated_function_stays_a_function_and_has_its_definitions() -> None
         ({"scale": (1, 0)}, r"scale \(1, 0\), expected its lowest and its highest score"),
         ({"scale": (float("nan"), 1)}, "expected its lowest"),
         ({"scale": 5}, "scale 5, expected its lowest"),
+        ({"scale": None}, r"scale None, .* or \(0, None\) for no highest"),
         ({"scale": (0, "1")}, "expected its lowest"),
         ({"scale": (0, 1, 2)}, "expected its lowest"),
         ({"binary": True, "scale": (0, 5)}, r"expected \(0, 1\): it is binary"),
