@@ -65,7 +65,6 @@ def _unreported(
 
 def _by_document_alone(found: HeadingFaults, *, fixture: bool) -> str:
     some = f"{found.by_document} of {counted(found.n_cases, 'case')}"
-    look = "`rageval doctor` compares those of a case"
     if found.reported:
         text = (
             f"no gold matched by its heading: in {some} the document of a gold was retrieved, and "
@@ -76,7 +75,8 @@ def _by_document_alone(found: HeadingFaults, *, fixture: bool) -> str:
             f"no gold could be compared by its section: in {some} the document of a gold was "
             "retrieved, and its chunks name no headings; these cases are matched by document"
         )
-    return f"{text}; {look}" + ("" if fixture else ", `rageval check --rag-url URL` all")
+    every = "" if fixture else ", `rageval check --target`, or with --rag-url URL, all"
+    return f"{text}; `rageval doctor` compares those of a case{every}"
 
 
 def _other_paths(n_cases: int, response: str | Mapping[str, str] | None, *, fixture: bool) -> str:

@@ -82,7 +82,7 @@ def test_headings_that_never_match_are_named_without_their_text() -> None:
     assert found == (
         "no gold matched by its heading: in 2 of 2 cases the document of a gold was retrieved, and "
         "its chunks name other headings than the golds; `rageval doctor` compares those of a case, "
-        "`rageval check --rag-url URL` all"
+        "`rageval check --target`, or with --rag-url URL, all"
     )
     ordinary_miss = headed("a", "a.md", "B", ())
     assert sentence(ordinary_miss) == ""
