@@ -60,19 +60,17 @@ class AnchorIndex:
         wanted = anchor_segments(anchor)
         within = [one for one in note.sections if starts_with(one.segments, wanted)]
         if not within:
-            message = f"no section {anchor.heading_path!r} in {note.rel_path}"
-            hint = _other_section(note, anchor, wanted)
-            place = f"{field}.heading_path"
-            yield finding(placed, "error", "unknown-section", f"{message}{hint}", field=place)
+            hint, place = _other_section(note, anchor, wanted), f"{field}.heading_path"
+            message = f"no section {anchor.heading_path!r} in {note.rel_path}{hint}"
+            yield finding(placed, "error", "unknown-section", message, field=place)
             return
         for number, snippet in enumerate(anchor.snippets):
             wanted_text = norm_text(snippet)
             if not any(wanted_text in section.normal_text for section in within):
                 where = f"{note.rel_path} {anchor.heading_path}".rstrip()
-                message = f"{_short(snippet)!r} is not in {where}"
-                hint = _other_text(note, within, wanted_text)
-                place = f"{field}.snippets[{number}]"
-                yield finding(placed, "error", "unknown-snippet", f"{message}{hint}", field=place)
+                hint, place = _other_text(note, within, wanted_text), f"{field}.snippets[{number}]"
+                message = f"{_short(snippet)!r} is not in {where}{hint}"
+                yield finding(placed, "error", "unknown-snippet", message, field=place)
 
     def _other_path(self, anchor: Anchor) -> str:
         path = norm_path(anchor.rel_path)

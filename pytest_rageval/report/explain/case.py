@@ -229,9 +229,8 @@ def _retrieval_sentences(record: CaseRecord, case: Case, settings: ScoreSettings
     if len(names) != len(ranking.grades):  # two vaults may contain the same path
         names = tuple(f"document {index}" for index in range(len(ranking.grades)))
     terms = Terms(unit="document", gold="gold document", names=names, place=place)
-    for key, text in ranking_sentences(ranking, terms).items():
-        sentences[f"doc_{key}"] = text
-    return sentences
+    by_document = ranking_sentences(ranking, terms)
+    return sentences | {f"doc_{key}": text for key, text in by_document.items()}
 
 
 def _figures_before_rerank(

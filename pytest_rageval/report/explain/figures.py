@@ -129,9 +129,7 @@ def _recall(ranking: Ranking, terms: Terms) -> str:
     n, found = len(ranking.grades), ranking.found
     text = f"{len(found)} of {counted(n, terms.gold)} in {terms.place}"
     missing = frozenset(range(n)) - found
-    if found and missing:
-        text += f"; missing {terms.name(missing)}"
-    return text
+    return f"{text}; missing {terms.name(missing)}" if found and missing else text
 
 
 def _reciprocal_rank(ranking: Ranking, terms: Terms) -> str:
@@ -141,10 +139,8 @@ def _reciprocal_rank(ranking: Ranking, terms: Terms) -> str:
 
 
 def _precision(ranking: Ranking, of: str) -> str:
-    copies = sum(
-        again and bool(golds)
-        for golds, again in zip(ranking.matched, ranking.duplicate, strict=True)
-    )
+    pairs = zip(ranking.matched, ranking.duplicate, strict=True)
+    copies = sum(again and bool(golds) for golds, again in pairs)
     text = f"{ranking.n_relevant} relevant of {of}"
     if copies:
         text += f"; {'1 copy' if copies == 1 else f'{copies} copies'} not counted"
@@ -192,9 +188,8 @@ def _whole_group(ranking: Ranking, groups: Groups, terms: Terms) -> str:
 def _best_group(ranking: Ranking, groups: Groups, terms: Terms) -> str:
     first_best = max(groups, key=lambda group: group_recall_at_k(ranking, [group]))
     best = frozenset(first_best)
-    text = (
-        f"{len(best & ranking.found)} of {counted(len(best), terms.gold)} of group {_group(best)}"
-    )
+    n = len(best & ranking.found)
+    text = f"{n} of {counted(len(best), terms.gold)} of group {_group(best)}"
     return f"{text}, the best" if len(groups) > 1 else text
 
 

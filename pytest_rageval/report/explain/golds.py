@@ -90,11 +90,8 @@ def _gold(
     chunks, selection = record.retrieved_chunks, record.folder_selection
     plain = anchor_reason(index, gold, gold_ranks(chunks, index), record.k)
     key = document_key(gold, settings.path_case)
-    in_document = tuple(
-        rank
-        for rank, chunk in enumerate(chunks or (), start=1)
-        if same_document(key, document_key(chunk, settings.path_case))
-    )
+    documents = [document_key(chunk, settings.path_case) for chunk in chunks or ()]
+    in_document = tuple(rank for rank, one in enumerate(documents, 1) if same_document(key, one))
     inside, notes = None, ""
     if selection is not None and selection.selected_folders is not None:
         inside = in_scope(gold.rel_path, selection.selected_folders, settings.path_case)
@@ -130,12 +127,8 @@ def _not_found(
     in_document: Sequence[int],
     settings: ScoreSettings,
 ) -> str:
-    taken = [
-        rank
-        for rank, chunk in enumerate(chunks, start=1)
-        if chunk.irrelevant and same_place(gold, chunk, settings)
-    ]
-    if taken:
+    irrelevant = [(rank, chunk) for rank, chunk in enumerate(chunks, start=1) if chunk.irrelevant]
+    if taken := [rank for rank, chunk in irrelevant if same_place(gold, chunk, settings)]:
         return f"returned at {ranks(taken)}, where an irrelevant anchor wins"
     if any(chunk.matched_golds is None for chunk in chunks):
         if not in_document:

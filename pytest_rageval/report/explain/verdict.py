@@ -140,9 +140,8 @@ def explain_expectations(
     answer = {key: pass_line(key) for key in ANSWER_KEYS} if "answer" in judged_on else {}
     for key, wanted in {first: 1.0, **EXPECTED, **answer}.items():
         metric = by_key.get(key)
-        value = metric.value if metric is not None else None
+        value, reason = (metric.value, metric.reason) if metric else (None, "not in the record")
         judged = BUILT_IN.cases[key].judged
-        reason = metric.reason if metric is not None else "not in the record"
         met = not below_pass_line(key, record.metrics) if judged else value == wanted
         found.append(
             Expectation(
