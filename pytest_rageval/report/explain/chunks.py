@@ -11,6 +11,7 @@ from itertools import takewhile
 from typing import Final, get_args
 
 from pytest_rageval.metrics.deciding import (
+    anchors_of,
     has_whole_text,
     is_at,
     matches_by,
@@ -310,6 +311,8 @@ def _rule(
         text = "undecided: snippets are read, and its full text was not reported"
         if case is not None and not reads_snippets(case, settings):
             text = "undecided: it has no heading, full text or page to compare with an anchor"
+            if has_whole_text(chunk) and not any(a.snippets or a.pages for a in anchors_of(case)):
+                text = "undecided: it has no heading, and no anchor has snippets to look for"
         return _Ruling(role="undecided", rule="undecided", text=text)
     if case is None:
         return _unknown_case(chunk)

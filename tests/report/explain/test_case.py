@@ -278,6 +278,21 @@ def test_a_chunk_that_could_not_be_decided_says_so() -> None:
     assert "could not be decided" in found.golds[0].reason
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("The whole text.", "it has no heading, and no anchor has snippets to look for"),
+        (None, "it has no heading, full text or page to compare with an anchor"),
+    ],
+)
+def test_an_undecided_chunk_says_what_is_missing_to_decide_it(text: str | None, said: str) -> None:
+    unknown = chunk("a.md", text=text)  # no golds were decided
+    record = changed(recorded(case(S), response(S)), retrieved_chunks=(unknown,))
+    found = explain_record(record, ScoreSettings(headings_reported=False))
+    assert found.chunks is not None
+    assert found.chunks[0].reason == f"undecided: {said}"
+
+
 def test_a_metric_that_the_registry_does_not_know_is_shown_as_recorded() -> None:
     record = recorded(case(S), response(S))
     found = explain_record(changed(record, metrics={**record.metrics, "own": 3.0}), ScoreSettings())
