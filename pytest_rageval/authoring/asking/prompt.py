@@ -167,6 +167,8 @@ class Prompt:
         """Compare the last two answers."""
         if len(self._records) < 2:
             raise PromptError("only one answer so far: ask again, such as after :k or :folders")
+        if any(one.error is not None for one in self._records):
+            raise PromptError("one of the last two questions failed: ask again")
         yield from difference_lines(*self._records, width=self._width)
 
     def judge(self, words: Sequence[str]) -> Iterator[Line]:

@@ -246,7 +246,7 @@ def _converse(prompt: Prompt, lines: Iterator[str | None]) -> None:
 
 def _lines(settings: Settings, prompt: Prompt) -> Iterator[str | None]:
     if not sys.stdin.isatty():
-        yield from sys.stdin
+        yield from iter(sys.stdin.readline, "")  # not the file, which :quit would close
         return
     click.echo("Type a question, or :help. Ctrl-D ends.")
     with _editing(settings, prompt.completions):

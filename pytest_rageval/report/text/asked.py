@@ -167,12 +167,10 @@ def difference_lines(old: CaseRecord, new: CaseRecord, *, width: int = 80) -> It
         yield from wrapped("answer", "the same", width)
     else:
         words = diff_words(before[:SHOWN_CHARS], after[:SHOWN_CHARS])
-        sides: tuple[tuple[str, tuple[Piece, ...], Style], ...] = (
-            ("before", ((True, before[:SHOWN_CHARS]),) if words is None else words.old, "red"),
-            ("after", ((True, after[:SHOWN_CHARS]),) if words is None else words.new, "green"),
-        )
-        for head, pieces, style in sides:
-            yield from _marked(head, pieces, style, width)
+        lost = ((True, before[:SHOWN_CHARS]),) if words is None else words.old
+        won = ((True, after[:SHOWN_CHARS]),) if words is None else words.new
+        yield from _marked("before", lost, "red", width)
+        yield from _marked("after", won, "green", width)
     yield from _moves(old, new, width)
 
 

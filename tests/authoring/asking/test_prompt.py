@@ -130,6 +130,14 @@ def test_two_answers_are_compared_by_words_and_ranks(prompt: Prompt) -> None:
     assert "2 -> 1        home/garden.md > # Garden" in shown
 
 
+def test_a_question_that_failed_is_not_compared(prompt: Prompt, desk: Desk) -> None:
+    said(prompt, "Which limit?")
+    desk.failure = ErrorInfo(kind="timeout", message="no reply")
+    said(prompt, ":again")
+    with pytest.raises(PromptError, match="one of the last two questions failed: ask again"):
+        said(prompt, ":diff")
+
+
 def test_the_same_answer_twice_is_said_to_be_the_same(prompt: Prompt, desk: Desk) -> None:
     desk.answers = ["Same."]
     said(prompt, "Which limit?")

@@ -149,6 +149,15 @@ def test_a_failed_line_of_a_pipe_ends_in_its_exit_code_and_the_rest_is_asked(
     assert "second" in capsys.readouterr().out
 
 
+def test_quit_in_a_pipe_keeps_the_exit_code_of_a_failed_question(
+    project: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    type_lines(monkeypatch, "one", ":quit")
+    with fake_target(http_reply(b"{}", "401 Unauthorized")) as target:
+        assert cli.run(["ask", "--rag-url", target.url]) == ExitCode.UNREACHABLE
+    assert "HTTP 401" in capsys.readouterr().out
+
+
 def test_an_answer_of_five_megabytes_is_cut(project: Path, capsys: Output) -> None:
     with fake_target(json_reply({"answer": "word " * 1_000_000})) as target:
         assert cli.run(["ask", "Which?", "--rag-url", target.url]) == ExitCode.YES
