@@ -43,7 +43,7 @@ NO_BASELINE: Final = (
 
 GateVerdict = Literal["pass", "fail", "not_evaluated"]
 
-_SHOWN_FAILURES: Final = 3
+SHOWN_FAILURES: Final = 3
 
 _MEASUREMENT_WORKED: Final = frozenset({"error_rate", "judge_error_rate"})
 
@@ -199,7 +199,7 @@ def _case_failures(cases: Sequence[CaseGroup], on_miss: str) -> list[str]:
         # An error of another case is up to the limits of its rate.
         if names and (noun, outcome) != ("case", "error"):
             verb = "failed" if outcome == "error" else outcome
-            found.append(f"{counted(len(names), noun)} {verb}: {first_few(names, _SHOWN_FAILURES)}")
+            found.append(f"{counted(len(names), noun)} {verb}: {first_few(names, SHOWN_FAILURES)}")
     return found
 
 
@@ -248,7 +248,7 @@ def _check_sentences(results: Sequence[CheckResult], why_skipped: str) -> tuple[
     shown = [f"{r.check.name} {r.message}" for r in failed]
     if failed:
         of = f"{len(failed)} of {decided} checks" if decided > 1 else "1 check"
-        return len(failed), f"{of}: {first_few(shown, _SHOWN_FAILURES, '; ', '; and ')}"
+        return len(failed), f"{of}: {first_few(shown, SHOWN_FAILURES, '; ', '; and ')}"
     warned = sum(r.status == "warn" for r in results)
     parts = [counted(decided, "check")]
     if warned:

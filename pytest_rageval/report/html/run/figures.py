@@ -149,13 +149,11 @@ def view_checks(
     gate: Mapping[str, Any], anchors: Mapping[str, str], filters: Collection[str] = ()
 ) -> tuple[tuple[CheckView, ...], tuple[CheckView, ...]]:
     """Return the failed checks, and the others, warnings first; those in ``filters`` have cases."""
-    order = {"warn": 0, "skip": 1, "pass": 2}
+    order = {"fail": 0, "warn": 1, "skip": 2, "pass": 3}
     shown = [_check(result, anchors, filters) for result in items(gate, "checks")]
-    others = sorted(
-        (check for check in shown if check.status != "fail"),
-        key=lambda check: order.get(check.status, 3),
-    )
-    return tuple(check for check in shown if check.status == "fail"), tuple(others)
+    shown.sort(key=lambda check: order.get(check.status, 4))
+    n_failed = sum(check.status == "fail" for check in shown)
+    return tuple(shown[:n_failed]), tuple(shown[n_failed:])
 
 
 def _check(

@@ -103,9 +103,7 @@ def _tiles(
 ) -> Iterator[Tile]:
     by_key = {row.key: row for row in metrics if row.n}
     keys = [next((key for key in names if key in by_key), "") for names in _ASPECTS]
-    failing = [
-        key for key, row in by_key.items() if any(one.status == "fail" for one in row.limits)
-    ]
+    failing = [key for key, row in by_key.items() if "fail" in {one.status for one in row.limits}]
     own = [row.key for row in metrics if row.own and row.limits and row.n]
     # Failing ones are never crowded out; the time of the whole takes one place.
     wanted = dict.fromkeys([*filter(None, keys), *failing, *own, *_FILL])

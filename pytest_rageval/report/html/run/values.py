@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
+from pytest_rageval.analysis.gate.decide import SHOWN_FAILURES
 from pytest_rageval.report.explain.values import AnchorReason, CitationReason, JudgementReason
 from pytest_rageval.report.html.markup import Element
 from pytest_rageval.report.html.run.highlight import Mark
@@ -19,6 +20,7 @@ from pytest_rageval.report.html.run.overview_values import (
     Trend,
 )
 from pytest_rageval.report.text.word_diff import WordDiff
+from pytest_rageval.support.text import first_few
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.record import CaseRecord
 
@@ -240,8 +242,10 @@ class ReportView:
 
     @property
     def reason(self) -> str:
-        """The rest of the gate's sentence after the verdict."""
-        return self.sentence.removeprefix(self.verdict_word).strip(": ")
+        """The rest of the gate's sentence after the verdict, without the checks that it lists."""
+        rest = self.sentence.removeprefix(self.verdict_word).strip(": ")
+        said = [f"{check.name} {check.message}" for check in self.failed]
+        return rest.replace(f": {first_few(said, SHOWN_FAILURES, '; ', '; and ')}", "", 1)
 
 
 _VERDICT_WORDS: Final = {

@@ -13,9 +13,13 @@ import pytest
 
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.report.html.run.values import ReportOptions
+from pytest_rageval.runs.documents import gate_document
 from pytest_rageval.values.case import Anchor, Case
+from pytest_rageval.values.gate import Check
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import Citation, ErrorInfo, FolderSelection
+from tests.analysis.gate.test_decide import gate
+from tests.build.records import failed
 from tests.report.html.builders import (
     HOSTILE,
     against,
@@ -328,6 +332,18 @@ def test_the_verdict_comes_first_and_is_said_once() -> None:
 
     assert re.search(r"<strong>FAIL</strong> <span class=\"text\">1 of 6 checks</span>", html)
     assert html.index('id="verdict"') < html.index('id="metrics"') < html.index('id="cases"')
+
+
+def test_what_fails_a_run_beside_its_checks_stands_in_the_verdict() -> None:
+    records = [missed("a"), missed("must", required=True), failed("z", "not_attempted")]
+    keys = ("hit_at_k", "mrr", "map", "recall_at_k", "ndcg_at_k")
+    decided = gate(records, *[Check(metric=key, kind="min", limit=0.9) for key in keys])
+
+    html = page(run(records, gate=gate_document(decided, "run-1")))
+
+    assert re.findall(r'<strong>FAIL</strong> <span class="text">([^<]*)</span>', html) == [
+        "INCOMPLETE: 1 of 3 cases not attempted; FAIL 5 of 5 checks; 1 required case missed: must"
+    ]
 
 
 def test_a_run_without_documents_still_has_a_page() -> None:
