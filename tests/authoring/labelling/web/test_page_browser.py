@@ -420,10 +420,10 @@ def test_the_row_in_hand_and_the_keys_are_scrolled_to_below_the_head(
         assert row["y"] >= top["height"] - 1
         assert row["y"] + row["height"] <= 901
     go(tab, ["?"])
-    keys, top = tab.locator("#help").bounding_box(), tab.locator("#top").bounding_box()
-    assert keys is not None
+    shown, top = tab.locator("#help").bounding_box(), tab.locator("#top").bounding_box()
+    assert shown is not None
     assert top is not None
-    assert top["height"] - 1 <= keys["y"] < 450
+    assert top["height"] - 1 <= shown["y"] < 450
     go(tab, ["j"])
     row = tab.locator(".row.current").bounding_box()
     assert row is not None
