@@ -123,14 +123,7 @@ def plan_sweep(
     n = int(min(spanned, TRIALS if proposed else _MOST))
     if n < 2:
         raise ConfigError("one configuration, expected a parameter with two values or more")
-    if not cases:
-        raise ConfigError("no case to ask, expected at least one that a person has reviewed")
-    groups = {c.id: c.group for c in cases if not c.without.issuperset(goal.deciding)}
-    if not groups:
-        raise ConfigError(
-            f"objective {goal.main.info.key}: no case can have a value of it; its population is "
-            f"{goal.main.info.population}"
-        )
+    groups = _deciding_groups(cases, goal)
     base = configurations[0]
     if sweep.baseline is not None:
         base = Configuration(
@@ -158,6 +151,18 @@ def plan_sweep(
         notes=tuple(_plan_notes(sweep, rungs, proposed=proposed)),
         seed=sweep.seed,
     )
+
+
+def _deciding_groups(cases: Sequence[SweepCase], goal: Goal) -> dict[str, str]:
+    if not cases:
+        raise ConfigError("no case to ask, expected at least one that a person has reviewed")
+    groups = {c.id: c.group for c in cases if not c.without.issuperset(goal.deciding)}
+    if not groups:
+        raise ConfigError(
+            f"objective {goal.main.info.key}: no case can have a value of it; its population is "
+            f"{goal.main.info.population}"
+        )
+    return groups
 
 
 def _plan_notes(sweep: SweepFile, rungs: Sequence[Rung], *, proposed: bool) -> Iterator[str]:
