@@ -213,7 +213,8 @@ class ChatEndpoint:
             attempt = self._attempt(content)
             spent_ms += attempt.duration_ms
             timeouts += attempt.timed_out
-            instead = after_refusal(form, attempt.status, attempt.body, self.settings)
+            if not attempt.is_success:
+                instead = after_refusal(form, attempt.status, attempt.body, self.settings)
             attempt.retryable = (
                 not attempt.is_success
                 and _may_pass(attempt)
