@@ -298,7 +298,7 @@ class HttpRagClient:
         elif raw is not None and self._target.response is not None:
             found = mapping_report(self._target, {}, raw)
             message = found.explained(message, likely_stream_answer(raw))
-            if self._stream is not None and last_data(raw) is raw:
+            if self._target.stream in {"sse", "ndjson"} and last_data(raw) is raw:
                 message += "; it came as one JSON document and not as a stream"
         elif isinstance(raw, Mapping) and message.startswith("answer: expected a string, got no"):
             message += f"; {map_answer(likely_stream_answer(raw))}"

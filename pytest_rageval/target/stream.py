@@ -231,7 +231,9 @@ class StreamReader:
             self.ttft_ms = None
             return parse_reply_bytes(body, self._hide), ""
         if self._rules.kind == "text":
-            return {"answer": self._text(body)}, "" if delimited else f"{ENDED_EARLY}: {_CLOSED}"
+            return {
+                "answer": self._text(body, content_type)
+            }, "" if delimited else f"{ENDED_EARLY}: {_CLOSED}"
         self._read(body[self._n_read :])
         self._take(self._parser.end())
         if not self._n_read:  # as from a cassette
@@ -289,12 +291,14 @@ class StreamReader:
             self._fault = error
             self._drop_events()
 
-    def _text(self, body: bytes) -> str:
+    def _text(self, body: bytes, content_type: str) -> str:
         if not self._n_read:  # as from a cassette
             self.ttft_ms = None
-        if _PAGE.match(body):
+        page = _PAGE.match(body)
+        if page or (_format(body) and not _TEXT_TYPE.match(content_type)):
+            what = "an HTML page" if page else "no plain text"
             begins = _beginning(body, self._hide)
-            raise EndpointError("protocol", f"the reply is an HTML page; it begins: {begins}")
+            raise EndpointError("protocol", f"the reply is {what}; it begins: {begins}")
         return body.removeprefix(_BOM).decode("utf-8", "replace")
 
     def _drop_events(self) -> None:

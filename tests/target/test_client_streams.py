@@ -137,6 +137,27 @@ def test_a_page_in_place_of_plain_text_is_no_answer() -> None:
     assert (kind, text.partition(";")[0]) == ("protocol", "the reply is an HTML page")
 
 
+@pytest.mark.parametrize(
+    ("kind", "body", "content_type"),
+    [
+        ("sse", sse("Every 14 days."), "text/event-stream"),
+        ("ndjson", line({"a": 1}) + line({"a": 2}), "application/x-ndjson"),
+    ],
+)
+def test_a_stream_of_events_in_place_of_plain_text_is_no_answer(
+    kind: str, body: bytes, content_type: str
+) -> None:
+    found = failure(whole(body, content_type), stream="text")
+    assert found[0] == "protocol"
+    assert found[1].endswith(f'set stream = "{kind}" in [tool.rageval.target]')
+
+
+def test_plain_text_whose_mapping_finds_nothing_is_not_called_a_json_document() -> None:
+    kind, text = failure(whole(b"14", "text/plain"), stream="text", response={"answer": "other"})
+    assert kind == "protocol"
+    assert "JSON document" not in text
+
+
 def test_plain_text_that_no_setting_expects_is_named() -> None:
     for stream in ("off", "sse", "ndjson"):
         kind, text = failure(whole(b"Every 14 days.", "text/plain"), stream=stream)
