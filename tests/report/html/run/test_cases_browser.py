@@ -1,0 +1,344 @@
+"""The list of cases in a real browser: filters, order, keyboard, addresses, exports."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+from unicodedata import normalize
+
+import pytest
+
+from tests.build.browser import Open, Watched
+from tests.report.html.builders import check, errored, missed, page, passed, run
+from tests.report.html.run.case_list import address, example, facet, opened, searched, shown
+
+if TYPE_CHECKING:
+    pass
+
+pytestmark = pytest.mark.slow
+
+
+def test_the_list_counts_cases_and_their_repeats(open_page: Open) -> None:
+    asked = [passed("a", repeat=0), missed("a", repeat=1), missed("a", repeat=2)]
+    tab = open_page(page(run([*asked, passed("b", repeat=0), passed("b", repeat=1)])), "#cases")
+    assert tab.locator("#shown").text_content() == "2 cases, 5 repeats"
+    facet(tab, "missed").click()
+    assert tab.locator("#shown").text_content() == "1 of 2 cases, 2 repeats"
+    one = open_page(page(run([passed("a")])), "#cases")
+    assert one.locator("#shown").text_content() == "1 case"
+
+
+def test_text_filters_by_id_question_answer_chunk_and_tag(open_page: Open) -> None:
+    tab = open_page(example(), "#cases")
+
+    assert searched(tab, "BOLD where") == ["beta"]
+    assert tab.locator("#shown").text_content() == "1 of 5 cases"
+    assert searched(tab, "slow") == ["delta-10"]
+    assert searched(tab, "answer to alpha") == ["alpha"]
+    assert searched(tab, "text of chunk 3") == ["beta"]
+    assert tab.locator(".excerpt mark").all_text_contents() == ["Text of chunk 3"]
+    assert searched(tab, "nowhere at all") == []
+    assert tab.locator("#none").is_visible()
+    tab.click("#none a")
+    assert len(shown(tab)) == 5
+
+
+def test_a_typed_text_finds_one_in_decomposed_characters(open_page: Open) -> None:
+    decomposed = normalize("NFD", "Die Größe ist bekannt.")
+    tab = open_page(page(run([passed("a", answer=decomposed), passed("b")])), "#cases")
+    assert searched(tab, "größe") == ["a"]
+    assert tab.locator(".excerpt mark").all_text_contents() == ["Größe"]
+    assert searched(tab, normalize("NFD", "Größe")) == ["a"]
+
+
+def test_a_search_from_the_overview_shows_the_list(open_page: Open) -> None:
+    tab = open_page(example())
+    tab.keyboard.press("/")
+    tab.keyboard.type("gamma")
+    tab.wait_for_selector("#case-table")
+    assert shown(tab) == ["gamma"]
+    tab.go_back()
+    assert tab.locator("#overview").is_visible()
+
+
+def test_enter_goes_from_the_search_to_what_was_found(open_page: Open) -> None:
+    tab = open_page(example())
+    tab.keyboard.press("/")
+    tab.keyboard.type("gamma")
+    tab.keyboard.press("Enter")
+    assert opened(tab) == ["gamma"]
+
+    tab.keyboard.press("/")
+    tab.keyboard.type("ask?", delay=60)  # slower than the list is drawn
+    tab.keyboard.press("Enter")
+    first, second, *_ = shown(tab)
+    tab.keyboard.press("j")
+    tab.keyboard.press("Enter")
+    assert opened(tab) == [second]
+    assert first != second
+
+
+def test_the_menu_of_columns_closes_by_escape_and_by_a_click_elsewhere(open_page: Open) -> None:
+    tab = open_page(example(), "#cases")
+    menu, columns = tab.locator("summary", has_text="Columns"), tab.locator("#columns")
+    for leave in ("Escape", "#shown", "#bar nav a[href='#overview']"):
+        menu.click()
+        columns.locator("input").first.click()
+        assert columns.is_visible()
+        if leave == "Escape":
+            tab.keyboard.press(leave)
+        else:
+            tab.click(leave)
+        assert not columns.is_visible()
+
+
+def test_facets_filter_together_and_count_what_each_would_leave(open_page: Open) -> None:
+    tab = open_page(example(), "#cases")
+
+    facet(tab, "missed").check()
+    facet(tab, "error").check()
+    assert shown(tab) == ["gamma", "beta"]
+    facet(tab, "factual").check()
+    assert shown(tab) == ["gamma"]
+    assert address(tab) == "#outcome=missed&outcome=error&category=factual"
+    counts = tab.locator("#facets label", has_text="multi_hop").locator(".count")
+    assert counts.text_content() == "1"
+    counts = tab.locator("#facets label", has_text="general").locator(".count")
+    assert counts.text_content() == "0 of 2"
+    tab.click("#chips a:has-text('category: factual')")
+    assert shown(tab) == ["gamma", "beta"]
+    tab.click("#chips a:has-text('Clear all')")
+    assert (len(shown(tab)), address(tab)) == (5, "#cases")
+
+
+def test_the_way_back_goes_through_filters_to_the_overview(open_page: Open) -> None:
+    tab = open_page(example())
+    tab.click("#bar nav a[href='#cases']")
+    facet(tab, "missed").check()
+    tab.locator("a.open").first.click()
+    assert opened(tab) == ["beta"]
+    assert address(tab) == "#case=case-beta&outcome=missed"
+    tab.go_back()
+    assert (shown(tab), facet(tab, "missed").is_checked()) == (["beta"], True)
+    assert tab.evaluate("document.activeElement.textContent") == "beta"
+    tab.go_back()
+    assert (len(shown(tab)), facet(tab, "missed").is_checked()) == (5, False)
+    tab.go_back()
+    assert tab.locator("#overview").is_visible()
+    tab.go_forward()
+    assert tab.locator("#case-table").is_visible()
+
+
+@pytest.mark.parametrize(
+    ("query", "ids"),
+    [
+        ("recall_at_k=0.25..0.5", ["delta-10", "delta-9"]),
+        ("recall_at_k=0.25..<0.5", ["delta-9"]),
+        ("recall_at_k=..<0.25", ["beta"]),
+        ("mrr=none", ["delta-9", "gamma"]),
+        ("rank=1", ["alpha", "delta-10", "delta-9"]),
+        ("rank=none&outcome=missed", ["beta"]),
+        ("ms=30..", []),
+        ("tag=slow&tag=none-such", ["delta-10"]),
+        ("check=recall_at_k", ["beta"]),
+    ],
+)
+def test_links_of_the_overview_filter_the_list(open_page: Open, query: str, ids: list[str]) -> None:
+    records = [
+        passed("alpha", metrics={"recall_at_k": 1.0, "mrr": 0.5}),
+        missed("beta"),
+        errored("gamma"),
+        passed("delta-10", tags=("slow",), metrics={"recall_at_k": 0.5, "mrr": 1.0}),
+        passed("delta-9", metrics={"recall_at_k": 0.25, "mrr": None}),
+    ]
+    checks = [check("recall_at_k", "fail", missed_cases=["beta"])]
+    gate = {"verdict": "fail", "sentence": "FAIL", "checks": checks}
+    if query.startswith("check"):
+        records = records[:2]
+
+    tab = open_page(page(run(records, gate=gate)), f"#{query}")
+
+    assert sorted(shown(tab)) == sorted(ids)
+
+
+def test_a_category_of_odd_spaces_and_signs_can_be_chosen(open_page: Open) -> None:
+    odd = " a  b \"<i>\u202e'&amp; "
+    tab = open_page(page(run([passed("one", category=odd), passed("two")])), "#cases")
+
+    tab.locator("#facets fieldset", has_text="Category").locator("input").nth(0).check()
+
+    assert shown(tab) == ["one"]
+    again = open_page(page(run([passed("one", category=odd), passed("two")])), address(tab))
+    assert shown(again) == ["one"]
+
+
+def test_what_did_not_pass_comes_first_and_the_worst_of_it(open_page: Open) -> None:
+    tab = open_page(example(), "#cases")
+    assert shown(tab) == ["gamma", "beta", "alpha", "delta-10", "delta-9"]
+
+
+def test_a_column_sorts_up_down_and_back_with_missing_values_last(open_page: Open) -> None:
+    tab = open_page(example(), "#cases")
+    button = tab.locator("th[data-sort=mrr] button")
+
+    button.click()
+    assert shown(tab) == ["beta", "alpha", "delta-10", "gamma", "delta-9"]
+    assert tab.locator("th[data-sort=mrr]").get_attribute("aria-sort") == "ascending"
+    button.click()
+    assert shown(tab) == ["delta-10", "alpha", "beta", "gamma", "delta-9"]
+    assert address(tab) == "#sort=mrr&dir=desc"
+    tab.keyboard.press("Enter")  # the button in hand is still the one of the column
+    assert shown(tab) == ["gamma", "beta", "alpha", "delta-10", "delta-9"]
+    assert address(tab) == "#cases"
+    assert tab.evaluate("document.activeElement.closest('th')?.dataset.sort") == "mrr"
+    tab.go_back()
+    assert shown(tab) == ["delta-10", "alpha", "beta", "gamma", "delta-9"]
+
+
+def test_the_focus_stays_where_a_filter_or_a_menu_is_undone(open_page: Open) -> None:
+    tab = open_page(example(), "#cases")
+    box = tab.locator("#facet-lists input").first
+
+    box.focus()
+    tab.keyboard.press("Space")
+    assert address(tab).startswith("#outcome=")
+    tab.keyboard.press("Space")
+    assert address(tab) == "#cases"
+    assert box.evaluate("box => box === document.activeElement")
+
+    tab.click("summary:has-text('Columns')")
+    tab.focus("#columns input >> nth=0")
+    tab.keyboard.press("Escape")
+    assert tab.evaluate("document.activeElement.textContent.trim()") == "Columns"
+
+
+def test_ids_sort_by_the_numbers_in_them(open_page: Open) -> None:
+    tab = open_page(example(), "#cases")
+
+    tab.click("th[data-sort=id] button")
+
+    assert shown(tab) == ["alpha", "beta", "delta-9", "delta-10", "gamma"]
+
+
+def test_columns_can_be_chosen_and_the_address_keeps_them(open_page: Open) -> None:
+    tab = open_page(example(), "#cases")
+    assert tab.locator("th[data-sort=hit_at_k]").count() == 0
+
+    tab.click(".menu summary")
+    tab.check("#columns input[data-column=hit_at_k]")
+
+    assert tab.locator("th[data-sort=hit_at_k]").count() == 1
+    assert address(tab) == "#cols=hit_at_k%2Crecall_at_k%2Cmrr"
+
+
+def test_keys_move_open_and_go_back(open_page: Open) -> None:
+    tab = open_page(example())
+
+    for key in ("c", "j", "j", "j", "k", "Enter"):
+        tab.keyboard.press(key)
+    assert opened(tab) == ["beta"]
+    assert address(tab) == "#case-beta"
+    tab.keyboard.press("j")
+    assert opened(tab) == ["alpha"]
+    tab.keyboard.press("k")
+    assert opened(tab) == ["beta"]
+    tab.keyboard.press("Escape")
+    assert tab.locator("#case-table").is_visible()
+    tab.keyboard.press("o")
+    assert tab.locator("#overview").is_visible()
+    tab.keyboard.press("?")
+    assert tab.locator("#keys").is_visible()
+    tab.keyboard.press("j")
+    tab.keyboard.press("Escape")
+    assert not tab.locator("#keys").is_visible()
+    assert tab.locator("#overview").is_visible()
+
+
+def test_escape_empties_the_search_with_its_box_and_leaves_it(open_page: Open) -> None:
+    tab = open_page(example(), "#cases")
+    everything = shown(tab)
+    tab.keyboard.press("/")
+    assert searched(tab, "gamma") == ["gamma"]
+
+    tab.keyboard.press("Escape")
+
+    assert (tab.input_value("#q"), shown(tab), address(tab)) == ("", everything, "#cases")
+    tab.keyboard.press("j")
+    assert tab.input_value("#q") == ""
+
+
+def test_an_address_brings_back_search_order_and_case(open_page: Open) -> None:
+    html = example()
+    first = open_page(html, "#cases")
+    searched(first, "delta")
+    first.click("th[data-sort=recall_at_k] button")
+    first.click("a.open:has-text('delta-10')")
+
+    second = open_page(html, address(first))
+
+    assert opened(second) == ["delta-10"]
+    assert second.locator("#place").text_content() == "2 of 2"
+    second.click("#back")
+    assert second.input_value("#q") == "delta"
+    assert shown(second) == ["delta-9", "delta-10"]
+
+
+def test_the_address_of_a_case_opens_it_and_shows_it(open_page: Open) -> None:
+    tab = open_page(example(), "#case-gamma")
+
+    assert opened(tab) == ["gamma"]
+    assert "status 500" in (tab.locator("#case-gamma").text_content() or "")
+
+
+@pytest.mark.parametrize("broken", ["#case-none", "#%", "#sort=nothing&dir=up", "#q=%E0%A4%A"])
+def test_a_broken_address_shows_the_page_all_the_same(
+    open_page: Open, watched: Watched, broken: str
+) -> None:
+    tab = open_page(example(), broken)
+
+    tab.click("#bar nav a[href='#cases']")
+    assert len(shown(tab)) == 5
+    assert watched.faults == []
+
+
+def test_what_is_shown_can_be_saved(open_page: Open, watched: Watched) -> None:
+    records = [passed("=1+1", question='a "b", c'), missed("two", category="@x"), errored("three")]
+    tab = open_page(page(run(records)), "#outcome=passed&outcome=missed")
+
+    with tab.expect_download() as saved:
+        tab.click("#csv")
+    with open(saved.value.path(), newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["id"] for row in rows] == ["two", "'=1+1"]
+    assert [row["category"] for row in rows] == ["'@x", "general"]
+    assert (rows[1]["question"], rows[1]["recall_at_k"]) == ('a "b", c', "1")
+
+    with tab.expect_download() as saved:
+        tab.click("#json")
+    found = json.loads(Path(saved.value.path()).read_text(encoding="utf-8"))
+    assert [(one["id"], one["first_gold_rank"]) for one in found] == [("two", None), ("=1+1", 1)]
+    assert watched.faults == []
+
+
+def test_more_rows_come_with_the_scroll(open_page: Open) -> None:
+    records = [passed(f"c{number:04}") for number in range(1200)]
+    tab = open_page(page(run(records)), "#cases")
+    before = len(shown(tab))
+    assert before < 600
+
+    tab.locator("#more").scroll_into_view_if_needed()
+
+    tab.locator("#case-table a.open").nth(before).wait_for()
+    assert tab.locator("#shown").text_content() == "1200 cases"
+
+
+def test_a_failed_check_leads_to_its_cases(open_page: Open) -> None:
+    failing = check("recall_at_k", "fail", missed_cases=["beta"])
+    gate = {"verdict": "fail", "sentence": "FAIL 1 of 1", "checks": [failing]}
+    tab = open_page(page(run([passed("alpha"), missed("beta")], gate=gate)))
+
+    tab.click(".check a")
+
+    assert opened(tab) == ["beta"]
