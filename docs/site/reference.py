@@ -18,7 +18,7 @@ from pytest_rageval.cli.main import cli
 from pytest_rageval.cli.output import EXIT_CODES
 from pytest_rageval.cli.schemas import json_schema
 from pytest_rageval.metrics.built_in import BUILT_IN
-from pytest_rageval.plugin import hooks
+from pytest_rageval.plugin import hooks, hookspecs
 from pytest_rageval.project.options import REPEATABLE, SETTINGS, Setting
 from pytest_rageval.project.settings import settings_document
 from pytest_rageval.runs import index
@@ -278,7 +278,7 @@ def _fixtures_page() -> str:
         if isinstance(found, FixtureFunctionDefinition) and not name.startswith("_"):
             lines += [f"### `{name}`", "", _doc(found), ""]
     lines += ["## Hooks", ""]
-    for name, found in vars(hooks._Hooks).items():
+    for name, found in vars(hookspecs).items():
         if name.startswith("pytest_"):
             lines += [f"### `{name}`", "", _doc(found), ""]
     return "\n".join(lines) + "\n"

@@ -17,7 +17,6 @@ import pytest
 if TYPE_CHECKING:
     from pytest_rageval.plugin.state import State
     from pytest_rageval.project.documents import LoadedDocument
-    from pytest_rageval.project.plugins import Extensions
     from pytest_rageval.values.case import Case
     from pytest_rageval.values.record import CaseRecord
     from pytest_rageval.values.settings import Settings
@@ -49,18 +48,11 @@ class _OwnModules:
 sys.meta_path.insert(0, _OwnModules)
 
 
-class _Hooks:
-    """Hooks that a project may implement in its conftest.py."""
-
-    @staticmethod
-    @pytest.hookspec
-    def pytest_rageval_register(registry: Extensions) -> None:
-        """Add metrics of the project's own: ``registry.add(function_or_module, ...)``."""
-
-
 def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
     """Make the hooks of a project known."""
-    pluginmanager.add_hookspecs(_Hooks)
+    from pytest_rageval.plugin import hookspecs
+
+    pluginmanager.add_hookspecs(hookspecs)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -89,9 +81,13 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     At session start, because the controller of an xdist run must read every file, and refuse
     faulty ones with the right exit code, before it starts its workers.
     """
-    from pytest_rageval.plugin.preflight import prepare
+    from pytest_rageval.plugin.preflight import evaluates
 
-    state = prepare(session.config)
+    state = None
+    if evaluates(session.config):
+        from pytest_rageval.plugin.loading import load
+
+        state = load(session.config)
     _sessions.append(state)
     session.config.add_cleanup(_forget_session)
     if state is None:

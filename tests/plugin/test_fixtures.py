@@ -378,7 +378,7 @@ def test_a_session_without_cases_imports_next_to_nothing(
     assert "pytest" in names
     assert not {n for n in names if n.split(".")[0] in HEAVY}
     ours = {n for n in names if n.split(".")[0] == "pytest_rageval"}
-    modules = ("plugin", "plugin.hooks", "plugin.preflight")
+    modules = ("plugin", "plugin.hooks", "plugin.hookspecs", "plugin.preflight")
     below = ("project", "project.discovery", "project.options")
     expected = {f"pytest_rageval.{module}" for module in (*modules, *below)}
     assert "pytest_rageval.plugin.preflight" in ours
