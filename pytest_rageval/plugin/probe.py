@@ -131,7 +131,7 @@ def _checks(item: CaseItem) -> Iterator[Finding]:
     case, client = item.located.case, item.funcargs["rag_client"]
     question = _instructions()["question"]
     if question is not None:
-        case = Case(id="question", question=question)
+        case = Case(id="question", question=question, metadata=case.metadata)  # for its request
     yield _FOUND.ok("asked", f"{target}, by case {case.id} of {item.file}")
     try:
         first, asked = ask_case(client, case, settings)

@@ -123,6 +123,12 @@ def test_a_question_replaces_that_of_the_case(project: Path) -> None:
     assert (project / "asked.txt").read_text(encoding="utf-8").split() == ["Why?", "Why?"]
 
 
+def test_a_question_is_asked_with_the_metadata_of_the_case(project: Path) -> None:
+    conftest = CLIENT.replace("request.question", "request.case['metadata']['user']")
+    doctor(conftest, question="Why?", cases=[{**CASE, "metadata": {"user": "anna"}}])
+    assert (project / "asked.txt").read_text(encoding="utf-8").split() == ["anna", "anna"]
+
+
 def test_every_client_of_a_parametrized_fixture_is_checked() -> None:
     conftest = CLIENT.replace('scope="session"', 'params=["old", "new"]')
     asked = [one.message for one in doctor(conftest) if one.check == "asked"]
