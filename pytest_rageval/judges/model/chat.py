@@ -101,7 +101,7 @@ class ChatModel(Closing):
             form = self._form if schema is not None else replace(self._form, level="text")
             messages = (("system", system), ("user", user))
             rest = closing(form, self._settings, name, schema)
-            content = encode_request(self._endpoint.model, messages, rest)
+            content = encode_request(self._endpoint.model, messages, form, rest)
             answer = self._endpoint.ask(content, expected, form)
             if (other := answer.instead) is None:
                 return self._reply(form, answer, expected)

@@ -255,7 +255,7 @@ class OpenAIJudge(Closing):
         tokens = _prompt_tokens(messages) + min(REPLY_TOKENS, self._settings.max_tokens)
         terms, endpoint = question.terms, self._endpoint
         said = [(one.role, one.text) for one in messages]
-        content = encode_request(endpoint.model, said, self._closing(question))
+        content = encode_request(endpoint.model, said, terms.form, self._closing(question))
         answer = endpoint.ask(content, tokens, terms.form)
         tally.add(answer)
         failure = answer.failure

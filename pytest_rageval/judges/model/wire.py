@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Final
@@ -22,7 +22,6 @@ from pytest_rageval.values.verdict import JudgeErrorKind, JudgeFailure, OutputLe
 LADDER: Final[tuple[OutputLevel, ...]] = ("json_schema", "json_object", "text")
 RAW_CHARS: Final = 2000
 _EXCERPT_CHARS: Final = 300
-_DROPPABLE: Final = ("temperature", "seed", "max_tokens", "max_completion_tokens")
 _FORMAT_WORDS: Final = re.compile(
     # A provider behind a gateway names its own field: output_config.format.schema, response_schema.
     r"response[_ ]?format|schema|json[_ ]?object|json[ _]mode|structured[ _]output|"
@@ -31,6 +30,14 @@ _FORMAT_WORDS: Final = re.compile(
 )
 _FORMAT_FIELD: Final = re.compile(r"response_?format", re.IGNORECASE)
 _SCHEMA_KEY: Final = "response_format.schema"
+_SYSTEM_ROLE: Final = "system role"
+_SYSTEM_WORDS: Final = re.compile(
+    # Of chat templates (Gemma, Mistral), Bedrock, Gemini's API, OpenAI's o1-mini. Roles always
+    # alternate after the first message.
+    r"system[_ ](role|message|prompt)|only user and assistant roles|roles must alternate|"
+    r"developer instruction|messages[.[]0\]?\.role",
+    re.IGNORECASE,
+)
 _TOO_LONG: Final = re.compile(
     r"context[_ ](length|window)|too many tokens|prompt is too long", re.I
 )
@@ -62,7 +69,8 @@ class Form:
     dropped: tuple[str, ...] = ()
     """Refused parameters, in the order of refusal. ``max_tokens`` is then sent under its
     newer name ``max_completion_tokens``, until that is refused too;
-    ``response_format.schema`` is the schema beside ``json_object``."""
+    ``response_format.schema`` is the schema beside ``json_object``, and without ``system role``
+    the instructions stand at the head of the user's message."""
 
 
 def first_form(settings: JudgeSettings) -> Form:
@@ -113,14 +121,16 @@ def closing(
     return "".join(f', "{key}": {json.dumps(value)}' for key, value in rest.items()) + "}"
 
 
-def encode_request(model: str, messages: Iterable[tuple[str, str]], closing: str) -> bytes:
-    """Return the body of a request as JSON: role and text of each message, and a ``closing``."""
+def encode_request(model: str, messages: Sequence[tuple[str, str]], form: Form, end: str) -> bytes:
+    """Return the body of a request as JSON: role and text of each message, and its ``closing``."""
+    if _SYSTEM_ROLE in form.dropped:
+        messages = [("user", "\n\n".join(text for _, text in messages))]
     said = []
     for role, text in messages:
         content = _shared(text) if role == "system" else ascii_json(text)
         said.append(f'{{"role": "{role}", "content": {content}}}')
     head = f'{{"model": {_shared(model)}, "messages": [{", ".join(said)}]'
-    return f"{head}{closing}".encode("ascii")
+    return f"{head}{end}".encode("ascii")
 
 
 @lru_cache(maxsize=64)
@@ -319,8 +329,10 @@ def after_refusal(
         return None
     text = document_reason(body)
     if status >= 500:
-        found = _FORMAT_FIELD.search(text)
-        return None if found is None else _without_format(form, text, settings)
+        if _FORMAT_FIELD.search(text):
+            return _without_format(form, text, settings)
+        refused = _SYSTEM_ROLE not in form.dropped and _SYSTEM_WORDS.search(text)
+        return _dropping(form, _SYSTEM_ROLE) if refused else None
     if status not in {400, 422} or _TOO_LONG.search(text):
         return None
     if kind_of_error(status, body) != "unreachable":
@@ -333,9 +345,11 @@ def after_refusal(
 
 
 def _without(form: Form, place: str, settings: JudgeSettings) -> Form | None:
-    """Drop the parameter that a text names first."""
-    sent: list[str] = [name for name in _DROPPABLE if name in parameters(form, settings)]
-    places = [(hit.start(), name) for name in sent if (hit := re.search(rf"\b{name}\b", place))]
+    """Drop the parameter, or the role, that a text names first."""
+    words = {name: re.compile(rf"\b{name}\b") for name in parameters(form, settings)}
+    if _SYSTEM_ROLE not in form.dropped:
+        words[_SYSTEM_ROLE] = _SYSTEM_WORDS
+    places = [(hit.start(), name) for name, at in words.items() if (hit := at.search(place))]
     at_format = _FORMAT_WORDS.search(place)
     lower = None if at_format is None else _without_format(form, place, settings)
     if at_format is not None and lower is not None:
@@ -343,14 +357,18 @@ def _without(form: Form, place: str, settings: JudgeSettings) -> Form | None:
     if not places:
         return None
     _, name = min(places)
-    return replace(form, dropped=(*form.dropped, name)) if name else lower
+    return _dropping(form, name) if name else lower
+
+
+def _dropping(form: Form, name: str) -> Form:
+    return replace(form, dropped=(*form.dropped, name))
 
 
 def _without_format(form: Form, place: str, settings: JudgeSettings) -> Form | None:
     """Use the next lower level, or leave out only the schema if that was refused."""
     with_key = form.level == "json_object" and _SCHEMA_KEY not in form.dropped
     if with_key and re.search(r"\bschema\b", place):
-        return replace(form, dropped=(*form.dropped, _SCHEMA_KEY))
+        return _dropping(form, _SCHEMA_KEY)
     if settings.structured_output != "auto" or form.level not in LADDER[:-1]:
         return None
     return replace(form, level=LADDER[LADDER.index(form.level) + 1])

@@ -189,6 +189,52 @@ def test_max_tokens_is_sent_under_its_newer_name_where_asked_for(open_judge: Ope
     assert server.asked[1].body["max_completion_tokens"] == 99
 
 
+def test_instructions_go_into_the_users_message_where_the_system_role_is_refused(
+    open_judge: OpenJudge, naps: list[float]
+) -> None:
+    def reply(asked: Asked) -> Canned:
+        if any(message["role"] == "system" for message in asked.body["messages"]):
+            return error(400, "System role not supported")
+        return completion(GOOD)
+
+    judge, server = open_judge(reply, cache=DictCache())
+    judgement = judge.judge("groundedness", REQUEST)
+    assert judgement.verdict is not None
+    assert judgement.level == "json_schema"
+    assert judgement.dropped_parameters == ("system role",)
+    refused, taken = server.asked
+    assert [message["role"] for message in taken.body["messages"]] == ["user"]
+    instructions, data = (message["content"] for message in refused.body["messages"])
+    assert taken.prompt == f"{instructions}\n\n{data}"
+    judge.reopened().judge("correctness", REQUEST)
+    assert len(server.asked) == 3
+    assert naps == []
+
+
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [
+        # vLLM with Gemma 2, with the first template of Mistral, LM Studio, llama.cpp.
+        (400, {"object": "error", "message": "System role not supported", "code": 400}),
+        (400, {"message": "Conversation roles must alternate user/assistant/user/assistant/..."}),
+        (400, {"error": 'Error rendering prompt: "Only user and assistant roles are supported!".'}),
+        (500, {"error": {"code": 500, "message": "Jinja Exception: System role not supported"}}),
+        # Gemini's API, OpenAI, Bedrock, a gateway that validates the roles.
+        (400, [{"error": {"message": "Developer instruction is not enabled for models/gemma-3"}}]),
+        (400, {"error": {"message": "Unsupported value", "param": "messages[0].role"}}),
+        (400, {"message": "This model doesn't support system messages."}),
+        (
+            422,
+            {"detail": [{"loc": ["body", "messages", 0, "role"], "msg": "Input should be 'user'"}]},
+        ),
+    ],
+)
+def test_a_refusal_of_the_system_role_is_known_by_its_words(status: int, body: Any) -> None:
+    without = Form("json_schema", ("system role",))
+    assert after_refusal(FORM, status, body, SETTINGS) == without
+    assert after_refusal(without, status, body, SETTINGS) is None
+
+
 def test_a_server_that_refuses_everything_is_given_up(open_judge: OpenJudge) -> None:
     everything = "response_format temperature seed max_tokens max_completion_tokens"
     judge, server = open_judge([error(400, everything)])
