@@ -16,8 +16,9 @@ JudgeErrorKind = Literal[
     "unreachable", "rate_limited", "refused", "unparseable", "truncated", "out_of_range"
 ]
 """Kind of a failure: no connection, timeout or server error after retries; too many
-requests after retries; the model declined; no JSON of the rubric's shape after the repair turn; cut
-by length; a score that is not a number or lies outside its scale."""
+requests after retries; the model declined, or its context is too short for the prompt; no JSON of
+the rubric's shape after the repair turn; cut by length; a score that is not a number or lies
+outside its scale."""
 
 OutputLevel = Literal["json_schema", "json_object", "text", "offline"]
 """Form in which the reply's structure was requested; ``offline``: no model was asked."""

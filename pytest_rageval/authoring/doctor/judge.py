@@ -33,7 +33,7 @@ _REQUEST: Final = JudgeRequest(
 _FIXES: Final = {
     "unreachable": "start the server, name its address with --judge-base-url, or set its key",
     "rate_limited": "wait, or set requests_per_minute in [tool.rageval.judge]",
-    "refused": "take a model that judges texts as data",
+    "refused": "take a model that judges texts as data, with a context that holds them",
     "unparseable": "take a model that follows a JSON schema, or set structured_output",
     "truncated": "raise max_tokens in [tool.rageval.judge]",
     "out_of_range": "take a model that keeps to the scale of the rubric",

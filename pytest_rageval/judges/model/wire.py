@@ -38,19 +38,18 @@ _SYSTEM_WORDS: Final = re.compile(
     r"developer instruction|messages[.[]0\]?\.role",
     re.IGNORECASE,
 )
-_TOO_LONG: Final = re.compile(
-    r"context[_ ](length|window)|too many tokens|prompt is too long", re.I
-)
 _FAULTS: Final[Mapping[JudgeErrorKind, re.Pattern[str]]] = {
     "truncated": re.compile("output limit was reached|max completion tokens reached"),
     "unparseable": re.compile("json_validate_failed"),
     "refused": re.compile(
         "content_filter|content_policy_violation|invalid_prompt|ContentPolicyViolation|"
-        "(prompt|input) was flagged"
+        "(prompt|input) was flagged|"
+        "(?i:context[_ ](length|window|size|limit)|too many tokens|(prompt|input) is too long|"
+        "request (entity )?too large)"
     ),
 }
 """Codes and words of errors about one prompt or its reply: those of OpenAI's reasoning models and
-Groq; of Groq; of Azure, OpenAI, LiteLLM and OpenRouter."""
+Groq; of Groq; of Azure, OpenAI, LiteLLM and OpenRouter, and of all whose context is too short."""
 _MAX_ENUM: Final = 20
 _NAME_CHARS: Final = 200
 _MOST_TOKENS: Final = 10**9
@@ -302,9 +301,11 @@ def upstream_error(body: Any) -> Any:
 def kind_of_error(status: int | None, body: Any) -> JudgeErrorKind:
     """Return the kind of failure that an error reports."""
     error = body.get("error") if isinstance(body, dict) else None
-    if status in {400, 403} and isinstance(error, dict):
-        fields = map(error.get, ("code", "message", "failed_generation"))
-        said = " ".join(field[:READ_CHARS] for field in fields if isinstance(field, str))
+    if status in {400, 403, 413, 422}:
+        named = error if isinstance(error, dict) else {}
+        fields = map(named.get, ("code", "message", "failed_generation"))
+        known = (field[:READ_CHARS] for field in fields if isinstance(field, str))
+        said = " ".join((document_reason(body), *known))
         for kind, words in _FAULTS.items():
             if words.search(said):
                 return kind
@@ -333,10 +334,8 @@ def after_refusal(
             return _without_format(form, text, settings)
         refused = _SYSTEM_ROLE not in form.dropped and _SYSTEM_WORDS.search(text)
         return _dropping(form, _SYSTEM_ROLE) if refused else None
-    if status not in {400, 422} or _TOO_LONG.search(text):
-        return None
-    if kind_of_error(status, body) != "unreachable":
-        return None  # the form was accepted
+    if status not in {400, 422} or kind_of_error(status, body) != "unreachable":
+        return None  # of another kind: the form was accepted
     # A parameter named in a field takes precedence over one mentioned in the message.
     for place in (_named(body), text):
         if place and (changed := _without(form, place, settings)) is not None:

@@ -270,6 +270,11 @@ FILTERED = (
     "litellm.BadRequestError: litellm.ContentPolicyViolationError: AzureException - The response "
     "was filtered due to the prompt triggering Azure OpenAI's content management policy."
 )
+LONG = "input length and `max_tokens` exceed context limit: 199759 + 8192 > 200000, decrease it"
+SMALL = "request (4390 tokens) exceeds the available context size (4096 tokens), try increasing it"
+PER_MINUTE = (
+    "Request too large for model `llama-3.3-70b-versatile` on tokens per minute (TPM): Limit 6000"
+)
 CUT = "Could not finish the message because max_tokens or model output limit was reached."
 
 
@@ -279,6 +284,14 @@ CUT = "Could not finish the message because max_tokens or model output limit was
         ("refused", error(400, f"Invalid prompt: {FLAGGED}", code="invalid_prompt", param=None)),
         ("refused", error(400, FILTERED, code="400")),
         ("refused", error(403, 'Your input was flagged for "violence".', code=403)),
+        ("refused", error(400, LONG)),
+        ("refused", error(400, SMALL, code=400)),
+        (
+            "refused",
+            Canned(status=400, body='{"message": "maximum context length is 4096 tokens"}'),
+        ),
+        ("refused", error(413, PER_MINUTE, code="rate_limit_exceeded")),
+        ("refused", Canned(status=413, body="<h1>413 Request Entity Too Large</h1>")),
         ("truncated", error(400, CUT, param=None, code=None)),
         (
             "truncated",
@@ -290,7 +303,18 @@ CUT = "Could not finish the message because max_tokens or model output limit was
             ),
         ),
     ],
-    ids=["openai", "litellm", "openrouter", "openai cut", "groq cut"],
+    ids=[
+        "openai",
+        "litellm",
+        "openrouter",
+        "anthropic long",
+        "llama.cpp long",
+        "vllm long",
+        "groq long",
+        "nginx long",
+        "openai cut",
+        "groq cut",
+    ],
 )
 def test_an_error_about_one_prompt_or_reply_is_not_that_of_an_endpoint_that_is_away(
     open_judge: OpenJudge, kind: str, refusal: Canned
