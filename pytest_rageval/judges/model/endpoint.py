@@ -23,6 +23,7 @@ from pytest_rageval.judges.model.wire import (
     Form,
     ModelReply,
     after_refusal,
+    asked_pause_s,
     hidden_error,
     kind_of_error,
     upstream_error,
@@ -292,8 +293,10 @@ class ChatEndpoint:
             code = error.get("code") if isinstance(error, dict) else None
             status = code if isinstance(code, int) and 400 <= code <= 599 else 502
             body = {"error": error}
-        body = upstream_error(body)
-        return _Attempt(status=status, body=body, retry_after_s=reply.retry_after_s)
+        body, pause_s = upstream_error(body), reply.retry_after_s
+        if status == 429 and pause_s is None:
+            pause_s = asked_pause_s(body)
+        return _Attempt(status=status, body=body, retry_after_s=pause_s)
 
     def _broken(self, what: str, error: Exception) -> _Attempt:
         name = getattr(error, "name", type(error).__name__)

@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from pytest_rageval.support.http.reason import READ_CHARS, document_reason
+from pytest_rageval.support.http.retry import MAX_RETRY_AFTER_S
 from pytest_rageval.support.json_ascii import ascii_json, read_json
 from pytest_rageval.support.text import clean
 from pytest_rageval.values.dataclass import dataclass
@@ -50,6 +51,8 @@ _FAULTS: Final[Mapping[JudgeErrorKind, re.Pattern[str]]] = {
 }
 """Codes and words of errors about one prompt or its reply: those of OpenAI's reasoning models and
 Groq; of Groq; of Azure, OpenAI, LiteLLM and OpenRouter, and of all whose context is too short."""
+_RETRY_DELAY: Final = re.compile(r"retryDelay\W+(\d{1,9}(?:\.\d{1,9})?)s\b")
+"""The duration of ``google.rpc.RetryInfo``, also in JSON within the text of a gateway's error."""
 _MAX_ENUM: Final = 20
 _NAME_CHARS: Final = 200
 _MOST_TOKENS: Final = 10**9
@@ -296,6 +299,12 @@ def upstream_error(body: Any) -> Any:
     except (ValueError, RecursionError):
         said = {"error": raw}
     return said if document_reason(said) else body
+
+
+def asked_pause_s(body: Any) -> float | None:
+    """Return the pause that Gemini asks for in the body of a reply, in seconds; None: none."""
+    found = _RETRY_DELAY.search(json.dumps(body))
+    return None if found is None else min(float(found[1]), MAX_RETRY_AFTER_S)
 
 
 def kind_of_error(status: int | None, body: Any) -> JudgeErrorKind:

@@ -192,6 +192,28 @@ def test_retry_after_is_honoured(open_judge: OpenJudge, naps: list[float]) -> No
     assert naps == [7.0]
 
 
+RETRY_INFO = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "36.429760048s"}
+QUOTA = {"code": 429, "message": "Please retry in 36.4s.", "details": [RETRY_INFO]}
+
+
+@pytest.mark.parametrize(
+    ("body", "pause_s"),
+    [
+        ([{"error": QUOTA}], 36.429760048),
+        ([{"error": {**QUOTA, "details": [{**RETRY_INFO, "retryDelay": "3600s"}]}}], 60.0),
+        # LiteLLM and OpenRouter pass the error on as text.
+        ({"error": {"message": f"VertexAIException - b'{json.dumps(QUOTA)}'"}}, 36.429760048),
+        ({"error": {"metadata": {"raw": json.dumps({"error": QUOTA})}}}, 36.429760048),
+    ],
+)
+def test_the_pause_that_gemini_asks_for_in_its_body_is_honoured(
+    open_judge: OpenJudge, naps: list[float], body: Any, pause_s: float
+) -> None:
+    judge, _ = open_judge([Canned(status=429, body=json.dumps(body)), completion(GOOD)])
+    assert judge.judge("groundedness", REQUEST).verdict is not None
+    assert naps == [pause_s]
+
+
 @pytest.mark.parametrize("how", ["reset", "cut"])
 def test_one_broken_connection_is_a_verdict(open_judge: OpenJudge, how: Any) -> None:
     broken = Canned(body=completion(GOOD).body, how=how)
