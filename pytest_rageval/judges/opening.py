@@ -136,11 +136,11 @@ def open_model(
 
 
 def second_settings(settings: Settings) -> Settings:
-    """Return the settings of the second judge; its prices are those of its own model."""
+    """Return the settings of the second judge; prices and extra fields are its own model's."""
     judging, model = settings.judging, settings.judging.spot_check_model
     if model is None:
         return settings
-    judging = replace(judging, input_per_mtok=None, output_per_mtok=None)
+    judging = replace(judging, input_per_mtok=None, output_per_mtok=None, extra_body={})
     return replace(settings, judge=model, judging=judging)
 
 

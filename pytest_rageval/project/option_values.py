@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -21,6 +22,11 @@ from pytest_rageval.values.trace import ID_FIELD, trace_link
 
 REQUEST_FIELDS: Final = ("question", "vaults", "folders", "k", "folder_mode", "rerank_weights")
 """Fields of the ask request that other options or cases set."""
+JUDGE_FIELDS: Final = (
+    "model", "messages", "response_format", "temperature", "seed", "max_tokens",
+    "max_completion_tokens", "stream",
+)  # fmt: skip
+"""Fields of a request to a judge that it sets itself, or cannot do with."""
 
 _TRUE = frozenset({"1", "true", "yes", "on"})
 _FALSE = frozenset({"0", "false", "no", "off"})
@@ -102,7 +108,7 @@ def _param_from(text: str) -> dict[str, Any]:
     key = key.strip()
     if not sign or not key:
         raise fault(text, "KEY=VALUE")
-    _refuse_request_field(key)
+    _refuse_field(key, REQUEST_FIELDS)
     return {key: _json_scalar(raw)}
 
 
@@ -217,11 +223,23 @@ def _gates(option: Setting, value: object) -> tuple[str, ...]:
 
 
 def _params(option: Setting, value: object) -> dict[str, Any]:
+    return _json_table(value, REQUEST_FIELDS)
+
+
+def _extra_body(option: Setting, value: object) -> dict[str, Any]:
+    extra = _json_table(value, JUDGE_FIELDS)
+    for key, item in extra.items():
+        if without_secrets({key: item}) != {key: item}:
+            raise ValueError(f"{key}: looks like a secret; name its variable in api_key_env")
+    return extra
+
+
+def _json_table(value: object, taken: Sequence[str]) -> dict[str, Any]:
     if not isinstance(value, Mapping):
         raise fault(value, "a table")
     params = {key: plain(item) for key, item in value.items()}
     for key, item in params.items():
-        _refuse_request_field(key)
+        _refuse_field(key, taken)
         try:
             json.dumps(item, allow_nan=False)
         except (TypeError, ValueError):
@@ -229,9 +247,9 @@ def _params(option: Setting, value: object) -> dict[str, Any]:
     return params
 
 
-def _refuse_request_field(key: str) -> None:
-    if key in REQUEST_FIELDS:
-        there = ", ".join(REQUEST_FIELDS)
+def _refuse_field(key: str, taken: Sequence[str]) -> None:
+    if key in taken:
+        there = ", ".join(taken)
         raise fault(key, f"a field that the request does not have yet (it has {there})")
 
 
@@ -320,6 +338,7 @@ _READERS: Final[Mapping[Kind, Callable[[Setting, object], Any]]] = {
     "texts": _texts,
     "gates": _gates,
     "params": _params,
+    "extra_body": _extra_body,
     "headers": _headers,
     "mapping": _mapping,
     "preset": _preset,
@@ -328,3 +347,30 @@ _READERS: Final[Mapping[Kind, Callable[[Setting, object], Any]]] = {
     "marker": _marker,
     "trace_url": _trace_url,
 }
+
+
+# --- secrets in tables ------------------------------------------------------------------------
+
+# The end of a parameter's name distinguishes a token from a number of tokens.
+_SECRET_PARAM = re.compile(
+    r"(^|[-_])(authorization|api[-_]?key|token|secret|password|passwd|cookie)$", re.IGNORECASE
+)
+
+
+def is_secret_param(key: str, value: object) -> bool:
+    """Return whether the name of a parameter says that its text is a secret."""
+    return isinstance(value, str) and _SECRET_PARAM.search(key) is not None
+
+
+def without_secrets(params: Mapping[str, Any]) -> dict[str, Any]:
+    """Return parameters, those within others too, with ``(hidden)`` for each secret."""
+    return {
+        key: "(hidden)" if is_secret_param(key, value) else _plain_param(value)
+        for key, value in params.items()
+    }
+
+
+def _plain_param(value: object) -> object:
+    if isinstance(value, Mapping):
+        return without_secrets(value)
+    return [_plain_param(item) for item in value] if isinstance(value, list | tuple) else value

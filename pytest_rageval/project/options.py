@@ -12,14 +12,14 @@ from typing import Any, Final, Literal, dataclass_transform
 
 Kind = Literal[
     "text", "url", "run_id", "shard", "integer", "number", "boolean", "choice", "judge",
-    "texts", "gates", "params", "headers", "mapping", "preset", "vars", "markers", "marker",
-    "trace_url", "derived",
+    "texts", "gates", "params", "extra_body", "headers", "mapping", "preset", "vars", "markers",
+    "marker", "trace_url", "derived",
 ]  # fmt: skip
 """Format of a value. ``shard`` is a text such as ``2/3``, ``texts`` a list of strings,
-``params`` a table of JSON values, ``headers`` a table of strings, ``mapping`` one JMESPath
-expression or a table of them, ``preset`` the name of one, ``vars`` a table of its values,
-``markers`` names of forms of citations, ``marker`` a regular expression of one, ``trace_url`` a URL
-with a place for an id. A ``derived`` setting cannot be set."""
+``params`` a table of JSON values, ``extra_body`` one for a judge, ``headers`` a table of strings,
+``mapping`` one JMESPath expression or a table of them, ``preset`` the name of one, ``vars`` a table
+of its values, ``markers`` names of forms of citations, ``marker`` a regular expression of one,
+``trace_url`` a URL with a place for an id. A ``derived`` setting cannot be set."""
 
 REPEATABLE: Final = frozenset({"params", "gates"})
 """Kinds whose flag may be given several times; their variable holds one value per line."""
@@ -299,6 +299,8 @@ SETTINGS: Final[tuple[Setting, ...]] = (
         help="seconds one attempt of the judge may take"),
     Setting("judging.retries", "judge.retries", "integer", "nothing", minimum=0,
         help="attempts of the judge after the first"),
+    Setting("judging.extra_body", "judge.extra_body", "extra_body", "judged",
+        help="further fields of a request to the judge, as in { reasoning_effort = 'low' }"),
     Setting("judging.structured_output", "judge.structured_output", "choice", "judged",
         choices=("auto", "json_schema", "json_object", "text"),
         help="how the format of a verdict is requested"),

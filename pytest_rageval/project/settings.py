@@ -10,14 +10,18 @@ value per line.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field, fields
 from pathlib import Path
 from typing import Any, Final, Literal
 
 from pytest_rageval.project.case_variables import PLACEHOLDER
-from pytest_rageval.project.option_values import read_option_text, read_option_value
+from pytest_rageval.project.option_values import (
+    is_secret_param,
+    read_option_text,
+    read_option_value,
+    without_secrets,
+)
 from pytest_rageval.project.options import OPTIONS, REPEATABLE, SETTINGS, Setting
 from pytest_rageval.support.files import read_plain
 from pytest_rageval.support.http.address import ENV_VALUE, SENSITIVE_HEADER, without_query_secrets
@@ -293,28 +297,6 @@ def _build(rootdir: Path, found: _Found) -> Settings:
 
 # --- stored settings -------------------------------------------------------------------------
 
-# The end of a parameter's name distinguishes a token from a number of tokens.
-_SECRET_PARAM = re.compile(
-    r"(^|[-_])(authorization|api[-_]?key|token|secret|password|passwd|cookie)$", re.IGNORECASE
-)
-
-
-def _is_secret_param(key: str, value: object) -> bool:
-    return isinstance(value, str) and _SECRET_PARAM.search(key) is not None
-
-
-def _without_secrets(params: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        key: "(hidden)" if _is_secret_param(key, value) else _plain_param(value)
-        for key, value in params.items()
-    }
-
-
-def _plain_param(value: object) -> object:
-    if isinstance(value, Mapping):
-        return _without_secrets(value)
-    return [_plain_param(item) for item in value] if isinstance(value, list | tuple) else value
-
 
 def config_warnings(settings: Settings) -> list[str]:
     """Return one sentence for each setting that seems to hold a secret in the open."""
@@ -327,7 +309,7 @@ def config_warnings(settings: Settings) -> list[str]:
     warnings += [
         f"params {key}: looks like a secret; send it in [tool.rageval.target] headers"
         for key, value in settings.params.items()
-        if _is_secret_param(key, value)
+        if is_secret_param(key, value)
     ]
     warnings += [f"[tool.rageval.target] {fault}" for fault in _vars_faults(settings.target)]
     if without_query_secrets(settings.target.path) != settings.target.path:
@@ -346,7 +328,7 @@ def _vars_faults(target: TargetSettings) -> list[str]:
     from pytest_rageval.project.presets.resolve import unneeded
 
     preset = None if target.preset is None else load_preset(target.preset)
-    secret = [name for name, value in target.vars.items() if _is_secret_param(name, value)]
+    secret = [name for name, value in target.vars.items() if is_secret_param(name, value)]
     return [
         *unneeded(preset, target.vars),
         *(f"vars {name}: looks like a secret; send it in headers" for name in secret),
@@ -365,8 +347,8 @@ def _stored_headers(headers: Mapping[str, str]) -> dict[str, str]:
 
 
 _STORED_AS: Final[Mapping[str, Callable[[Any], object]]] = {
-    "params": _without_secrets,
-    "target.vars": _without_secrets,
+    "params": without_secrets,
+    "target.vars": without_secrets,
     "target.headers": _stored_headers,
     "target.path": without_query_secrets,
     "target.trace_url": lambda url: None if url is None else without_query_secrets(url),

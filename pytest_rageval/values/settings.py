@@ -84,6 +84,8 @@ class JudgeSettings:
     """Sent if the server supports it; None: not sent."""
     max_tokens: int = 1024
     """Longest reply; a longer one is ``truncated``."""
+    extra_body: Mapping[str, Any] = field(default_factory=dict)
+    """Further fields of each request, such as ``reasoning_effort``; never dropped."""
     timeout_s: float = 60.0
     """Of one attempt."""
     retries: int = 4

@@ -21,6 +21,7 @@ _BY_KIND: Mapping[str, Any] = {
     "texts": ("one", "two"),
     "gates": ("recall_at_k>=0.9", "error_rate<=0"),
     "params": {"tenant": "a", "top": 3},
+    "extra_body": {"reasoning_effort": "low", "provider": {"order": ["Groq"]}},
     "headers": {"Authorization": "env:TOKEN"},
     "mapping": {"q": "question"},
     "preset": "dify",

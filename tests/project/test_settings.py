@@ -140,6 +140,23 @@ def test_a_param_of_pyproject_may_be_nested(tmp_path: Path) -> None:
     assert load(tmp_path).params == {"nested": {"deep": [1, 2]}}
 
 
+@pytest.mark.parametrize(
+    ("extra", "expected"),
+    [
+        ("temperature = 1", "got 'temperature', expected a field that the request does not have"),
+        ("api_key = 'hunter2'", "api_key: looks like a secret; name its variable in api_key_env"),
+        ("x = { y = [{ token = 'hunter2' }] }", "x: looks like a secret; name its variable in"),
+    ],
+)
+def test_further_fields_of_a_judge_are_neither_its_own_nor_secrets(
+    tmp_path: Path, extra: str, expected: str
+) -> None:
+    write(tmp_path, f"[tool.rageval.judge]\nextra_body = {{ {extra} }}\n")
+    (fault,) = faults(tmp_path)
+    assert fault.startswith(f"pyproject.toml: [tool.rageval.judge] extra_body: {expected}")
+    assert "hunter2" not in fault
+
+
 def test_a_number_may_be_an_integer_and_a_zero(tmp_path: Path) -> None:
     write(tmp_path, "[tool.rageval]\nlexical_weight = 1\n[tool.rageval.target]\nretries = 0\n")
     settings = load(tmp_path, {"rageval_rag_vector_weight": "0"})

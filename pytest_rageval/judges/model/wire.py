@@ -90,11 +90,8 @@ def parameters(form: Form, settings: JudgeSettings) -> dict[str, Any]:
     }
     if "max_tokens" in form.dropped:
         wanted["max_completion_tokens"] = settings.max_tokens
-    return {
-        name: value
-        for name, value in wanted.items()
-        if value is not None and name not in form.dropped
-    }
+    sent = {k: v for k, v in wanted.items() if v is not None and k not in form.dropped}
+    return {**sent, **settings.extra_body}
 
 
 def response_format(form: Form, rubric: str, schema: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -354,7 +351,8 @@ def after_refusal(
 
 def _without(form: Form, place: str, settings: JudgeSettings) -> Form | None:
     """Drop the parameter, or the role, that a text names first."""
-    words = {name: re.compile(rf"\b{name}\b") for name in parameters(form, settings)}
+    names = parameters(form, settings).keys() - settings.extra_body.keys()
+    words = {name: re.compile(rf"\b{name}\b") for name in names}
     if _SYSTEM_ROLE not in form.dropped:
         words[_SYSTEM_ROLE] = _SYSTEM_WORDS
     places = [(hit.start(), name) for name, at in words.items() if (hit := at.search(place))]

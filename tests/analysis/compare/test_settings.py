@@ -214,6 +214,7 @@ def test_another_prompt_leaves_the_metrics_of_retrieval() -> None:
         ({"max_tokens": 9}, "judge.max_tokens"),
         ({"base_url": "http://x"}, "judge.base_url"),
         ({"structured_output": "text"}, "judge.structured_output"),
+        ({"extra_body": {"reasoning_effort": "low"}}, "judge.extra_body"),
     ],
 )
 def test_a_setting_of_the_judge_is_an_invariant(change: dict[str, Any], name: str) -> None:

@@ -235,6 +235,25 @@ def test_a_refusal_of_the_system_role_is_known_by_its_words(status: int, body: A
     assert after_refusal(without, status, body, SETTINGS) is None
 
 
+def test_further_fields_are_sent_count_for_the_cache_and_are_never_dropped(
+    open_judge: OpenJudge,
+) -> None:
+    wrong = error(400, "Invalid value: 'tiny'.", param="reasoning_effort")
+
+    def reply(asked: Asked) -> Canned:
+        return wrong if asked.body["reasoning_effort"] == "tiny" else completion(GOOD)
+
+    judge, server = open_judge(reply, cache=DictCache(), extra_body={"reasoning_effort": "tiny"})
+    failure = judge.judge("groundedness", REQUEST).failure
+    assert failure is not None
+    assert failure.message.endswith("HTTP 400: Invalid value: 'tiny'.")
+    assert len(server.asked) == 1
+    for effort in ("low", "high", "low"):
+        other = judge.reopened(extra_body={"reasoning_effort": effort})
+        assert other.judge("groundedness", REQUEST).parameters["reasoning_effort"] == effort
+    assert [asked.body["reasoning_effort"] for asked in server.asked] == ["tiny", "low", "high"]
+
+
 def test_a_server_that_refuses_everything_is_given_up(open_judge: OpenJudge) -> None:
     everything = "response_format temperature seed max_tokens max_completion_tokens"
     judge, server = open_judge([error(400, everything)])
