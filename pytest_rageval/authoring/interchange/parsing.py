@@ -28,6 +28,7 @@ from pytest_rageval.support.json_text import survey
 from pytest_rageval.support.text import counted, first_repeated, shown, whole_text
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import DatasetError, Fault, faults_error
+from pytest_rageval.values.json_documents import items, part, texts
 
 MAX_YAML_CHARS: Final = 8_000_000
 MAX_YAML_NODES: Final = 1_000_000
@@ -227,13 +228,33 @@ def parse_document(file: SourceFile, ledger: Ledger | None = None) -> Any:
         return parse_yaml(file, ledger)
     if not name.endswith((".jsonl", ".ndjson")):
         try:
-            return parse_json(file, ledger)
+            return _rows_of_page(parse_json(file, ledger), ledger)
         except DatasetError as error:
             # JSON Lines under another name, as libraries for data frames write them.
             extra = error.faults[0].message.startswith("Extra data")
             if not extra or not _is_json(file.text.lstrip().partition("\n")[0]):
                 raise
     return [value for _, value in parse_json_lines(file, ledger)]
+
+
+def _rows_of_page(value: Any, ledger: Ledger | None) -> Any:
+    """Return the rows of a page of the Hugging Face datasets server; another value as it is."""
+    pages = items(value, "rows")
+    if not pages or not all(part(one, "row") for one in pages):
+        return value
+    rows = []
+    for one in pages:
+        cut = texts(one, "truncated_cells")
+        rows.append({name: cell for name, cell in one["row"].items() if name not in cut})
+        for name in cut if ledger else ():
+            ledger.leave(name, "cut short by the datasets server")
+    total = value.get("num_rows_total")
+    if ledger and isinstance(total, int) and total > len(rows):
+        ledger.note(
+            f"a page with {len(rows)} of the {total} rows of the dataset; import every page, or "
+            "the file that Dataset.to_json writes"
+        )
+    return rows
 
 
 # --- tables ----------------------------------------------------------------------------------

@@ -21,6 +21,7 @@ from pytest_rageval.authoring.interchange.parsing import (
 )
 from pytest_rageval.authoring.interchange.values import Ledger, SourceFile, tidy
 from pytest_rageval.values.errors import DatasetError
+from tests.authoring.interchange.sources import cases_of, left_out, read_texts
 
 BOMB = "a: &a [x,x,x,x,x,x,x,x,x,x]\n" + "".join(
     f"{new}: &{new} [{','.join([f'*{old}'] * 10)}]\n"
@@ -245,3 +246,16 @@ def test_no_number_is_a_not_a_number() -> None:
         isinstance(value, float) and math.isnan(value)
         for value in parse_records(file('[{"a": NaN}]', "f.json"))[0].values()
     )
+
+
+def test_a_page_of_the_datasets_server_is_its_rows_without_cells_that_are_cut() -> None:
+    rows = [
+        {"row_idx": 0, "row": {"question": "When?", "answer": "So"}, "truncated_cells": ["answer"]},
+        {"row_idx": 1, "row": {"question": "Where?", "answer": "Here."}, "truncated_cells": []},
+    ]
+    page = {"features": [], "rows": rows, "num_rows_total": 250, "partial": False}
+    found = read_texts("json", {"rows.json": json.dumps(page)})
+    cut, whole = cases_of(found)
+    assert (cut.expected_answer, whole.expected_answer) == (None, "Here.")
+    assert left_out(found) == {"answer": 1}
+    assert "a page with 2 of the 250 rows of the dataset" in found.notes[0]
