@@ -20,6 +20,7 @@ from pytest_rageval.values.case import Anchor
 # A spreadsheet writes true and false in its own language.
 _YES: Final = frozenset("true yes y 1 t wahr vrai verdadero vero verdadeiro waar".split())
 _NO: Final = frozenset("false no n 0 f falsch faux falso onwaar".split())
+_PAGE: Final = re.compile(r"page=0*([1-9]\d{0,8})", re.ASCII)
 
 
 class BadFieldError(ValueError):
@@ -80,10 +81,14 @@ def parse_anchor(text: str) -> dict[str, Any]:
     {'rel_path': 'notes/setup.md', 'heading_path': 'Setup > Install'}
     >>> parse_anchor("notes/setup.md## Setup > ## Install")
     {'rel_path': 'notes/setup.md', 'heading_path': '# Setup > ## Install'}
+    >>> parse_anchor("manual.pdf#page=12")
+    {'rel_path': 'manual.pdf', 'pages': [12]}
     """
     path, mark, heading = text.partition("#")
     found: dict[str, Any] = {"rel_path": path.strip()}
-    if mark and heading.strip():
+    if page := _PAGE.fullmatch(heading.strip()):  # the fragment of a link to a page of a PDF
+        found["pages"] = [int(page[1])]
+    elif mark and heading.strip():
         found["heading_path"] = heading.strip()
     return found
 
@@ -262,7 +267,8 @@ def _take_anchor_columns(
         anchor["snippets"] = [str(item) for item in parse_list(rest.pop(snippet))]
         ledger.carry(snippet)
     if (column := names["pages"]) is not None:
-        pages = [str(item).strip() for item in parse_list(rest[column])]
+        # A data frame with an empty cell in the column writes 12 as 12.0.
+        pages = [str(item).strip().removesuffix(".0") for item in parse_list(rest[column])]
         if all(re.fullmatch(r"\d{1,9}", page) and int(page) for page in pages):
             anchor["pages"] = [int(page) for page in pages]
             del rest[column]

@@ -145,3 +145,12 @@ def test_a_translation_names_the_original_of_its_own_file_first() -> None:
     assert found == {
         "a": None, "a-de": "a", "a-2": None, "a-de-2": "a-2", "b-q": None, "c": "a",
     }  # fmt: skip
+
+
+def test_a_link_to_a_page_is_a_gold_of_that_page() -> None:
+    row = {"question": "When?", "gold": ["a.pdf#page=7", "b.md#page=the first"]}
+    (case,) = cases_of(read_texts("json", {"s.jsonl": json.dumps(row)}))
+    assert case.gold_supports == (
+        Anchor(rel_path="a.pdf", pages=(7,)),
+        Anchor(rel_path="b.md", heading_path="page=the first"),
+    )

@@ -98,7 +98,14 @@ def test_faults_name_the_line(text: str, options: dict[str, object], message: st
 
 @pytest.mark.parametrize(
     ("cell", "pages"),
-    [("12", (12,)), ('"[12, 13]"', (12, 13)), ("iv", ()), ("0", ()), ("9" * 5000, ())],
+    [
+        ("12", (12,)),
+        ("12.0", (12,)),
+        ('"[12, 13]"', (12, 13)),
+        ("iv", ()),
+        ("0", ()),
+        ("9" * 5000, ()),
+    ],
 )
 def test_a_column_of_pages_belongs_to_the_anchor(cell: str, pages: tuple[int, ...]) -> None:
     found = read_texts("csv", {"t.csv": f"question,source,page\nWhen?,a.pdf,{cell}\n"})
