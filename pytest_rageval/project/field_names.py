@@ -9,8 +9,8 @@ ALIASES: Final[Mapping[str, tuple[str, ...]]] = {
     "id": ("id", "case_id", "test_id", "qid", "query_id", "question_id", "name"),
     "question": ("question", "query", "input", "user_input", "prompt", "text"),
     "expected_answer": (
-        "expected_answer", "answer", "reference", "reference_answer", "ground_truth",
-        "expected_output", "ideal", "expected",
+        "expected_answer", "reference", "reference_answer", "ground_truth", "expected_output",
+        "ideal", "expected", "answer",
     ),
     "expected_key_facts": ("expected_key_facts", "key_facts", "facts", "must_contain"),
     "answer_rules": ("answer_rules",),

@@ -147,6 +147,13 @@ def test_a_translation_names_the_original_of_its_own_file_first() -> None:
     }  # fmt: skip
 
 
+def test_the_truth_is_the_expected_answer_where_an_answer_stands_beside_it() -> None:
+    row = {"question": "When?", "answer": "Perhaps.", "contexts": ["x"], "ground_truth": "Soon."}
+    (case,) = cases_of(read_texts("json", {"s.jsonl": json.dumps(row)}))
+    assert case.expected_answer == "Soon."
+    assert case.metadata["suite"]["answer"] == "Perhaps."
+
+
 def test_a_link_to_a_page_is_a_gold_of_that_page() -> None:
     row = {"question": "When?", "gold": ["a.pdf#page=7", "b.md#page=the first"]}
     (case,) = cases_of(read_texts("json", {"s.jsonl": json.dumps(row)}))
