@@ -6,12 +6,12 @@ For formats that are one object or row per case: tables, and suites in JSON or Y
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields as fields_of
 from typing import Any, Final
 
 from pytest_rageval.authoring.interchange.ids import clean_label
-from pytest_rageval.authoring.interchange.parsing import parse_list
+from pytest_rageval.authoring.interchange.parsing import parse_list, parse_object
 from pytest_rageval.authoring.interchange.values import Ledger, keep_in_metadata
 from pytest_rageval.project.field_names import ALIASES, ANCHOR_COLUMNS
 from pytest_rageval.support.text import shown
@@ -49,12 +49,12 @@ def read_fields(
         given: values by field name or header; null and blank ones are absent.
         ledger: counts how every field was handled.
         room: key in metadata for the remaining fields.
-        columns: header by case field, before all aliases.
+        columns: header by case field, before all aliases; ``inputs.question`` is inside an object.
 
     Raises:
         BadFieldError: a value cannot be read.
     """
-    rest = ledger.full(given)
+    rest = ledger.full(lifted(given, (columns or {}).values()))
     line: dict[str, Any] = {}
     for field, aliases in ALIASES.items():
         named = (columns or {}).get(field)
@@ -72,6 +72,26 @@ def read_fields(
     _take_anchor_columns(rest, line, ledger, columns or {})
     ledger.keep_values(line, room, rest)
     return line
+
+
+def lifted(given: Mapping[str, Any], paths: Iterable[str]) -> dict[str, Any]:
+    """Return values with those inside an object beside it, under their path.
+
+    >>> lifted({"inputs": {"question": "When?", "user": 1}}, ["inputs.question"])
+    {'inputs.question': 'When?', 'inputs': {'user': 1}}
+    """
+    found = dict(given)
+    for path in paths:
+        outer, _, name = path.partition(".")
+        inside = parse_object(found.get(outer))
+        if path in found or not isinstance(inside, dict):
+            continue
+        inside = lifted(inside, [name])
+        if name in inside:
+            del found[outer]
+            found[path] = inside.pop(name)
+            found |= {outer: inside} if inside else {}
+    return found
 
 
 def parse_anchor(text: str) -> dict[str, Any]:
@@ -198,10 +218,10 @@ def _count(value: Any, name: str, *_: Any) -> int:
 
 
 def _metadata(value: Any, name: str, *_: Any) -> dict[str, Any]:
-    items = parse_list(f"[{value}]")[:1] if isinstance(value, str) else [value]
-    if not items or not isinstance(items[0], dict):
+    found = parse_object(value)
+    if not isinstance(found, dict):
         raise BadFieldError(name, f"{shown(value)}, expected an object")
-    return dict(items[0])
+    return dict(found)
 
 
 def _items(value: Any, between: str = r"[\n|]") -> list[Any]:

@@ -439,3 +439,15 @@ def parse_list(value: Any) -> list[Any]:
             except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
                 continue
     return [value] if text else []
+
+
+def parse_object(value: Any) -> Any:
+    """Parse an object, or a list, in a table cell; any other value is itself.
+
+    >>> parse_object("{'a': 1}")
+    {'a': 1}
+    """
+    if not isinstance(value, str) or not value.lstrip().startswith(("{", "[")):
+        return value
+    found = parse_list(f"[{value}]")
+    return found[0] if len(found) == 1 and isinstance(found[0], dict | list) else value

@@ -12,13 +12,21 @@ are ``path#Heading > Sub``, separated by ``|`` or a line break; or one gold in t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import shlex
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any, Final
 
-from pytest_rageval.authoring.interchange.fields import BadFieldError, read_fields
+from pytest_rageval.authoring.interchange.fields import BadFieldError, lifted, read_fields
 from pytest_rageval.authoring.interchange.ids import UniqueIds
 from pytest_rageval.authoring.interchange.marks import refuse_others
-from pytest_rageval.authoring.interchange.parsing import parse_document, parse_records, parse_table
+from pytest_rageval.authoring.interchange.parsing import (
+    is_table,
+    parse_document,
+    parse_object,
+    parse_records,
+    parse_table,
+)
 from pytest_rageval.authoring.interchange.values import (
     Imported,
     Ledger,
@@ -37,7 +45,12 @@ _DEFAULTS: Final = ("vaults", "folders", "k", "category", "tags", "language")
 """Fields of a suite that are defaults for its cases."""
 _OTHERS: Final = ("promptfoo", "beir")
 """Importers whose rows have questions that are none, or expectations that no field of ours is."""
-
+_INSIDE: Final = {
+    "question": (*ALIASES["question"], "messages"),
+    "expected_answer": (*ALIASES["expected_answer"], "expected_response", "output", "response",
+                        "message", "messages"),
+}  # fmt: skip
+"""Names that a field often has inside an object, such as the inputs and outputs of LangSmith."""
 
 _Rows = Iterator[tuple[int, str, Any]]
 """Line (0: unknown), place and values of each case of a file."""
@@ -58,22 +71,18 @@ def read_tables(source: Source) -> Imported:
     Raises:
         DatasetError: with every row that cannot be read, or a missing column.
     """
-    known = [*ALIASES, *ANCHOR_COLUMNS]
-    for field in source.options.columns:
-        if field not in known:
-            hint = did_you_mean(field, known) or f", expected one of {', '.join(known)}"
-            raise fault("--column", f"no field {shown(field)}{hint}")
-    return _read(source, "csv", _table_rows, columns=source.options.columns)
+    return _read(source, "csv", _table_rows)
 
 
 def _read(
-    source: Source,
-    room: str,
-    rows: Callable[[SourceFile, Source, Ledger], _Rows],
-    *,
-    columns: Mapping[str, str] | None = None,
+    source: Source, room: str, rows: Callable[[SourceFile, Source, Ledger], _Rows]
 ) -> Imported:
-    ledger, ids = Ledger(), UniqueIds()
+    ledger, ids, columns = Ledger(), UniqueIds(), source.options.columns
+    known = [*ALIASES, *ANCHOR_COLUMNS]
+    for field in columns:
+        if field not in known:
+            hint = did_you_mean(field, known) or f", expected one of {', '.join(known)}"
+            raise fault("--column", f"no field {shown(field)}{hint}")
     faults: list[Fault] = []
     lines: list[dict[str, Any]] = []
     originals: list[dict[str, str]] = []
@@ -100,9 +109,11 @@ def _read(
 
 def _suite_rows(file: SourceFile, source: Source, ledger: Ledger) -> _Rows:
     cases, defaults = _cases(file, ledger)
+    rows = {number: case for number, case in enumerate(cases, 1) if isinstance(case, dict)}
+    for number, row in rows.items():
+        refuse_others(file, row, _OTHERS, place=f"case {number}: ")
+    _check_names(file, chain.from_iterable(rows.values()), list(rows.values()), source)
     for number, case in enumerate(cases, 1):
-        if isinstance(case, Mapping):
-            refuse_others(file, case, _OTHERS, place=f"case {number}: ")
         yield 0, f"case {number}: ", {**defaults, **case} if isinstance(case, dict) else case
 
 
@@ -123,26 +134,40 @@ def _cases(file: SourceFile, ledger: Ledger) -> tuple[list[Any], dict[str, Any]]
 
 def _table_rows(file: SourceFile, source: Source, ledger: Ledger) -> _Rows:
     table = parse_table(file, delimiter=source.options.delimiter)
-    _check_headers(file, table.headers, source)
+    refuse_others(file, table.headers, _OTHERS)
+    _check_names(file, table.headers, [row.cells for row in table.rows], source)
     for row in table.rows:
         yield row.line, "", row.cells
 
 
-def _check_headers(file: SourceFile, headers: Sequence[str], source: Source) -> None:
-    refuse_others(file, headers, _OTHERS)
-    for field, header in source.options.columns.items():
-        if header not in headers:
-            message = f"--column {field}={header}: no such header; there are {', '.join(headers)}"
+def _check_names(
+    file: SourceFile, given: Iterable[str], rows: Sequence[Mapping[str, Any]], source: Source
+) -> None:
+    """Refuse a file without a column that is named, or without questions."""
+    names, columns = list(dict.fromkeys(given)), source.options.columns
+    for field, name in columns.items():
+        if name not in names and not any(name in lifted(row, [name]) for row in rows):
+            message = f"--column {field}={name}: no such header; there are {', '.join(names)}"
             raise fault(file.name, message)
-    if "question" in source.options.columns:
+    folded = {name.casefold().replace(" ", "_").replace("-", "_") for name in names}
+    if not names or "question" in columns or not folded.isdisjoint(ALIASES["question"]):
         return
-    folded = {header.casefold().replace(" ", "_").replace("-", "_") for header in headers}
-    if folded.isdisjoint(ALIASES["question"]):
-        message = (
-            f"no column of questions among {', '.join(map(shown, headers[:20]))}; name it with "
-            "--column question=HEADER"
-        )
-        raise fault(file.name, message)
+    first = {name: parse_object(value) for name, value in (rows[0] if rows else {}).items()}
+    inside = [(name, key) for name, found in first.items() for key in part(found)]
+    named, outer = [], None
+    for field, words in _INSIDE.items():
+        for name, key in inside:
+            if key.casefold() in words and name != outer:
+                named.append(f"--column {shlex.quote(f'{field}={name}.{key}')}")
+                outer = name
+                break
+    names += [".".join(path) for path in inside]
+    message = (
+        f"no {'column' if is_table(file) else 'field'} of questions among "
+        f"{', '.join(map(shown, names[:20]))}; name it with "
+        f"{' '.join(named) or '--column question=HEADER'}"
+    )
+    raise fault(file.name, message)
 
 
 def with_id(line: dict[str, Any], ids: UniqueIds, *, room: str) -> dict[str, Any]:

@@ -22,6 +22,14 @@ if TYPE_CHECKING:
     from pytest_rageval.authoring.interchange.values import Imported, ReadOptions
     from pytest_rageval.project.documents import Document
 
+_OF_FORMATS: Mapping[str, tuple[str, ...]] = {
+    "columns": ("--column", "csv", "json", "yaml"),
+    "documents": ("--documents", "ir-datasets"),
+    "question_var": ("--question-var", "promptfoo"),
+    "split": ("--split", "beir"),
+}
+"""By option: its flag, and the formats that read it."""
+
 
 @click.command("import")
 @click.argument("name", metavar="FORMAT", type=click.Choice(tuple(FORMATS)))
@@ -61,7 +69,11 @@ if TYPE_CHECKING:
     help="BEIR: judgements to take, or all.  [default: test, else the first]",
 )
 @click.option(
-    "--column", "columns", multiple=True, metavar="FIELD=HEADER", help="CSV: field of a column."
+    "--column",
+    "columns",
+    multiple=True,
+    metavar="FIELD=HEADER",
+    help="Tables, JSON, YAML: field of a column, also inside an object, such as inputs.question.",
 )
 @click.option("--delimiter", metavar="CHAR", help="Tables: cell delimiter.  [default: detected]")
 @click.option(
@@ -92,8 +104,9 @@ def command(
     codes: 0 imported, 1 nothing to import was found, 2 a file cannot be read so, 4 a dataset
     cannot be downloaded.
     """
-    if options["documents"] is not None and not FORMATS[name].is_named:
-        raise click.UsageError(f"--documents: goes with ir-datasets, not with {name}")
+    for option, (flag, *fitting) in _OF_FORMATS.items():
+        if options[option] and name not in fitting:
+            raise click.UsageError(f"{flag}: goes with {', '.join(fitting)}, not with {name}")
     wanted = _options(output, options)
     found = _read(name, files, wanted, fetch=options["fetch"])
     plan = _plan(found, output, options["on_clash"], options["responses"])

@@ -101,7 +101,8 @@ def test_one_text_of_a_list_is_not_parted() -> None:
     [
         ({"a": 1}, "expected a list of cases under one of"),
         ([1], "case 1: : 1, expected an object"),
-        ([{"id": "a"}], "case 1: question: missing"),
+        ([{"id": "a"}, {"question": "b"}], "case 1: question: missing"),
+        ([{"id": "a"}], "no field of questions among 'id'; name it with --column question=HEADER"),
         ([{"question": "a", "difficulty": "odd"}], "case 1: difficulty: 'odd', expected easy"),
         ([{"question": "a", "answerable": "perhaps"}], "expected true or false"),
         ([{"question": "a", "k": 1.5}], "expected an integer"),
@@ -145,6 +146,31 @@ def test_a_translation_names_the_original_of_its_own_file_first() -> None:
     assert found == {
         "a": None, "a-de": "a", "a-2": None, "a-de-2": "a-2", "b-q": None, "c": "a",
     }  # fmt: skip
+
+
+LANGSMITH = {"question": "inputs.question", "expected_answer": "outputs.answer"}
+
+
+def test_a_column_names_a_field_inside_an_object() -> None:
+    found = read_samples("json", "langsmith.jsonl", columns=LANGSMITH)
+    roses, cup = cases_of(found)
+    assert (roses.question, roses.expected_answer) == ("When are roses pruned?", "In late winter.")
+    assert roses.metadata["dataset_split"] == ["base"]
+    assert roses.metadata["suite"]["inputs"] == {"user": "gardener"}
+    assert (cup.question, cup.expected_answer) == ("Who won the cup?", None)
+    assert found.carried["inputs.question"] == 2
+
+
+def test_the_command_is_named_that_reads_questions_inside_an_object() -> None:
+    with pytest.raises(DatasetError) as caught:
+        read_samples("json", "langsmith.jsonl")
+    named = "--column question=inputs.question --column expected_answer=outputs.answer"
+    assert str(caught.value).endswith(f"name it with {named}")
+
+
+def test_a_column_that_no_case_has_is_refused() -> None:
+    with pytest.raises(DatasetError, match=r"answer=outputs\.anwser: no such header; there are id"):
+        read_samples("json", "langsmith.jsonl", columns={"expected_answer": "outputs.anwser"})
 
 
 def test_the_truth_is_the_expected_answer_where_an_answer_stands_beside_it() -> None:

@@ -86,6 +86,7 @@ def test_one_column_is_a_table_too() -> None:
             {},
             "t.csv:3: ';' expected after '\"', expected a table",
         ),
+        ('inputs,outputs\n"{""query"": ""a""}",b\n', {}, "--column question=inputs.query"),
         ("a,b\n1,2\n", {"columns": {"question": "c"}}, "no such header; there are a, b"),
         ("a\n1\n", {"columns": {"qestion": "a"}}, "did you mean 'question'?"),
     ],
@@ -112,3 +113,10 @@ def test_a_column_of_pages_belongs_to_the_anchor(cell: str, pages: tuple[int, ..
     (case,) = cases_of(found)
     assert case.gold_supports == (Anchor(rel_path="a.pdf", pages=pages),)
     assert found.kept == ({} if pages else {"page": 1})
+
+
+def test_a_column_names_a_field_inside_the_json_of_a_cell() -> None:
+    columns = {"question": "input.question", "expected_answer": "expectedOutput.answer"}
+    text = 'id,input,expectedOutput\na,"{""question"": ""When?""}","{""answer"": ""Soon.""}"\n'
+    (case,) = cases_of(read_texts("csv", {"t.csv": text}, columns=columns))
+    assert (case.question, case.expected_answer) == ("When?", "Soon.")
