@@ -14,7 +14,7 @@ from pytest_rageval.authoring.interchange.ids import clean_label
 from pytest_rageval.authoring.interchange.parsing import parse_list, parse_object
 from pytest_rageval.authoring.interchange.values import Ledger, keep_in_metadata
 from pytest_rageval.project.field_names import ALIASES, ANCHOR_COLUMNS
-from pytest_rageval.support.text import shown
+from pytest_rageval.support.text import counted, shown
 from pytest_rageval.values.case import Anchor
 
 # A spreadsheet writes true and false in its own language.
@@ -65,6 +65,8 @@ def read_fields(
         if field == "gold_supports" and not _names_documents(rest[name]):
             continue
         value = rest.pop(name)
+        if field in _SAID_BY:
+            value = _said(value, name, field, ledger)
         reader: _Reader = _READERS.get(field, _plain)
         found = reader(value, name, ledger, line, room)
         line[field] = {**found, **line.get(field, {})} if field == "metadata" else found
@@ -124,6 +126,33 @@ def _first(given: Mapping[str, Any], names: tuple[str | None, ...]) -> str | Non
 
 
 # --- readers of single fields ----------------------------------------------------------------
+
+_SAID_BY: Final = {"question": "user", "expected_answer": "assistant"}
+"""Role whose message in a chat is the value of a field."""
+
+
+def _said(value: Any, name: str, field: str, ledger: Ledger) -> Any:
+    """Return the text that a chat ends with; a value that is not a chat as it is."""
+    found = parse_object(value) if field == "question" else value
+    chat = [found] if isinstance(found, dict) else found
+    if not isinstance(chat, list) or not chat or not all(isinstance(one, dict) for one in chat):
+        return value
+    if not isinstance(chat[-1].get("content"), str):
+        if not isinstance(found, dict):
+            return value
+        key = next((key for key, inside in found.items() if isinstance(inside, str)), "KEY")
+        hint = f"expected a text; name the one inside with --column {field}={name}.{key}"
+        raise BadFieldError(name, f"{shown(found)}, {hint}")
+    said = [one for one in chat if one.get("role") == _SAID_BY[field]]
+    if said[-1:] != chat[-1:] or (field == "question" and said[1:]):
+        message = (
+            f"a chat of {counted(len(chat), 'message')}, expected one of role {_SAID_BY[field]}"
+        )
+        raise BadFieldError(name, f"{message} at its end{' alone' if field == 'question' else ''}")
+    if chat[1:]:
+        ledger.leave(f"{name}[]", "another message of the chat", len(chat) - 1)
+    return chat[-1]["content"]
+
 
 _Reader = Callable[[Any, str, Ledger, dict[str, Any], str], Any]
 

@@ -103,6 +103,8 @@ def test_one_text_of_a_list_is_not_parted() -> None:
         ([1], "case 1: : 1, expected an object"),
         ([{"id": "a"}, {"question": "b"}], "case 1: question: missing"),
         ([{"id": "a"}], "no field of questions among 'id'; name it with --column question=HEADER"),
+        ([{"input": [{"role": "user", "content": "a"}] * 2}], "a chat of 2 messages, expected one"),
+        ([{"input": {"text": "a"}}], "name the one inside with --column question=input.text"),
         ([{"question": "a", "difficulty": "odd"}], "case 1: difficulty: 'odd', expected easy"),
         ([{"question": "a", "answerable": "perhaps"}], "expected true or false"),
         ([{"question": "a", "k": 1.5}], "expected an integer"),
@@ -171,6 +173,23 @@ def test_the_command_is_named_that_reads_questions_inside_an_object() -> None:
 def test_a_column_that_no_case_has_is_refused() -> None:
     with pytest.raises(DatasetError, match=r"answer=outputs\.anwser: no such header; there are id"):
         read_samples("json", "langsmith.jsonl", columns={"expected_answer": "outputs.anwser"})
+
+
+def test_the_only_question_of_a_chat_is_the_question() -> None:
+    chat = [{"role": "system", "content": "Be kind."}, {"role": "user", "content": "When?"}]
+    answer = {"role": "assistant", "content": "Soon."}
+    rows = [
+        {"input": chat, "ideal": ["Soon.", "Now."]},
+        {"inputs": {"messages": chat}, "outputs": {"messages": [*chat, answer]}},
+        {"inputs": {"messages": chat[1:]}, "outputs": {"message": answer}},
+    ]
+    columns = {"question": "inputs.messages", "expected_answer": "outputs.messages"}
+    (evals,) = cases_of(read_texts("json", {"e.jsonl": json.dumps(rows[0])}))
+    (state,) = cases_of(read_texts("json", {"s.jsonl": json.dumps(rows[1])}, columns=columns))
+    columns["expected_answer"] = "outputs.message"
+    (last,) = cases_of(read_texts("json", {"m.jsonl": json.dumps(rows[2])}, columns=columns))
+    for case in (evals, state, last):
+        assert (case.question, case.expected_answer) == ("When?", "Soon.")
 
 
 def test_the_truth_is_the_expected_answer_where_an_answer_stands_beside_it() -> None:

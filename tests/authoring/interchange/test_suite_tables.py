@@ -87,6 +87,12 @@ def test_one_column_is_a_table_too() -> None:
             "t.csv:3: ';' expected after '\"', expected a table",
         ),
         ('inputs,outputs\n"{""query"": ""a""}",b\n', {}, "--column question=inputs.query"),
+        (
+            'input,ideal\n"{""query"": ""a""}",b\n',
+            {},
+            "t.csv:2: input: {'query': 'a'}, expected a text; name the one inside with --column "
+            "question=input.query",
+        ),
         ("a,b\n1,2\n", {"columns": {"question": "c"}}, "no such header; there are a, b"),
         ("a\n1\n", {"columns": {"qestion": "a"}}, "did you mean 'question'?"),
     ],
