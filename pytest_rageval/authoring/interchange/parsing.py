@@ -399,10 +399,10 @@ def _records(value: Any) -> list[dict[str, Any]] | None:
     for name in _LISTS:
         if isinstance(value.get(name), list):
             return _records(value[name])
-    return _turned(value)
+    return rows_of_columns(value)
 
 
-def _turned(value: Mapping[str, Any]) -> list[dict[str, Any]] | None:
+def rows_of_columns(value: Mapping[str, Any]) -> list[dict[str, Any]] | None:
     """Transpose one list, or one object by row number, per field to one object per row."""
     columns: dict[str, list[Any]] = {}
     for name, column in value.items():

@@ -1,7 +1,7 @@
 """Suites in JSON or YAML, and tables: one case per object or row.
 
-A suite is a list of objects, or an object that holds one under ``cases``, ``test_cases``,
-``tests``, ``questions`` or ``items``. Fields have our names or common alternatives
+A suite is a list of objects, an object that holds one under a name of ``_LISTS``, or one list for
+each field, as data frames write it. Fields have our names or common alternatives
 (``field_names.ALIASES``). An expected reference is ``{"vault", "rel_path", "heading_path"}``, or a
 text such as ``notes/setup.md#Setup > Install``.
 
@@ -26,6 +26,7 @@ from pytest_rageval.authoring.interchange.parsing import (
     parse_object,
     parse_records,
     parse_table,
+    rows_of_columns,
 )
 from pytest_rageval.authoring.interchange.values import (
     Imported,
@@ -40,7 +41,8 @@ from pytest_rageval.support.text import did_you_mean, shown
 from pytest_rageval.values.errors import Fault, faults_error
 from pytest_rageval.values.json_documents import part
 
-_LISTS: Final = ("cases", "test_cases", "tests", "questions", "items")
+_LISTS: Final = ("cases", "test_cases", "tests", "questions", "items", "examples",
+                 "samples", "data")  # fmt: skip
 _DEFAULTS: Final = ("vaults", "folders", "k", "category", "tags", "language")
 """Fields of a suite that are defaults for its cases."""
 _OTHERS: Final = ("promptfoo", "beir")
@@ -123,9 +125,14 @@ def _cases(file: SourceFile, ledger: Ledger) -> tuple[list[Any], dict[str, Any]]
         return value, {}
     if not isinstance(value, dict):
         raise fault(file.name, f"{shown(value)}, expected a list of cases")
-    name = next((name for name in _LISTS if isinstance(value.get(name), list)), None)
+    # A list that begins with a text is a column of a data frame.
+    lists = (one for one in _LISTS if isinstance(value.get(one), list))
+    name = next((one for one in lists if not isinstance([*value[one], 0][0], str)), None)
     if name is None:
-        raise fault(file.name, f"expected a list of cases under one of {', '.join(_LISTS)}")
+        rows = rows_of_columns(value)
+        if rows is None:
+            raise fault(file.name, f"expected a list of cases under one of {', '.join(_LISTS)}")
+        return rows, {}
     shared = {**part(value, "defaults"), **value}
     for key in shared.keys() - {*_DEFAULTS, name, "defaults"}:
         ledger.leave(key, "belongs to the suite, and no case holds it")

@@ -105,6 +105,7 @@ def test_one_text_of_a_list_is_not_parted() -> None:
         ([{"id": "a"}], "no field of questions among 'id'; name it with --column question=HEADER"),
         ([{"input": [{"role": "user", "content": "a"}] * 2}], "a chat of 2 messages, expected one"),
         ([{"input": {"text": "a"}}], "name the one inside with --column question=input.text"),
+        ({"questions": ["a"], "answers": ["b"]}, "no field of questions among 'questions', 'ans"),
         ([{"question": "a", "difficulty": "odd"}], "case 1: difficulty: 'odd', expected easy"),
         ([{"question": "a", "answerable": "perhaps"}], "expected true or false"),
         ([{"question": "a", "k": 1.5}], "expected an integer"),
@@ -190,6 +191,23 @@ def test_the_only_question_of_a_chat_is_the_question() -> None:
     (last,) = cases_of(read_texts("json", {"m.jsonl": json.dumps(rows[2])}, columns=columns))
     for case in (evals, state, last):
         assert (case.question, case.expected_answer) == ("When?", "Soon.")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"question": ["When?", "Where?"], "ground_truth": ["Soon.", "Here."]},
+        {"question": {"0": "When?", "1": "Where?"}, "ground_truth": {"0": "Soon.", "1": "Here."}},
+        {"examples": [
+            {"query": "When?", "reference_answer": "Soon."},
+            {"query": "Where?", "reference_answer": "Here."},
+        ]},
+    ],
+)  # fmt: skip
+def test_suites_are_read_as_data_frames_and_libraries_write_them(value: object) -> None:
+    when, where = cases_of(read_texts("json", {"s.json": json.dumps(value)}))
+    assert (when.question, when.expected_answer) == ("When?", "Soon.")
+    assert (where.question, where.expected_answer) == ("Where?", "Here.")
 
 
 def test_the_truth_is_the_expected_answer_where_an_answer_stands_beside_it() -> None:
