@@ -288,6 +288,7 @@ IMPORTS: Final[tuple[tuple[str, ...], ...]] = (
     ("csv", "cases.csv"), ("deepeval", "deepeval-goldens.json"),
     ("deepeval", "deepeval-goldens.csv"), ("json", "suite.json"), ("yaml", "suite.yaml"),
     ("promptfoo", "promptfooconfig.yaml", "more-tests.csv"), ("promptfoo", "more-tests.csv"),
+    ("squad", "squad-2.0.json"),
     ("ragas", "ragas-0.2.jsonl"), ("ragas", "ragas-0.1.csv"), ("trec", "topics.sgml.txt"),
     ("trec", "topics.tsv"), ("trec", "qrels.txt", "topics.tsv", "topics.sgml.txt"),
     ("trec", "demo.run", "qrels.txt", "topics.tsv", "topics.sgml.txt"),

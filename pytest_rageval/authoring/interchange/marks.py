@@ -12,6 +12,7 @@ from typing import Final
 from pytest_rageval.authoring.interchange.values import SourceFile, fault
 from pytest_rageval.project.field_names import ALIASES, MEANT
 from pytest_rageval.values.errors import DatasetError
+from pytest_rageval.values.json_documents import part
 
 _MARKS: Final[Mapping[str, frozenset[str]]] = {
     "promptfoo": frozenset({"__expected", "__description"}),
@@ -22,6 +23,7 @@ _MARKS: Final[Mapping[str, frozenset[str]]] = {
     "deepeval": frozenset(
         {"actual_output", "expected_output", "retrieval_context", "expected_tools"}
     ),
+    "squad": frozenset({"paragraphs", "answer_start"}),
     "beir": frozenset({"_id", "title", "text"}),
     "csv": frozenset(
         {"answerable", "expected_key_facts", "gold", "golds", "gold_supports", "heading_path",
@@ -47,7 +49,8 @@ def refuse_others(
         DatasetError: it has fields of one of them.
     """
     for name in others:
-        found = sorted(_MARKS[name].intersection(fields))
+        # SQuAD marks its rows by the positions of their answers.
+        found = sorted(_MARKS[name].intersection([*fields, *part(fields, "answers")]))
         if len(found) >= (len(_MARKS[name]) if name == "beir" else 1):
             raise _of_another(file, name, found, place)
 

@@ -39,7 +39,7 @@ def read(source: Source) -> Imported:
     Raises:
         DatasetError: a file has no rows, or a row has no question.
     """
-    return read_rows(source, "row", _sample, others=("csv", "promptfoo", "beir"))
+    return read_rows(source, "row", _sample, others=("csv", "promptfoo", "beir", "squad"))
 
 
 def _sample(row: dict[str, Any], ids: UniqueIds, ledger: Ledger) -> Converted | None:

@@ -45,6 +45,7 @@ FORMATS: Final[Mapping[str, Format]] = {
     "json": Format("suite", (".json", ".jsonl")),
     "promptfoo": Format("promptfoo", (".yaml", ".yml", ".json", ".jsonl", ".csv")),
     "ragas": Format("ragas", (".json", ".jsonl", ".csv")),
+    "squad": Format("squad", (".json", ".jsonl")),
     "trec": Format("trec", (".tsv", ".txt", ".run", ".qrels", ".topics", ".test")),
     "unrag": Format("unrag", (".json",)),
     "yaml": Format("suite", (".yaml", ".yml")),

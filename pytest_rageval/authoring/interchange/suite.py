@@ -45,7 +45,7 @@ _LISTS: Final = ("cases", "test_cases", "tests", "questions", "items", "examples
                  "samples", "data")  # fmt: skip
 _DEFAULTS: Final = ("vaults", "folders", "k", "category", "tags", "language")
 """Fields of a suite that are defaults for its cases."""
-_OTHERS: Final = ("promptfoo", "beir")
+_OTHERS: Final = ("promptfoo", "beir", "squad")
 """Importers whose rows have questions that are none, or expectations that no field of ours is."""
 _INSIDE: Final = {
     "question": (*ALIASES["question"], "messages"),

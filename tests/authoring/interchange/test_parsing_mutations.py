@@ -26,6 +26,7 @@ JSON_SAMPLES = {
     "unrag": ["unrag-dataset.json", "unrag-report.json"],
     "json": ["suite.json"],
     "deepeval": ["deepeval-goldens.json"],
+    "squad": ["squad-2.0.json"],
 }
 
 

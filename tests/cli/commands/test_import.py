@@ -24,6 +24,7 @@ OF_FORMAT = {
     "json": ["suite.json"],
     "promptfoo": ["promptfooconfig.yaml"],
     "ragas": ["ragas-0.2.jsonl", "ragas-0.1.csv"],
+    "squad": ["squad-2.0.json"],
     "trec": ["topics.tsv", "qrels.txt", "demo.run"],
     "unrag": ["unrag-dataset.json", "unrag-report.json"],
     "yaml": ["suite.yaml"],
