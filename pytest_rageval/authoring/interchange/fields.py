@@ -20,6 +20,8 @@ from pytest_rageval.values.case import Anchor
 # A spreadsheet writes true and false in its own language.
 _YES: Final = frozenset("true yes y 1 t wahr vrai verdadero vero verdadeiro waar".split())
 _NO: Final = frozenset("false no n 0 f falsch faux falso onwaar".split())
+_INSIDE: Final = re.compile(r"\.[a-z]\w*#", re.IGNORECASE)
+"""Part of a document after its suffix, unlike the name in ``C# guide.md``."""
 _PAGE: Final = re.compile(r"page=0*([1-9]\d{0,8})", re.ASCII)
 
 
@@ -303,12 +305,20 @@ def _take_anchor_columns(
         part: _first(rest, (columns[part],) if part in columns else aliases)
         for part, aliases in ANCHOR_COLUMNS.items()
     }
-    path = names["rel_path"]
-    if path is None or not isinstance(rest[path], str):
+    path, heading, snippet = names["rel_path"], names["heading_path"], names["snippet"]
+    given = [] if path is None else [one for one in _items(rest[path]) if isinstance(one, str)]
+    if path is None or not given:
         return
-    anchor: dict[str, Any] = {"rel_path": rest.pop(path).strip()}
+    del rest[path]
     ledger.carry(path)
-    heading, snippet = names["heading_path"], names["snippet"]
+    golds = [
+        parse_anchor(one) if _INSIDE.search(one) else {"rel_path": one}
+        for one in dict.fromkeys(given)
+    ]
+    line["gold_supports"] = golds
+    if golds[1:]:  # of which one a heading, a snippet or a page is, no column says
+        return
+    (anchor,) = golds
     if heading is not None and isinstance(rest[heading], str):
         anchor["heading_path"] = rest.pop(heading)
         ledger.carry(heading)
@@ -322,4 +332,3 @@ def _take_anchor_columns(
             anchor["pages"] = [int(page) for page in pages]
             del rest[column]
             ledger.carry(column)
-    line["gold_supports"] = [anchor]

@@ -126,3 +126,16 @@ def test_a_column_names_a_field_inside_the_json_of_a_cell() -> None:
     text = 'id,input,expectedOutput\na,"{""question"": ""When?""}","{""answer"": ""Soon.""}"\n'
     (case,) = cases_of(read_texts("csv", {"t.csv": text}, columns=columns))
     assert (case.question, case.expected_answer) == ("When?", "Soon.")
+
+
+@pytest.mark.parametrize(
+    ("cell", "golds"),
+    [
+        ("a.md#B > C", [Anchor(rel_path="a.md", heading_path="B > C")]),
+        ("a.pdf#page=7", [Anchor(rel_path="a.pdf", pages=(7,))]),
+        ("a.md | C# guide.md|a.md", [Anchor(rel_path="a.md"), Anchor(rel_path="C# guide.md")]),
+    ],
+)
+def test_a_column_of_sources_is_written_as_golds_are(cell: str, golds: list[Anchor]) -> None:
+    (case,) = cases_of(read_texts("csv", {"t.csv": f"question,source\nWhen?,{cell}\n"}))
+    assert case.gold_supports == tuple(golds)
