@@ -142,7 +142,13 @@ def _load(path: Path) -> tuple[dict[str, Any], list[PlacedCase], DatasetError | 
 
 def _print(result: dict[str, Any], error: DatasetError | None) -> None:
     if error is not None:
+        from pytest_rageval.project.case_reader import other_file_note
+
         click.echo(clean_lines(str(error)), err=True)
+        if other_file_note(Path(result["file"]), ""):
+            click.echo(
+                "none of its lines is a case; `rageval import` reads other tools' sets", err=True
+            )
         return
     categories = ", ".join(f"{name} {count}" for name, count in result["categories"].items())
     click.echo(

@@ -152,3 +152,11 @@ def test_of_very_many_faults_the_first_are_printed_and_all_are_in_the_json(capsy
     ]
     assert cli.run(["check", "a.jsonl", "--json"]) == ExitCode.USAGE
     assert len(json.loads(capsys.readouterr().out)["files"][0]["faults"]) == 500
+
+
+def test_the_set_of_another_tool_is_to_be_imported(capsys: Output) -> None:
+    named = "none of its lines is a case; `rageval import` reads other tools' sets"
+    assert cli.run(["check", write("a.jsonl", {"input": "Who?", "ideal": "x"})]) == ExitCode.USAGE
+    assert capsys.readouterr().err.endswith(f"{named}\n")
+    assert cli.run(["check", write("a.jsonl", {"question": "Who?", "gold": "x"})]) == ExitCode.USAGE
+    assert named not in capsys.readouterr().err
