@@ -27,7 +27,12 @@ from pytest_rageval.values.errors import DatasetError
 
 MAX_FILE_BYTES: Final = 512 * 1024 * 1024
 _MAX_FILES: Final = 1000
-_SHEETS: Final = (".csv", ".tsv", ".xlsx", ".xls", ".ods")
+_ADVICE: Final[Mapping[tuple[str, ...], str]] = {
+    (".csv", ".tsv", ".xlsx", ".xls", ".ods"): 'save it again as "CSV UTF-8"',
+    (".parquet", ".arrow"): "write it as JSON Lines, as Dataset.to_json and pandas do",
+    (".gz", ".zip", ".zst"): "unpack it first",
+}
+"""What to do with a file that is not UTF-8, by the suffixes of its name."""
 _UTF16: Final = (b"\xff\xfe", b"\xfe\xff")
 _NAMES: Final = ("id", "translation_of")
 
@@ -115,9 +120,9 @@ def read_text_file(path: Path) -> SourceFile:
         return SourceFile(name=name, text=data.decode(encoding))
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
+        advice = [todo for suffixes, todo in _ADVICE.items() if name.lower().endswith(suffixes)]
         message = f"byte 0x{data[error.start]:02x}, expected UTF-8 text"
-        message += '; save it again as "CSV UTF-8"' if name.lower().endswith(_SHEETS) else ""
-        raise fault(name, message, line=line) from None
+        raise fault(name, "; ".join([message, *advice]), line=line) from None
 
 
 def _read_beside(file: SourceFile, reference: str, *, fetch: Fetch | None) -> list[SourceFile]:

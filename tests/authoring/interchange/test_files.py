@@ -56,13 +56,20 @@ def test_texts_of_spreadsheets_are_read(tmp_path: Path, encoding: str) -> None:
     assert read_text_file(path).text == "Größe"
 
 
-@pytest.mark.parametrize("name", ["t.csv", "T.XLSX", "t.ods"])
-def test_a_byte_that_is_no_text_is_named(tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [
+        ("t.csv", 'save it again as "CSV UTF-8"'),
+        ("T.XLSX", 'save it again as "CSV UTF-8"'),
+        ("t.parquet", "write it as JSON Lines, as Dataset.to_json and pandas do"),
+        ("queries.jsonl.gz", "unpack it first"),
+        ("t.json", "expected UTF-8 text"),
+    ],
+)
+def test_a_byte_that_is_no_text_is_named(tmp_path: Path, name: str, advice: str) -> None:
     path = tmp_path / name
     path.write_bytes(b"ok\nno\xff")
-    with pytest.raises(
-        DatasetError, match=rf'{name}:2: byte 0xff, .*; save it again as "CSV UTF-8"'
-    ):
+    with pytest.raises(DatasetError, match=rf"{name}:2: byte 0xff, .*{advice}$"):
         read_text_file(path)
 
 
