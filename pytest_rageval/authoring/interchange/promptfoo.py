@@ -101,7 +101,7 @@ class _Reader:
         self.lines: list[dict[str, Any]] = []
 
     def take(self, file: SourceFile) -> None:
-        value = _value(file, self.ledger)
+        value = self._value(file)
         default: dict[str, Any] = {}
         if isinstance(value, dict):
             if _CONFIG.isdisjoint(value):
@@ -110,7 +110,7 @@ class _Reader:
                 self.ledger.leave(name, "about prompts and providers, not about cases")
             given = value.get("defaultTest")
             if isinstance(given, str):
-                given = _value(self._source.beside(file, given)[0], self.ledger)
+                given = self._value(self._source.beside(file, given)[0])
             default = given if isinstance(given, dict) else {}
             tests = [*self._tests(file, value.get("tests")), *self._scenarios(file, value)]
         else:
@@ -119,6 +119,14 @@ class _Reader:
             raise fault(file.name, f"{len(tests):,} tests, expected at most {_MAX_TESTS:,}")
         for test in tests:
             self._take_test(test, default)
+
+    def _value(self, file: SourceFile) -> Any:
+        if not is_table(file):
+            return parse_document(file, self.ledger)
+        table = parse_table(file, delimiter=self._source.options.delimiter)
+        if not any(header.startswith("__") for header in table.headers):
+            refuse_others(file, table.headers, ("ragas", "deepeval", "csv"))
+        return [_row_test(row.cells) for row in table.rows]
 
     def _tests(self, file: SourceFile, tests: Any) -> Iterator[Mapping[str, Any]]:
         for test in [tests] if isinstance(tests, str | dict) else parse_list(tests):
@@ -137,7 +145,7 @@ class _Reader:
             self.ledger.leave(f"tests: {reference}", "a program, and none is run")
             return
         for beside in self._source.beside(file, reference):
-            value = _value(beside, self.ledger)
+            value = self._value(beside)
             tests = value.get("tests") if isinstance(value, dict) and "tests" in value else value
             for test in [tests] if isinstance(tests, dict) else parse_list(tests):
                 if not isinstance(test, dict):
@@ -270,16 +278,7 @@ class _Reader:
             del line["answer_rules"]
 
 
-# --- reading files ---------------------------------------------------------------------------
-
-
-def _value(file: SourceFile, ledger: Ledger) -> Any:
-    if is_table(file):
-        table = parse_table(file)
-        if not any(header.startswith("__") for header in table.headers):
-            refuse_others(file, table.headers, ("ragas", "deepeval", "csv"))
-        return [_row_test(row.cells) for row in table.rows]
-    return parse_document(file, ledger)
+# --- tests -----------------------------------------------------------------------------------
 
 
 def _row_test(cells: Mapping[str, str]) -> dict[str, Any]:

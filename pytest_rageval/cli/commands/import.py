@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 _OF_FORMATS: Mapping[str, tuple[str, ...]] = {
     "columns": ("--column", "csv", "json", "yaml"),
+    "delimiter": ("--delimiter", "csv", "deepeval", "promptfoo", "ragas"),
     "documents": ("--documents", "ir-datasets"),
     "question_var": ("--question-var", "promptfoo"),
     "split": ("--split", "beir"),

@@ -192,3 +192,10 @@ def test_a_variable_may_hold_json() -> None:
     text = 'data,question,__expected\n"{""a"": 1}",How?,contains: x\n'
     (case,) = cases_of(read_texts("promptfoo", {"a.csv": text}))
     assert case.question == "How?"
+
+
+def test_a_table_is_read_by_the_delimiter_that_is_named() -> None:
+    (case,) = cases_of(
+        read_texts("promptfoo", {"t.csv": "question\nWhen, and why?\n"}, delimiter="|")
+    )
+    assert case.question == "When, and why?"
