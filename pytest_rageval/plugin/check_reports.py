@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from types import SimpleNamespace
 from typing import Any, Final, Literal
 
 import pytest
 
 from pytest_rageval.metrics.registry import STAGE_PREFIX
-from pytest_rageval.plugin.private import add_json_metadata
+from pytest_rageval.plugin.private import add_json_metadata, failure_text
 from pytest_rageval.plugin.reports import ReportDetails, check_of
 from pytest_rageval.project.discovery import THRESHOLDS
 from pytest_rageval.report.text.lines import VERDICTS, detectable_text
 from pytest_rageval.support.text import counted
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.gate import MOST_CASES, CheckKind, CheckResult, CheckStatus
 from pytest_rageval.values.record import STAGES
 
@@ -54,54 +52,12 @@ _PROPERTIES: Final = ("status", "value", "limit", "low", "high", "n")
 """Figures of a check that JUnit keeps, if they have a value."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Crash:
-    """Place of a failed check, with the attribute names of pytest; as text for ``--tb=line``."""
-
-    path: str = THRESHOLDS
-    lineno: int
-    message: str
-
-    def __str__(self) -> str:
-        return f"{self.path}:{self.lineno}: {self.message}"
-
-
-@dataclass(frozen=True, slots=True)
-class FailureText:
-    """Reason of a failed check, with the attributes that readers of pytest reports expect.
-
-    A plain text would occur twice in a JUnit file, with all its lines in the title.
-    """
-
-    text: str
-    """The first line is the title."""
-    line: int
-    """Line of thresholds.toml, from 1."""
-
-    def __str__(self) -> str:
-        return self.text
-
-    def toterminal(self, tw: Any) -> None:
-        """Write the text to the failures that pytest shows."""
-        tw.line(self.text)
-
-    @property
-    def reprcrash(self) -> Crash:
-        """Place and one-line reason of the failure."""
-        return Crash(lineno=self.line, message=self.text.partition("\n")[0])
-
-    @property
-    def reprtraceback(self) -> SimpleNamespace:
-        """Empty traceback."""
-        return SimpleNamespace(reprentries=[])
-
-
 def check_report(result: CheckResult) -> pytest.TestReport:
     """Return the report of one check: failed, passed, skipped or warned."""
     longrepr: Any = None
     line = max(result.check.line, 1)
     if result.status == "fail":
-        longrepr = FailureText(check_text(result), line)
+        longrepr = failure_text(check_text(result), THRESHOLDS, line)
     elif result.status == "skip":
         longrepr = (THRESHOLDS, line, f"Skipped: {result.message}")
     report = _report(result.check.name, _OUTCOMES[result.status], longrepr, line=line)
@@ -118,7 +74,7 @@ def check_report(result: CheckResult) -> pytest.TestReport:
 
 def whole_report(name: str, sentence: str, hint: str = "") -> pytest.TestReport:
     """Return the failure of a run that lost cases or checked none, with a hint at the reason."""
-    text = FailureText("\n".join(filter(None, (sentence, hint))), 1)
+    text = failure_text("\n".join(filter(None, (sentence, hint))), THRESHOLDS, 1)
     report = _report(name, "failed", text)
     ReportDetails(check="fail").put_on(report)
     add_json_metadata(report, {"status": "fail", "message": sentence})

@@ -127,6 +127,18 @@ def add_json_metadata(report: pytest.TestReport, values: Mapping[str, Any]) -> N
     report.__dict__["_json_report_extra"] = {**extra, "metadata": metadata}
 
 
+def failure_text(text: str, path: str, line: int) -> object:
+    """Return a failure at a line of a file without a traceback; the first line is its title.
+
+    A plain text would occur twice in a JUnit file, with all its lines in the title. pytest writes
+    no other classes than its own to JSON, as pytest-reportlog asks it to.
+    """
+    from _pytest._code.code import ReprExceptionInfo, ReprFileLocation, ReprTraceback
+
+    where = ReprFileLocation(path, line, text.partition("\n")[0])
+    return ReprExceptionInfo(ReprTraceback([], extraline=text, style="short"), where)
+
+
 def write_junit_error(
     config: pytest.Config, report: pytest.TestReport, message: str, text: str
 ) -> None:
