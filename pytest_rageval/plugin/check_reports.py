@@ -19,6 +19,8 @@ from pytest_rageval.values.record import STAGES
 
 def checks_apart(terminal: pytest.TerminalReporter) -> None:
     """Let the last line of the session count checks apart from cases and tests."""
+    if not hasattr(terminal, "build_summary_stats_line"):
+        return  # another plugin's reporter counts in its own way
     build = terminal.build_summary_stats_line
 
     def line() -> tuple[list[tuple[str, dict[str, bool]]], str]:

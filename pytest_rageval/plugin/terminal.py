@@ -82,9 +82,10 @@ def outcome_lines(reporter: pytest.TerminalReporter) -> Iterator[str]:
     """
     if reporter.config.option.reportchars == _NOT_ASKED:
         return
-    every = "P" in reporter.reportchars
+    wanted = set(reporter.reportchars or "")  # another plugin's reporter may have none
+    every = "P" in wanted
     for outcome, letters in _LISTED.items():
-        if not any(letter in reporter.reportchars for letter in letters):
+        if wanted.isdisjoint(letters):
             continue
         for report in reporter.stats.get(outcome, ()):
             reason = clean(getattr(report, "wasxfail", ""))

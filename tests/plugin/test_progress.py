@@ -19,7 +19,7 @@ from pytest_rageval.plugin import progress
 from pytest_rageval.plugin.progress import LiveLine, LogLines, progress_shown
 from pytest_rageval.report.text.progress import Progress
 from tests.build.screen import Screen, Terminal, opened
-from tests.plugin.scratch import Project
+from tests.plugin.scratch import CONFTEST, Project
 
 SO_FAR = Progress(total=9, outcomes={"passed": 3}, errors={}, elapsed_s=4.0, last_s=2.0)
 SHOWN = "3/9 cases, 0 missed, 0 errors, 2 s left, 45.0/min"
@@ -279,3 +279,32 @@ def pytest_configure(config):
     assert result.ret == 0
     result.stdout.fnmatch_lines(["rageval: 4 cases, *"])
     result.stdout.no_fnmatch_line("*INTERNALERROR*")
+
+
+OWN_REPORTER = """
+class Reporter:
+    stats, reportchars = {}, None
+
+    def __init__(self, config, writer):
+        self.config, self._tw = config, writer
+        self.write, self.write_line, self.write_sep = writer.write, writer.line, writer.sep
+
+    def pytest_sessionfinish(self):
+        self.config.hook.pytest_terminal_summary(
+            terminalreporter=self, exitstatus=0, config=self.config
+        )
+
+@pytest.hookimpl(trylast=True)
+def pytest_configure(config):
+    reporter = Reporter(config, config.get_terminal_writer())
+    config.pluginmanager.unregister(name="terminalreporter")
+    config.pluginmanager.register(reporter, "terminalreporter")
+"""
+
+
+@pytest.mark.parametrize("flag", ["-v", "-ra"])
+def test_a_reporter_with_its_own_counts_shows_the_summary(project: Project, flag: str) -> None:
+    project.write("conftest.py", CONFTEST + OWN_REPORTER)  # as that of pytest-tldr
+    result = project.run(flag)
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(["* rageval *", "gate     PASS 2 checks"])
