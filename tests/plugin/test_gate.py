@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.plugin.scratch import CASES, SERIAL_AND_PARALLEL, Project, checks, outcomes
+from tests.plugin.scratch import CASES, CONFTEST, SERIAL_AND_PARALLEL, Project, checks, outcomes
 
 
 def test_a_failing_gate_is_exit_1_and_one_failed_line(project: Project) -> None:
@@ -137,6 +137,24 @@ def test_an_incomplete_run_says_when_a_test_function_never_asks(
             "FAILED thresholds.toml::complete - *INCOMPLETE*",
         ]
     )
+
+
+FAILED_CALL = """
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item):
+    if item.name == "ok-1":
+        pytest.fail("too slow")  # as pytest-timeout
+    return (yield)
+"""
+
+
+def test_a_case_that_a_plugin_fails_before_it_is_asked_has_no_test_function_to_blame(
+    project: Project,
+) -> None:
+    project.write("conftest.py", CONFTEST + FAILED_CALL)
+    result = project.run()
+    result.stdout.fnmatch_lines(["INCOMPLETE: 3 of 4 cases reported"])
+    assert "eval_record" not in result.stdout.str()
 
 
 INTERRUPT = """
