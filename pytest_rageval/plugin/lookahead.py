@@ -15,9 +15,8 @@ import io
 import logging
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, wait
+from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
@@ -37,13 +36,8 @@ from pytest_rageval.plugin.items import CaseItem
 from pytest_rageval.plugin.private import WorkerQueue, live_log_handler, log_handlers
 from pytest_rageval.plugin.state import CaseOutput, Evaluated
 from pytest_rageval.support.slots import Slots, Turns
-from pytest_rageval.support.threads import AHEAD, CaseThreads, result_of, threads_for
+from pytest_rageval.support.threads import AHEAD, CaseThreads, drain, result_of, threads_for
 from pytest_rageval.values.record import CaseRecord
-
-_IN_FLIGHT_S: Final = 1.0
-"""Seconds in which requests in flight are waited for at an early end."""
-_SCORING_S: Final = 20.0
-"""Seconds in which answers are scored at an early end; on a busy machine, imports take several."""
 
 
 class _Task:
@@ -151,23 +145,12 @@ class Lookahead:
         """Start no more cases, record those that have been answered, and abandon the others."""
         self._threads.stop()
         try:
-            self._drain()
+            drain([task.future for task in self._tasks.values()], self._slots, self._turns)
         finally:
             for task in self._tasks.values():
                 task.withdraw()
             self._tasks.clear()
             self._slots.close()
-
-    def _drain(self) -> None:
-        began = calm = time.monotonic()
-        running = {task.future for task in self._tasks.values() if not task.future.done()}
-        while running and (now := time.monotonic()) < began + _SCORING_S:
-            # An answered case keeps its slot until it has its turn, which another one may have.
-            if self._turns.taken() or len(running) > self._slots.held + self._slots.waiting:
-                calm = now
-            elif now > calm + _IN_FLIGHT_S:
-                return
-            running = wait(running, timeout=_LIVE_S, return_when=FIRST_COMPLETED).not_done
 
     def _start(self, item: CaseItem, clients: Clients, *, urgent: bool = False) -> _Task:
         task = _Task(item, clients, self._turns)

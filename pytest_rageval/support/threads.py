@@ -10,9 +10,10 @@ from __future__ import annotations
 import asyncio
 import inspect
 import threading
+import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Generator, Iterable
-from concurrent.futures import Future
+from collections.abc import Awaitable, Callable, Collection, Generator, Iterable
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from functools import cache, partial
 from itertools import islice
 from typing import Final, Generic, TypeVar
@@ -21,6 +22,10 @@ from pytest_rageval.support.slots import Slots, Turns
 
 _T = TypeVar("_T")
 _JOIN_S = 5.0
+_IN_FLIGHT_S: Final = 1.0
+"""Seconds in which requests in flight are waited for at an early end."""
+_SCORING_S: Final = 20.0
+"""Seconds in which answers are scored at an early end; on a busy machine, imports take several."""
 _SPARE: Final = 4
 """One thread in four beyond the limit: it scores while the others' requests are in flight."""
 AHEAD: Final = 64
@@ -238,14 +243,26 @@ def threads_for(slots: Slots) -> int:
     return slots.limit + max(1, slots.limit // _SPARE)
 
 
+def drain(tasks: Collection[Future[_T]], slots: Slots, turns: Turns) -> None:
+    """Wait at an early end until answers that were received are scored, not for a slow target."""
+    began = calm = time.monotonic()
+    running = {task for task in tasks if not task.done()}
+    while running and (now := time.monotonic()) < began + _SCORING_S:
+        # An answered case keeps its slot until it has its turn, which another one may have.
+        if turns.taken() or len(running) > slots.held + slots.waiting:
+            calm = now
+        elif now > calm + _IN_FLIGHT_S:
+            return
+        running = wait(running, timeout=0.05, return_when=FIRST_COMPLETED).not_done
+
+
 def in_order(
     tasks: Iterable[Callable[[], _T]], slots: Slots, turns: Turns | None = None
 ) -> Generator[_T, None, None]:
     """Yield the results of tasks in their order, while the next ones run.
 
     With one slot the caller's own thread runs them, which a client may depend on. With several,
-    the slots are closed if the caller stops early or a task raises, and requests in flight are
-    abandoned.
+    if the caller stops early or a task raises, tasks that run are drained, and the slots closed.
 
     Args:
         tasks: read as they are started.
@@ -275,6 +292,9 @@ def in_order(
             start(1)
             yield found
     finally:
-        if started:  # not all results were taken
-            slots.close()
         threads.stop()
+        if started:  # not all results were taken
+            try:
+                drain(started, slots, turn)
+            finally:
+                slots.close()

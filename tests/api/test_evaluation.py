@@ -7,6 +7,7 @@ import asyncio
 import gc
 import json
 import shutil
+import signal
 import subprocess
 import sys
 import threading
@@ -465,3 +466,31 @@ def test_an_interrupted_run_keeps_what_was_measured_and_can_be_continued(
     assert (whole.run_id, len(whole.records)) == ("cut", 200)
     assert whole.means == evaluate(SET, reply).means
     assert whole.gate["verdict"] == "pass"
+
+
+def test_an_interrupted_run_keeps_the_answers_that_were_received_but_not_judged() -> None:
+    both, stopped = threading.Barrier(2), threading.Event()
+
+    def stop(*_: object) -> None:
+        stopped.set()
+        raise KeyboardInterrupt
+
+    class Waiting(Judge):
+        def judge(self, rubric: str, request: JudgeRequest, *, repeat: int = 0) -> Judgement:
+            if not stopped.is_set():
+                if both.wait(10) == 0:
+                    signal.pthread_kill(
+                        threading.main_thread().ident or 0, signal.SIGINT
+                    )  # wakes its wait
+                stopped.wait(10)
+                time.sleep(0.2)  # the caller ends the run meanwhile, unless it waits for this case
+            return super().judge(rubric, request, repeat=repeat)
+
+    write_lines(SET, *(case(f"c{n}", "hit it") for n in range(200)))
+    before = signal.signal(signal.SIGINT, stop)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            evaluate(SET, reply, judge=Waiting(), concurrency=2, run_id="cut")
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert {record.status for record in load_run("cut").records} == {"ok"}
