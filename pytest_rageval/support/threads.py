@@ -152,7 +152,12 @@ def _discard(awaitable: object) -> None:
 def _serve(loop: asyncio.AbstractEventLoop) -> None:
     asyncio.set_event_loop(loop)
     try:
-        loop.run_forever()
+        while True:
+            try:
+                loop.run_forever()
+                break
+            except (KeyboardInterrupt, SystemExit):  # of a task, which keeps it for its caller
+                continue
         tasks = asyncio.all_tasks(loop)
         for task in tasks:
             task.cancel()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import os
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import fields, is_dataclass
 from pathlib import Path
@@ -178,18 +178,11 @@ def _reply_or_error(ask: Callable[[AskRequest], object], request: AskRequest) ->
     try:
         reply = ask(request)
         if inspect.isawaitable(reply):
-            return session_loop().run(_settled(reply))
+            return session_loop().run(reply)
         return reply
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # such as SystemExit, CancelledError or pytest.fail()
-        return error
-
-
-async def _settled(reply: Awaitable[object]) -> object:
-    try:
-        return await reply
-    except SystemExit as error:  # raised on, it would end the loop that others wait for
         return error
 
 

@@ -90,6 +90,25 @@ def test_what_a_coroutine_raises_is_raised_to_the_caller() -> None:
     loop.stop()
 
 
+@pytest.mark.parametrize("error", [SystemExit("no key"), KeyboardInterrupt()])
+def test_a_coroutine_that_ends_the_process_ends_the_wait_of_its_caller_alone(
+    error: BaseException,
+) -> None:
+    loop = LoopThread()
+
+    async def leave() -> None:
+        raise error
+
+    async def group() -> None:
+        await asyncio.gather(leave(), asyncio.sleep(0))
+
+    for function in (leave, group):
+        with pytest.raises(type(error)):
+            result_of(loop.submit(function()), 10)
+        assert result_of(loop.submit(current_thread()), 10).is_alive()
+    loop.stop()
+
+
 def test_many_threads_share_one_loop() -> None:
     loop = LoopThread()
     found: list[threading.Thread] = []
