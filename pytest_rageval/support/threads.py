@@ -14,6 +14,7 @@ import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Collection, Generator, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, wait
+from contextvars import copy_context
 from functools import cache, partial
 from itertools import islice
 from typing import Final, Generic, TypeVar
@@ -287,7 +288,10 @@ def in_order(
     started = deque[Future[_T]]()
 
     def start(n: int) -> None:
-        started.extend(threads.submit(partial(run, task)) for task in islice(ahead, n))
+        # Each in a copy of the caller's context, such as the span or the tenant that it has set.
+        started.extend(
+            threads.submit(partial(copy_context().run, run, task)) for task in islice(ahead, n)
+        )
 
     try:
         start(AHEAD * slots.limit)

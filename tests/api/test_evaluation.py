@@ -13,6 +13,8 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextvars import ContextVar
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -242,6 +244,28 @@ def test_one_by_one_the_thread_of_the_caller_asks() -> None:
 
     assert evaluate(SET, client, concurrency=1).config["concurrency"] == 1
     assert threads == {threading.current_thread()}
+
+
+TENANT = ContextVar("tenant", default="none")
+
+
+async def tenant_later(request: AskRequest) -> AskResponse:
+    return replace(reply(request), answer=TENANT.get())
+
+
+@pytest.mark.parametrize("concurrency", [1, 4])
+@pytest.mark.parametrize(
+    "target", [lambda request: replace(reply(request), answer=TENANT.get()), tenant_later]
+)
+def test_the_client_has_the_context_variables_of_the_caller(
+    target: Callable[[AskRequest], object], concurrency: int
+) -> None:
+    token = TENANT.set("acme")
+    try:
+        run = evaluate(SET, target, judge="none", concurrency=concurrency, save=False)
+    finally:
+        TENANT.reset(token)
+    assert {record.answer for record in run.records} == {"acme"}
 
 
 def test_an_exception_of_the_function_is_an_error_of_its_case() -> None:
