@@ -237,7 +237,7 @@ def _plain(payload: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _members(value: object) -> object:
-    if isinstance(value, list | tuple):
+    if isinstance(value, list | tuple | Iterator):  # (... for ...) looks like a tuple
         return [_member(one) for one in value]
     return _member(value)
 

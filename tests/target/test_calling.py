@@ -172,6 +172,12 @@ def test_a_dictionary_may_hold_values_of_this_package() -> None:
     assert response.searches == (Search(query="q", chunks=("c-1",)),)
 
 
+def test_a_generator_may_yield_values_of_this_package() -> None:
+    given: Any = (RetrievedChunk(rel_path=path) for path in ("a.md", "b.md"))
+    chunks = response_of(call(lambda request: AskResponse(answer="a", retrieved_chunks=given)))
+    assert [chunk.rel_path for chunk in chunks.retrieved_chunks or ()] == ["a.md", "b.md"]
+
+
 def test_an_empty_answer_keeps_its_response_beside_the_error() -> None:
     result = call(lambda request: {"answer": " "})
     assert result.response == AskResponse(answer=" ", reply_keys=("answer",))
