@@ -17,7 +17,9 @@ from pytest_rageval.support.http.address import (
     ENV_VALUE,
     SENSITIVE_HEADER,
     blot_out,
+    character_pattern,
     credentials_in,
+    escaped_in_json,
     learned_secrets,
     reply_secrets,
     request_environment,
@@ -174,21 +176,16 @@ def _forms(secret: str) -> Iterable[str]:
 
 
 def _escaped(secret: str) -> re.Pattern[str]:
-    r"""Match a secret with escapes of JSON, such as ``\u0073`` or ``\/``.
+    r"""Match a secret, each of whose characters JSON may have escaped as in ``\u0073``.
 
     A verdict is JSON within JSON, whose backslashes are escaped once more.
     """
-    # Matches start at the first backslash of a row, so that a long row is searched once.
-    first = _escaped_character(secret[0], start=r"(?<!\\)")
-    return re.compile(first + "".join(map(_escaped_character, secret[1:])))
+    return re.compile("".join(map(_escaped_character, secret)))
 
 
-def _escaped_character(char: str, start: str = "") -> str:
-    units = char.encode("utf-16-be", "surrogatepass").hex()
-    spelled = "".join(rf"\\+u{units[at : at + 4]}" for at in range(0, len(units), 4))
-    plain = re.escape(char.encode("utf-8", "surrogatepass").decode("latin-1"))
-    slashes = rf"{start}\\*" if char in '/"\\' else ""
-    return f"(?:{slashes}{plain}|(?i:{start}{spelled}))"
+def _escaped_character(char: str) -> str:
+    as_bytes = char.encode("utf-8", "surrogatepass").decode("latin-1")
+    return f"(?:{''.join(map(character_pattern, as_bytes))}|(?i:{escaped_in_json(char)}))"
 
 
 def _unpacked(response: dict[str, Any]) -> dict[str, Any]:

@@ -10,9 +10,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache, lru_cache
-from html import escape
+from html.entities import codepoint2name
 from typing import Any, Final
-from urllib.parse import SplitResult, quote, unquote, urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 
 from pytest_rageval.support.text import NOT_SHOWN, UNSEEN
 from pytest_rageval.values.dataclass import dataclass
@@ -74,7 +74,11 @@ _ESCAPED: Final = re.compile(
     re.IGNORECASE,
 )
 """A character in JSON that could be written without an escape, or one of ``UNSEEN``."""
-_ESCAPABLE: Final = re.compile(r"[^ !#-\[\]-~]")
+_PLAIN: Final = re.compile(r"[A-Za-z0-9._-]+")
+"""Characters without a meaning in URLs, JSON and HTML, which libraries leave as they are."""
+_ENTITIES: Final = {ord("'"): "apos"} | codepoint2name
+_CUT: Final = r"(?:[%&\\][#\w]{0,5})?\Z"
+"""End of a text, which may be within an escape."""
 _learned: Final[dict[str, None]] = {}
 """Secrets that came up in this process."""
 
@@ -219,34 +223,31 @@ def blot_out_of_reply(value: Any, secrets: Sequence[str], source: str | None = N
 
 def _is_free(source: str, secrets: Sequence[str]) -> bool:
     """Return whether no text of a JSON document can contain a secret, however it is escaped."""
-    if _ESCAPED.search(source) or any([one in source for one in _spellings(tuple(secrets))]):
+    if _ESCAPED.search(source) or any([plain in source for plain, _ in _spellings(tuple(secrets))]):
         return False
-    if (not source.isascii() or "\x7f" in source) and UNSEEN.search(source):
-        return False
-    # A secret that JSON itself would escape looks different in the source.
-    return _ESCAPABLE.search("".join(secrets)) is None
+    return (source.isascii() and "\x7f" not in source) or not UNSEEN.search(source)
 
 
 def blot_out(message: str, secrets: Iterable[str]) -> str:
     """Replace every secret in a message, such as a header that a server echoes, by ``***``.
 
-    Also as it is written in a URL, in base64, in JSON or in HTML, and with invisible characters in
+    Also as it is escaped in a URL, in JSON or in HTML, in base64, and with invisible characters in
     it, without which it would be shown.
 
-    >>> blot_out("/ask?key=a%2Fb%2Bc4ret, as YS9iK2M0cmV0", ["a/b+c4ret"])
-    '/ask?key=***, as ***'
+    >>> blot_out("/ask?key=a%2Fb%2bc4ret, as YS9iK2M0cmV0 or a&#x2F;b+c4ret", ["a/b+c4ret"])
+    '/ask?key=***, as *** or ***'
     """
     spellings = _spellings(tuple(secrets))
-    for spelling in spellings:
-        message = message.replace(spelling, "***")
+    for plain, characters in spellings:
+        if plain in message:
+            message = re.sub("".join(characters), "***", message)
     if spellings and UNSEEN.search(message):
         for hidden in NOT_SHOWN:
             shown = hidden.sub("", message)
-            for spelling in spellings:
-                if spelling in shown:
+            for plain, characters in spellings:
+                if plain in shown:
                     # Possessive: what hides one letter after the other has many readings.
-                    pattern = f"{hidden.pattern}*+".join(map(re.escape, spelling))
-                    message = re.sub(pattern, "***", message)
+                    message = re.sub(f"{hidden.pattern}*+".join(characters), "***", message)
     return message
 
 
@@ -256,30 +257,56 @@ def blot_out_cut(text: str, secrets: Iterable[str]) -> str:
     >>> blot_out_cut("the key is s3cret-", ["s3cret-key"])
     'the key is ***'
     """
-    spellings = _spellings(tuple(secrets))
     text = blot_out(text, secrets)
-    for spelling in spellings:
-        for length in range(len(spelling) - 1, _MIN_SECRET_CHARS - 1, -1):
-            if text.endswith(spelling[:length]):
-                return f"{text[:-length]}***"
+    for _, characters in _spellings(tuple(secrets)):
+        begin = "".join(characters[:_MIN_SECRET_CHARS])
+        if re.search(begin, text):
+            rest = "".join(f"(?:{one}|(?={_CUT}))" for one in characters[_MIN_SECRET_CHARS:])
+            text = re.sub(begin + rest + _CUT, "***", text)
     return text
 
 
 @lru_cache(maxsize=64)
-def _spellings(secrets: tuple[str, ...]) -> list[str]:
-    """Return all spellings of secrets, longest first."""
+def _spellings(secrets: tuple[str, ...]) -> list[tuple[str, list[str]]]:
+    """Return the longest part that is never escaped and patterns of characters, longest first."""
     known = [secret for secret in secrets if len(secret) >= _MIN_SECRET_CHARS]
-    return sorted({one for secret in known for one in _spelled(secret)}, key=len, reverse=True)
+    spelled = sorted({one for secret in known for one in _spelled(secret)}, key=len, reverse=True)
+    return [
+        (max(_PLAIN.findall(text), key=len, default=""), list(map(character_pattern, text)))
+        for text in spelled
+    ]
 
 
 def _spelled(secret: str) -> Iterator[str]:
     data = secret.encode("utf-8", "surrogatepass")
-    in_json = json.dumps(secret)[1:-1]
-    yield from (secret, quote(data), quote(data, safe=""), escape(secret))
-    yield from (in_json, in_json.replace("/", r"\/"))
+    yield secret
     yield base64.b64encode(data).decode("ascii").rstrip("=")
     if len(data) >= _MIN_INNER_BYTES:
         yield from _within_base64(data)
+
+
+def character_pattern(char: str) -> str:
+    """Return a pattern of a character as it is, and as URLs, JSON and HTML escape it.
+
+    Libraries differ in which characters they escape, and texts are escaped within others.
+    """
+    if _PLAIN.fullmatch(char):
+        return re.escape(char)
+    in_url = "".join(f"%(?:25){{0,3}}{byte:02X}" for byte in char.encode("utf-8", "surrogatepass"))
+    code = f"#0{{0,4}}{ord(char)}|#x0{{0,4}}{ord(char):X}|{_ENTITIES.get(ord(char), '#')}"
+    shorter = json.dumps(char)[2:-1]  # of a quote or a line feed, one letter after a backslash
+    in_json = rf"\\{{1,8}}{re.escape(shorter)}|" if len(shorter) == 1 else ""
+    plus = r"|\+" if char == " " else ""
+    return (
+        rf"(?:\\{{0,7}}{re.escape(char)}{plus}"
+        rf"|(?i:{in_json}{escaped_in_json(char)}|{in_url}|&(?:amp;){{0,3}}(?:{code});))"
+    )
+
+
+def escaped_in_json(char: str) -> str:
+    r"""Return a pattern of a character written as in ``\u0073``, also in JSON within JSON."""
+    units = char.encode("utf-16-be", "surrogatepass").hex()
+    return "".join(rf"\\{{1,8}}u{units[at : at + 4]}" for at in range(0, len(units), 4))
 
 
 def _within_base64(data: bytes) -> Iterator[str]:

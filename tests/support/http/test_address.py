@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from pytest_rageval.support.http.address import (
     blot_out,
+    blot_out_cut,
     blot_out_of_reply,
     blot_out_written,
     environment_secrets,
@@ -179,6 +180,13 @@ def test_only_secrets_that_are_no_words_are_removed_from_replies() -> None:
         'kEy+/9x=&\\"<z>canary',
         'kEy+\\/9x=&\\"<z>canary',
         "kEy+/9x=&amp;&quot;&lt;z&gt;canary",
+        "kEy%2b%2f9x%3d%26%22%3cz%3ecanary",  # .NET
+        "kEy%252B%252F9x%253D%2526%2522%253Cz%253Ecanary",  # a URL within a URL
+        "kEy\\u002B/9x=\\u0026\\u0022\\u003Cz\\u003Ecanary",  # .NET
+        'kEy+/9x=\\u0026\\\\\\"\\u003cz\\u003ecanary',  # Go, JSON within JSON
+        "kEy&#x2B;/9x=&amp;&quot;&lt;z&gt;canary",  # .NET
+        "kEy+/9x=&amp;&#34;&lt;z&gt;canary",  # MarkupSafe
+        "kEy+&#x2F;9x&#x3D;&amp;&quot;&lt;z&gt;canary",  # Mustache
         "a0V5Ky85eD0mIjx6PmNhbmFyeQ==",
     ],
 )
@@ -187,6 +195,18 @@ def test_a_secret_is_removed_as_urls_json_html_and_headers_spell_it(spelled: str
     reply = {"answer": f"it is {spelled}"}
     found = blot_out_of_reply(reply, [KEY], json.dumps(reply))
     assert found["answer"].replace("=", "") == "it is ***"
+
+
+@pytest.mark.parametrize("end", ["kEy+/", "kEy%2b%2f9x%3", 'kEy+\\/9x=&\\"<', "kEy+/9x=&am"])
+def test_the_part_of_a_secret_at_the_end_of_a_cut_text_is_removed(end: str) -> None:
+    assert blot_out_cut(f"it is {end}", [KEY]) == "it is ***"
+
+
+def test_what_escapes_could_spell_is_searched_in_no_long() -> None:
+    began = time.process_time()
+    for text in ("\\" * 10**6, "%25" * 10**6, "&amp;" * 10**6, "&#0" * 10**6, "p ss" * 10**6):
+        blot_out(text, ["/p ss'+=", "\\\\p&s"])
+    assert time.process_time() - began < 10
 
 
 @pytest.mark.parametrize(("number", "shown"), [(9182736450918273, "***"), (91827, 91827), (7, 7)])
