@@ -45,6 +45,11 @@ _RESPONSE_HEADERS_LEFT_OUT: Final = frozenset(
 )
 _KEY_HEAD: Final = 8
 _GZIP: Final = b"\x1f\x8b"
+_PIECE: Final = re.compile(
+    r"""(?P<name>"[^"\\\n]*"\s*:\s*"|^data: ?(?!\[DONE\])|^\w:")(?P<text>(?:[^"\\\n]|\\.)*)""",
+    re.MULTILINE,
+)
+"""A text in an event of a stream, and what stands before it."""
 _WIDE: Final = ("utf-16-le", "utf-16-be")
 _SHORTEST: Final = 4
 """Minimum length of a secret to look for; ``blot_out`` ignores shorter ones as well."""
@@ -72,8 +77,10 @@ class Scrubber:
         values = {*sent_secrets(settings.target, environ), *_judge_secrets(settings, environ)}
         values.update(reply_secrets(environ))
         values.discard(NOT_NEEDED)
-        self._secrets = tuple(sorted({form for value in values for form in _forms(value)}))
-        self._escaped = tuple(_escaped(form) for form in self._secrets if len(form) >= _SHORTEST)
+        self._secrets: tuple[str, ...] = ()
+        self._escaped: tuple[re.Pattern[str], ...] = ()
+        self._learn(values)
+        self._streams = settings.target.stream in {"sse", "ndjson"}
         key = environ.get(settings.judging.api_key_env, "").strip()
         self._key_head = key[:_KEY_HEAD] if len(key) >= 2 * _KEY_HEAD else ""
         self._kept = _REQUEST_HEADERS | {
@@ -122,15 +129,15 @@ class Scrubber:
             response["body"]["string"] = self._body(raw, parts_of_keys=failed)
         return response
 
-    def _learn(self) -> None:
-        """Take over the secrets that headers of the project's code brought since the last call."""
-        new = [value for value in learned_secrets() if value not in self._secrets]
-        forms = [form for value in new for form in _forms(value)]
+    def _learn(self, values: Iterable[str]) -> None:
+        new = (value for value in values if value not in self._secrets)
+        forms = sorted({form for value in new for form in _forms(value)})
         self._secrets = (*self._secrets, *forms)
-        self._escaped = (*self._escaped, *map(_escaped, forms))
+        long = (form for form in forms if len(form) >= _SHORTEST)
+        self._escaped = (*self._escaped, *map(_escaped, long))
 
     def _text(self, text: str) -> str:
-        self._learn()
+        self._learn(learned_secrets())  # of headers that the project's code brought since
         text = blot_out(text, self._secrets)
         if "\\" in text:
             for escaped in self._escaped:
@@ -153,10 +160,25 @@ class Scrubber:
                     body = body.replace(coded, "***".encode(codec))
         # latin-1 reads any bytes and writes them back.
         text = self._text(body.decode("latin-1"))
+        if self._streams:
+            text = self._pieces(text)
         if parts_of_keys and self._key_head:
             # A server that refuses a key shows its ends.
             text = re.sub(re.escape(self._key_head) + r"[\w*.+/=\-]*", "***", text)
         return text.encode("latin-1")
+
+    def _pieces(self, text: str) -> str:
+        """Put pieces of a stream that are a secret together into the first of them, without it."""
+        named: dict[str, list[re.Match[str]]] = {}
+        for piece in _PIECE.finditer(text):
+            named.setdefault(piece["name"], []).append(piece)
+        put: dict[int, str] = {}
+        for pieces in named.values():
+            whole = "".join(piece["text"] for piece in pieces)
+            if (hidden := self._text(whole)) != whole:
+                put |= dict.fromkeys((piece.start() for piece in pieces), "")
+                put[pieces[0].start()] = hidden
+        return _PIECE.sub(lambda one: one["name"] + put.get(one.start(), one["text"]), text)
 
 
 def _judge_secrets(settings: Settings, environ: Mapping[str, str]) -> Iterable[str]:

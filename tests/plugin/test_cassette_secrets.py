@@ -6,6 +6,7 @@ import gzip
 import json
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -122,6 +123,33 @@ def test_a_secret_that_is_spelled_within_the_json_of_a_verdict_is_blotted(
         cleaned = scrubber().response(response(body))["body"]["string"]
         shown = json.loads(cleaned)["choices"][0]["message"]["content"]
         assert shown == verdict.format("***")
+
+
+@pytest.mark.parametrize(
+    ("kind", "event"),
+    [
+        ("sse", 'data: {{"id": "e-{n}", "delta": {text}}}\n\n'),
+        ("sse", "data: {bare}\n\n"),
+        ("ndjson", "0:{text}\n"),
+        ("ndjson", '{{"choices": [{{"delta": {{"content": {text}}}}}], "n": {n}}}\n'),
+    ],
+)
+def test_a_secret_that_comes_in_pieces_of_a_stream_is_blotted(kind: Any, event: str) -> None:
+    answer = f"Keys {KEY}, {KEY} open it."
+    texts = [answer[at : at + 3] for at in range(0, len(answer), 3)]
+    body = "".join(
+        event.format(n=n, text=json.dumps(text), bare=text) for n, text in enumerate(texts)
+    )
+    body += "data: [DONE]\n\n"
+    streaming = replace(SETTINGS, target=replace(SETTINGS.target, stream=kind))
+    cleaned = Scrubber(streaming, ENVIRON).response(response(body.encode()))["body"]["string"]
+    blank = event.format(n=1, text='""', bare="").encode()
+    first = event.format(n=0, text='"Keys ***, *** open it."', bare="Keys ***, *** open it.")
+    assert cleaned.startswith(first.encode() + blank)
+    assert cleaned.endswith(b"\n\ndata: [DONE]\n\n" if kind == "sse" else b"\ndata: [DONE]\n\n")
+    assert cleaned.count(b"\n") == body.count("\n")
+    plain = event.format(n=0, text='"Keys"', bare="Keys").encode() * 3
+    assert Scrubber(streaming, ENVIRON).response(response(plain))["body"]["string"] == plain
 
 
 def test_a_long_row_of_backslashes_is_searched_quickly() -> None:
