@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 from pytest_rageval.project.case_rules import MAX_INTEGER
 from pytest_rageval.project.options import Kind, Setting
+from pytest_rageval.support.http.address import SECRET_NAME
 from pytest_rageval.support.text import did_you_mean, shown
 from pytest_rageval.values.json_documents import number as finite
 from pytest_rageval.values.numbers import plain
@@ -351,15 +351,9 @@ _READERS: Final[Mapping[Kind, Callable[[Setting, object], Any]]] = {
 
 # --- secrets in tables ------------------------------------------------------------------------
 
-# The end of a parameter's name distinguishes a token from a number of tokens.
-_SECRET_PARAM = re.compile(
-    r"(^|[-_])(authorization|api[-_]?key|token|secret|password|passwd|cookie)$", re.IGNORECASE
-)
-
-
 def is_secret_param(key: str, value: object) -> bool:
     """Return whether the name of a parameter says that its text is a secret."""
-    return isinstance(value, str) and _SECRET_PARAM.search(key) is not None
+    return isinstance(value, str) and SECRET_NAME.search(key) is not None
 
 
 def without_secrets(params: Mapping[str, Any]) -> dict[str, Any]:

@@ -493,8 +493,12 @@ def test_a_literal_secret_in_a_header_is_warned_about(name: str, value: str, cou
 
 
 def test_a_secret_param_is_warned_about_and_a_token_count_is_not() -> None:
-    settings = Settings(rootdir="", params={"api_key": "abc", "max_tokens": 5, "tokens": "many"})
-    assert [warning.split(":")[0] for warning in config_warnings(settings)] == ["params api_key"]
+    settings = Settings(rootdir="", params={
+        "api_key": "abc", "openAIApiKey": "abc", "accessToken": "abc",
+        "max_tokens": 5, "tokens": "many", "maxTokens": "many",
+    })  # fmt: skip
+    names = ["params api_key", "params openAIApiKey", "params accessToken"]
+    assert [warning.split(":")[0] for warning in config_warnings(settings)] == names
 
 
 def test_a_key_in_the_query_of_the_path_is_warned_about() -> None:

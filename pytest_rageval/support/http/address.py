@@ -34,22 +34,31 @@ SENSITIVE_HEADER: Final = re.compile(
     rf"^(?!.*{_NAMING}).*(?:auth|key|token|secret|cookie|password)", re.IGNORECASE
 )
 """Names of headers with secret values."""
+SECRET_NAME: Final = re.compile(
+    r"(?:^|[-_]|(?-i:(?=[A-Z])))(?:authorization|(?:api|access|subscription)[-_]?key|token|secret|"
+    r"password|passwd|cookie)$",
+    re.IGNORECASE,
+)
+"""Names of parameters with secret values, such as ``accessToken``; ``max_tokens`` is none."""
 _QUERY_SECRET: Final = re.compile(
-    r"(?P<name>[?&](?:[^=&#]{0,100}[-_])?(?:auth|authorization|api[-_]?key|key|token|secret|password|"
-    r"passwd|sig|signature|code)=)(?P<value>[^&#]+)",
+    r"(?P<name>[?&](?:(?:[^=&#]{0,100}[-_])?(?:auth|authorization|api[-_]?key|key|token|secret|password|"
+    r"passwd|pwd|sig|signature|code)|[^=&#]{0,100}(?-i:(?:Api|Access|Subscription)Key|Token|Secret|"
+    r"Password))=)(?P<value>[^&#]+)",
     re.IGNORECASE,
 )
 """Matches the end of a name, which separates a token from a number of tokens. The length is
 limited, because the time would else grow with the square of the length of a text."""
 _ENVIRONMENT_SECRET: Final = re.compile(
-    r"(?:^|_)(?:AUTH|AUTHORIZATION|(?:API_?)?KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)$",
+    r"(?:^|_)(?:AUTH|AUTHORIZATION|(?:API_?)?KEY|TOKEN|SECRET|(?:PG)?PASSWORD|PASSWD|CREDENTIALS?)$"
+    r"|_(?:PASS|PWD)$",
     re.IGNORECASE,
 )
 """End of the name of an environment variable with a secret."""
 _WRITTEN_SECRET: Final = re.compile(
-    r"""(?P<name>(?:api[-_]?key|token|secret|password|passwd|authorization)["']?\s*[=:]\s*
+    r"""(?P<name>(?:(?:api|access|account|subscription)[-_]?key|token|secret|password|passwd
+    |authorization)["']?\s*[=:]\s*
     [rfb]{0,2}(?:\'{3}|"{3}|["']))[^"'\n]{4,}|(?P<scheme>\b(?:Bearer|Basic)\s+)[^\s"']{4,}
-    |(?P<bare>(?:api[-_]?key|token|secret|password|passwd)\s?[=:]\s?)
+    |(?P<bare>(?:(?:api|access|account|subscription)[-_]?key|token|secret|password|passwd)\s?[=:]\s?)
     (?=[^\s"'&,;()\[\]{}]{0,100}\d)(?=[^\s"'&,;()\[\]{}]{0,100}[a-z])
     [^\s"'&,;()\[\]{}]{6,}+(?![(\[])
     |(?<=://)[^/\s?\#"']+(?=@)|\bsk-[a-z0-9_-]{12,}

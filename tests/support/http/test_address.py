@@ -38,6 +38,9 @@ from pytest_rageval.values.errors import ConfigError
         ("api_key='''hushed'''", "api_key='''***'''"),
         ('api_key=b"hushed"', 'api_key=b"***"'),
         ("http://u:p@ss@host/x", "http://***@host/x"),
+        ("get http://host/x?accessToken=hushed&k=5", "get http://host/x?accessToken=***&k=5"),
+        ("client(aws_secret_access_key='hushed/+')", "client(aws_secret_access_key='***')"),
+        ("AccountName=acme;AccountKey=hushed1/+==;x", "AccountName=acme;AccountKey=***;x"),
     ],
 )
 def test_a_text_that_looks_like_a_secret_is_blotted_out(text: str, shown: str) -> None:
@@ -53,6 +56,7 @@ def test_a_text_that_looks_like_a_secret_is_blotted_out(text: str, shown: str) -
         "max_tokens=4096, token: str = None",
         "unexpected token: 12",
         "http://host/a?mail=me@example.org",
+        "http://host/a?languageCode=german&maxTokens=500&sortKey=title",
         "akiaabcdefghijklmnop",
     ],
 )
@@ -156,12 +160,17 @@ ENVIRON = {
     "http_proxy": "http://ann:word@proxy.test:3128",
     "HOME_PAGE": "https://example.test/a@b",
     "PATH": "/usr/bin",
+    "PGPASSWORD": "s3cret-of-libpq",
+    "SMTP_PASS": "s3cret-of-mail",
+    "PWD": "s3cret-folder",
 }
 
 
 def test_secrets_of_an_environment_are_those_of_names_and_urls() -> None:
     found = set(environment_secrets(ENVIRON)) - set(learned_secrets())
     assert {"t0ken-of-the-application", "postgres", "s3cret-of-the-database", "word"} <= found
+    assert {"s3cret-of-libpq", "s3cret-of-mail"} <= found
+    assert "s3cret-folder" not in found
     assert not any("example" in secret or "/usr" in secret for secret in found)
 
 
