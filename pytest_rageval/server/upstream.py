@@ -28,7 +28,7 @@ ATTEMPTS = 3
 BACKOFF_S = 0.5
 BATCH = 64
 _CONTAINERS = 10_000
-_READ, _SHOWN = 1000, 300
+_READ = 1000
 _VERSION = re.compile(r"/v\d[^/]*$")
 _USERINFO = re.compile(r"(?<=://)[^/?#]*@")
 
@@ -89,8 +89,8 @@ class Endpoint:
         """Return an error without the key, which a server may repeat, and without credentials."""
         for secret in headers.values():
             what = what.replace(secret.removeprefix("Bearer "), "***")
-        shown = _USERINFO.sub("", what)[:_SHOWN]
-        return UpstreamError("".join(c if c.isprintable() else " " for c in shown), status)
+        shown = "".join(c if c.isprintable() else " " for c in _USERINFO.sub("", what))
+        return UpstreamError(shown, status)
 
     def _address(self, path: str) -> str:
         base = self.url.rstrip("/")

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from pytest_rageval.project.discovery import cases_folder
 from pytest_rageval.project.settings import no_target, target_kind
 from pytest_rageval.support.http.address import (
+    blot_out_known,
     join_url,
     learn_secrets,
     sent_secrets,
@@ -21,7 +22,7 @@ from pytest_rageval.support.http.address import (
 from pytest_rageval.support.named_code import importable
 from pytest_rageval.support.process import import_whole
 from pytest_rageval.support.slots import Slots
-from pytest_rageval.support.text import did_you_mean, shown
+from pytest_rageval.support.text import clean, did_you_mean, shown
 from pytest_rageval.values.errors import ConfigError, EndpointError
 from pytest_rageval.values.settings import Settings
 
@@ -123,7 +124,8 @@ def serve_vault(settings: Settings) -> Iterator[str]:
         handle = start_in_thread(embedded_config(settings))
     except UpstreamError as error:
         where = "[tool.rageval.target] embedded"
-        raise EndpointError("connection", f"{where}: {error}") from error
+        said = clean(blot_out_known(str(error)), 300)
+        raise EndpointError("connection", f"{where}: {said}") from error
     with handle:
         yield handle.url
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import re
 import socket
 from dataclasses import replace
@@ -20,7 +21,7 @@ from pytest_rageval.target.opening import (
 from pytest_rageval.values.errors import ConfigError, EndpointError
 from pytest_rageval.values.reply import AskRequest
 from pytest_rageval.values.settings import Settings, TargetSettings
-from tests.build.targets import fake_target, json_reply
+from tests.build.targets import fake_target, http_reply, json_reply
 
 QUESTION = AskRequest(question="Which attempts of the queue makes seven?", k=3)
 
@@ -186,6 +187,25 @@ def test_an_embedder_that_fails_is_an_error_of_the_target(tmp_path: Path, vault:
     told = r"^\[tool.rageval.target\] embedded: environment variable NOT_SET_X is not set$"
     with pytest.raises(EndpointError, match=told), serve_vault(chosen):
         pass
+
+
+def test_an_embedder_and_a_model_that_repeat_their_key_are_not_repeated(
+    tmp_path: Path, vault: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MINE", "a/b+c4ret-2")
+    with fake_target(http_reply(b"no a%2fb%2bc4ret-2", "401 No")) as model:
+        address = {"embedder_url": model.url, "embedder_api_key_env": "MINE"}
+        embedded = {"embedder": "endpoint", "embedder_model": "m", **address}
+        chosen = settings(tmp_path, vault=vault.name, embedded=embedded)
+        opened = open_target(chosen, environ=os.environ)
+        with pytest.raises(EndpointError, match=r"HTTP 401: no \*\*\*$"), opened:
+            pass
+        address = {"llm_url": model.url, "llm_model": "m", "llm_api_key_env": "MINE"}
+        chosen = settings(tmp_path, vault=vault.name, embedded=address)
+        with open_target(chosen, environ=os.environ) as client:
+            assert isinstance(client, HttpRagClient)
+            with pytest.raises(EndpointError, match=r"no \*\*\*$"):
+                client.ask(QUESTION)
 
 
 def test_the_embedded_server_answers_caches_its_index_and_ends(tmp_path: Path, vault: Path) -> None:

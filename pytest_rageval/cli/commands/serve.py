@@ -9,6 +9,7 @@ import click
 
 from pytest_rageval.cli.assumed import target_vault
 from pytest_rageval.cli.output import CommandError, UnreachableError
+from pytest_rageval.support.http.address import blot_out_known
 from pytest_rageval.support.text import clean
 
 
@@ -81,6 +82,6 @@ def command(vault: Path | None, port: int, **settings: Any) -> None:
             config, port, lambda url: click.echo(clean(f"Serving {vault} at {url} (Ctrl-C stops)"))
         )
     except UpstreamError as error:
-        raise UnreachableError(str(error)) from error
+        raise UnreachableError(clean(blot_out_known(str(error)), 300)) from error
     except (ConfigError, VaultError, ServerStartError) as error:
         raise CommandError(str(error)) from error

@@ -348,7 +348,9 @@ def secret_values(spec: Mapping[str, str], resolved: Mapping[str, str]) -> tuple
 def sent_secrets(target: TargetSettings, environ: Mapping[str, str]) -> tuple[str, ...]:
     """List what is sent to a target and must not be printed, as far as it is set."""
     resolved = {}
-    found = [environ.get(name, "").strip() for name in request_environment(target.request)]
+    embedded = (name for key, name in target.embedded.items() if key.endswith("_api_key_env"))
+    named = (*request_environment(target.request), *map(str, embedded))
+    found = [environ.get(name, "").strip() for name in named]
     for name, value in target.headers.items():
         match = ENV_VALUE.fullmatch(value)
         if match is None:
