@@ -55,6 +55,17 @@ def test_secrets_that_a_server_echoes_do_not_reach_the_message() -> None:
     assert "***" in message
 
 
+def test_the_parts_of_a_header_that_a_server_reads_out_of_it_do_not_reach_the_message() -> None:
+    said = b"no session 4f7a9c1e2b8d of ann, password hunter22, signature 'b8d3f6a4f7a9c' in dark"
+    headers = {"Cookie": "env:JAR", "Authorization": "Basic env:BASIC", "X-Sig": "env:SIG"}
+    basic = base64.b64encode(b"ann:hunter22").decode()
+    environ = {"JAR": "sid=4f7a9c1e2b8d; theme=dark", "SIG": 'V4 by=ann, sig="b8d3f6a4f7a9c"'}
+    _, message, _ = failure(
+        http_reply(said, "401 No"), headers=headers, environ=environ | {"BASIC": basic}
+    )
+    assert message.endswith("no session *** of ann, password ***, signature '***' in dark")
+
+
 @pytest.mark.parametrize(
     "body", [json.dumps({"error": "x " * 145 + "hushed" * 5}), "y" * 190 + "hushed" * 5]
 )

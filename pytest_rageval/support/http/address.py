@@ -366,9 +366,25 @@ def sent_secrets(target: TargetSettings, environ: Mapping[str, str]) -> tuple[st
 
 
 def token_values(secret: Iterable[str]) -> tuple[str, ...]:
-    """Return values of headers, and the token after a word like Bearer of each."""
-    values = tuple(secret)
-    return (*values, *(value.rsplit(maxsplit=1)[-1] for value in values if value.strip()))
+    """Return values of headers, and what servers repeat of each.
+
+    That is the token after a word like Bearer, the password of ``Basic``, and each cookie or other
+    part that is no word.
+
+    >>> token_values(["Basic YW5uOmh1c2hlZA=="])
+    ('Basic YW5uOmh1c2hlZA==', 'YW5uOmh1c2hlZA==', 'hushed', 'YW5uOmh1c2hlZA')
+    >>> token_values(["sid=4f7a9c1e2b8d; theme=dark"])
+    ('sid=4f7a9c1e2b8d; theme=dark', 'theme=dark', '4f7a9c1e2b8d')
+    """
+    found: dict[str, None] = {}
+    for value in filter(str.strip, secret):
+        token = value.rsplit(maxsplit=1)[-1]
+        found |= {value: None, token: None}
+        if value.lower().startswith("basic "):
+            with suppress(ValueError):
+                found[base64.b64decode(token).decode("utf-8", "replace").partition(":")[2]] = None
+        found |= dict.fromkeys(filter(TOKEN.fullmatch, re.split(r"""[\s;,="']+""", value)))
+    return tuple(found)
 
 
 def environment_secrets(environ: Mapping[str, str]) -> tuple[str, ...]:
