@@ -257,6 +257,9 @@ def blot_out(message: str, secrets: Iterable[str]) -> str:
                 if plain in shown:
                     # Possessive: what hides one letter after the other has many readings.
                     message = re.sub(f"{hidden.pattern}*+".join(characters), "***", message)
+                    rest = hidden.sub("", message)
+                    if (whole := re.sub("".join(characters), "***", rest)) != rest:
+                        message = whole  # it stood within an escape
     return message
 
 

@@ -130,6 +130,11 @@ def test_a_secret_is_found_through_what_is_not_shown(hidden: list[str], at: int)
             assert blot_out_of_reply(value, [secret], source) == {"answer": "it is ***."}
 
 
+@pytest.mark.parametrize("spelled", ["plain%2Fsecret", "plain&#x2F;secret", "plain\\u002Fsecret"])
+def test_an_escaped_secret_is_found_through_what_is_not_shown(spelled: str) -> None:
+    assert blot_out(f"it is {chr(0x200B).join(spelled)}.", ["plain/secret"]) == "it is ***."
+
+
 def test_a_secret_of_equal_letters_is_searched_in_no_long() -> None:
     began = time.perf_counter()
     blot_out("\x9bm" * 1_000 + "m" * 12 + "\u200bx" + "\x1b[m" * 1_000, ["m" * 12 + "x"])
