@@ -137,7 +137,7 @@ class Controller:
         # As text, since execnet does not send all types; another host has another rootdir.
         files = [os.path.relpath(file, self.config.rootpath) for file in self.state.files]
         node.workerinput["rageval_files"] = json.dumps(files)
-        node.workerinput[INPUT] = self._workers.channel(node.gateway)
+        node.workerinput[INPUT] = self._workers.channel(node)
         node.workerinput["rageval_run_id"] = self.run.run_id
         node.workerinput["rageval_finished"] = json.dumps(self.run.finished_keys())
         # A case asked ahead that kills its process also loses the case that pytest runs then. The

@@ -38,13 +38,13 @@ class Workers:
 
     def __init__(self, add: Callable[[str, CaseRecord, bytes], None]) -> None:
         self._add = add
-        self._open: dict[Any, threading.Event] = {}
+        self._open: list[tuple[Any, Any, threading.Event]] = []
         self._came: deque[tuple[str, bytes]] = deque()
 
-    def channel(self, gateway: Any) -> Any:
-        """Return the channel that the worker behind a gateway of execnet gets as input."""
-        channel, ended = gateway.newchannel(), threading.Event()
-        self._open[channel] = ended
+    def channel(self, node: Any) -> Any:
+        """Return the channel that the worker of a node of xdist gets as input."""
+        channel, ended = node.gateway.newchannel(), threading.Event()
+        self._open.append((node, channel, ended))
         channel.setcallback(lambda sent: self._take(sent, ended), endmarker=None)
         return channel
 
@@ -69,12 +69,14 @@ class Workers:
 
     def stop(self) -> None:
         """Interrupt the workers, and wait until what they were answered has come."""
-        for channel in self._open:
+        for _, channel, _ in self._open:
             with suppress(OSError):  # it has ended
                 channel.send(_STOP)
         end = time.monotonic() + _END_S
-        for ended in self._open.values():
-            ended.wait(max(0.0, end - time.monotonic()))
+        for node, _, ended in self._open:
+            # One that Ctrl-C ended while it imported pytest has never had its end of the channel.
+            while not (ended.wait(0.1) or node.channel.isclosed() or time.monotonic() > end):
+                pass
 
 
 class WorkerEnd:

@@ -319,6 +319,27 @@ def test_ctrl_c_ends_soon_and_tells_what_is_done_and_how_to_go_on(
     assert "Traceback" not in output
 
 
+STARTING = """
+import os, pathlib, time
+
+if "PYTEST_XDIST_WORKER" in os.environ:
+    pathlib.Path(f"{os.getpid()}.pid").touch()
+    time.sleep(60)
+"""
+
+
+def test_ctrl_c_ends_workers_that_are_starting(project: Project) -> None:
+    project.cases(numbered_cases(2))
+    project.write("conftest.py", STARTING)
+    session = start(project, "-n", "2")
+    wait_until(lambda: len(list(project.path.glob("*.pid"))) == 2, "both workers to start")
+    began = time.monotonic()
+    os.killpg(session.pid, signal.SIGINT)
+    output, _ = session.communicate(timeout=WAIT_S)
+    assert session.returncode == 2, output
+    assert time.monotonic() - began < 15  # about 2 s
+
+
 NOTING = (
     REPLY
     + """
