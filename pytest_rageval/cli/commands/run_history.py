@@ -185,10 +185,13 @@ def _check(query: TrendQuery, source: TrendSource) -> None:
     if query.metric not in source.metrics:
         stage = query.metric.removeprefix(STAGE_PREFIX)
         if stage != query.metric:  # by the prefix, every stage would seem close
-            keys = (key for key in source.metrics if key.startswith(STAGE_PREFIX))
-            stages = [key.removeprefix(STAGE_PREFIX) for key in keys]
-            raise CommandError(_unknown("stage", stage, stages))
+            known = [key.partition(STAGE_PREFIX)[2] for key in source.metrics]
+            raise CommandError(_unknown("stage", stage, filter(None, known)))
         raise CommandError(_unknown("metric", query.metric, source.metrics))
+    tags = {tag for run in source.runs for tag in run.tags}
+    for tag in query.run_tags:
+        if tag not in tags:
+            raise CommandError(_unknown("run tag", tag, tags))
     if query.scope != "overall" and query.group not in source.groups:
         raise CommandError(_unknown(query.scope, query.group, source.groups))
     if query.scope != "overall" and all(run.figure is None for run in source.runs):

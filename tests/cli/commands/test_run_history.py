@@ -173,12 +173,15 @@ def test_partial_runs_are_left_out_with_a_note_or_marked(capsys: Output, source:
             ("error_rate", "--tag", "work"),
             "metric 'error_rate': in no run for tag 'work'; a figure of a whole run has none by",
         ),
+        (("mrr", "--run-tag", "main"), "run tag 'main': in no run; there are: v1"),
+        (("mrr", "--run-tag", "v1", "--run-tag", "v2"), "run tag 'v2': in no run; there are: v1"),
         (("mrr", "--tag", "a", "--category", "b"), "got both, expected one of them"),
     ],
 )
 def test_what_no_run_has_is_a_usage_error(
     capsys: Output, source: str, arguments: tuple[str, ...], complaint: str
 ) -> None:
+    run(capsys, "tag", "r1", "v1")
     if source == "index":
         run(capsys, "sync", "--db", INDEX)
         arguments = (*arguments, "--db", INDEX)
