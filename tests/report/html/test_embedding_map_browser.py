@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING
+from unicodedata import normalize
 
 import pytest
 
 from tests.build.browser import Open, Watched
+from tests.report.html.builders import passed
 from tests.report.html.maps import built, example, hostile_map, many, page_of
 
 if TYPE_CHECKING:
@@ -261,6 +263,13 @@ def test_search_misses_and_colours_narrow_the_points(open_page: Open) -> None:
     assert listed(tab) == ["not passed beta"]
     tab.click("#legend button:has-text('question: missed')")
     assert len(listed(tab)) == 6
+
+
+def test_a_typed_text_finds_a_decomposed_one(open_page: Open) -> None:
+    records = [passed("a", question=normalize("NFD", "Où est le café ?")), passed("b")]
+    tab = open_page(page_of(built(records)))
+    tab.fill("#q", "CAFÉ")
+    assert tab.locator("#shown").text_content().startswith("1 of ")
 
 
 def test_a_point_that_is_filtered_out_cannot_be_pointed_at(open_page: Open) -> None:

@@ -23,7 +23,7 @@ _STYLES: Final = (
     "run/case.css",
     "run/notes.css",
 )
-_BEFORE: Final = ("run/data.js", "run/state.js", "run/list.js", "run/case.js")
+_BEFORE: Final = ("search.js", "run/data.js", "run/state.js", "run/list.js", "run/case.js")
 """Scripts in the order in which they need each other."""
 _LAST: Final = "run/run.js"
 """The script that opens the view that the address names."""

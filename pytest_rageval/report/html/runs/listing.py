@@ -187,6 +187,6 @@ def _cell(key: str, figure: RunFigure | None, point: TrendPoint | None) -> Metri
 
 
 def row_words(row: RunRow) -> str:
-    """Return the words of a row that a search looks in, in lower case."""
+    """Return the words of a row that a search looks in."""
     words: list[Any] = [row.run_id, *row.tags, row.when, row.verdict, row.facts, row.sentence]
-    return " ".join(map(str, [*words, "partial" if row.partial else ""])).lower()
+    return " ".join(map(str, [*words, "partial" if row.partial else ""]))

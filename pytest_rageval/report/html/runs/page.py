@@ -26,7 +26,7 @@ def render_list(view: RunList, links: Links, *, title: str) -> Iterator[str]:
         links: addresses of the other pages.
         title: name of the project.
     """
-    scripts = ("runs/list.js",) if links.static else ("runs/list.js", "runs/tags.js")
+    scripts = ("search.js", "runs/list.js", *(() if links.static else ("runs/tags.js",)))
     return _render("list", scripts, links, view=view, title=title, row_words=row_words)
 
 

@@ -53,6 +53,24 @@ def test_a_typed_text_finds_one_in_decomposed_characters(open_page: Open) -> Non
     assert searched(tab, normalize("NFD", "Größe")) == ["a"]
 
 
+def test_a_text_that_is_longer_in_lower_case_is_found_and_marked_in_its_place(
+    open_page: Open,
+) -> None:
+    tab = open_page(
+        page(run([passed("a", answer="\u0130ki \u0130zmir, AÇIK."), passed("b")])), "#cases"
+    )
+    for typed in ("izmir", "\u0130zmir"):
+        assert searched(tab, typed) == ["a"]
+        assert tab.locator(".excerpt mark").all_text_contents() == ["\u0130zmir"]
+
+
+def test_no_excerpt_repeats_what_a_decomposed_question_shows(open_page: Open) -> None:
+    question = normalize("NFD", "Où est le café ?")
+    tab = open_page(page(run([passed("a", question=question), passed("b")])), "#cases")
+    assert searched(tab, "café") == ["a"]
+    assert tab.locator(".excerpt").count() == 0
+
+
 def test_a_search_from_the_overview_shows_the_list(open_page: Open) -> None:
     tab = open_page(example())
     tab.keyboard.press("/")

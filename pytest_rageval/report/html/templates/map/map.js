@@ -1,4 +1,3 @@
-"use strict";
 (() => {
   const byId = (id) => document.getElementById(id);
   const data = JSON.parse(byId("map-data").textContent);
@@ -207,8 +206,8 @@
   // --- filter, legend, list ------------------------------------------------------------------------
 
   function filter() {
-    words = words || data.title.map((title, i) => `${title}\n${data.text[i]}`.toLowerCase());
-    const parts = fields.q.value.toLowerCase().split(/\s+/).filter(Boolean);
+    words = words || data.title.map((title, i) => folded(`${title}\n${data.text[i]}`));
+    const parts = terms_of(fields.q.value);
     const groups = data.groups[fields.by.value].of;
     let kept = null;
     if (fields.misses.checked) {

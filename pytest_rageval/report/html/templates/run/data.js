@@ -1,4 +1,3 @@
-"use strict";
 // The columns of all cases, and the text of each for the search. Cases are numbers from 0.
 const cases = (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
@@ -18,7 +17,7 @@ const cases = (() => {
   const texts = new Array(n), lowered = new Array(n);
   const text = (i) => texts[i] ??= (html(i) ?? "").replace(/<[^>]*>/g, " ")
     .replace(/&(#?\w+);/g, (whole, name) => ENTITIES[name] ?? " ").replace(/\s+/g, " ").normalize("NFC");
-  const words = (i) => lowered[i] ??= `${data.id[i]} ${data.question[i]} ${text(i)}`.normalize("NFC").toLowerCase();
+  const words = (i) => lowered[i] ??= folded(`${data.id[i]} ${data.question[i]} ${text(i)}`);
 
   // Reads ahead while nothing else is to do, so that the first search need not.
   function readAhead(from = 0) {

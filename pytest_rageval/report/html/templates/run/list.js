@@ -28,10 +28,9 @@ const list = (() => {
   // --- which cases -----------------------------------------------------------------------------
 
   function search(one) {
-    const terms = terms_of(one), ranges = Object.entries(one.ranges).map(([key, range]) => [key, state.fits(range)]);
+    const terms = terms_of(one.q), ranges = Object.entries(one.ranges).map(([key, range]) => [key, state.fits(range)]);
     return (i) => ranges.every(([key, fits]) => fits(cases.value(key, i))) && terms.every((term) => cases.words(i).includes(term));
   }
-  const terms_of = (one) => one.q.normalize("NFC").toLowerCase().split(/\s+/).filter(Boolean);
 
   // One pass: the cases that fit, and for each name of a facet those that fit all other facets.
   function choose(one) {
@@ -108,9 +107,9 @@ const list = (() => {
 
   // The place in answer or chunks where the search was found, if the row does not show it already.
   function excerpt(i) {
-    const missing = terms_of(now).find((term) => !`${cases.data.id[i]} ${cases.data.question[i]}`.toLowerCase().includes(term));
+    const missing = terms_of(now.q).find((term) => !folded(`${cases.data.id[i]} ${cases.data.question[i]}`).includes(term));
     if (!missing) return [];
-    const text = cases.text(i), lower = text.toLowerCase(), whole = now.q.normalize("NFC").toLowerCase().trim();
+    const text = cases.text(i), lower = folded(text), whole = folded(now.q).trim();
     const term = lower.includes(whole) ? whole : missing, at = lower.indexOf(term);
     if (at < 0) return [];
     const from = Math.max(at - 60, 0), to = at + term.length;

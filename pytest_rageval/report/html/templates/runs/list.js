@@ -3,6 +3,7 @@
   const byId = (id) => document.getElementById(id);
   const rows = [...document.querySelectorAll("tr.run")];
   if (!rows.length) return;
+  const words = rows.map((row) => folded(row.dataset.words));
   const search = byId("q"), tag = byId("tag"), gate = byId("gate"), partial = byId("partial");
   const boxes = [...document.querySelectorAll(".pick input")], compare = byId("compare");
 
@@ -31,10 +32,10 @@
   }
 
   function show() {
-    const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
+    const terms = terms_of(search.value);
     let n = 0;
-    for (const row of rows) {
-      const fits = words.every((word) => row.dataset.words.includes(word))
+    for (const [i, row] of rows.entries()) {
+      const fits = terms.every((term) => words[i].includes(term))
         && (!tag || !tag.value || row.dataset.tags.split(" ").includes(tag.value))
         && (!gate.value || row.dataset.gate === gate.value)
         && (partial.checked || !row.dataset.partial);
