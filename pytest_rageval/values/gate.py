@@ -106,7 +106,10 @@ class CheckResult:
     small_n: bool = False
     """Whether there are fewer cases than ``min_n``."""
     missed_cases: tuple[str, ...] = ()
-    """Ids of up to ``MOST_CASES`` cases that made the value worse, worst first."""
+    """Up to ``MOST_CASES`` cases that made the value worse, worst first.
+
+    By id, or by node id where several files have a case of that id.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -179,6 +179,19 @@ def group_repeats(records: Iterable[CaseRecord]) -> list[CaseGroup]:
     return [CaseGroup(records=tuple(repeats)) for repeats in cases.values()]
 
 
+def case_names(records: Iterable[CaseRecord]) -> Mapping[str, str]:
+    """Return the shortest name of each case in its run, by node id."""
+    found = {record.nodeid: (record.file, record.name) for record in records}
+    shared = shared_names(found.values())
+    return {nodeid: nodeid if name in shared else name for nodeid, (_, name) in found.items()}
+
+
+def shared_names(cases: Iterable[tuple[str, str]]) -> frozenset[str]:
+    """Return the names under which several of these files have a case."""
+    files: dict[str, str] = {}
+    return frozenset(name for file, name in cases if files.setdefault(name, file) != file)
+
+
 BADNESS: Final[Mapping[str, int]] = {"passed": 0, "flawed": 1, "missed": 2, "error": 3}
 """Order of the outcomes, the worst last."""
 

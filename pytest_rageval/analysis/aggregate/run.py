@@ -13,7 +13,11 @@ from dataclasses import replace
 from math import fsum, isnan
 from typing import Any
 
-from pytest_rageval.analysis.aggregate.case_groups import CaseOutcome, count_stages
+from pytest_rageval.analysis.aggregate.case_groups import (
+    CaseOutcome,
+    count_stages,
+    shared_names,
+)
 from pytest_rageval.analysis.aggregate.columns import CaseTable, RecordColumns
 from pytest_rageval.analysis.aggregate.operational import (
     operational_rates,
@@ -189,11 +193,12 @@ def with_summaries(rest: Aggregate, found: Mapping[str, GroupSummaries]) -> Aggr
 
 
 def _failed_cases(table: CaseTable) -> dict[str, tuple[str, ...]]:
-    """Return the ids of the cases that did not pass, by outcome."""
+    """Return the shortest names of the cases that did not pass, by outcome."""
+    shared = shared_names(table.names())
     found: dict[str, list[str]] = {"error": [], "missed": [], "flawed": []}
-    for (_, case_id), outcome in zip(table.names(), table.outcomes, strict=True):
+    for (file, name), outcome in zip(table.names(), table.outcomes, strict=True):
         if outcome in found:
-            found[outcome].append(case_id)
+            found[outcome].append(f"{file}::{name}" if name in shared else name)
     return {outcome: tuple(ids) for outcome, ids in found.items()}
 
 

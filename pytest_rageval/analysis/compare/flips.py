@@ -233,6 +233,11 @@ class CaseFlip:
     brief_reason: str
     """The same without user, document or model text."""
 
+    @property
+    def nodeid(self) -> str:
+        """The pytest node id of the case."""
+        return f"{self.file}::{self.case_id}"
+
 
 def find_flips(
     pairs: Iterable[tuple[CaseGroup, CaseGroup]],

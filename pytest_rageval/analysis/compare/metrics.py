@@ -315,7 +315,7 @@ def compare_records(
         flips=find_flips(
             ((pair.base, pair.new) for pair in pairs), keys=given.keys, outcomes=outcomes
         ),
-        newly_missed=newly_missed(pairs) if outcomes else (),
+        newly_missed=tuple(r.name for r in newly_missed(pairs) if outcomes),
         stages=_moved_stages(pairs) if outcomes else {},
         confidence=given.confidence,
     )

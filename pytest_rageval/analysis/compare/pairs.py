@@ -54,7 +54,7 @@ class PairedValues:
     base: tuple[float, ...]
     new: tuple[float, ...]
     clusters: tuple[str | None, ...]
-    case_ids: tuple[str, ...]
+    nodeids: tuple[str, ...]
     repeated: bool
     """Whether any value is a mean over repeats, so that a 0/1 metric is no longer binary."""
     n_base_only: int = 0
@@ -120,7 +120,7 @@ class PairedColumns:
         self._base = _columns([pair.base for pair in kept], keys)
         self._new = _columns([pair.new for pair in kept], keys)
         self._clusters = [pair.new.first.cluster for pair in kept]
-        self._ids = [pair.new.first.name for pair in kept]
+        self._nodeids = [pair.new.first.nodeid for pair in kept]
         self._repeated = [len(p.base.records) > 1 or len(p.new.records) > 1 for p in kept]
 
     def values(self, key: str) -> PairedValues:
@@ -132,7 +132,7 @@ class PairedColumns:
             base=tuple(compress(base, both)),
             new=tuple(compress(new, both)),
             clusters=tuple(compress(self._clusters, both)),
-            case_ids=tuple(compress(self._ids, both)),
+            nodeids=tuple(compress(self._nodeids, both)),
             repeated=any(compress(self._repeated, both)),
             n_base_only=len(base) - base.count(None) - n,
             n_new_only=len(new) - new.count(None) - n,
@@ -163,13 +163,13 @@ MET: Final[frozenset[CaseOutcome]] = frozenset({"passed", "flawed"})
 """Outcomes of cases that met their expectation of retrieval and abstention."""
 
 
-def newly_missed(pairs: Iterable[CasePair]) -> tuple[str, ...]:
-    """Return the ids of the cases that the base did not miss and the new run missed.
+def newly_missed(pairs: Iterable[CasePair]) -> tuple[CaseRecord, ...]:
+    """Return the cases that the base did not miss and the new run missed.
 
     A flaw is no miss on either side: judges are noisy.
     """
     return tuple(
-        pair.new.first.name
+        pair.new.first
         for pair in pairs
         if pair.base.outcome in MET and pair.new.outcome == "missed"
     )

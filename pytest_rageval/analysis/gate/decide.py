@@ -6,11 +6,12 @@ fewer cases than expected fails as incomplete.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 from typing import Final, Literal
 
-from pytest_rageval.analysis.aggregate.case_groups import CaseGroup, group_repeats
+from pytest_rageval.analysis.aggregate.case_groups import CaseGroup, case_names, group_repeats
 from pytest_rageval.analysis.gate.differences import GateBaseline, decide_differences
 from pytest_rageval.analysis.gate.figures import (
     ERROR_KINDS,
@@ -187,7 +188,7 @@ def _decide_checks(
 # --- the whole gate --------------------------------------------------------------------------
 
 
-def _case_failures(cases: Sequence[CaseGroup], on_miss: str) -> list[str]:
+def _case_failures(cases: Sequence[CaseGroup], on_miss: str, names: Mapping[str, str]) -> list[str]:
     """Name the cases that fail the run regardless of the checks."""
     groups = {
         "required case": [case for case in cases if case.first.required],
@@ -195,11 +196,11 @@ def _case_failures(cases: Sequence[CaseGroup], on_miss: str) -> list[str]:
     }
     found = []
     for noun, outcome in product(groups, ("missed", "flawed", "error")):
-        names = [case.first.name for case in groups[noun] if case.outcome == outcome]
+        ids = [names[case.first.nodeid] for case in groups[noun] if case.outcome == outcome]
         # An error of another case is up to the limits of its rate.
-        if names and (noun, outcome) != ("case", "error"):
+        if ids and (noun, outcome) != ("case", "error"):
             verb = "failed" if outcome == "error" else outcome
-            found.append(f"{counted(len(names), noun)} {verb}: {first_few(names, SHOWN_FAILURES)}")
+            found.append(f"{counted(len(ids), noun)} {verb}: {first_few(ids, SHOWN_FAILURES)}")
     return found
 
 
@@ -280,11 +281,15 @@ def decide_gate(
     """
     info = None if baseline is None else baseline.info
     nothing = _nothing_counts(run, n_reported)
-    results = _decide_checks(thresholds, run, selection, baseline, nothing)
+    names = case_names(run.records)
+    results = tuple(
+        replace(result, missed_cases=tuple(names[nodeid] for nodeid in result.missed_cases))
+        for result in _decide_checks(thresholds, run, selection, baseline, nothing)
+    )
     cases = group_repeats(run.records)
     unchecked = _nothing_checked(cases)
     incomplete = _incomplete(cases, n_expected, n_reported)
-    case_failures = _case_failures([c for c in cases if c.first.counted], thresholds.on_miss)
+    case_failures = _case_failures([c for c in cases if c.first.counted], thresholds.on_miss, names)
     n_failed, sentence = _check_sentences(results, _skipped_for(results, info))
     decided = any(r.status != "skip" for r in results)
 

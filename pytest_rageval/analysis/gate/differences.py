@@ -236,7 +236,7 @@ def check_differences(
 def _newly_missed(pairs: Sequence[CasePair]) -> Difference:
     if not pairs:
         return Difference(estimate=None)
-    missed = newly_missed(pairs)
+    missed = tuple(record.nodeid for record in newly_missed(pairs))
     lost = sum(pair.base.outcome in MET and pair.new.outcome == "error" for pair in pairs)
     return Difference(
         estimate=float(len(missed)), n=len(pairs), n_lost=lost, missed_cases=missed[:MOST_CASES]
@@ -296,11 +296,11 @@ def _paired(
 
 
 def _worst(check: Check, values: PairedValues) -> tuple[str, ...]:
-    """Return the ids of the cases that became worse, the largest change first."""
+    """Return the node ids of the cases that became worse, the largest change first."""
     sign = -1.0 if check.kind == "max_drop" else 1.0
-    moved = zip(values.base, values.new, values.case_ids, strict=True)
-    bad = sorted((-sign * (n - b), case_id) for b, n, case_id in moved if sign * (n - b) > 0)
-    return tuple(case_id for _, case_id in bad[:MOST_CASES])
+    moved = zip(values.base, values.new, values.nodeids, strict=True)
+    bad = sorted((-sign * (n - b), nodeid) for b, n, nodeid in moved if sign * (n - b) > 0)
+    return tuple(nodeid for _, nodeid in bad[:MOST_CASES])
 
 
 def margins(checks: Iterable[Check]) -> Mapping[str, float]:

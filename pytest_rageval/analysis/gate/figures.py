@@ -71,6 +71,7 @@ class CheckFigure:
     """Whether the true figure is at least the estimate."""
     no_data: str = "nothing was measured"
     missed_cases: tuple[str, ...] = ()
+    """Node ids."""
 
 
 def find_figure(check: Check, run: GateRun) -> CheckFigure:
@@ -107,15 +108,15 @@ def _summary(check: Check, run: GateRun, key: str) -> MetricSummary | None:
 
 
 def _worst_first(values: Iterable[tuple[float, str]]) -> tuple[str, ...]:
-    """Return at most ``MOST_CASES`` ids by descending badness, each once."""
+    """Return at most ``MOST_CASES`` node ids by descending badness, each once."""
     ranked = sorted(values, key=lambda pair: (-pair[0], pair[1]))
-    return tuple(dict.fromkeys(case_id for _, case_id in ranked))[:MOST_CASES]
+    return tuple(dict.fromkeys(nodeid for _, nodeid in ranked))[:MOST_CASES]
 
 
 def _beyond(check: Check, values: Iterable[tuple[float, str]]) -> tuple[str, ...]:
-    """Return the ids of the values beyond the limit, worst first."""
+    """Return the node ids of the values beyond the limit, worst first."""
     sign = -1.0 if check.kind == "min" else 1.0
-    bad = [(sign * (value - check.limit), case_id) for value, case_id in values]
+    bad = [(sign * (value - check.limit), nodeid) for value, nodeid in values]
     return _worst_first(pair for pair in bad if pair[0] > TOLERANCE)
 
 
@@ -126,7 +127,6 @@ def _mean_figure(
     check: Check, run: GateRun, cases: Sequence[CaseGroup], info: MetricInfo | None
 ) -> CheckFigure:
     key = check.metric if info is None else info.key
-    values = [case.value(key) for case in cases]
     summary = _summary(check, run, key)
     if info is None or summary is None:
         where = "the run" if check.table == "overall" else f"{check.table} {check.group}"
@@ -134,7 +134,8 @@ def _mean_figure(
         # A metric of the project that is newer than the run.
         no_data = f"the run did not measure {key}" if info is None else none
         return CheckFigure(estimate=None, n=0, is_mean=True, no_data=no_data)
-    missed = _beyond(check, [(v.value, v.case_id) for v in values if v.value is not None])
+    means = ((case.mean(key), case.first.nodeid) for case in cases)
+    missed = _beyond(check, [(value, nodeid) for value, nodeid in means if value is not None])
     return _of_summary(summary, info, run.confidence, no_data_reason(summary), missed)
 
 
@@ -172,11 +173,11 @@ def _latency_figure(check: Check, run: GateRun, cases: Sequence[CaseGroup]) -> C
     records = [r for case in cases for r in case.records]
     if phase in {"", "total"}:
         summary = record_latency(records, run.timeout_ms)
-        timed = [(ms, r.name) for r in records if (ms := _total_ms(r)) is not None]
+        timed = [(ms, r.nodeid) for r in records if (ms := _total_ms(r)) is not None]
     else:
         answered = [r for r in records if r.status == "ok"]
         names = f"{phase}_ms", phase
-        timed = [(r.latency[key], r.name) for r in answered for key in names if key in r.latency]
+        timed = [(r.latency[key], r.nodeid) for r in answered for key in names if key in r.latency]
         summary = summarise_latency(LatencyObservation(status="ok", ms=ms) for ms, _ in timed)
     if summary.n == 0:
         return CheckFigure(estimate=None, n=0, no_data="no call was timed")
@@ -231,7 +232,7 @@ def _rate_figure(
     shares = [(case, value) for case in cases if (value := share(case)) is not None]
     scored = [case.value_of([value]) for case, value in shares]
     summary = summarise_metric(scored, _SHARE, confidence=confidence)
-    bad = _worst_first((abs(value), case.first.name) for case, value in shares if is_bad(value))
+    bad = _worst_first((abs(value), case.first.nodeid) for case, value in shares if is_bad(value))
     return _of_summary(
         summary, _SHARE, confidence, "no case was asked, or none could be checked", bad
     )
@@ -268,7 +269,7 @@ def _run_figure(check: Check, run: GateRun, cases: Sequence[CaseGroup]) -> Check
         return _rate_figure(cases, _pass_share, lambda v: v < 1, run.confidence)
     if metric.startswith(STAGE_PREFIX):
         stage = metric.removeprefix(STAGE_PREFIX)
-        failed = tuple(case.first.name for case in cases if case.stage == stage)
+        failed = tuple(case.first.nodeid for case in cases if case.stage == stage)
         return CheckFigure(
             estimate=float(len(failed)) if cases else None,
             n=len(cases),

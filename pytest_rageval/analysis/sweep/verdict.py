@@ -129,7 +129,7 @@ def paired_values(one: Measures, other: Measures) -> PairedValues:
         base=tuple(other.values[id] for id in ids),
         new=tuple(one.values[id] for id in ids),
         clusters=tuple(one.clusters.get(id) for id in ids),
-        case_ids=tuple(ids),
+        nodeids=tuple(ids),
         repeated=one.repeated or other.repeated,
     )
 

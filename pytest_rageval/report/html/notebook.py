@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from pytest_rageval.analysis.aggregate.case_groups import worst_misses
+from pytest_rageval.analysis.aggregate.case_groups import case_names, worst_misses
 from pytest_rageval.report.html.markup import Element, element, shortened
 from pytest_rageval.report.html.run.figures import known_metrics
 from pytest_rageval.report.html.run.files import with_metrics
@@ -48,8 +48,9 @@ def run_cell(run: StoredRun) -> str:
     head = ("metric", "n", "mean", "interval")
     parts.append(_table(head, (_metric(k, v) for k, v in known_metrics(run.metrics).items())))
     worst = [one for one in worst_misses(run.records) if one.counted and one.outcome != "passed"]
+    names = case_names(run.records)
     lines = (
-        f"{shortened(one.name, _ID_CHARS)}: {one.outcome}"
+        f"{shortened(names[one.nodeid], _ID_CHARS)}: {one.outcome}"
         + (f", {one.failure_stage}" if one.failure_stage else "")
         for one in worst[:_CASES_SHOWN]
     )
@@ -94,8 +95,9 @@ def comparison_cell(view: ComparisonView) -> str:
     flips = found.comparison.flips
     if flips:
         parts.append(element("p", f"cases: {flip_counts(found)}"))
+    names = case_names(found.new.records)
     lines = (
-        f"{one.direction}: {shortened(one.case_id, _ID_CHARS)}: {flip_value(one)}"
+        f"{one.direction}: {shortened(names[one.nodeid], _ID_CHARS)}: {flip_value(one)}"
         for one in flips[:_CASES_SHOWN]
     )
     parts += _list(lines, len(flips))

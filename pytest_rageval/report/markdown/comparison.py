@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from pytest_rageval.analysis.aggregate.case_groups import case_names
 from pytest_rageval.analysis.compare.settings import shown
 from pytest_rageval.analysis.two_runs import RunComparison
 from pytest_rageval.metrics.registry import unit_of
@@ -145,11 +146,12 @@ def _flips(found: RunComparison) -> Iterator[str]:
         return
     yield from ("", f"Flips: {flip_counts(found)}.", "")
     yield from ("| | case | category | change | why |", "|---|---|---|---|---|")
+    names = case_names(found.new.records)
     for flip in flips[:LISTED_CASES]:
         sign = "worse" if flip.direction == "worse" else "better"
         yield (
-            f"| {sign} | {escape(flip.case_id)} | {escape(flip.category)} | {flip_value(flip)} "
-            f"| {escape(flip.brief_reason)} |"
+            f"| {sign} | {escape(names[flip.nodeid])} | {escape(flip.category)} "
+            f"| {flip_value(flip)} | {escape(flip.brief_reason)} |"
         )
     more = len(flips) - LISTED_CASES
     if more > 0:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
+from pytest_rageval.analysis.aggregate.case_groups import case_names
 from pytest_rageval.analysis.compare.flips import CaseFlip
 from pytest_rageval.analysis.compare.metrics import GroupChange, MetricChange
 from pytest_rageval.analysis.compare.pairs import LeftOutReason, Verdict
@@ -17,7 +18,14 @@ from pytest_rageval.analysis.two_runs import RunComparison
 from pytest_rageval.metrics.registry import unit_of
 from pytest_rageval.report.text.lines import Line, Style, check_lines, fit_line, wrapped
 from pytest_rageval.report.text.summary import change_text, is_headline
-from pytest_rageval.support.text import clean, counted, cut_columns, format_value, padded
+from pytest_rageval.support.text import (
+    clean,
+    columns_of,
+    counted,
+    cut_columns,
+    format_value,
+    padded,
+)
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.gate import CheckResult
 from pytest_rageval.values.json_documents import part
@@ -45,6 +53,8 @@ _TESTED: Final = 80
 """Terminal width from which intervals and p have room beside the verdict."""
 WIDE: Final = 90
 """Terminal width from which the adjusted p has its own column."""
+_REASON: Final = 24
+"""Columns beside the names and values of flips from which their reasons stand there."""
 FLIPS_SHOWN: Final = 12
 CONFIG_SHOWN: Final = 8
 
@@ -94,7 +104,7 @@ def render_comparison(
     lines += _group_lines(view, width, verbose)
     if moved := moved_stages(found):
         lines += wrapped("stages", moved, width)
-    lines += _flip_lines(found, verbose)
+    lines += _flip_lines(found, width, verbose)
     for note in view.notes:
         lines += wrapped("note", note, width, "yellow")
     lines += _check_lines(view, width)
@@ -323,23 +333,25 @@ def flip_counts(found: RunComparison) -> str:
     return f"{worse} worse, {len(flips) - worse} better, {same} unchanged"
 
 
-def _flip_lines(found: RunComparison, verbose: bool) -> Iterator[Line]:
+def _flip_lines(found: RunComparison, width: int, verbose: bool) -> Iterator[Line]:
     if not found.comparison.n_paired or (not found.comparable and not found.comparison.metrics):
         return
     yield from _banner(found)
     yield (("flips    ", "bold"), (flip_counts(found), ""))
     flips = found.comparison.flips
     shown_flips = flips if verbose else _both_ways(flips)
-    rows = [
-        (f"{clean(flip.case_id, 24)} {clean(flip.category, 12)}", flip_value(flip), flip)
-        for flip in shown_flips
-    ]
-    room = max((len(names) for names, _, _ in rows), default=0)
-    wide = max((len(value) for _, value, _ in rows), default=0)
-    for names, value, flip in rows:
+    names = case_names(found.new.records)
+    cases = [f"{clean(names[f.nodeid], 40)} {clean(f.category, 12)}" for f in shown_flips]
+    room = max(map(columns_of, cases), default=0)
+    wide = max((len(flip_value(flip)) for flip in shown_flips), default=0)
+    beside = width - room - wide >= _REASON
+    for case, flip in zip(cases, shown_flips, strict=True):
         sign, style = "-" if flip.direction == "worse" else "+", _STYLES[flip.direction]
-        text = f"{names:<{room}}  {value:<{wide}}  {clean(flip.reason)}"
+        value, reason = flip_value(flip), clean(flip.reason)
+        text = f"{padded(case, room)}  {value:<{wide}}  {reason}" if beside else f"{case}  {value}"
         yield ((f"  {sign} ", style), (text, ""))
+        if not beside:
+            yield from wrapped("", reason, width)
     if more := len(flips) - len(shown_flips):
         yield ((f"    and {more} more (-v)", "dim"),)
 

@@ -7,11 +7,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from pytest_rageval.analysis.aggregate.case_groups import worst_misses
+from pytest_rageval.analysis.aggregate.case_groups import case_names, worst_misses
 from pytest_rageval.analysis.aggregate.target_faults import ErrorGroup, group_errors
 from pytest_rageval.report.explain.verdict import stage_meaning
 from pytest_rageval.report.text.lines import HEAD, Line, fit_line, wrapped
-from pytest_rageval.report.text.next_commands import case_names, explain_worst
+from pytest_rageval.report.text.next_commands import explain_worst
 from pytest_rageval.report.text.target_faults import FaultOptions, cause_lines
 from pytest_rageval.support.text import clean, columns_of, counted, cut_columns, padded
 from pytest_rageval.values.dataclass import dataclass

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from pytest_rageval.analysis.aggregate.case_groups import worst_misses
+from pytest_rageval.analysis.aggregate.case_groups import case_names, worst_misses
 from pytest_rageval.analysis.aggregate.target_faults import heading_faults
 from pytest_rageval.runs.tags import BASELINE_TAG
 from pytest_rageval.support.text import clean, counted
@@ -60,13 +60,6 @@ def next_commands(records: Sequence[CaseRecord], commands: RunCommands) -> list[
     for command, why in found:
         first_reasons.setdefault(command, why)
     return [*first_reasons.items()][:_MOST]
-
-
-def case_names(records: Sequence[CaseRecord]) -> Mapping[str, str]:
-    """Return the shortest name of each case in its run, by node id."""
-    nodeids = {record.nodeid: record.name for record in records}
-    n = Counter(nodeids.values())
-    return {nodeid: name if n[name] == 1 else nodeid for nodeid, name in nodeids.items()}
 
 
 def explain_worst(

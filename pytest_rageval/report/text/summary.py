@@ -12,7 +12,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 
-from pytest_rageval.analysis.aggregate.case_groups import CASE_OUTCOMES, group_repeats, worst_misses
+from pytest_rageval.analysis.aggregate.case_groups import (
+    CASE_OUTCOMES,
+    case_names,
+    group_repeats,
+    worst_misses,
+)
 from pytest_rageval.analysis.trust.reliability import (
     JudgeReliability,
     reliability_lines,
@@ -448,14 +453,15 @@ def slowest_records(records: Sequence[CaseRecord]) -> list[CaseRecord]:
 
 
 def _case_lines(view: SummaryView, width: int) -> Iterator[Line]:
+    names = case_names(view.records)
     if worst := worst_records(view.records):
-        shown = "   ".join(that_fit([f"{r.name} {_why(r)}" for r in worst], "   ", width - 9))
-        yield (("worst    ", "bold"), (shown, ""))
+        listed = [f"{names[r.nodeid]} {_why(r)}" for r in worst]
+        yield (("worst    ", "bold"), ("   ".join(that_fit(listed, "   ", width - 9)), ""))
     for record in worst:
         yield from _judged_lines(view.whole(record), width)
-    slow = [f"{r.name} {r.latency['total_ms']:.0f} ms" for r in slowest_records(view.records)]
-    if slow:
-        yield (("slowest  ", "bold"), ("   ".join(that_fit(slow, "   ", width - 9)), ""))
+    slowest = slowest_records(view.records)
+    if listed := [f"{names[r.nodeid]} {r.latency['total_ms']:.0f} ms" for r in slowest]:
+        yield (("slowest  ", "bold"), ("   ".join(that_fit(listed, "   ", width - 9)), ""))
 
 
 def _why(record: CaseRecord) -> str:

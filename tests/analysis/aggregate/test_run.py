@@ -385,3 +385,11 @@ def test_flawed_cases_and_stages_are_counted_once_each_by_the_repeat_that_decide
     assert found.stages == {"incorrect": 2, "not_retrieved": 2}
     assert found.rates["pass_rate"] == 1 / 5
     assert found.failed_cases == {"error": ("d",), "missed": ("b", "c"), "flawed": ("a",)}
+
+
+def test_failed_cases_of_one_id_in_two_files_are_named_with_their_file() -> None:
+    records = [
+        record(id, outcome="missed", file=f"{file}.jsonl")
+        for file, id in (("de", "a"), ("en", "a"), ("en", "b"))
+    ]
+    assert aggregate(records).failed_cases["missed"] == ("de.jsonl::a", "en.jsonl::a", "b")

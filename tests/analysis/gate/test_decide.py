@@ -126,6 +126,17 @@ def test_the_missed_cases_are_the_worst_first_and_at_most_ten() -> None:
     assert found.missed_cases == tuple(f"c{i:02}" for i in range(14, 4, -1))
 
 
+def test_of_two_files_with_one_id_both_cases_are_named_with_their_file() -> None:
+    records = [
+        record("a", {"mrr": value}, file=f"evals/{file}.jsonl", required=True, outcome="missed")
+        for file, value in (("de", 0.5), ("en", 0.1))
+    ]
+    mrr = Check(metric="mrr", kind="min", limit=0.9)
+    found = gate([*records, record("b", {"mrr": 0.2})], mrr)
+    assert found.checks[0].missed_cases == ("evals/en.jsonl::a", "b", "evals/de.jsonl::a")
+    assert "2 required cases missed: evals/de.jsonl::a, evals/en.jsonl::a" in found.sentence
+
+
 def test_an_alias_is_held_against_the_metric_it_stands_for() -> None:
     found = check(hits(1, 0), Check(metric="recall_any_at_k", kind="min", limit=0.4))
     assert (found.status, found.estimate) == ("pass", 0.5)

@@ -12,6 +12,7 @@ import pytest
 from pytest_rageval.cli import main as cli
 from pytest_rageval.cli.output import ExitCode
 from pytest_rageval.runs.tags import write_tag
+from pytest_rageval.support.text import columns_of
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.settings import Settings
 from tests.build.records import changed, failed, record
@@ -294,6 +295,44 @@ def test_many_flips_are_shortened_until_asked_for(capsys: Output) -> None:
     assert sum(line.startswith("  + ") for line in lines) == 1
     assert "    and 13 more (-v)" in lines
     assert sum(x.startswith("  - ") for x in printed(capsys, "base", "new", "-v")) == 24
+
+
+def test_flips_of_one_id_in_two_files_are_named_with_their_file(capsys: Output) -> None:
+    def records(value: float, other: float) -> list[CaseRecord]:
+        cases = (("de", "a", value), ("en", "a", 1.0), ("en", "b", value), ("en", "c", other))
+        return [scored(id, v, file=f"evals/{file}.jsonl") for file, id, v in cases]
+
+    write_run(RESULTS, "one", records(1.0, 0.0), day=2)
+    write_run(RESULTS, "two", records(0.0, 1.0), day=3)
+    names = ["evals/de.jsonl::a", "b", "c"]
+    lines = printed(capsys, "one", "two", "--md", "diff.md")
+    assert [line.split()[1] for line in lines if line.startswith(("  - ", "  + "))] == names
+    table = Path("diff.md").read_text(encoding="utf-8").replace("\\", "").splitlines()
+    rows = [line.split(" | ") for line in table if line.startswith(("| worse", "| better"))]
+    assert [row[1] for row in rows] == names
+
+
+@pytest.mark.parametrize(("columns", "beside"), [(60, False), (120, True)])
+def test_the_reason_of_a_flip_is_whole_below_it_where_it_has_no_room_beside(
+    capsys: Output, monkeypatch: pytest.MonkeyPatch, columns: int, beside: bool
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    category = "\u65e5" * 6
+    for name, value, day in (("one", 1.0, 2), ("two", 0.0, 3)):
+        cases = [scored("a", value, category=category), scored("b" * 20, value, category="x")]
+        write_run(RESULTS, name, cases, day=day)
+    lines = printed(capsys, "one", "two")
+    at = next(i for i, line in enumerate(lines) if line.startswith("flips"))
+    first, second, third = lines[at + 1 : at + 4]
+    reason = "passed before, missed now"
+    if beside:
+        assert first.endswith(reason)
+        assert second.endswith(reason)
+        assert columns_of(first) == columns_of(second), "also where characters are wide"
+    else:
+        assert not first.endswith(reason)
+        assert second.strip() == reason
+        assert "1.00 -> 0.00" in third
 
 
 def test_files_are_written_on_request(capsys: Output) -> None:

@@ -279,6 +279,12 @@ def test_answers_below_the_judge_s_pass_line_come_after_misses_the_lowest_first(
     assert [r.case_id for r in worst_records(records)] == ["m", "u-1", "u-2"]
 
 
+def test_cases_of_one_id_in_two_files_are_named_with_their_file() -> None:
+    cases = (("de", "a"), ("en", "a"), ("en", "b"))
+    lines = text(view([record(i, file=f"{f}.jsonl", outcome="missed") for f, i in cases]))
+    assert "worst    de.jsonl::a missed   en.jsonl::a missed   b missed" in lines
+
+
 def test_an_ungrounded_answer_shows_its_first_unsupported_claims_a_line_each() -> None:
     lines = text(view([ungrounded("u", "Made up.", "This\ntoo.", "And this.")]))
     at = lines.index("worst    u ungrounded")

@@ -24,14 +24,16 @@ class CheckRule:
     limit: float | None
     info: MetricInfo | None
     listed: frozenset[str]
-    """Ids of cases that the gate names itself."""
+    """Cases that the gate names itself, by id or node id."""
 
     def lowered_by(self, record: CaseRecord) -> bool:
         """Whether a case of the check's group scores below the best value of its metric."""
         if not self._concerns(record):
             return False
-        if record.name in self.listed or not record.counted:
-            return record.name in self.listed
+        if self.listed & {record.name, record.nodeid}:
+            return True
+        if not record.counted:
+            return False
         if self.metric == "error_rate":
             return record.error is not None
         if self.metric.startswith(_LATENCY):

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from pytest_rageval.analysis.aggregate.case_groups import BADNESS
+from pytest_rageval.analysis.aggregate.case_groups import BADNESS, case_names
 from pytest_rageval.analysis.aggregate.run import target_warnings
 from pytest_rageval.analysis.compare.flips import CaseFlip
 from pytest_rageval.analysis.compare.metrics import Comparison, MetricChange
@@ -76,8 +76,12 @@ def view_report(
     """
     chosen = options or ReportOptions()
     cases = _cases(run, chosen, baseline)
-    # Of several cases with one id, the first.
-    anchors = {case_id: anchor for (_, case_id, _), anchor in reversed([*cases.anchors.items()])}
+    # Of several repeats, the first; by an id alone where one file has a case of it.
+    names = case_names(run.records)
+    anchors = {
+        names[f"{file}::{name}"]: anchor
+        for (file, name, _), anchor in reversed([*cases.anchors.items()])
+    }
     filters = {name for row in cases.rows for name in row.checks}
     failed, others = view_checks(run.gate, anchors, filters)
     changes, by_group = _changes(run, baseline)

@@ -58,5 +58,12 @@ def test_cases_that_the_gate_names_itself_count() -> None:
     assert [checks_of(one, rules) for one in (passed("a"), passed("b"))] == [(), ("newly_missed",)]
 
 
+def test_a_case_named_with_its_file_is_not_that_of_another_file() -> None:
+    result = check("newly_missed", "fail", missed_cases=["evals/de.jsonl::b"])
+    rules = check_rules({"checks": [result]}, BUILT_IN)
+    found = [checks_of(passed("b", file=f"evals/{name}.jsonl"), rules) for name in ("de", "en")]
+    assert found == [("newly_missed",), ()]
+
+
 def test_a_check_that_passed_has_no_cases() -> None:
     assert lowering(missed("a"), status="pass") == []

@@ -178,6 +178,17 @@ def test_a_failed_check_says_what_it_needs_and_leads_to_its_cases() -> None:
     assert "1 other check: 1 ok" in html
 
 
+def test_a_failed_check_leads_to_the_case_of_the_file_that_it_names() -> None:
+    checks = [check("recall_at_k", "fail", missed_cases=["evals/en.jsonl::a", "b"])]
+    gate = {"verdict": "fail", "sentence": "FAIL 1 check: recall_at_k", "checks": checks}
+    both = [missed("a", file=f"evals/{name}.jsonl") for name in ("de", "en")]
+
+    html = page(run([*both, missed("b")], gate=gate))
+
+    assert 'href="#case-a~2">evals/en.jsonl::a</a>' in html
+    assert 'href="#case-b">b</a>' in html
+
+
 def test_an_empty_run_has_no_bars_and_no_charts() -> None:
     overview = viewed(run([])).overview
 
