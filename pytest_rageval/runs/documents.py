@@ -204,16 +204,16 @@ def git_state(rootdir: Path, paths: tuple[Path, ...] = ()) -> dict[str, Any]:
 
     Returns:
         ``commit``, ``branch`` and ``eval_set_commit`` (the last commit of the given files), None
-        outside a repository or before the first commit, and ``dirty``.
+        outside a repository or before the first commit, and ``dirty``. A detached head, as CI
+        checks it out, has no branch, and files that are in no commit have none.
     """
     status = _git(rootdir, "status", "--porcelain", "--untracked-files=no")
-    files = [str(p) for p in paths]
+    commit = _git(rootdir, "rev-parse", "HEAD")
+    log = ("log", "-1", "--format=%H", "--", *map(str, paths))
     return {
-        "commit": _git(rootdir, "rev-parse", "HEAD"),
-        "branch": _git(rootdir, "rev-parse", "--abbrev-ref", "HEAD"),
-        "eval_set_commit": _git(rootdir, "log", "-1", "--format=%H", "--", *files)
-        if files
-        else None,
+        "commit": commit,
+        "branch": commit and _git(rootdir, "symbolic-ref", "--short", "HEAD"),
+        "eval_set_commit": (_git(rootdir, *log) or None) if paths else None,
         "dirty": None if status is None else bool(status),
     }
 

@@ -62,6 +62,17 @@ def test_the_eval_set_has_the_commit_that_last_touched_it(repository: Path) -> N
 
 
 @needs_git
+def test_a_detached_head_has_no_branch_and_files_without_a_commit_have_none(
+    repository: Path,
+) -> None:
+    head = commit(repository, "a.txt", "a")
+    git(repository, "checkout", "-q", "--detach")
+    (repository / "cases.jsonl").write_text("{}", encoding="utf-8")
+    state = git_state(repository, (repository / "cases.jsonl",))
+    assert state == NO_STATE | {"commit": head, "dirty": False}
+
+
+@needs_git
 def test_a_changed_file_makes_the_tree_dirty_and_a_new_one_does_not(repository: Path) -> None:
     commit(repository, "a.txt", "a")
     (repository / "new.txt").write_text("x", encoding="utf-8")
