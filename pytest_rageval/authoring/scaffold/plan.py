@@ -92,6 +92,11 @@ def plan_scaffold(templates: _Files, existing: _Files, preset: Preset | None = N
             conftest files and, or empty, of its other case files, by path.
         preset: of the user's system; None: none was named.
     """
+    if _configures_pytest({}, existing):  # whose settings an own table would replace
+        templates = {
+            name: text.removeprefix(b"[tool.pytest.ini_options]\n")
+            for name, text in templates.items()
+        }
     sources = dict(_TEMPLATES)
     own_cases = existing.get(CASES, templates[_TEMPLATES[CASES]]) != templates[_TEMPLATES[CASES]]
     if CASES not in existing and any(path.endswith(".jsonl") for path in existing):

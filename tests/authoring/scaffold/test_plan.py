@@ -1,12 +1,13 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from pytest_rageval.authoring.scaffold.plan import Addition, Scaffold, plan_scaffold, read_templates
-from pytest_rageval.project.presets.preset import load_preset, preset_names
+from pytest_rageval.project.presets.preset import Preset, load_preset, preset_names
 from pytest_rageval.project.settings import config_warnings, load_settings
 
 TEMPLATES = read_templates()
@@ -152,6 +153,18 @@ def test_pytests_own_settings_are_asked_for_only_where_there_are_none(
 ) -> None:
     [found] = additions(**existing)
     assert found.lines == ("[tool.rageval.target]", 'vault = "evals/vault"')
+
+
+@pytest.mark.parametrize(
+    "existing", [{"pytest_ini": b""}, {"setup_cfg": b"[tool:pytest]\n"}, {"tox_ini": b"[pytest]\n"}]
+)
+@pytest.mark.parametrize("preset", [None, load_preset("dify")])
+def test_a_new_pyproject_does_not_replace_the_pytest_settings_of_another_file(
+    existing: dict[str, bytes], preset: Preset | None
+) -> None:
+    files = {name.replace("_", "."): text for name, text in existing.items()}
+    made = content(plan_scaffold(TEMPLATES, files, preset), "pyproject.toml")
+    assert [*tomllib.loads(made)["tool"]] == ["rageval"]
 
 
 @pytest.mark.parametrize(
