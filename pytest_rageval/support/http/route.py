@@ -101,7 +101,9 @@ class Route:
                     code = sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
                 if not code:
                     return sock
-                failure = OSError(code, os.strerror(code))
+                # On Windows, strerror does not know the errors of sockets.
+                texts: dict[int, str] = getattr(socket, "errorTab", {})
+                failure = OSError(code, texts.get(code) or os.strerror(code))
             except BaseException:
                 sock.close()
                 raise

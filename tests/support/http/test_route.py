@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import base64
+import errno
+import os
 import socket
 import ssl
 import threading
@@ -65,6 +67,19 @@ def asked(address: Address, content: bytes = b"{}") -> Reply:
 def fault_of(reply: Reply) -> tuple[str, str]:
     assert reply.fault is not None
     return reply.fault.name, str(reply.fault)
+
+
+def test_a_refused_connection_is_named_where_only_windows_knows_its_error(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(os, "strerror", lambda _: "Unknown error")
+    monkeypatch.setattr(
+        socket, "errorTab", {errno.ECONNREFUSED: "Connection refused."}, raising=False
+    )
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        address = join_url(f"http://127.0.0.1:{closed.getsockname()[1]}", "/ask")
+    name, text = fault_of(asked(address))
+    assert (name, text.partition("] ")[2]) == ("ConnectError", "Connection refused.")
 
 
 # --- TLS -----------------------------------------------------------------------------------
