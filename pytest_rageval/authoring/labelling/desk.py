@@ -159,7 +159,7 @@ class CaseDesk:
         """Return the ``rageval case edit`` command of a case."""
         case_id = case.case.id
         end = ["--"] if case_id.startswith("-") else []
-        words = ["rageval", "case", "edit", "-f", str(self._path), "--question", "TEXT"]
+        words = ["rageval", "case", "edit", "-f", self._path.as_posix(), "--question", "TEXT"]
         return shlex.join([*words, *end, case_id])
 
     def reload(self, case: LabelCase) -> LabelCase:

@@ -180,4 +180,4 @@ def _lines(output: Path, document: dict[str, Any]) -> Iterator[str]:
         yield "keep these notes out of the index, or their questions have answers:"
         yield from (f"  {clean(path)}" for path in document["withheld"])
     yield "they count once they are reviewed:"
-    yield f"rageval label {shlex.quote(str(output))} --review"
+    yield f"rageval label {shlex.quote(output.as_posix())} --review"

@@ -274,7 +274,7 @@ def _labels_of_several(path: Path, shown: str) -> Labels:
     if len({entry.annotator for entry in labels.entries}) < 2:
         raise CommandError(
             f"{shown}: fewer than two annotators have labelled it; each does with "
-            f"`rageval label {shlex.quote(str(path))} --annotator NAME`"
+            f"`rageval label {shlex.quote(path.as_posix())} --annotator NAME`"
         )
     return labels
 

@@ -3,13 +3,19 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
+from dataclasses import replace
+from pathlib import Path, PureWindowsPath
+from typing import Any, cast
 
 import pytest
 
 from pytest_rageval import __version__
-from pytest_rageval.authoring.labelling.desk import AdjudicationDesk, AnnotatorDesk, Target
+from pytest_rageval.authoring.labelling.desk import (
+    AdjudicationDesk,
+    AnnotatorDesk,
+    CaseDesk,
+    Target,
+)
 from pytest_rageval.authoring.labelling.session import LabelSession
 from pytest_rageval.authoring.labelling.store import labels_path, read_labels
 from pytest_rageval.authoring.labelling.view import view_of
@@ -69,6 +75,13 @@ def test_the_command_that_edits_a_case_is_quoted_for_the_shell(tmp_path: Path) -
     assert command == [
         "rageval", "case", "edit", "-f", str(path), "--question", "TEXT", "--", "-$(x)",
     ]  # fmt: skip
+
+
+def test_the_command_that_edits_a_case_needs_no_quotes_on_windows(path: Path) -> None:
+    there = cast(Path, PureWindowsPath("C:\\bot\\evals\\cases.jsonl"))
+    desk = CaseDesk(replace(load_editable(path), path=there), TARGET)
+    command = desk.edit_command(desk.queue(["retries"])[0])
+    assert command == "rageval case edit -f C:/bot/evals/cases.jsonl --question TEXT retries"
 
 
 def test_the_message_of_a_saved_case_says_whether_it_is_answerable(path: Path) -> None:

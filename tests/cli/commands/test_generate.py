@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
-from typing import Any
+from pathlib import Path, PureWindowsPath
+from typing import Any, cast
 
 import pytest
 
 from pytest_rageval.authoring.generation.generate import Generated, generate
 from pytest_rageval.cli import main as cli
+from pytest_rageval.cli.commands import generate as commands
 from pytest_rageval.cli.output import ExitCode
 from pytest_rageval.project.case_reader import load_cases
 from tests.authoring.generation.test_generate import BIKE, FAQ
@@ -39,6 +40,13 @@ def test_a_case_file_is_written_and_the_next_command_named(capsys: Output) -> No
     capsys.readouterr()
     assert cli.run(["check", "evals/new set.jsonl", "--vault", "vault"]) == ExitCode.YES
     assert capsys.readouterr().err == ""
+
+
+def test_the_next_command_needs_no_quotes_on_windows() -> None:
+    made = Generated(cases=(), n_notes=1, n_used=1, withheld=(), dropped={})
+    output = cast(Path, PureWindowsPath("evals\\generated.jsonl"))
+    *_, command = commands._lines(output, commands._document(output, made))
+    assert command == "rageval label evals/generated.jsonl --review"
 
 
 def test_a_file_that_appears_meanwhile_is_never_written_over(
