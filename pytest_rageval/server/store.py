@@ -9,7 +9,6 @@ import logging
 import os
 import shutil
 import sqlite3
-import tempfile
 import time
 import zipfile
 import zlib
@@ -87,7 +86,8 @@ def open_index(
 def _save(index: Index, entry: Path) -> None:
     """Write an entry to a temporary name, then rename it: it is never seen incomplete."""
     _make_cache_folder(entry.parent)
-    scratch = Path(tempfile.mkdtemp(prefix=_SCRATCH, dir=entry.parent))
+    scratch = entry.with_name(f"{_SCRATCH}{os.urandom(4).hex()}")
+    scratch.mkdir()
     try:
         _write_database(index, scratch / _DATABASE)
         _write_arrays(index, scratch / _ARRAYS)

@@ -50,6 +50,19 @@ def test_the_cache_folder_is_ignored_by_git_and_holds_no_leftovers(tmp_path: Pat
     ]
 
 
+@pytest.mark.posix
+@pytest.mark.parametrize("umask", [0o002, 0o077])
+def test_an_entry_has_the_rights_of_any_other_new_folder(tmp_path: Path, umask: int) -> None:
+    root, cache = write_vault(tmp_path / "vault"), tmp_path / "cache"
+    before = os.umask(umask)
+    try:
+        make_engine(root, cache_dir=cache)
+    finally:
+        os.umask(before)
+    (entry,) = entries(cache)
+    assert entry.stat().st_mode & 0o777 == 0o777 & ~umask
+
+
 def test_a_changed_note_or_setting_builds_another_index(tmp_path: Path) -> None:
     root, cache = write_vault(tmp_path / "vault"), tmp_path / "cache"
     make_engine(root, cache_dir=cache)
