@@ -45,7 +45,10 @@ def find_named(setting: str, where: str) -> Any:
     except ModuleNotFoundError as error:
         if not _is_part(error.name, module):
             raise
-        raise ConfigError(f"{where}: {setting!r} cannot be imported: {error}") from error
+        raise ConfigError(
+            f"{where}: {setting!r} cannot be imported: {error}; expected in the project's folder, "
+            "installed (pip install -e .) or on PYTHONPATH"
+        ) from error
     for part in name.split("."):
         try:
             found = getattr(found, part)
