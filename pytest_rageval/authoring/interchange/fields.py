@@ -311,7 +311,7 @@ def _take_anchor_columns(
         return
     del rest[path]
     ledger.carry(path)
-    golds = [
+    golds: list[dict[str, Any]] = [
         parse_anchor(one) if _INSIDE.search(one) else {"rel_path": one}
         for one in dict.fromkeys(given)
     ]

@@ -228,7 +228,7 @@ def parse_document(file: SourceFile, ledger: Ledger | None = None) -> Any:
         return parse_yaml(file, ledger)
     if not name.endswith((".jsonl", ".ndjson")):
         try:
-            return _rows_of_page(parse_json(file, ledger), ledger)
+            return _rows_of_page(parse_json(file, ledger), ledger or Ledger())
         except DatasetError as error:
             # JSON Lines under another name, as libraries for data frames write them.
             extra = error.faults[0].message.startswith("Extra data")
@@ -237,19 +237,19 @@ def parse_document(file: SourceFile, ledger: Ledger | None = None) -> Any:
     return [value for _, value in parse_json_lines(file, ledger)]
 
 
-def _rows_of_page(value: Any, ledger: Ledger | None) -> Any:
+def _rows_of_page(value: Any, ledger: Ledger) -> Any:
     """Return the rows of a page of the Hugging Face datasets server; another value as it is."""
-    pages = items(value, "rows")
-    if not pages or not all(part(one, "row") for one in pages):
+    wrapped = items(value, "rows")
+    if not wrapped or not all(part(one, "row") for one in wrapped):
         return value
     rows = []
-    for one in pages:
+    for one in wrapped:
         cut = texts(one, "truncated_cells")
         rows.append({name: cell for name, cell in one["row"].items() if name not in cut})
-        for name in cut if ledger else ():
+        for name in cut:
             ledger.leave(name, "cut short by the datasets server")
     total = value.get("num_rows_total")
-    if ledger and isinstance(total, int) and total > len(rows):
+    if isinstance(total, int) and total > len(rows):
         ledger.note(
             f"a page with {len(rows)} of the {total} rows of the dataset; import every page, or "
             "the file that Dataset.to_json writes"

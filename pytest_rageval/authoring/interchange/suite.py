@@ -53,9 +53,13 @@ _INSIDE: Final = {
                         "message", "messages"),
 }  # fmt: skip
 """Names that a field often has inside an object, such as the inputs and outputs of LangSmith."""
-
 _Rows = Iterator[tuple[int, str, Any]]
 """Line (0: unknown), place and values of each case of a file."""
+_ReadFile = Callable[[SourceFile, Source, Ledger], _Rows]
+Converted = tuple[dict[str, Any], dict[str, Any] | None]
+"""Case line of a row, and the recorded response, if any."""
+Convert = Callable[[Any, UniqueIds, Ledger], Converted | None]
+"""Converts a row; None: it is not a case."""
 
 
 def read(source: Source) -> Imported:
@@ -76,40 +80,30 @@ def read_tables(source: Source) -> Imported:
     return _read(source, "csv", _table_rows)
 
 
-def _read(
-    source: Source, room: str, rows: Callable[[SourceFile, Source, Ledger], _Rows]
-) -> Imported:
-    ledger, ids, columns = Ledger(), UniqueIds(), source.options.columns
-    known = [*ALIASES, *ANCHOR_COLUMNS]
+def _read(source: Source, room: str, rows: _ReadFile) -> Imported:
+    columns, known = source.options.columns, [*ALIASES, *ANCHOR_COLUMNS]
     for field in columns:
         if field not in known:
             hint = did_you_mean(field, known) or f", expected one of {', '.join(known)}"
             raise fault("--column", f"no field {shown(field)}{hint}")
-    faults: list[Fault] = []
-    lines: list[dict[str, Any]] = []
     originals: list[dict[str, str]] = []
-    for file in source.files:
-        ids.by_original = {}
-        for number, place, given in rows(file, source, ledger):
-            try:
-                if not isinstance(given, Mapping):
-                    raise BadFieldError("", f"{shown(given)}, expected an object")
-                line = read_fields(given, ledger, room=room, columns=columns)
-                lines.append(with_id(line, ids, room=room))
-                originals.append(ids.by_original)
-            except BadFieldError as error:
-                field, message = f"{place}{error.name}", str(error)
-                faults.append(Fault(file=file.name, line=number, field=field, message=message))
-    if faults:
-        raise faults_error(faults)
-    everywhere = {name: found for one in reversed(originals) for name, found in one.items()}
-    for line, of_file in zip(lines, originals, strict=True):
+
+    def case(given: Any, ids: UniqueIds, ledger: Ledger) -> Converted:
+        if not isinstance(given, Mapping):
+            raise BadFieldError("", f"{shown(given)}, expected an object")
+        line = with_id(read_fields(given, ledger, room=room, columns=columns), ids, room=room)
+        originals.append(ids.by_original)
+        return line, None
+
+    found = _converted(source, rows, case)
+    everywhere = {name: case_id for one in reversed(originals) for name, case_id in one.items()}
+    for line, of_file in zip(found.cases, originals, strict=True):
         if original := line.get("translation_of"):
             line["translation_of"] = {**everywhere, **of_file}.get(original, original)
-    return ledger.close(cases=tuple(lines))
+    return found
 
 
-def _suite_rows(file: SourceFile, source: Source, ledger: Ledger) -> _Rows:
+def _suite_rows(file: SourceFile, source: Source, ledger: Ledger) -> Iterator[tuple[int, str, Any]]:
     cases, defaults = _cases(file, ledger)
     rows = {number: case for number, case in enumerate(cases, 1) if isinstance(case, dict)}
     for number, row in rows.items():
@@ -139,7 +133,7 @@ def _cases(file: SourceFile, ledger: Ledger) -> tuple[list[Any], dict[str, Any]]
     return value[name], {key: shared[key] for key in _DEFAULTS if key in shared}
 
 
-def _table_rows(file: SourceFile, source: Source, ledger: Ledger) -> _Rows:
+def _table_rows(file: SourceFile, source: Source, ledger: Ledger) -> Iterator[tuple[int, str, Any]]:
     table = parse_table(file, delimiter=source.options.delimiter)
     refuse_others(file, table.headers, _OTHERS)
     _check_names(file, table.headers, [row.cells for row in table.rows], source)
@@ -212,11 +206,6 @@ def unnamed_chunks(texts: Sequence[str], name: str, ledger: Ledger) -> dict[str,
 
 # --- rows of other tools ---------------------------------------------------------------------
 
-Converted = tuple[dict[str, Any], dict[str, Any] | None]
-"""Case line of a row, and the recorded response, if any."""
-Convert = Callable[[dict[str, Any], UniqueIds, Ledger], Converted | None]
-"""Converts a row; None: it is not a case."""
-
 
 def read_rows(
     source: Source, row_word: str, convert: Convert, *, others: Sequence[str] = ()
@@ -230,24 +219,33 @@ def read_rows(
         others: importers whose rows are refused.
 
     Raises:
-        DatasetError: a file has no rows, or a row cannot be converted.
+        DatasetError: a file has no rows, or with every row that cannot be converted.
     """
-    ledger, ids = Ledger(), UniqueIds()
-    lines: list[dict[str, Any]] = []
-    responses: list[dict[str, Any]] = []
-    for file in source.files:
-        rows = parse_records(file, ledger, delimiter=source.options.delimiter)
-        for number, row in enumerate(rows, 1):
+
+    def rows(file: SourceFile, source: Source, ledger: Ledger) -> _Rows:
+        given = parse_records(file, ledger, delimiter=source.options.delimiter)
+        for number, row in enumerate(given, 1):
             refuse_others(file, row, others, place=f"{row_word} {number}: ")
+            yield 0, f"{row_word} {number}: ", row
+
+    return _converted(source, rows, convert)
+
+
+def _converted(source: Source, rows: _ReadFile, convert: Convert) -> Imported:
+    ledger, ids = Ledger(), UniqueIds()
+    found: list[Converted] = []
+    faults: list[Fault] = []
+    for file in source.files:
+        ids.by_original = {}
+        for number, place, row in rows(file, source, ledger):
             try:
-                found = convert(row, ids, ledger)
+                one = convert(row, ids, ledger)
             except BadFieldError as error:
-                message = f"{row_word} {number}: {error}"
-                raise fault(file.name, message, field=error.name) from None
-            if found is None:
-                continue
-            line, response = found
-            lines.append(line)
-            if response:
-                responses.append({"id": line["id"], "response": response})
-    return ledger.close(cases=tuple(lines), responses=tuple(responses))
+                field, message = f"{place}{error.name}", str(error)
+                faults.append(Fault(file=file.name, line=number, field=field, message=message))
+            else:
+                found += [] if one is None else [one]
+    if faults:
+        raise faults_error(faults)
+    responses = ({"id": line["id"], "response": response} for line, response in found if response)
+    return ledger.close(cases=tuple(line for line, _ in found), responses=tuple(responses))

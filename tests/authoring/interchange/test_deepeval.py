@@ -62,5 +62,5 @@ def test_a_name_is_the_id() -> None:
 
 
 def test_a_golden_without_input_names_its_place() -> None:
-    with pytest.raises(DatasetError, match=r"g\.json: question: golden 1: missing"):
+    with pytest.raises(DatasetError, match=r"g\.json: golden 1: question: missing"):
         read_texts("deepeval", {"g.json": '[{"expected_output": "b"}]'})

@@ -108,5 +108,12 @@ def test_a_table_with_a_comma_too_many_and_loose_quotes_is_read() -> None:
 
 
 def test_a_row_without_question_names_its_place() -> None:
-    with pytest.raises(DatasetError, match=r"set\.json: question: row 2: missing"):
+    with pytest.raises(DatasetError, match=r"set\.json: row 2: question: missing"):
         read_texts("ragas", {"set.json": '[{"question": "a"}, {"reference": "b"}]'})
+
+
+def test_all_rows_without_a_question_are_named_at_once() -> None:
+    rows = '[{"reference": "b"}, {"question": "a"}, {"question": " "}]'
+    with pytest.raises(DatasetError) as caught:
+        read_texts("ragas", {"set.json": rows})
+    assert [one.field for one in caught.value.faults] == ["row 1: question", "row 3: question"]
