@@ -11,8 +11,7 @@ from typing import Final
 
 from pytest_rageval.authoring.interchange.values import SourceFile, fault
 from pytest_rageval.project.field_names import ALIASES, MEANT
-from pytest_rageval.values.errors import DatasetError
-from pytest_rageval.values.json_documents import part
+from pytest_rageval.values.json_documents import items, part
 
 _MARKS: Final[Mapping[str, frozenset[str]]] = {
     "promptfoo": frozenset({"__expected", "__description"}),
@@ -23,7 +22,7 @@ _MARKS: Final[Mapping[str, frozenset[str]]] = {
     "deepeval": frozenset(
         {"actual_output", "expected_output", "retrieval_context", "expected_tools"}
     ),
-    "squad": frozenset({"paragraphs", "answer_start"}),
+    "squad": frozenset({"qas", "answer_start"}),
     "beir": frozenset({"_id", "title", "text"}),
     "csv": frozenset(
         {"answerable", "expected_key_facts", "gold", "golds", "gold_supports", "heading_path",
@@ -48,11 +47,17 @@ def refuse_others(
     Raises:
         DatasetError: it has fields of one of them.
     """
+    first = part(next(iter(items(fields, "paragraphs")), None))
     for name in others:
-        # SQuAD marks its rows by the positions of their answers.
-        found = sorted(_MARKS[name].intersection([*fields, *part(fields, "answers")]))
-        if len(found) >= (len(_MARKS[name]) if name == "beir" else 1):
-            raise _of_another(file, name, found, place)
+        # SQuAD marks what is inside a row.
+        found = sorted(_MARKS[name].intersection([*fields, *first, *part(fields, "answers")]))
+        if len(found) < (len(_MARKS[name]) if name == "beir" else 1):
+            continue
+        what = "a document of a BEIR corpus" if name == "beir" else "not a row of this format"
+        ours = name == "csv" and not file.name.lower().endswith((".csv", ".tsv"))
+        command = "yaml or json" if ours else name
+        message = f"{what}: it has {', '.join(found)}; `rageval import {command}` reads such files"
+        raise fault(file.name, f"{place}{message}")
 
 
 def is_header(cells: Iterable[str]) -> bool:
@@ -60,11 +65,3 @@ def is_header(cells: Iterable[str]) -> bool:
     words = (cell.strip().lower().replace(" ", "_") for cell in cells if cell.strip())
     names = {word.rstrip("0123456789") for word in words}
     return names <= _HEADERS and not names.isdisjoint(ALIASES["question"])
-
-
-def _of_another(file: SourceFile, name: str, found: list[str], place: str) -> DatasetError:
-    what = "a document of a BEIR corpus" if name == "beir" else "not a row of this format"
-    ours = name == "csv" and not file.name.lower().endswith((".csv", ".tsv"))
-    command = "yaml or json" if ours else name
-    message = f"{what}: it has {', '.join(found)}; `rageval import {command}` reads such files"
-    return fault(file.name, f"{place}{message}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -87,7 +88,7 @@ def is_question(text: str) -> bool:
         ("ragas", "suite.yaml", "row 1: not a row of this format: it has gold"),
         ("ragas", "eval_set.jsonl", "`rageval import yaml or json` reads such files"),
         ("csv", "more-tests.csv", "it has __description, __expected; `rageval import promptfoo`"),
-        ("json", "squad-2.0.json", "case 1: not a row of this format: it has paragraphs"),
+        ("json", "squad-2.0.json", "case 1: not a row of this format: it has qas"),
         ("json", "beir/corpus.jsonl", "case 1: a document of a BEIR corpus"),
         ("trec", "beir/qrels/test.tsv", "expected an id, a tab and a question"),
     ],
@@ -96,6 +97,12 @@ def test_the_importer_that_is_meant_is_named(name: str, file: str, message: str)
     with pytest.raises(DatasetError) as caught:
         read_texts(name, {file: text_of(file)})
     assert message in str(caught.value)
+
+
+def test_paragraphs_of_another_set_than_squad_are_metadata() -> None:
+    row = {"question": "When?", "answer": "Soon.", "paragraphs": [{"title": "A", "idx": 0}]}
+    found = read_texts("json", {"musique.jsonl": json.dumps(row)})
+    assert (len(found.cases), found.kept) == (1, {"paragraphs": 1})
 
 
 def test_a_header_in_the_middle_ends_the_import() -> None:
