@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from pytest_rageval.authoring.interchange.ids import DocumentPaths, UniqueIds, anchor_fields, docno
 from pytest_rageval.authoring.interchange.parsing import parse_json_lines
+from pytest_rageval.authoring.interchange.suite import with_id
 from pytest_rageval.authoring.interchange.values import (
     Imported,
     Judgements,
@@ -258,18 +259,15 @@ def _line(
     ids: UniqueIds,
     ledger: Ledger,
 ) -> dict[str, Any]:
-    case_id = ids.take(query_id, value["text"])
     given = _own_of_query(value)
     own = {name: item for name, item in given.items() if name not in {"id", "question"}}
-    line: dict[str, Any] = {"id": case_id, "question": value["text"], **own}
+    line = with_id({"id": query_id, "question": value["text"], **own}, ids, room=_ROOM)
     ledger.carry("queries[]")
     golds = _golds(own.get("gold_supports"), grades, corpus)
     if golds is not None:
         line.pop("required_support_groups", None)  # its indices refer to other golds
         line.pop("gold_supports", None)
         line |= {"gold_supports": golds} if golds else {}
-    if case_id != query_id:
-        keep_in_metadata(line, _ROOM, "id", query_id)
     if corpus.scope_prefix and not own:
         line["folders"] = [corpus.scope_prefix.rstrip("/")]
     keep_low_grades(line, _ROOM, grades, ledger, "qrels[] with a score below 1")

@@ -15,6 +15,7 @@ from typing import Any, Final, Protocol
 from urllib.parse import urlsplit
 
 from pytest_rageval.authoring.interchange.ids import DocumentPaths, UniqueIds
+from pytest_rageval.authoring.interchange.suite import with_id
 from pytest_rageval.authoring.interchange.values import (
     Imported,
     Ledger,
@@ -22,7 +23,6 @@ from pytest_rageval.authoring.interchange.values import (
     Source,
     fault,
     graded_golds,
-    keep_in_metadata,
     keep_low_grades,
     kept_in_metadata,
 )
@@ -198,13 +198,10 @@ def _line(
     ids: UniqueIds,
     ledger: Ledger,
 ) -> dict[str, Any]:
-    case_id = ids.take(query_id, text)
-    line: dict[str, Any] = {"id": case_id, "question": text}
+    line = with_id({"id": query_id, "question": text}, ids, room=_ROOM)
     ledger.carry("queries")
     if golds := graded_golds(grades, lambda doc: {"rel_path": document_path(doc, options)}):
         line["gold_supports"] = golds
-    if case_id != query_id:
-        keep_in_metadata(line, _ROOM, "id", query_id)
     keep_low_grades(line, _ROOM, grades, ledger, "qrels with a grade below 1")
     return line
 
