@@ -281,7 +281,9 @@ def fetch_text(url: str) -> str:
         with open_client(address, headers={}, **limits) as http, Deadline(WHOLE_S):
             reply = send(http, request)
         if reply.status is not None and not reply.is_success:
-            raise DatasetError(f"{name}: HTTP {reply.status}, expected the text")
+            lead = "; it leads elsewhere: download the file, as with curl -L, and import that"
+            message = f"{name}: HTTP {reply.status}, expected the text"
+            raise DatasetError(f"{message}{lead if reply.location else ''}")
         if reply.too_large:
             raise DatasetError(f"{name}: larger than {MAX_BYTES >> 20} MB")
         if reply.fault is not None:

@@ -238,7 +238,14 @@ def site(tmp_path: Path) -> Iterator[str]:
 def test_a_url_is_fetched_when_asked(site: str, capsys: Output) -> None:
     assert run("csv", f"{site}/cases.csv", "--fetch") == 0
     assert run("csv", f"{site}/missing.csv", "--fetch") == 2
-    assert "HTTP 404, expected the text" in capsys.readouterr().err
+    assert capsys.readouterr().err.endswith("HTTP 404, expected the text\n")
+
+
+def test_of_a_url_that_leads_elsewhere_it_is_said_what_to_do(site: str, capsys: Output) -> None:
+    (Path("site") / "moved").mkdir()
+    assert run("csv", f"{site}/moved", "--fetch") == 2  # redirected to moved/
+    message = "HTTP 301, expected the text; it leads elsewhere: download the file, as with curl -L"
+    assert message in capsys.readouterr().err
 
 
 def test_texts_behind_urls_are_stored_when_asked(site: str) -> None:
