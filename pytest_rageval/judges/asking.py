@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from pytest_rageval.judges.spot_check import COMPARED, repeated_rubrics, spot_check_fields
 from pytest_rageval.metrics.built_in import BUILT_IN
+from pytest_rageval.metrics.judged import valid_score
 from pytest_rageval.metrics.registry import Registry
 from pytest_rageval.metrics.view import (
     FAILED,
@@ -120,10 +121,12 @@ def judge_case(
             own_scores=dict(_own_scores({}, rubrics, registry, case)),
         )
     request = _request(view, response.answer)
-    asker = _Asker(judges.first, request, repeat, slots)
+    asker = _Asker(judges.first, request, registry, repeat, slots)
     abstained = _ask_needed(asker, rubrics, case, abstained=response.abstained)
     found = asker.found
-    second = None if judges.second is None else _Asker(judges.second, request, repeat, slots)
+    second = (
+        None if judges.second is None else _Asker(judges.second, request, registry, repeat, slots)
+    )
     repeated = [r for r in repeated_rubrics(rubrics) if second is not None and r in found]
     return Judged(
         verdicts=_verdicts(
@@ -146,7 +149,7 @@ def judge_case(
 
 def ask_rubric(judge: Judge, rubric: str, request: JudgeRequest, *, slots: Slots) -> Judgement:
     """Ask a judge for one verdict, as ``judge_case`` does."""
-    return _Asker(judge, request, 0, slots).ask(rubric)
+    return _Asker(judge, request, BUILT_IN, 0, slots).ask(rubric)
 
 
 def _request(view: CaseView, answer: str) -> JudgeRequest:
@@ -175,11 +178,17 @@ class _Asker:
     """Asks one judge each rubric once."""
 
     def __init__(
-        self, judge: Judge, request: JudgeRequest, repeat: int, slots: Slots | None
+        self,
+        judge: Judge,
+        request: JudgeRequest,
+        registry: Registry,
+        repeat: int,
+        slots: Slots | None,
     ) -> None:
         self.found: dict[str, Judgement] = {}
         self._judge = judge
         self.request = request
+        self._registry = registry
         self._repeat = repeat
         self._is_own = not getattr(judge, "takes_slots", False)
         self._slots = slots if self._is_own else None
@@ -194,8 +203,8 @@ class _Asker:
         try:
             with slots.hold() if slots else nullcontext(), waiting() if slots else nullcontext():
                 found: object = judge.judge(rubric, self.request, repeat=self._repeat)
-            if self._is_own and isinstance(found, Judgement) and found.verdict is not None:
-                found = replace(found, verdict=_without_numpy(found.verdict))
+            if self._is_own and isinstance(found, Judgement) and found.failure is None:
+                found = _checked(found, rubric, self._registry)
         except (ConfigError, StorageError, KeyboardInterrupt):
             # StorageError: every other verdict needs the same cache and file of rate limits.
             raise
@@ -213,6 +222,32 @@ class _Asker:
                 "pytest_rageval.Judgement"
             )
         return found
+
+
+def _checked(found: Judgement, rubric: str, registry: Registry) -> Judgement:
+    """Return the judgement of a judge in code; one without a verdict that can be used failed."""
+    verdict = None if found.verdict is None else _without_numpy(found.verdict)
+    fault = _fault(verdict, rubric, registry)
+    if fault is None:
+        return replace(found, rubric=rubric, verdict=verdict)
+    failure = JudgeFailure(kind="out_of_range", message=clean(blot_out_known(fault), 300))
+    return replace(found, rubric=rubric, verdict=None, failure=failure)
+
+
+def _fault(verdict: Verdict | None, rubric: str, registry: Registry) -> str | None:
+    if verdict is None:
+        return "neither a verdict nor a failure came"
+    if rubric == "abstention" and not isinstance(verdict.abstained, bool):
+        return f"abstained: {verdict.abstained!r} came, expected True or False"
+    if not all(isinstance(fact, int) for fact in verdict.key_facts_found or ()):
+        return f"key_facts_found: {verdict.key_facts_found!r} came, expected True and False"
+    keys = COMPARED.get(rubric) or rubric_keys(rubric) or registry.of(rubric)
+    bounds = {key: registry.cases[key].bounds for key in keys}
+    for key, scale in bounds.items():
+        if key in verdict.not_applicable or valid_score(verdict.scores.get(key), scale) is not None:
+            return None  # what is wrong with another metric is an error of that one alone
+    expected = ", ".join(f"{key} from {low:g} to {high:g}" for key, (low, high) in bounds.items())
+    return f"scores: {dict(verdict.scores)} came, expected {expected}" if keys else None
 
 
 def _without_numpy(verdict: Verdict) -> Verdict:

@@ -443,6 +443,60 @@ def test_a_verdict_of_wrong_types_is_a_failure_of_its_own() -> None:
     assert error["message"] == "TypeError: 'NoneType' object is not iterable"
 
 
+FACTS: Any = ("yes", "no")
+
+
+@pytest.mark.parametrize(
+    ("said", "message"),
+    [
+        (None, "neither a verdict nor a failure came"),
+        (
+            Verdict(scores={"correctness": 90.0}),
+            "scores: {'correctness': 90.0} came, expected correctness from 0 to 5",
+        ),
+        (
+            Verdict(scores={"score": 4.0, "key_fact_recall": 1.0}),
+            "scores: {'score': 4.0, 'key_fact_recall': 1.0} came, expected correctness from 0 to 5",
+        ),
+        (
+            Verdict(scores={"correctness": 4.0}, key_facts_found=FACTS),
+            "key_facts_found: ('yes', 'no') came, expected True and False",
+        ),
+    ],
+)
+def test_a_verdict_of_a_judge_in_code_without_a_valid_score_failed(
+    said: Verdict | None, message: str
+) -> None:
+    record = judged(GOLD, reply(), FakeJudge({"correctness": said}))  # type: ignore[dict-item]
+    error = {"kind": "out_of_range", "message": message}
+    assert record.judgements["correctness"]["error"] == error
+    assert (record.metrics["groundedness"], record.metrics["correctness"]) == (4.0, None)
+    assert aggregate([record]).rates["judge_error_rate"] == 0.5
+
+
+def test_a_rubric_of_ones_own_without_any_valid_score_failed() -> None:
+    found = Verdict(scores={"tone.warmth": 7.0, "warmth": 0.5})
+    record = toned(GOLD, reply(), FakeJudge({"tone.jinja": found}))
+    assert record.judgements["tone.jinja"]["error"]["message"].endswith(
+        "came, expected tone.warmth from 0 to 1, tone.plainness from 0 to 1"
+    )
+
+
+def test_a_judge_in_code_that_cannot_tell_an_abstention_failed() -> None:
+    judge = FakeJudge({"abstention": Verdict(scores={"abstention": 1.0})})
+    record = judged(case(answerable=False), reply(abstained=None), judge)
+    assert record.abstention is not None
+    assert record.abstention["error"]["message"] == "abstained: None came, expected True or False"
+
+
+def test_a_judgement_is_that_of_the_rubric_asked_about() -> None:
+    class Careless(FakeJudge):
+        def judge(self, rubric: str, request: JudgeRequest, *, repeat: int = 0) -> Judgement:
+            return replace(super().judge(rubric, request), rubric="mine")
+
+    assert [*judged(GOLD, reply(), Careless()).judgements] == ["groundedness", "correctness"]
+
+
 def test_a_judge_that_is_set_up_wrongly_is_a_configuration_error() -> None:
     class Wrong(FakeJudge):
         def judge(self, rubric: str, request: JudgeRequest, *, repeat: int = 0) -> Judgement:
