@@ -30,8 +30,8 @@ class JudgeFacts:
     """By judge and rubric, where it gave scores."""
     failures: dict[str, Counter[str]] = field(default_factory=dict)
     """By judge: how often each cause."""
-    asked: bool = False
-    """Whether a model gave verdicts."""
+    models: set[str] = field(default_factory=set)
+    """Judges that are models."""
     second: bool = False
     """Whether a model gave second opinions."""
 
@@ -46,7 +46,8 @@ class JudgeFacts:
                 version = text(found, "rubric_version")
                 known = self.versions.setdefault(judge, {})
                 known |= dict.fromkeys((rubric, *scores), version)
-            self.asked = self.asked or word(found, "level") not in {None, "offline"}
+            if word(found, "level") not in {None, "offline"}:
+                self.models.add(judge)
             if error := judge_error(part(found)):
                 counts = self.failures.setdefault(judge, Counter())
                 cause = cut(error, _MESSAGE_CHARS)
@@ -63,7 +64,9 @@ class JudgeFacts:
             settings: with the folder of calibrations and the name by which the judge was asked for.
         """
         found = [*self.causes(), *_validations(self.versions, settings)]
-        found += _alias(settings.judge) if self.asked else ()
+        # A judge in code may name its model, too, but not by that of the settings.
+        asked = any(judge.startswith(f"{settings.judge} at ") for judge in self.models)
+        found += _alias(settings.judge) if asked else ()
         named = settings.judging.spot_check_model
         return [*found, *(_alias(named) if self.second and named is not None else ())]
 

@@ -101,8 +101,18 @@ def test_a_model_without_a_version_in_its_name_is_warned_about(tmp_path: Path) -
     records = [judged("a", judge="gpt-4o at h", level="json_schema")]
     notes = judge_facts(records).notes(settings(tmp_path, judge="gpt-4o"))
     assert any("gpt-4o" in note for note in notes[1:])
-    pinned = judge_facts(records).notes(settings(tmp_path, judge="gpt-4o-2024-08-06"))
-    assert len(pinned) == 1
+    dated = "gpt-4o-2024-08-06"
+    pinned = judge_facts([judged("a", judge=f"{dated} at h", level="json_schema")])
+    assert len(pinned.notes(settings(tmp_path, judge=dated))) == 1
+
+
+@pytest.mark.parametrize("judge", ["offline", "acme_judge:Judge"])
+def test_the_name_of_the_settings_is_not_that_of_the_model_of_a_judge_in_code(
+    tmp_path: Path, judge: str
+) -> None:
+    records = [judged("a", judge="acme/1", level="json_schema", model="gpt-4o")]
+    notes = judge_facts(records).notes(settings(tmp_path, judge=judge))
+    assert notes == ["acme/1: judge not validated"]
 
 
 def test_the_judges_of_a_run_are_kept_each_once() -> None:
