@@ -192,7 +192,9 @@ def _refuse_unread_files(
 
 
 _REPLACED: Final = ("--rageval-resume", "--rageval-run-id", "--maxfail")
-_LEFT_OUT: Final = frozenset({"-x", "--exitfirst"})
+_LEFT_OUT: Final = frozenset(
+    "-x --exitfirst --sw --stepwise --sw-skip --stepwise-skip --sw-reset --stepwise-reset".split()
+)
 """A failure that remains would stop the run at the same place again."""
 
 

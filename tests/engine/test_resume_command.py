@@ -12,6 +12,7 @@ from pytest_rageval.engine.resume import resume_command
         (["evals", "--rag-k", "3"], "pytest evals --rag-k 3 --rageval-resume r"),
         (["-k", "a or b"], "pytest -k 'a or b' --rageval-resume r"),
         (["--rageval-resume", "last", "-n2"], "pytest -n2 --rageval-resume r"),
+        (["evals", "--sw", "--stepwise-skip", "-v"], "pytest evals -v --rageval-resume r"),
         (["--rageval-run-id=x", "--rageval-resume=r"], "pytest --rageval-resume r"),
     ],
 )
