@@ -201,7 +201,7 @@ class Controller:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Store the record as soon as its case is reported."""
         details = ReportDetails.of(report)
-        self._note_failure(report)
+        self._note_failure(report, details)
         if details.subtest:
             return
         if details.usage_error is not None:
@@ -232,8 +232,11 @@ class Controller:
             if not self.state.settings.no_report:
                 import_whole("pytest_rageval.report.html.run.files")
 
-    def _note_failure(self, report: pytest.TestReport) -> None:
+    def _note_failure(self, report: pytest.TestReport, details: ReportDetails) -> None:
         """Note whether a test function failed, or a subtest of it, when it ran last."""
+        if report.failed and details.outcome is not None:
+            # A hook of the user failed a case that had missed; pytest would expect that failure.
+            vars(report).pop("wasxfail", None)
         text = report.longrepr
         strict = isinstance(text, str) and text.startswith(_STRICT)
         if report.when == "setup":  # also where a plugin runs it again

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from importlib.machinery import ModuleSpec, PathFinder
 from typing import TYPE_CHECKING, Any
 
@@ -119,6 +119,20 @@ def pytest_terminal_summary(
     if config.option.verbose == -1:
         for line in pytest_report_header(config):
             terminalreporter.write_line(line)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[Any]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Decide the outcome of a case before files conftest.py and other plugins read its report.
+
+    Hooks registered at session start would come after theirs.
+    """
+    report = yield
+    if STATE in item.config.stash:
+        item.config.pluginmanager.getplugin("rageval-reporting").decide(item, call, report)
+    return report
 
 
 def _forget_session() -> None:

@@ -162,12 +162,10 @@ class Reporting:
         finally:
             self._calling = False
 
-    @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_makereport(
-        self, item: pytest.Item, call: pytest.CallInfo[Any]
-    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    def decide(
+        self, item: pytest.Item, call: pytest.CallInfo[Any], report: pytest.TestReport
+    ) -> None:
         """Decide the outcome of a case by its record."""
-        report = yield
         if self._calling:
             ReportDetails(subtest=True).put_on(report)
         elif isinstance(item, CaseItem):
@@ -196,7 +194,6 @@ class Reporting:
                 # controller otherwise.
                 details.usage_error = str(wrong)
             details.put_on(report)
-        return report
 
     def _take_fixture_error(
         self, item: CaseItem, report: pytest.TestReport, error: BaseException

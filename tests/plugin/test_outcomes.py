@@ -259,3 +259,46 @@ def pytest_runtest_makereport(item, call):
     assert "quota of the team is spent" in result.stdout.str()
     assert "INTERNALERROR" not in result.stdout.str()
     assert sorted(project.records()) == sorted(one["id"] for one in CASES[1:])
+
+
+READING = """
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    report = yield
+    if report.when == "call":
+        print(f"\\nseen {item.name} {report.outcome} {getattr(report, 'wasxfail', '')}".rstrip())
+    return report
+"""
+
+
+def test_a_hook_of_the_project_reads_what_became_of_a_case(project: Project) -> None:
+    project.write("conftest.py", CONFTEST + READING)
+    project.cases([*CASES, case("must-1", "miss", required=True)])
+    result = project.run("-s")
+    assert [line for line in result.outlines if line.startswith("seen")] == [
+        "seen ok-1 passed",
+        "seen ok-2 passed",
+        "seen short-1 skipped not_retrieved: hit_at_k 0, recall_at_k 0",
+        "seen out-1 passed",
+        "seen must-1 failed",
+    ]
+
+
+FAILING = """
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    report = yield
+    if report.when == "call" and item.name in {"ok-1", "short-1"}:
+        report.outcome, report.longrepr = "failed", "the log has an error"
+    return report
+"""
+
+
+@SERIAL_AND_PARALLEL
+def test_a_hook_of_the_project_may_fail_a_case_that_passed_or_missed(
+    project: Project, workers: tuple[str, ...]
+) -> None:
+    project.write("conftest.py", CONFTEST + FAILING)
+    result = project.run(*workers)
+    assert result.ret == 1
+    assert outcomes(result) == {"failed": 2, "passed": 2, "checks passed": 2}
