@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_rageval.plugin.preflight import selected
+from pytest_rageval.plugin.preflight import selected, session_arguments
 from pytest_rageval.project.discovery import argument_path, project_files
 from pytest_rageval.project.options import OPTIONS
 from pytest_rageval.support.process import without_gc
@@ -193,7 +193,7 @@ def _leave_others(config: pytest.Config, faulty: dict[Path, DatasetError]) -> li
     """Remove files that hold no cases from the faulty ones, unless they are named; return notes."""
     from pytest_rageval.project.case_reader import other_file_note
 
-    named = {argument_path(one, config.invocation_params.dir) for one in config.args}
+    named = {argument_path(one, config.invocation_params.dir) for one in session_arguments(config)}
     notes = []
     for file in faulty.keys() - named:
         if note := other_file_note(file, os.path.relpath(file, config.rootpath)):

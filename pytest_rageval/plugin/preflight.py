@@ -39,7 +39,7 @@ def left_out(config: pytest.Config) -> list[str]:
     """Return a line for the header if the session leaves out case files below its arguments."""
     testpaths, files = config.stash[_FOUND]
     here = config.invocation_params.dir
-    if selected_files(config.args, files, invocation_dir=here):
+    if selected_files(session_arguments(config), files, invocation_dir=here):
         names = " ".join(os.path.relpath(config.rootpath / path, here) for path in testpaths)
         return [
             f"rageval: cases left out, since they were not asked for; `pytest {names}` runs them"
@@ -63,7 +63,7 @@ def left_out(config: pytest.Config) -> list[str]:
 
 def _other_projects(config: pytest.Config, here: Path) -> Iterator[Path]:
     """Yield the projects below pytest's rootdir whose cases an argument names."""
-    for argument in config.args:
+    for argument in session_arguments(config):
         path = argument_path(argument, here)
         for folder in (path, *path.parents):
             if config.rootpath in folder.parents and "[tool.rageval" in _text(folder / _PYPROJECT):
@@ -74,7 +74,7 @@ def _other_projects(config: pytest.Config, here: Path) -> Iterator[Path]:
 
 def _elsewhere(config: pytest.Config, here: Path) -> Iterator[str]:
     """Yield the named folders of cases, such as ``bot/evals``, that are not test paths."""
-    for argument in config.args:
+    for argument in session_arguments(config):
         path = argument_path(argument, here)
         if path.name in DEFAULT_TESTPATHS and config.rootpath in path.parent.parents:
             files = iter_case_files(rootdir=path.parent, testpaths=[path.name])
@@ -88,7 +88,7 @@ def selected(config: pytest.Config, files: Iterable[Path], testpaths: Iterable[s
     worker: dict[str, Any] | None = getattr(config, "workerinput", None)
     if worker is not None:  # the controller has decided
         return [root / file for file in json.loads(worker.get("rageval_files", "[]"))]
-    arguments = config.args
+    arguments = session_arguments(config)
     if not _wants_cases(config):
         arguments = [
             argument
@@ -96,6 +96,15 @@ def selected(config: pytest.Config, files: Iterable[Path], testpaths: Iterable[s
             if names_cases(argument, rootdir=root, testpaths=testpaths, invocation_dir=here)
         ]
     return selected_files(arguments, files, invocation_dir=here)
+
+
+def session_arguments(config: pytest.Config) -> list[str]:
+    """Return the arguments of the session, with the paths of modules that ``--pyargs`` names."""
+    if not config.option.pyargs:
+        return config.args
+    from pytest_rageval.plugin.private import module_path
+
+    return [module_path(argument.partition("::")[0]) for argument in config.args]
 
 
 def _wants_cases(config: pytest.Config) -> bool:

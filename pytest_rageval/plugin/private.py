@@ -41,6 +41,13 @@ def load_conftests(config: pytest.Config, folder: Path) -> None:
     load(folder, config.getoption("importmode"), config.rootpath, **more)
 
 
+def module_path(name: str) -> str:
+    """Return the file or folder of a module as ``--pyargs`` finds it, else the name itself."""
+    from _pytest.main import search_pypath
+
+    return search_pypath(name) or name
+
+
 def fixture_info(function: pytest.Function) -> Any:
     """Return pytest's information about the fixtures of a function; items may share it."""
     return function._fixtureinfo

@@ -192,6 +192,19 @@ def test_folders_of_cases_that_are_not_test_paths_are_said_to_be_left_out(projec
     assert outcomes(project.run("services/a/evals"))["passed"] == 3
 
 
+def test_a_module_named_by_pyargs_selects_the_cases_in_its_folder(project: Project) -> None:
+    project.write("bot/__init__.py", "")
+    project.write("bot/evals/__init__.py", "")
+    project.cases(CASES, "../bot/evals/eval_set")
+    project.pytester.syspathinsert()
+    left_out = "rageval: cases left out, since bot/evals is not a test path: *"
+    project.pytester.runpytest_inprocess("--pyargs", "bot.evals").stdout.fnmatch_lines([left_out])
+    line = '[tool.rageval]\ntestpaths = ["bot/evals"]'
+    project.write("pyproject.toml", PYPROJECT.replace("[tool.rageval]", line))
+    result = project.pytester.runpytest_inprocess("--pyargs", "bot.evals", *QUIET)
+    assert outcomes(result)["passed"] == 3
+
+
 def test_cases_of_a_project_below_the_rootdir_are_said_to_be_left_out(project: Project) -> None:
     settings = '[tool.rageval]\njudge = "none"\nno_report = true\n'
     project.write("packages/a/pyproject.toml", settings)
