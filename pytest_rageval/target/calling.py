@@ -258,6 +258,10 @@ def _error_info(error: BaseException, place: str, reported: str = "") -> ErrorIn
     text = type(error).__name__
     if lines:
         text += f": {clean(hide(lines[0][:_BODY_BYTES]), 200)}"
+    if isinstance(error, BaseExceptionGroup):  # of a TaskGroup, whose text does not say the fault
+        inner = _error_info(error.exceptions[0], place, reported)
+        message = f"{text}, which holds {inner.message}"[:_MESSAGE_CHARS]
+        return replace(inner, message=message)
     status, body = _failed_reply(error)
     reason = reply_reason(body, hide) or clean(page_text(body, hide), 200)
     if reason and reason not in text:

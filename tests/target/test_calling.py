@@ -228,6 +228,12 @@ class ApiTimeoutError(Exception):
         (ValueError("one\ntwo\x1b[2J"), "raised", "ValueError: one"),
         (RuntimeError(), "raised", "RuntimeError"),
         (EndpointError("http", "HTTP 500", attempts=4), "http", "HTTP 500"),
+        (
+            ExceptionGroup("searches failed", [ConnectionResetError("gone"), ValueError("bad")]),
+            "connection",
+            "ExceptionGroup: searches failed (2 sub-exceptions), which holds ConnectionResetError: "
+            "gone",
+        ),
     ],
 )
 @pytest.mark.parametrize("is_async", [False, True])
