@@ -31,23 +31,32 @@ def opened_target(
         ConfigError: the settings are wrong, or code that they name raised; then with its place.
     """
     from pytest_rageval.project.settings import no_target, target_kind
-    from pytest_rageval.target.calling import raised_error
     from pytest_rageval.target.opening import open_target
 
     if served_at is None and target_kind(settings) == "none":
         raise ConfigError(no_target(settings, fixtures=False))
     with ExitStack() as stack:
-        try:
+        with _faults_as_settings(settings):
             client = stack.enter_context(
                 open_target(settings, environ=os.environ, served_at=served_at, slots=slots)
             )
-        except RagEvalError:
-            raise
-        except Exception as error:
-            key = "client" if settings.target.url is None else "auth"
-            text = raised_text(raised_error(error, Path(settings.rootdir)))
-            raise ConfigError(f"[tool.rageval.target] {key}: {text}") from error
         yield client
+        with _faults_as_settings(settings):  # of its close
+            stack.close()
+
+
+@contextmanager
+def _faults_as_settings(settings: Settings) -> Iterator[None]:
+    from pytest_rageval.target.calling import raised_error
+
+    try:
+        yield
+    except RagEvalError:
+        raise
+    except Exception as error:
+        key = "client" if settings.target.url is None else "auth"
+        text = raised_text(raised_error(error, Path(settings.rootdir)))
+        raise ConfigError(f"[tool.rageval.target] {key}: {text}") from error
 
 
 def raised_text(error: ErrorInfo) -> str:

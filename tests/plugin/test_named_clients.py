@@ -128,6 +128,23 @@ def test_what_the_code_of_a_client_raises_is_shown_with_its_place(
     assert place in done.stdout.str()
 
 
+def test_what_the_close_of_a_client_raises_is_one_error_with_its_place(scratch: Project) -> None:
+    scratch.write(
+        "src13/closing.py",
+        "from src13.engine import Engine\n"
+        "class Closing(Engine):\n"
+        "    async def aclose(self):\n"
+        "        raise RuntimeError('no loop')\n",
+    )
+    named(scratch, client="src13.closing:Closing")
+    done = run_command(scratch, "ask", "hit one")
+    assert done.ret == 2
+    done.stdout.fnmatch_lines(["answer *It is so*"])
+    assert done.stderr.lines[0] == "[tool.rageval.target] client: RuntimeError: no loop"
+    assert done.stderr.lines[1].startswith("src13/closing.py:4: in aclose")
+    assert "Traceback" not in done.stderr.str()
+
+
 def test_doctor_shows_no_secret_of_what_the_code_of_a_client_raises(
     scratch: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
