@@ -50,6 +50,10 @@ _PIECE: Final = re.compile(
     re.MULTILINE,
 )
 """A text in an event of a stream, and what stands before it."""
+_LOGIN: Final = re.compile(
+    r"""((?:"|^|&)(?:(?:access|refresh|id)_token|client_(?:secret|assertion))(?:"\s*:\s*"|=))[^"&]+"""
+)
+"""Field of OAuth, in JSON or a form, that a client of the project sends or gets to log in."""
 _WIDE: Final = ("utf-16-le", "utf-16-be")
 _SHORTEST: Final = 4
 """Minimum length of a secret to look for; ``blot_out`` ignores shorter ones as well."""
@@ -159,7 +163,7 @@ class Scrubber:
                     coded = secret.encode(codec, "surrogatepass")
                     body = body.replace(coded, "***".encode(codec))
         # latin-1 reads any bytes and writes them back.
-        text = self._text(body.decode("latin-1"))
+        text = _LOGIN.sub(r"\1***", self._text(body.decode("latin-1")))
         if self._streams:
             text = self._pieces(text)
         if parts_of_keys and self._key_head:

@@ -159,6 +159,16 @@ def test_a_long_row_of_backslashes_is_searched_quickly() -> None:
     assert time.process_time() - began < 5
 
 
+def test_tokens_of_a_login_are_blotted_and_texts_about_them_are_not() -> None:
+    form = b"grant_type=refresh_token&refresh_token=t0&client_secret=s3cret"
+    sent = scrubber().request(request(body=form)).body
+    assert sent == b"grant_type=refresh_token&refresh_token=***&client_secret=***"
+    answer = rb'"answer": "Give \"id_token\": \"x\", or id_token=1"'
+    reply = b'{"access_token": "eyJ0.b-4", "token": "Mon", ' + answer + b"}"
+    got = scrubber().response(response(reply))["body"]["string"]
+    assert got == reply.replace(b"eyJ0.b-4", b"***")
+
+
 def test_a_packed_reply_is_unpacked_and_searched() -> None:
     packed = response(gzip.compress(b"you sent " + KEY.encode()), content_encoding="gzip")
     cleaned = scrubber().response(packed)
