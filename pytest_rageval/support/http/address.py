@@ -62,7 +62,8 @@ _WRITTEN_SECRET: Final = re.compile(
     (?=[^\s"'&,;()\[\]{}]{0,100}\d)(?=[^\s"'&,;()\[\]{}]{0,100}[a-z])
     [^\s"'&,;()\[\]{}]{6,}+(?![(\[])
     |(?<=://)[^/\s?\#"']+(?=@)|\bsk-[a-z0-9_-]{12,}
-    |\b(?:gh[pousr]_[a-z0-9]{16,}|github_pat_\w{20,}|(?-i:(?:AKIA|ASIA)[0-9A-Z]{16})\b)""",
+    |\b(?:gh[pousr]_[a-z0-9]{16,}|github_pat_\w{20,}|hf_[a-z0-9]{20,}
+    |(?-i:(?:AKIA|ASIA)[0-9A-Z]{16}\b|AIza[\w-]{30,}|eyJ[\w-]{8,}\.eyJ[\w-]{8,}(?:\.[\w-]+)?))""",
     re.VERBOSE | re.IGNORECASE,
 )
 """A secret in source code or in a message, recognised by the text before it or by its beginning.

@@ -35,6 +35,9 @@ from pytest_rageval.values.errors import ConfigError
         ("password: hunter22", "password: ***"),
         ("ghp_0123456789abcdefABCD", "***"),
         ("id AKIAABCDEFGHIJKLMNOP", "id ***"),
+        ("JWT eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhbm4ifQ.dBjftJeZ4CVP-mB9 expired", "JWT *** expired"),
+        ("Client('AIzaSyA0123456789abcdefghijklmnopqrstu')", "Client('***')"),
+        ("login(hf_0123456789abcdefABCDEF)", "login(***)"),
         ("api_key='''hushed'''", "api_key='''***'''"),
         ('api_key=b"hushed"', 'api_key=b"***"'),
         ("http://u:p@ss@host/x", "http://***@host/x"),
@@ -58,6 +61,7 @@ def test_a_text_that_looks_like_a_secret_is_blotted_out(text: str, shown: str) -
         "http://host/a?mail=me@example.org",
         "http://host/a?languageCode=german&maxTokens=500&sortKey=title",
         "akiaabcdefghijklmnop",
+        "hf_model_name, eyJudges.eyJudged",
     ],
 )
 def test_other_text_is_kept(text: str) -> None:
