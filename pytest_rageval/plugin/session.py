@@ -17,6 +17,7 @@ from pytest_rageval.plugin.reports import ReportDetails, case_metadata
 from pytest_rageval.plugin.state import State, asks_nothing, is_xdist_controller
 from pytest_rageval.plugin.terminal import usage_error
 from pytest_rageval.plugin.workers import INPUT, WorkerEnd
+from pytest_rageval.support.http.address import blot_out_known
 from pytest_rageval.support.process import interrupted_by_termination, without_gc
 from pytest_rageval.support.slots import Slots
 from pytest_rageval.values.errors import ConfigError, StorageError
@@ -193,6 +194,10 @@ class Reporting:
                 # All other cases would fail too, and exceptions of a worker do not reach the
                 # controller otherwise.
                 details.usage_error = str(wrong)
+            if report.failed and report.when != "call" and report.longrepr is not None:
+                said = str(report.longrepr)  # of a fixture, such as one that closes a client
+                if (hidden := blot_out_known(said)) != said:
+                    report.longrepr = hidden
             details.put_on(report)
 
     def _take_fixture_error(

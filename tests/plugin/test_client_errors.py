@@ -70,6 +70,29 @@ def test_an_error_of_the_client_fixture_is_shown_once_with_its_cases(
     assert one["metadata"]["rageval"]["error"]["kind"] == "fixture"
 
 
+CLOSED_WITH_A_KEY = """
+import os, pytest
+
+@pytest.fixture(scope="session")
+def rag_client():
+    yield lambda request: {"answer": "Monthly."}
+    raise ConnectionError(f"cannot log out {os.environ['APP_TOKEN']}")
+"""
+
+
+@SERIAL_AND_PARALLEL
+def test_a_key_in_an_error_of_a_client_that_is_closed_reaches_no_report(
+    project: Project, monkeypatch: pytest.MonkeyPatch, workers: tuple[str, ...]
+) -> None:
+    monkeypatch.setenv("APP_TOKEN", "hushed-0123")
+    project.write("conftest.py", CLOSED_WITH_A_KEY)
+    result = project.run("evals", "--junitxml=j.xml", "--json-report", *workers)
+    written = [(project.path / name).read_text("utf-8") for name in ("j.xml", ".report.json")]
+    for text in (result.stdout.str(), *written):
+        assert "cannot log out ***" in text
+        assert "hushed" not in text
+
+
 @pytest.mark.parametrize("header", ["def", "async def"])
 def test_a_client_fixture_that_takes_an_unknown_one_is_named_with_its_place(
     broken: Project, header: str
