@@ -88,8 +88,10 @@ class EndpointClient:
         self.endpoint = endpoint
         self._address = _address(endpoint.url, resource, options[0])
         self._key = _key(endpoint.api_key_env, environ, options[1])
-        self._known = reply_secrets(environ)
-        self._of_errors = environment_secrets(environ)
+        known = (*self._address.secrets, *reply_secrets(environ))
+        self._secrets = known if self._key is None else (*known, self._key)
+        # The words of a server must not hold those, which may stand in other texts by chance.
+        self._of_reasons = (*self._secrets, *environment_secrets(environ))
         self._pacing = Pacing(sleep=sleep, rng=rng or random.Random())
 
     @property
@@ -125,8 +127,7 @@ class EndpointClient:
         )
         error = last.error
         if error is not None:
-            message = blot_out(error.message, self._secrets)
-            message += f" (after {attempts} attempts)" if attempts > 1 else ""
+            message = error.message + (f" (after {attempts} attempts)" if attempts > 1 else "")
             kind = RefusedError if last.status in _TEXT_REFUSED else EndpointError
             raise kind(error.kind, message, attempts=attempts) from error.__cause__
         try:
@@ -138,16 +139,6 @@ class EndpointClient:
     def error(self, kind: TargetErrorKind, text: str) -> EndpointError:
         """Return an error of this endpoint without secrets."""
         return failure(kind, self._address, blot_out(text, self._secrets))
-
-    @property
-    def _secrets(self) -> tuple[str, ...]:
-        key = () if self._key is None else (self._key,)
-        return (*self._address.secrets, *self._known, *key)
-
-    @property
-    def _of_reasons(self) -> tuple[str, ...]:
-        """Secrets that the words of a server must not hold, in which they may stand by chance."""
-        return (*self._secrets, *self._of_errors)
 
     def _attempt(self, http: Client, content: bytes) -> Attempt:
         limit = self.endpoint.timeout_s

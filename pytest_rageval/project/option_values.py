@@ -357,15 +357,11 @@ def is_secret_param(key: str, value: object) -> bool:
     return isinstance(value, str) and SECRET_NAME.search(key) is not None
 
 
-def without_secrets(params: Mapping[str, Any]) -> dict[str, Any]:
+def without_secrets(value: Any) -> Any:
     """Return parameters, those within others too, with ``(hidden)`` for each secret."""
-    return {
-        key: "(hidden)" if is_secret_param(key, value) else _plain_param(value)
-        for key, value in params.items()
-    }
-
-
-def _plain_param(value: object) -> object:
     if isinstance(value, Mapping):
-        return without_secrets(value)
-    return [_plain_param(item) for item in value] if isinstance(value, list | tuple) else value
+        return {
+            key: "(hidden)" if is_secret_param(key, one) else without_secrets(one)
+            for key, one in value.items()
+        }
+    return [*map(without_secrets, value)] if isinstance(value, list | tuple) else value

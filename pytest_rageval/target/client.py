@@ -17,11 +17,11 @@ from pytest_rageval.support.http.address import (
     blot_out_of_reply,
     blot_out_written,
     environment_secrets,
+    header_secrets,
     join_url,
     reply_secrets,
     resolve_headers,
     resolve_request,
-    secret_values,
 )
 from pytest_rageval.support.http.client import Client
 from pytest_rageval.support.http.connection import TransportError
@@ -160,7 +160,7 @@ class HttpRagClient:
         headers = resolve_headers(target.headers, self._environ)
         environment = resolve_request(target.request, self._environ)
         secrets = (
-            *secret_values(target.headers, headers),
+            *header_secrets(target.headers, self._environ),
             *environment.values(),
             *self._address.secrets,
             *self._known,

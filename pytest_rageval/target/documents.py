@@ -8,23 +8,28 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from pytest_rageval.project.case_variables import PLACEHOLDER
 from pytest_rageval.project.documents import LoadedDocument, scope_prefix_fault
 from pytest_rageval.support.http.address import (
-    blot_out,
-    blot_out_cut,
     environment_secrets,
+    header_secrets,
     join_url,
     resolve_headers,
-    secret_values,
 )
 from pytest_rageval.support.http.deadline import Deadline
-from pytest_rageval.support.http.exchange import Attempt, Reply, Request, attempt, open_client
+from pytest_rageval.support.http.exchange import (
+    Attempt,
+    Reply,
+    Request,
+    attempt,
+    failed_text,
+    open_client,
+)
 from pytest_rageval.support.http.retry import Pacing, Sleep
-from pytest_rageval.support.text import batches, clean
+from pytest_rageval.support.text import batches
 from pytest_rageval.target.auth import HeaderSource
 from pytest_rageval.values.errors import ConfigError, EndpointError
 from pytest_rageval.values.settings import TargetSettings
@@ -34,7 +39,6 @@ BATCH_DOCUMENTS: Final = 1000
 TIMEOUT_S: Final = 300.0
 """Limit of one attempt from connecting to the last byte of the reply: a target may build its index
 before it answers."""
-_SHOWN_CHARS: Final = 200
 
 
 class DocumentsClient:
@@ -62,8 +66,8 @@ class DocumentsClient:
         # A header about a case cannot be sent with the documents of all cases.
         headers = {n: v for n, v in target.headers.items() if not PLACEHOLDER.search(v)}
         self._headers = resolve_headers(headers, environ)
-        self._secrets = (*secret_values(headers, self._headers), *self._address.secrets)
-        self._of_errors = (*self._secrets, *environment_secrets(environ))
+        secrets = (*header_secrets(headers, environ), *self._address.secrets)
+        self._of_errors = (*secrets, *environment_secrets(environ))
         self._auth = HeaderSource(target.auth) if target.auth is not None else None
         self._retries = target.retries
         self._pacing = Pacing(sleep=sleep)
@@ -110,21 +114,15 @@ class DocumentsClient:
 
             def sent(request: Request) -> Attempt:
                 with Deadline(TIMEOUT_S):
-                    return attempt(
-                        http,
-                        request,
-                        lambda _: f"no answer within {TIMEOUT_S:g} s",
-                        lambda reply: _status_text(method, reply, request.secrets),
-                    )
+                    late = f"no answer within {TIMEOUT_S:g} s"
+                    return attempt(http, request, lambda _: late, _status_text)
 
             def once() -> Attempt:
                 return sent(request) if auth is None else auth.attempt(request, sent)
 
             last, attempts = self._pacing.until_settled(once, retries=self._retries)
         if last.error is not None:
-            secrets = (*self._secrets, *(() if auth is None else auth.secrets))
-            message = blot_out(last.error.message, secrets)
-            raise EndpointError(last.error.kind, message, attempts=attempts)
+            raise EndpointError(last.error.kind, last.error.message, attempts=attempts)
 
 
 def _refuse(scope_prefix: str) -> None:
@@ -134,13 +132,11 @@ def _refuse(scope_prefix: str) -> None:
         raise ConfigError(f"scope prefix: {fault}")
 
 
-def _status_text(method: str, reply: Reply, secrets: Sequence[str]) -> str:
+def _status_text(reply: Reply, request: Request) -> str:
     if reply.status in {404, 405, 501}:
         return (
-            f"HTTP {reply.status} to {method}: the target takes no documents here; name "
+            f"HTTP {reply.status} to {request.method}: the target takes no documents here; name "
             "another place with [tool.rageval.documents] path, or let a rag_client fixture of "
             "your own take them from the fixture rageval_documents"
         )
-    hide = blot_out_cut if reply.too_large else blot_out
-    shown = clean(hide(reply.body.decode("utf-8", "replace"), secrets), _SHOWN_CHARS)
-    return f"HTTP {reply.status} to {method}; the reply begins: {shown or 'nothing'}"
+    return f"{request.method}: {failed_text(reply, request)}"

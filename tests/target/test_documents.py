@@ -13,7 +13,7 @@ from pytest_rageval.server.server import ServerHandle, start_in_thread
 from pytest_rageval.target.documents import BATCH_DOCUMENTS, DocumentsClient
 from pytest_rageval.values.errors import ConfigError, EndpointError
 from pytest_rageval.values.settings import TargetSettings
-from tests.build.targets import drip, fake_target, json_reply, unused_port
+from tests.build.targets import drip, fake_target, http_reply, json_reply, unused_port
 
 PREFIX = "evals/set/"
 
@@ -78,7 +78,7 @@ def test_headers_are_sent_and_their_secrets_are_not_shown() -> None:
     reply = json_reply({"error": "no such token s3cret-token"}, "403 Forbidden")
     headers = {"Authorization": "Bearer env:TOKEN"}
     with fake_target(reply) as target:
-        with pytest.raises(EndpointError, match="HTTP 403 to DELETE") as caught:
+        with pytest.raises(EndpointError, match="DELETE: HTTP 403") as caught:
             client(target.url, headers=headers).delete(PREFIX)
         assert "s3cret-token" not in str(caught.value)
         assert target.received[0].headers["authorization"] == "Bearer s3cret-token"
@@ -98,6 +98,13 @@ def test_a_target_that_takes_no_documents_says_what_to_do() -> None:
         fake_target(json_reply({}, "404 Not Found")) as target,
         pytest.raises(EndpointError, match="rageval_documents"),
     ):
+        client(target.url).put(PREFIX, documents(1))
+
+
+def test_a_target_that_redirects_names_the_other_address() -> None:
+    reply = http_reply(b"", "308 Permanent Redirect", location="https://rag.test/api/v1/documents")
+    told = "PUT: HTTP 308 redirects to https://rag.test/api/v1/documents; redirects are not"
+    with fake_target(reply) as target, pytest.raises(EndpointError, match=told):
         client(target.url).put(PREFIX, documents(1))
 
 

@@ -109,10 +109,9 @@ class Address:
     @property
     def secrets(self) -> tuple[str, ...]:
         """Texts that must not be printed: credentials and query keys, also in encoded form."""
-        query = _query_secrets(self.url)
-        if self.credentials is None:
-            return query
-        return (*query, *sent_forms(self.credentials))
+        query = [match["value"] for match in _QUERY_SECRET.finditer(self.url)]
+        user = () if self.credentials is None else sent_forms(self.credentials)
+        return (*query, *map(unquote, query), *user)
 
 
 def sent_forms(credentials: tuple[str, str]) -> tuple[str, ...]:
@@ -121,12 +120,6 @@ def sent_forms(credentials: tuple[str, str]) -> tuple[str, ...]:
         "utf-8", "surrogateescape"
     )  # a variable may hold any bytes
     return (*credentials, base64.b64encode(plain).decode("ascii"))
-
-
-@lru_cache(maxsize=64)
-def _query_secrets(url: str) -> tuple[str, ...]:
-    written = [match["value"] for match in _QUERY_SECRET.finditer(url)]
-    return (*written, *map(unquote, written))
 
 
 @cache
@@ -331,42 +324,30 @@ def _within_base64(data: bytes) -> Iterator[str]:
             yield coded[-(-before * 8 // 6) : (before + len(data)) * 8 // 6]
 
 
-def secret_values(spec: Mapping[str, str], resolved: Mapping[str, str]) -> tuple[str, ...]:
-    """List header values that must not be printed, and the token after a word like Bearer.
+def header_secrets(headers: Mapping[str, str], environ: Mapping[str, str]) -> tuple[str, ...]:
+    """List what headers hold that must not be printed, as far as their variables are set.
 
     Of a value with placeholders such as ``{case.id}``, the text around them is listed.
-
-    Args:
-        spec: headers as configured.
-        resolved: the same after ``resolve_headers``.
     """
     secret: list[str] = []
-    for name, value in resolved.items():
-        if ENV_VALUE.fullmatch(spec[name]):
-            secret.append(value)
+    for name, value in headers.items():
+        if match := ENV_VALUE.fullmatch(value):
+            # A header without its value is not secret: "Bearer" must not be blotted out.
+            if found := environ.get(match["name"], "").strip():
+                secret += [match["prefix"] + found, found]
         elif SENSITIVE_HEADER.search(name):
-            secret += [part for part in _PLACEHOLDER.split(value) if part.strip()]
+            secret += _PLACEHOLDER.split(value)
     return token_values(secret)
 
 
 def sent_secrets(target: TargetSettings, environ: Mapping[str, str]) -> tuple[str, ...]:
     """List what is sent to a target and must not be printed, as far as it is set."""
-    resolved = {}
     embedded = (name for key, name in target.embedded.items() if key.endswith("_api_key_env"))
     named = (*request_environment(target.request), *map(str, embedded))
     found = [environ.get(name, "").strip() for name in named]
-    for name, value in target.headers.items():
-        match = ENV_VALUE.fullmatch(value)
-        if match is None:
-            resolved[name] = value
-        elif secret := environ.get(match["name"], "").strip():
-            resolved[name] = match["prefix"] + secret
-            found.append(secret)
-    url: tuple[str, ...] = ()
     with suppress(ConfigError):  # which says what is wrong where the target is opened
-        url = join_url(target.url, target.path).secrets
-    # A header without its value is not secret: "Bearer" must not be blotted out.
-    return (*filter(None, found), *secret_values(target.headers, resolved), *url)
+        found += join_url(target.url, target.path).secrets
+    return (*filter(None, found), *header_secrets(target.headers, environ))
 
 
 def token_values(secret: Iterable[str]) -> tuple[str, ...]:

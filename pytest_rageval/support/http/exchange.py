@@ -210,7 +210,7 @@ def attempt(
     http: Client,
     request: Request,
     timeout_text: Callable[[TransportError], str],
-    status_text: Callable[[Reply], str] | None = None,
+    status_text: Callable[[Reply, Request], str] | None = None,
 ) -> Attempt:
     """Send one request and return its body or its error; that of an error is not kept.
 
@@ -218,8 +218,7 @@ def attempt(
         http: result of ``open_client``.
         request: the request to send.
         timeout_text: describes a passed limit.
-        status_text: describes a status that is not 2xx; None: the status, with the reason or
-            the beginning of the reply.
+        status_text: describes a status that is not 2xx; None: ``failed_text``.
     """
     try:
         reply = send(http, request)
@@ -235,16 +234,14 @@ def _attempt(
     reply: Reply,
     request: Request,
     timeout_text: Callable[[TransportError], str],
-    status_text: Callable[[Reply], str] | None,
+    status_text: Callable[[Reply, Request], str] | None,
 ) -> Attempt:
     address = request.address
     fault = reply.fault
     if reply.status is not None and not reply.is_success:
         # The status decides, even if the error page is incomplete.
         return Attempt(
-            error=failure(
-                "http", address, status_text(reply) if status_text else _status_text(reply, request)
-            ),
+            error=failure("http", address, (status_text or failed_text)(reply, request)),
             status=reply.status,
             retry_after_s=reply.retry_after_s,
         )
@@ -282,7 +279,8 @@ def failure(
     return error
 
 
-def _status_text(reply: Reply, request: Request) -> str:
+def failed_text(reply: Reply, request: Request) -> str:
+    """Describe a status that is not 2xx, with the reason or the beginning of the reply."""
     text = f"HTTP {reply.status}"
     if reply.location is not None:
         location = blot_out(without_secrets(reply.location), request.secrets)
