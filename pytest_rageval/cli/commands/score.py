@@ -213,8 +213,8 @@ def _score_in_parts(
     job = open_job(cases, responses, settings, registry, pool["parts"])
     with (
         _stopped_in_a_line(job.folder),
-        interrupted_by_termination(),
-        open_pool(pool["workers"], pool["scheduler"]) as processes,
+        interrupted_by_termination(ctrl_c=True) as signals,
+        open_pool(pool["workers"], pool["scheduler"], signals) as processes,
         job.claimed(),
     ):
         with ProgressOnStderr(lambda _: ((str(step), ""),)):

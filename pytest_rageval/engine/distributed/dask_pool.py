@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import signal
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import ExitStack, contextmanager
 from importlib import metadata
+from multiprocessing import resource_tracker
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from pytest_rageval.engine.distributed.job import Job
+from pytest_rageval.support.process import Termination
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import ConfigError, StorageError
 
@@ -70,12 +73,15 @@ class DaskPool:
 
 
 @contextmanager
-def open_pool(workers: int | None, scheduler: str | None) -> Iterator[DaskPool]:
+def open_pool(
+    workers: int | None, scheduler: str | None, signals: Termination
+) -> Iterator[DaskPool]:
     """Start processes, or connect to a scheduler, until the block ends.
 
     Args:
         workers: number of processes of this machine; None: those of the scheduler.
         scheduler: address such as ``tcp://10.0.0.7:8786``.
+        signals: held while processes start and end, where Dask would show tracebacks.
 
     Raises:
         ConfigError: Dask is not installed or cannot start, no scheduler answers at the address, or
@@ -86,22 +92,40 @@ def open_pool(workers: int | None, scheduler: str | None) -> Iterator[DaskPool]:
             import dask
 
             opened.enter_context(dask.config.set(_OPTIONS))
-            client = _connect(scheduler) if scheduler else _start(workers, opened)
+            client = _connect(scheduler) if scheduler else _start(workers, opened, signals)
         except ImportError as error:
             raise ConfigError(
                 "--workers and --scheduler need the extra dask: pip install "
                 f"'pytest-rageval[dask]' ({error})"
             ) from None
-        yield DaskPool(opened.enter_context(client))
+        pool = DaskPool(opened.enter_context(client))
+        opened.callback(signals.hold)
+        signals.release()
+        yield pool
 
 
-def _start(workers: int | None, opened: ExitStack) -> Client:
+@contextmanager
+def _without_ctrl_c() -> Iterator[None]:
+    """Let processes that are started within the block, or by a thread of it, never get Ctrl-C."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    resource_tracker.ensure_running()  # lets it through in the thread that starts the first one
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+
+
+def _start(workers: int | None, opened: ExitStack, signals: Termination) -> Client:
     from distributed import Client, LocalCluster, Security
 
+    signals.hold()
     folder = opened.enter_context(tempfile.TemporaryDirectory(prefix="rageval-"))
     try:
-        cluster = opened.enter_context(
-            LocalCluster(  # type: ignore[no-untyped-call]
+        with _without_ctrl_c():
+            cluster = LocalCluster(  # type: ignore[no-untyped-call]
                 n_workers=workers,
                 threads_per_worker=1,
                 dashboard_address="127.0.0.1:0",
@@ -111,9 +135,10 @@ def _start(workers: int | None, opened: ExitStack) -> Client:
                 # Others on this machine could run code as this user without.
                 security=Security.temporary(),  # type: ignore[no-untyped-call]
             )
-        )
+        opened.enter_context(cluster)
         return Client(cluster, timeout=_CONNECT_S, set_as_default=False)  # type: ignore[no-untyped-call]
     except (OSError, RuntimeError) as error:
+        signals.release()  # one may have ended the workers
         raise ConfigError(f"--workers {workers}: cannot be started: {error}") from error
 
 

@@ -28,11 +28,13 @@ from pytest_rageval.engine.distributed import dask_pool
 from pytest_rageval.engine.distributed.job import open_job
 from pytest_rageval.engine.distributed.reduce import aggregate_parts
 from pytest_rageval.metrics.built_in import BUILT_IN
+from pytest_rageval.support.process import Termination
 from pytest_rageval.values.errors import ConfigError, StorageError
 from pytest_rageval.values.settings import Settings
 from tests.build.files import write_lines
 from tests.build.jobs import Here
 from tests.cli.commands.test_judge import CASES, RESPONSES
+from tests.plugin.long_runs import wait_until
 
 Output = pytest.CaptureFixture[str]
 FILES = ("c.jsonl", "r.jsonl")
@@ -72,7 +74,7 @@ def test_a_missing_package_is_named_with_its_extra(
 
 
 @contextmanager
-def _here(workers: int | None, scheduler: str | None) -> Iterator[Here]:
+def _here(workers: int | None, scheduler: str | None, signals: Termination) -> Iterator[Here]:
     yield Here()
 
 
@@ -123,8 +125,8 @@ def test_an_address_without_a_scheduler_is_refused(
 ) -> None:
     monkeypatch.setattr(dask_pool, "_CONNECT_S", 0.2)
     expected = f"--scheduler {re.escape(address)}: cannot be reached"
-    with pytest.raises(ConfigError, match=expected), dask_pool.open_pool(None, address):
-        pass
+    with pytest.raises(ConfigError, match=expected):
+        dask_pool.open_pool(None, address, Termination()).__enter__()
 
 
 def test_processes_that_cannot_start_are_named_by_their_option(
@@ -134,15 +136,15 @@ def test_processes_that_cannot_start_are_named_by_their_option(
         raise OSError("no ports")
 
     monkeypatch.setattr(distributed, "LocalCluster", fail)
-    with pytest.raises(ConfigError, match=r"--workers 2: .*no ports"), dask_pool.open_pool(2, None):
-        pass
+    with pytest.raises(ConfigError, match=r"--workers 2: .*no ports"):
+        dask_pool.open_pool(2, None, Termination()).__enter__()
 
 
 def test_certificates_need_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "cryptography", None)
     missing = re.escape("pip install 'pytest-rageval[dask]'")
-    with pytest.raises(ConfigError, match=missing), dask_pool.open_pool(1, None):
-        pass
+    with pytest.raises(ConfigError, match=missing):
+        dask_pool.open_pool(1, None, Termination()).__enter__()
 
 
 @pytest.mark.parametrize(
@@ -234,6 +236,22 @@ def test_two_processes_have_the_numbers_of_one_though_one_of_them_is_killed(proj
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("step", ["", "score 1"])
+def test_ctrl_c_ends_in_a_line_from_the_start(project: Path, step: str) -> None:
+    files = [str(file) for file in write_files(project, 2_000)]
+    process = _start(*files, "-k", "10", "--workers", "2")
+    if step:
+        _wait_for(process, step)
+    else:
+        wait_until(lambda: len(_workers(process)) > 0, "a worker to start")
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+    _, err = process.communicate(timeout=300)
+    assert process.returncode == ExitCode.INTERRUPTED
+    assert err.splitlines()[-1].startswith("scoring was stopped; finished parts are kept in ")
+    assert "Traceback" not in err
+
+
+@pytest.mark.slow
 def test_a_terminated_command_says_what_is_kept_and_how_to_go_on(project: Path) -> None:
     files = [str(file) for file in write_files(project, 2_000)]
     process = _start(*files, "-k", "10", "--workers", "2")
@@ -318,7 +336,7 @@ def test_a_worker_with_another_version_of_the_package_is_refused(project: Path) 
 
 @pytest.mark.slow
 def test_the_processes_of_this_machine_take_no_orders_of_others() -> None:
-    with dask_pool.open_pool(1, None) as pool:
+    with dask_pool.open_pool(1, None, Termination()) as pool:
         address = pool.client.scheduler_info()["address"]
         assert address.startswith("tls://127.0.0.1:")
         for other, identity in (
