@@ -105,8 +105,8 @@ def _broken_up(found: re.Match[str]) -> str:
     return " ".join(found[0])
 
 
-def cut_columns(text: str, columns: int) -> str:
-    """Cut a clean text that is wider than some columns of a terminal, and end it in ``...``.
+def cut_columns(text: str, columns: int, end: str = _ELLIPSIS) -> str:
+    """Cut a clean text that is wider than some columns of a terminal, and mark its end.
 
     Chinese, Japanese and Korean characters take two columns each, combining marks none.
 
@@ -115,13 +115,44 @@ def cut_columns(text: str, columns: int) -> str:
     """
     if columns_of(text) <= columns:
         return text
-    left, kept = columns - len(_ELLIPSIS), 0
-    for character in text:
-        left -= _columns(character)
-        if left < 0:
-            break
-        kept += 1
-    return (text[:kept] + _ELLIPSIS)[: max(columns, 0)]
+    return (text[: _n_fitting(text, columns - len(end))] + end)[: max(columns, 0)]
+
+
+def _n_fitting(text: str, columns: int) -> int:
+    """Return the number of characters of a clean text that some columns have room for."""
+    for place, character in enumerate(text):
+        columns -= _columns(character)
+        if columns < 0:
+            return place
+    return len(text)
+
+
+def wrapped_text(text: str, columns: int, *, first: str = "", rest: str = "") -> list[str]:
+    """Break a clean text into lines of at most some columns of a terminal.
+
+    Names and options with a hyphen stay whole, so that they can be copied.
+
+    >>> wrapped_text("\u65e5\u672c\u8a9e of --ids", 6, first="- ", rest="  ")
+    ['- \u65e5\u672c', '  \u8a9e', '  of', '  --id', '  s']
+
+    Args:
+        text: words; an empty one has no lines.
+        columns: width, with the beginning of the line.
+        first: beginning of the first line.
+        rest: beginning of every other line.
+    """
+    lines: list[str] = []
+    line, joint = first, ""
+    for word in text.split():
+        if joint and columns_of(f"{line} {word}") > columns:
+            lines.append(line)
+            line, joint = rest, ""
+        line += joint
+        while (n := max(_n_fitting(word, columns - columns_of(line)), 1)) < len(word):
+            lines.append(line + word[:n])
+            line, word = rest, word[n:]
+        line, joint = line + word, " "
+    return [*lines, line] if joint else lines
 
 
 def columns_of(text: str) -> int:

@@ -7,13 +7,12 @@ cursor is ``>``, so that colour is never needed.
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator, Sequence
 
 from pytest_rageval.authoring.labelling.draft import Draft, Gold, groups_text, matches, place_of
 from pytest_rageval.authoring.labelling.session import LabelSession, Mode
 from pytest_rageval.authoring.labelling.snippets import SnippetChoice
-from pytest_rageval.support.text import clean, cut_columns
+from pytest_rageval.support.text import clean, cut_columns, wrapped_text
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.reply import RetrievedChunk
@@ -257,37 +256,7 @@ def _facts(view: SessionView) -> Iterator[tuple[str, str]]:
 
 def wrap_text(text: str, width: int) -> list[str]:
     """Return a text as lines of at most ``width`` columns, without control characters."""
-    width, harmless = max(width, 10), clean(text)
-    if harmless.isascii():
-        return textwrap.wrap(harmless, width, break_on_hyphens=False)
-    lines: list[str] = []
-    line = ""
-    for word in harmless.split():
-        longer = f"{line} {word}" if line else word
-        if _fits(longer, width):
-            line = longer
-            continue
-        if line:
-            lines.append(line)
-        *whole, line = _parts(word, width)
-        lines += whole
-    return [*lines, line] if line else lines
-
-
-def _fits(text: str, width: int) -> bool:
-    return cut_columns(text, width) == text
-
-
-def _parts(word: str, width: int) -> list[str]:
-    """Split a word into parts that fit; some characters take two columns."""
-    parts = []
-    while not _fits(word, width):
-        end = min(len(word), width)
-        while end > 1 and not _fits(word[:end], width):
-            end -= 1
-        parts.append(word[:end])
-        word = word[end:]
-    return [*parts, word]
+    return wrapped_text(clean(text), max(width, 10))
 
 
 def row_line(row: RowView, width: int) -> str:

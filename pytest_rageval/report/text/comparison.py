@@ -154,7 +154,7 @@ def pairing_text(found: RunComparison) -> str:
 
 
 def _refusal(found: RunComparison, width: int) -> Iterator[Line]:
-    yield ((BANNER, "red"), (": the runs were made under different conditions", "bold"))
+    yield ((BANNER, "red"), (": made under different conditions", "bold"))
     for one in found.comparability.invariants:
         text = f"{shown(one.base)} in base, {shown(one.new)} in new"
         yield from wrapped("", f"{one.name}: {text}", width, "red")

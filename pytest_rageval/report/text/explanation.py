@@ -6,7 +6,6 @@ models, which is sanitised before layout. Words carry the meaning; colour only r
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, Final
@@ -22,7 +21,7 @@ from pytest_rageval.report.explain.values import (
     ranks,
 )
 from pytest_rageval.report.text.lines import Line, Style, indented
-from pytest_rageval.support.text import TOLERANCE, clean, counted, format_value
+from pytest_rageval.support.text import TOLERANCE, clean, counted, format_value, wrapped_text
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import USAGE, AskResponse
 
@@ -119,10 +118,7 @@ def _wrap(
     text: str, width: int, *, first: str = "", rest: str = "", limit: int = _REASON_CHARS
 ) -> list[str]:
     """Shorten a text and break it into lines with the given beginnings."""
-    return textwrap.wrap(
-        clean(text, limit), width, initial_indent=first, subsequent_indent=rest,
-        break_on_hyphens=False,
-    ) or [first.rstrip()]  # fmt: skip
+    return wrapped_text(clean(text, limit), width, first=first, rest=rest) or [first.rstrip()]
 
 
 def _lines(

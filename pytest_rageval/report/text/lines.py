@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, Literal
 
-from pytest_rageval.support.text import clean, counted, cut_columns, first_few, format_value
+from pytest_rageval.support.text import (
+    clean,
+    columns_of,
+    counted,
+    cut_columns,
+    first_few,
+    format_value,
+    wrapped_text,
+)
 from pytest_rageval.values.gate import CHANGE_WORDS, CheckResult, GateResult
 
 Style = Literal["", "green", "red", "yellow", "bold", "dim"]
@@ -38,17 +45,16 @@ def fit_line(line: Line, width: int) -> Line:
     left = width
     fitted: list[tuple[str, Style]] = []
     for text, style in line:
-        if len(text) > left:
-            text = text[: max(left - 2, 0)] + ".." if left > 2 else text[:left]
+        text = cut_columns(text, left, "..")
         fitted.append((text, style))
-        left -= len(text)
+        left -= columns_of(text)
     return tuple(fitted)
 
 
 def that_fit(parts: Sequence[str], between: str, room: int) -> Sequence[str]:
     """Return the first of some parts that fit into a line, at least one."""
     n = 1
-    while n < len(parts) and len(between.join(parts[: n + 1])) <= room:
+    while n < len(parts) and columns_of(between.join(parts[: n + 1])) <= room:
         n += 1
     return parts[:n]
 
@@ -61,7 +67,7 @@ def wrapped(
     head: str, text: str, width: int, head_style: Style = "bold", style: Style = ""
 ) -> Iterator[Line]:
     """Yield a text made safe as lines of at most ``width``, the first with a word before it."""
-    for part in textwrap.wrap(clean(text), max(width - HEAD, 20)) or [""]:
+    for part in wrapped_text(clean(text), max(width - HEAD, 20)) or [""]:
         yield ((f"{head:<{HEAD}}", head_style), (part, style))
         head = ""
 
