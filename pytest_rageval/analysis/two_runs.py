@@ -110,6 +110,11 @@ class RunComparison:
         return self.comparability.comparable
 
     @property
+    def n_paired(self) -> int:
+        """Number of cases that are compared; none if the settings leave no figure to compare."""
+        return self.comparison.n_paired if self.comparable or self.comparison.metrics else 0
+
+    @property
     def registry(self) -> Registry:
         """The metrics of both runs; of two definitions that of the later run holds."""
         return stored_registry(self.base.config, self.new.config)

@@ -326,18 +326,20 @@ def moved_stages(found: RunComparison) -> str:
 
 
 def flip_counts(found: RunComparison) -> str:
-    """Count the cases that changed."""
+    """Count the cases that changed; empty: none is compared."""
+    if not found.n_paired:
+        return ""
     flips = found.comparison.flips
     worse = sum(flip.direction == "worse" for flip in flips)
-    same = found.comparison.n_paired - len(flips)
+    same = found.n_paired - len(flips)
     return f"{worse} worse, {len(flips) - worse} better, {same} unchanged"
 
 
 def _flip_lines(found: RunComparison, width: int, verbose: bool) -> Iterator[Line]:
-    if not found.comparison.n_paired or (not found.comparable and not found.comparison.metrics):
+    if not (counts := flip_counts(found)):
         return
     yield from _banner(found)
-    yield (("flips    ", "bold"), (flip_counts(found), ""))
+    yield (("flips    ", "bold"), (counts, ""))
     flips = found.comparison.flips
     shown_flips = flips if verbose else _both_ways(flips)
     names = case_names(found.new.records)

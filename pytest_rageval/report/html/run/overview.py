@@ -206,7 +206,7 @@ def _changes(compare: CompareView, metrics: Sequence[MetricView]) -> ChangesView
         better=better,
         worse_link=cases_link(flip="worse"),
         better_link=cases_link(flip="better"),
-        cases=counted(compare.n_paired, "case"),
+        cases=counted(compare.n_paired, "case") if compare.n_paired else "",
         metrics=". ".join(clauses),
         settings=first_few([name for name, _, _ in compare.facts], _NAMED),
     )

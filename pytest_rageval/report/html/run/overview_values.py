@@ -267,7 +267,7 @@ class ChangesView:
 
     run_id: str
     cases: str
-    """Number of cases that both runs asked alike."""
+    """Number of cases that both runs asked alike; empty: none."""
     worse: int
     better: int
     worse_link: str

@@ -273,7 +273,7 @@ def view_comparison(
             for flip in sorted(found.flips, key=_severity)
         ),
         flipped=_flipped(found.flips),
-        n_paired=found.n_paired,
+        n_paired=baseline.n_paired,
         left_out=tuple(
             f"{n} {words}" for reason, words in _REASONS if (n := found.pairing.count(reason))
         ),

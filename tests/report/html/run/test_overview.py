@@ -3,6 +3,8 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+from pytest_rageval.analysis.two_runs import compare_runs
+from pytest_rageval.report.html.run.page import render_report
 from pytest_rageval.report.html.run.values import ReportView
 from pytest_rageval.report.html.run.view import view_report
 from pytest_rageval.values.run import StoredRun
@@ -164,6 +166,17 @@ def test_what_changed_is_one_sentence_with_links() -> None:
     assert "1 got better of 3 cases asked alike. Set otherwise: judge." in sentence
     assert 'href="#flip=worse"' in html
     assert 'href="#flip=better"' in html
+
+
+def test_a_baseline_that_cannot_be_compared_has_no_unchanged_cases() -> None:
+    new = run([missed("a")], config=config(settings={"folder_mode": "on"}))
+    compared = compare_runs(run([passed("a")], "old"), new)
+
+    html = re.sub("<[^>]*>", "", "".join(render_report(view_report(new, baseline=compared))))
+
+    assert "No case was asked as in the baseline old. Set otherwise: payload.folder_mode" in html
+    assert "0 cases were asked in the same way in both runs" in html
+    assert "No case changed" not in html
 
 
 def test_a_failed_check_says_what_it_needs_and_leads_to_its_cases() -> None:

@@ -6,7 +6,7 @@ from pytest_rageval.analysis.two_runs import compare_runs
 from pytest_rageval.report.html.runs.links import Links
 from pytest_rageval.report.html.runs.page import render_side_by_side
 from pytest_rageval.report.html.runs.side_by_side import SideBySide, view_side_by_side
-from tests.report.html.builders import hostile_run, missed, passed, run
+from tests.report.html.builders import config, hostile_run, missed, passed, run
 
 
 def three(*, redact: bool = False) -> SideBySide:
@@ -41,6 +41,15 @@ def test_cases_that_flipped_link_to_the_page_of_their_run() -> None:
     assert 'href="run-worse.html#case-b"' in static
     assert "/run/" not in static
     assert "docs/file1.md" not in static
+
+
+def test_no_case_is_called_unchanged_where_nothing_can_be_compared() -> None:
+    other = run([missed("a")], "other", config=config(settings={"folder_mode": "on"}))
+    view = view_side_by_side([compare_runs(run([passed("a")], "base"), other)])
+    html = "".join(render_side_by_side(view, Links()))
+    assert "Not comparable: different payload.folder_mode" in html
+    assert "unchanged" not in html
+    assert "No case was asked alike." in html
 
 
 def test_hostile_runs_are_only_text() -> None:
