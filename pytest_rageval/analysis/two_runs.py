@@ -12,6 +12,7 @@ from pytest_rageval.analysis.compare.metrics import (
     UnpairedChange,
     compare_records,
 )
+from pytest_rageval.analysis.compare.pairs import place_of
 from pytest_rageval.analysis.compare.rules import rules_difference
 from pytest_rageval.analysis.compare.settings import (
     Comparability,
@@ -213,8 +214,8 @@ def _comparability(base: StoredRun, new: StoredRun) -> Comparability:
         found = replace(found, invariants=(*found.invariants, rules))
     elif rules is not None:
         found = replace(found, config=(*found.config, rules))
-    asked = {(r.file, r.name, r.case_hash) for r in base.records if r.counted}
-    if any((r.file, r.name, r.case_hash) in asked for r in new.records if r.counted):
+    asked = {(place_of(r), r.case_hash) for r in base.records if r.counted}
+    if any((place_of(r), r.case_hash) in asked for r in new.records if r.counted):
         return found
     nothing = Invariant(
         name="dataset", base=_dataset(base), new=_dataset(new), affects="everything"

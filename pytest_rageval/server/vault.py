@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from unicodedata import normalize
 
 from pytest_rageval.server.chunking import Chunk
 
@@ -92,6 +93,8 @@ def read_vault(root: Path) -> Vault:
 
 def folder_contains(folder: str, rel_path: str) -> bool:
     """Whether a path is under a folder, segment by segment; `.` contains everything."""
+    # Names of a Mac may be in decomposed Unicode.
+    folder, rel_path = normalize("NFC", folder), normalize("NFC", rel_path)
     cleaned = folder.strip().replace("\\", "/").strip("/")
     parts = () if cleaned in ("", ".", "*") else PurePosixPath(cleaned).parts
     return PurePosixPath(rel_path).parts[:-1][: len(parts)] == parts

@@ -165,6 +165,8 @@ def test_a_note_of_five_megabytes_is_indexed_and_found(tmp_path: Path) -> None:
         ("a.md", "a.md", False),
         (".", "a.md", True),
         ("", "x/a.md", True),
+        ("H\u00e4user", "Ha\u0308user/a.md", True),
+        ("Ha\u0308user/", "H\u00e4user/a.md", True),
     ],
 )
 def test_a_folder_holds_paths_by_whole_segments(folder: str, rel_path: str, inside: bool) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import compress
 from typing import Any, Final, Literal
+from unicodedata import normalize
 
 from pytest_rageval.analysis.aggregate.case_groups import CaseGroup, CaseOutcome, group_repeats
 from pytest_rageval.analysis.stats.intervals import Scale, Sided
@@ -88,8 +89,8 @@ def pair_cases(
         new: records of the later one.
         any_k: pair cases of different cutoffs, too.
     """
-    ours = {(c.first.file, c.first.name): c for c in group_repeats(r for r in base if r.counted)}
-    theirs = {(c.first.file, c.first.name): c for c in group_repeats(r for r in new if r.counted)}
+    ours = {place_of(c.first): c for c in group_repeats(r for r in base if r.counted)}
+    theirs = {place_of(c.first): c for c in group_repeats(r for r in new if r.counted)}
     pairs: list[CasePair] = []
     left_out: list[LeftOut] = []
     for key in sorted({*ours, *theirs}):
@@ -105,6 +106,11 @@ def pair_cases(
             continue
         left_out.append(LeftOut(file=key[0], case_id=key[1], reason=reason))
     return Pairing(pairs=tuple(pairs), left_out=tuple(left_out))
+
+
+def place_of(record: CaseRecord) -> tuple[str, str]:
+    """Return the file and the name of a case, equal on a Mac that decomposes names of files."""
+    return normalize("NFC", record.file), record.name
 
 
 class PairedColumns:

@@ -15,10 +15,11 @@ from pytest_rageval.analysis.compare.metrics import (
 )
 from pytest_rageval.analysis.compare.pairs import LeftOut
 from pytest_rageval.analysis.stats.paired import holm
+from pytest_rageval.analysis.two_runs import compare_runs
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.values.record import CaseRecord
 from tests.build.records import failed, record
-from tests.build.runs import random_churn, run_of, scored
+from tests.build.runs import random_churn, run_of, scored, side
 
 
 def compared(base: list[CaseRecord], new: list[CaseRecord], **settings: Any) -> Comparison:
@@ -91,6 +92,14 @@ def test_a_metric_where_less_is_better_is_worse_when_it_rises() -> None:
     change = compared(over(0.0), over(0.3)).metrics["over_abstention_rate"]
     assert change.delta == pytest.approx(0.3)
     assert change.verdict == "worse"
+
+
+def test_a_file_whose_name_a_mac_decomposes_is_the_same_file() -> None:
+    base = [scored("a", 1.0, file="evals/fa\u0308lle.jsonl")]
+    new = [scored("a", 1.0, file="evals/f\u00e4lle.jsonl")]
+    pairing = compared(base, new).pairing
+    assert (len(pairing.pairs), pairing.left_out) == (1, ())
+    assert compare_runs(side(base), side(new)).comparability.invariants == ()
 
 
 def test_delta_is_new_minus_base_over_the_pairs() -> None:
