@@ -13,6 +13,7 @@ are ``path#Heading > Sub``, separated by ``|`` or a line break; or one gold in t
 from __future__ import annotations
 
 import shlex
+from collections import ChainMap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, Final
@@ -96,10 +97,10 @@ def _read(source: Source, room: str, rows: _ReadFile) -> Imported:
         return line, None
 
     found = _converted(source, rows, case)
-    everywhere = {name: case_id for one in reversed(originals) for name, case_id in one.items()}
+    of_files = {id(one): one for one in originals}.values()  # the rows of a file share one
     for line, of_file in zip(found.cases, originals, strict=True):
         if original := line.get("translation_of"):
-            line["translation_of"] = {**everywhere, **of_file}.get(original, original)
+            line["translation_of"] = ChainMap(of_file, *of_files).get(original, original)
     return found
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -138,6 +139,13 @@ def test_fields_that_hold_nothing_are_counted_in_one_line() -> None:
     text = '[{"question": "Who?", "notes": null, "by": ""}, {"question": "Why?", "notes": null}]'
     [empty] = read_texts("json", {"f.json": text}).left_out
     assert (empty.field, empty.why, empty.count) == ("notes, by", "empty", 3)
+
+
+def test_the_time_of_an_import_grows_with_its_cases() -> None:
+    rows = [{"id": f"c{n}", "question": "a?", "translation_of": "c0"} for n in range(10_000)]
+    started = time.process_time()
+    read_texts("json", {"s.json": json.dumps(rows)})
+    assert time.process_time() - started < 4
 
 
 def test_a_translation_names_the_original_of_its_own_file_first() -> None:
