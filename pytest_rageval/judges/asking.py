@@ -174,24 +174,16 @@ def _request(view: CaseView, answer: str) -> JudgeRequest:
     )
 
 
+@dataclass(slots=True)
 class _Asker:
     """Asks one judge each rubric once."""
 
-    def __init__(
-        self,
-        judge: Judge,
-        request: JudgeRequest,
-        registry: Registry,
-        repeat: int,
-        slots: Slots | None,
-    ) -> None:
-        self.found: dict[str, Judgement] = {}
-        self._judge = judge
-        self.request = request
-        self._registry = registry
-        self._repeat = repeat
-        self._is_own = not getattr(judge, "takes_slots", False)
-        self._slots = slots if self._is_own else None
+    judge: Judge
+    request: JudgeRequest
+    registry: Registry
+    repeat: int
+    slots: Slots | None
+    found: dict[str, Judgement] = field(default_factory=dict)
 
     def ask(self, rubric: str) -> Judgement:
         if rubric not in self.found:
@@ -199,12 +191,14 @@ class _Asker:
         return self.found[rubric]
 
     def _judgement(self, rubric: str) -> Judgement:
-        judge, slots = self._judge, self._slots
+        judge = self.judge
+        is_own = not getattr(judge, "takes_slots", False)
+        slots = self.slots if is_own else None
         try:
             with slots.hold() if slots else nullcontext(), waiting() if slots else nullcontext():
-                found: object = judge.judge(rubric, self.request, repeat=self._repeat)
-            if self._is_own and isinstance(found, Judgement) and found.failure is None:
-                found = _checked(found, rubric, self._registry)
+                found: object = judge.judge(rubric, self.request, repeat=self.repeat)
+            if is_own and isinstance(found, Judgement) and found.failure is None:
+                found = _checked(found, rubric, self.registry)
         except (ConfigError, StorageError, KeyboardInterrupt):
             # StorageError: every other verdict needs the same cache and file of rate limits.
             raise

@@ -349,9 +349,6 @@ _READERS: Final[Mapping[Kind, Callable[[Setting, object], Any]]] = {
 }
 
 
-# --- secrets in tables ------------------------------------------------------------------------
-
-
 def is_secret_param(key: str, value: object) -> bool:
     """Return whether the name of a parameter says that its text is a secret."""
     return isinstance(value, str) and SECRET_NAME.search(key) is not None

@@ -127,8 +127,10 @@ def _opened(model: str | None, flags: dict[str, object]) -> Iterator[ChatModel |
     from pytest_rageval.cli.judge_options import project_settings
     from pytest_rageval.judges.model.chat import ChatModel
 
-    judging = project_settings(flags).judging
-    with ChatModel(model, replace(judging, max_tokens=max(judging.max_tokens, 1024))) as chat:
+    settings = project_settings(flags)
+    judging, max_tokens = settings.judging, max(settings.judging.max_tokens, 1024)
+    extra = judging.extra_body if model == settings.judge else {}  # they are those of its model
+    with ChatModel(model, replace(judging, max_tokens=max_tokens, extra_body=extra)) as chat:
         yield chat
 
 

@@ -11,7 +11,6 @@ from typing import Any
 from pytest_rageval.judges.cost import count_prompt_tokens
 from pytest_rageval.judges.model.endpoint import Answer, ChatEndpoint
 from pytest_rageval.judges.model.wire import (
-    Form,
     closing,
     encode_request,
     first_form,
@@ -22,7 +21,7 @@ from pytest_rageval.support.closing import Closing
 from pytest_rageval.support.http.retry import Pacing, Sleep
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.settings import JudgeSettings
-from pytest_rageval.values.verdict import JudgeFailure, OutputLevel
+from pytest_rageval.values.verdict import JudgeFailure
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,14 +30,8 @@ class ChatReply:
 
     text: str = ""
     failure: JudgeFailure | None = None
-    status: int | None = None
-    """HTTP status of the reply; None: no reply was received."""
-    level: OutputLevel
-    """Output level of the last request."""
     prompt_tokens: int | None = None
     """Tokens as counted by the server; None: not reported."""
-    model: str | None = None
-    """Name of the model as reported by the server."""
 
 
 class ChatModel(Closing):
@@ -104,21 +97,13 @@ class ChatModel(Closing):
             content = encode_request(self._endpoint.model, messages, form, rest)
             answer = self._endpoint.ask(content, expected, form)
             if (other := answer.instead) is None:
-                return self._reply(form, answer, expected)
+                return self._reply(answer, expected)
             kept = self._form.level if schema is None else other.level
             self._form = replace(other, level=kept)
 
-    def _reply(self, form: Form, answer: Answer, expected: int) -> ChatReply:
+    def _reply(self, answer: Answer, expected: int) -> ChatReply:
         reply = None if answer.failure is not None else read_completion(answer.body)
         if reply is None:
-            failure = answer.failure or no_completion(answer.body)
-            return ChatReply(failure=failure, status=answer.status, level=form.level)
+            return ChatReply(failure=answer.failure or no_completion(answer.body))
         self._endpoint.settle(expected, reply)
-        return ChatReply(
-            text=reply.text,
-            failure=reply.failure,
-            status=answer.status,
-            level=form.level,
-            prompt_tokens=reply.prompt_tokens,
-            model=reply.model,
-        )
+        return ChatReply(text=reply.text, failure=reply.failure, prompt_tokens=reply.prompt_tokens)

@@ -84,8 +84,6 @@ class Answer:
 
     body: Any = None
     """JSON value of a reply with a 2xx status, or of a refusal; its text if it is not JSON."""
-    status: int | None = None
-    """HTTP status; None: no reply was received."""
     failure: JudgeFailure | None = None
     """Reason for a missing reply; None: the reply may hold a completion."""
     instead: Form | None = None
@@ -236,7 +234,6 @@ class ChatEndpoint:
             last, calls = self.pacing.until_settled(in_line, retries=self.settings.retries)
         return _answer(
             body=last.body,
-            status=last.status,
             failure=None if last.is_success else self._failure(last, calls),
             instead=instead,
             calls=calls,

@@ -178,7 +178,7 @@ def read_completion(body: Any) -> ModelReply | None:
     """
     if not isinstance(body, dict):
         return None
-    if isinstance(error := body.get("error"), dict) and "failed_generation" in error:
+    if "failed_generation" in (error := _error_of(body)):
         text = _content(error["failed_generation"])
         return ModelReply(text=text, failure=_stopped(None, None, text))
     choices = body.get("choices")
@@ -190,6 +190,7 @@ def read_completion(body: Any) -> ModelReply | None:
             return None
         message = {}  # of Gemini, whose filter stopped it
     text = _content(message.get("content"))
+    text = text if text.strip() else _misplaced(message)
     prompt_tokens, completion_tokens = _tokens(body.get("usage"))
     return ModelReply(
         text=text,
@@ -242,6 +243,15 @@ def _content(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
+def _misplaced(message: Mapping[str, Any]) -> str:
+    """Return the reply that LM Studio and vLLM take for thoughts, as one under a schema has none.
+
+    Thoughts may draft a verdict: only what is nothing but a JSON object is a reply.
+    """
+    texts = [_content(message.get(name)).strip() for name in ("reasoning_content", "reasoning")]
+    return next((text for text in texts if text[:1] == "{" and text[-1:] == "}"), "")
+
+
 def _string(value: Any) -> str | None:
     """Return a name that is printable and can be stored, without halves of surrogate pairs."""
     return _name(value) if isinstance(value, str) else None
@@ -286,8 +296,7 @@ def hidden_error(body: Any) -> Any:
 
 def upstream_error(body: Any) -> Any:
     """Return the provider's error that a router, such as OpenRouter, passes on; else the body."""
-    error = body.get("error") if isinstance(body, dict) else None
-    metadata = error.get("metadata") if isinstance(error, dict) else None
+    metadata = _error_of(body).get("metadata")
     raw = metadata.get("raw") if isinstance(metadata, dict) else None
     if not isinstance(raw, str):
         return body
@@ -306,12 +315,10 @@ def asked_pause_s(body: Any) -> float | None:
 
 def kind_of_error(status: int | None, body: Any) -> JudgeErrorKind:
     """Return the kind of failure that an error reports."""
-    error = body.get("error") if isinstance(body, dict) else None
     if status in {400, 403, 413, 422}:
-        named = error if isinstance(error, dict) else {}
-        fields = map(named.get, ("code", "message", "failed_generation"))
-        known = (field[:READ_CHARS] for field in fields if isinstance(field, str))
-        said = " ".join((document_reason(body), *known))
+        fields = map(_error_of(body).get, ("code", "message", "failed_generation"))
+        texts = [field[:READ_CHARS] for field in fields if isinstance(field, str)]
+        said = " ".join([document_reason(body), *texts])
         for kind, words in _FAULTS.items():
             if words.search(said):
                 return kind
@@ -382,7 +389,11 @@ def _without_format(form: Form, place: str, settings: JudgeSettings) -> Form | N
 
 def _named(body: Any) -> str:
     """Return the parameter that an error names in OpenAI's ``param``."""
-    error = body.get("error") if isinstance(body, dict) else None
-    fields = error if isinstance(error, dict) else body
+    fields = _error_of(body) or body
     param = fields.get("param") if isinstance(fields, dict) else None
     return param if isinstance(param, str) else ""
+
+
+def _error_of(body: Any) -> dict[str, Any]:
+    error = body.get("error") if isinstance(body, dict) else None
+    return error if isinstance(error, dict) else {}

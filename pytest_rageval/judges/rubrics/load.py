@@ -61,16 +61,6 @@ _DATA: Final = (
     "citations",
 )
 _OWN_DATA: Final = tuple(name for name in _DATA if name != "context_without_reference")
-_VARIABLES: Final = frozenset(
-    {
-        "n_passages",
-        "n_citations",
-        "n_key_facts",
-        "has_expected_answer",
-        "has_reference",
-        "asks_conflict",
-    }
-)
 _METRIC_PREFIX: Final = {"groundedness": None, "correctness": None, "five_dimensions": "five"}
 
 
@@ -288,9 +278,10 @@ def _check_template(template: str, shown: str) -> None:
     """Find the faults of a template before the first answer is judged."""
     from jinja2 import TemplateSyntaxError, meta
 
+    known = _variables(_FULL, 0)
     try:
         _compiled(template)
-        unknown = meta.find_undeclared_variables(_environment().parse(template)) - _VARIABLES
+        unknown = meta.find_undeclared_variables(_environment().parse(template)) - known.keys()
     except TemplateSyntaxError as error:
         raise ConfigError(f"{shown}:{error.lineno}: {error.message}") from error
     except RecursionError:
@@ -299,7 +290,7 @@ def _check_template(template: str, shown: str) -> None:
         raise ConfigError(f"{shown}: cannot be read: {one_line(str(error), 200)}") from None
     if unknown:
         raise ConfigError(
-            f"{shown}: {sorted(unknown)[0]!r} came, expected only {', '.join(sorted(_VARIABLES))};"
+            f"{shown}: {sorted(unknown)[0]!r} came, expected only {', '.join(sorted(known))};"
             " question, answer and the other texts follow the instructions on their own"
         )
     for request in (JudgeRequest(question="", answer=""), _FULL):

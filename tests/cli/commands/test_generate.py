@@ -124,6 +124,15 @@ def test_a_model_writes_further_questions(capsys: Output) -> None:
     assert {GOOD["question"], "What is Keyholder?"} <= asked
 
 
+@pytest.mark.parametrize(("model", "sent"), [("m-1", True), ("m-2", False)])
+def test_further_fields_are_those_of_the_model_of_the_judge(model: str, sent: bool) -> None:
+    table = '[tool.rageval.judge]\nmodel = "m-1"\nextra_body = { reasoning_effort = "low" }\n'
+    Path("pyproject.toml").write_text(table, encoding="utf-8")
+    with HostileJudge([completion(json.dumps({"cases": [GOOD]}))]) as server:
+        cli.run(["generate", "vault", "--model", model, "--judge-base-url", server.url])
+    assert {"reasoning_effort" in asked.body for asked in server.asked} == {sent}
+
+
 def test_a_model_that_is_not_there_exits_with_4_and_writes_nothing(capsys: Output) -> None:
     Path("pyproject.toml").write_text("[tool.rageval.judge]\nretries = 0\n", encoding="utf-8")
     arguments = ["--model", "m-1", "--judge-base-url", "http://127.0.0.1:9/v1"]

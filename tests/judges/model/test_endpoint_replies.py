@@ -259,6 +259,34 @@ def test_a_score_off_its_scale_is_out_of_range(open_judge: OpenJudge, score: str
     assert "score" in failure.raw
 
 
+@pytest.mark.parametrize("name", ["reasoning_content", "reasoning"])
+@pytest.mark.parametrize("content", [None, "", "\n\n"])
+def test_a_reply_that_stands_in_the_place_of_thoughts_is_read(
+    open_judge: OpenJudge, name: str, content: str | None
+) -> None:
+    message = {"role": "assistant", "content": content, name: f"\n{GOOD}"}
+    choices = [{"index": 0, "message": message, "finish_reason": "stop"}]
+    judge, server = open_judge([completion("", choices=choices)])
+    assert judge.judge("groundedness", REQUEST).verdict is not None
+    assert len(server.asked) == 1
+
+
+@pytest.mark.parametrize(
+    ("thoughts", "finish_reason", "kind"),
+    [
+        (f"A draft: {GOOD}", "stop", "unparseable"),
+        (f"{GOOD} Or rather less?", "stop", "unparseable"),
+        (GOOD, "length", "truncated"),
+    ],
+)
+def test_thoughts_without_a_reply_are_no_verdict(
+    open_judge: OpenJudge, thoughts: str, finish_reason: str, kind: str
+) -> None:
+    message = {"role": "assistant", "content": "", "reasoning_content": thoughts}
+    choices = [{"index": 0, "message": message, "finish_reason": finish_reason}]
+    assert failed(open_judge, completion("", choices=choices)).kind == kind
+
+
 def test_a_refusal_is_refused_without_a_second_try(open_judge: OpenJudge) -> None:
     judge, server = open_judge([completion(None, refusal="I can't help with that.")])
     failure = judge.judge("groundedness", REQUEST).failure
