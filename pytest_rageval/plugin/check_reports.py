@@ -60,6 +60,8 @@ def check_report(result: CheckResult) -> pytest.TestReport:
     line = max(result.check.line, 1)
     if result.status == "fail":
         longrepr = failure_text(check_text(result), THRESHOLDS, line)
+    elif result.status == "warn":
+        longrepr = result.message
     elif result.status == "skip":
         longrepr = (THRESHOLDS, line, f"Skipped: {result.message}")
     report = _report(result.check.name, _OUTCOMES[result.status], longrepr, line=line)

@@ -113,7 +113,7 @@ def decide_report(
         report.longrepr = "\n".join(lines)
     else:
         report.outcome = "skipped"
-        report.wasxfail = reason
+        report.wasxfail = report.longrepr = reason  # plugins show one of them
     return record.outcome
 
 

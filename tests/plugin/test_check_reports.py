@@ -31,6 +31,7 @@ def test_a_check_is_reported_as_an_item_of_the_thresholds_file(status: Any, outc
     assert (report.nodeid, report.outcome) == ("thresholds.toml::mrr", outcome)
     assert report.location == ("thresholds.toml", 2, "mrr")
     assert (getattr(report, "wasxfail", None) is not None) is (status == "warn")
+    assert ("below min 0.750" in report.longreprtext) is (status != "pass")
 
 
 def test_a_failing_check_says_why_first_then_where() -> None:

@@ -88,6 +88,8 @@ def test_what_must_fail_fails_and_the_rest_only_shows(
     found = report()
     decide_report(found, records, on_miss_fails=fails)
     assert found.outcome == outcome
+    # What pytest-html and PyCharm show.
+    assert bool(found.longreprtext) is (outcome != "passed")
 
 
 def test_a_failed_assertion_of_ones_own_stays_failed() -> None:
