@@ -39,6 +39,7 @@ from pytest_rageval.plugin.reports import (
     ReportDetails,
     case_metadata,
     decide_report,
+    passed_strict_xfail,
     set_properties,
 )
 from pytest_rageval.plugin.state import State, asks_nothing, is_xdist_controller
@@ -67,8 +68,6 @@ if TYPE_CHECKING:
     from pytest_rageval.engine.finish import FinishedRun
     from pytest_rageval.report.text.progress import Progress
 
-_STRICT: Final = "[XPASS(strict)]"
-"""Beginning of what pytest reports of a test that passed against its strict xfail."""
 _NAMED: Final = 10
 """Cases that a failure of the whole run names."""
 _MOST_WHOLE: Final = 1_000
@@ -237,11 +236,9 @@ class Controller:
         if report.failed and details.outcome is not None:
             # A hook of the user failed a case that had missed; pytest would expect that failure.
             vars(report).pop("wasxfail", None)
-        text = report.longrepr
-        strict = isinstance(text, str) and text.startswith(_STRICT)
         if report.when == "setup":  # also where a plugin runs it again
             self._failed.discard(report.nodeid)
-        elif report.when == "call" and report.failed and not strict:
+        elif report.when == "call" and report.failed and not passed_strict_xfail(report):
             self._failed.add(report.nodeid)
 
     @pytest.hookimpl(optionalhook=True)

@@ -84,6 +84,12 @@ _FLAW_KEYS: Final[dict[str, tuple[str, ...]]] = {
 """Metrics behind each stage of a flawed answer."""
 
 
+def passed_strict_xfail(report: pytest.TestReport) -> bool:
+    """Return whether pytest failed a test for passing against its strict xfail."""
+    text = report.longrepr
+    return isinstance(text, str) and text.startswith("[XPASS(strict)]")
+
+
 def decide_report(
     report: pytest.TestReport, records: Sequence[CaseRecord], *, on_miss_fails: bool
 ) -> Outcome:
@@ -101,7 +107,8 @@ def decide_report(
         The outcome of the case.
     """
     record = deciding_record(records)
-    if not report.passed or record.outcome == "passed":
+    # Against a strict xfail, pytest has failed a case whose test function did not raise.
+    if record.outcome == "passed" or not (report.passed or passed_strict_xfail(report)):
         return record.outcome
     reason = case_reason(records)
     must_fail = record.required or (on_miss_fails and record.outcome != "error")

@@ -205,6 +205,13 @@ def test_a_case_that_its_mark_fails_is_none_of_the_test_function(project: Projec
     assert "test function" not in result.stdout.str()
 
 
+def test_a_miss_does_not_pass_against_a_strict_mark(project: Project) -> None:
+    project.write("evals/eval_set.py", STRICT_TEST)
+    result = project.run("-k", "short-1")
+    assert result.ret == 0
+    assert outcomes(result)["missed"] == 1
+
+
 EXPECTING_TEST = """
 import pytest
 
