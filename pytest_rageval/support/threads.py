@@ -102,9 +102,20 @@ class LoopThread:
         if threading.current_thread() is self._thread:
             _discard(awaitable)
             raise RuntimeError("a coroutine on this loop must await, not block on the loop")
-        future = self.submit(awaitable)
+        settled: Future[_T] = Future()
+
+        async def settle() -> None:
+            try:
+                settled.set_result(await awaitable)
+            except (Exception, SystemExit) as error:
+                # Up to Python 3.12 asyncio passes on another TimeoutError, without a traceback, and
+                # a SystemExit would end the loop that others wait for.
+                settled.set_exception(error)
+
+        future = self.submit(settle())
         try:
-            return result_of(future)
+            result_of(future)
+            return settled.result()
         finally:
             future.cancel()
 

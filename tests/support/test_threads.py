@@ -79,14 +79,18 @@ def test_waiting_on_the_loop_from_its_own_thread_is_refused() -> None:
     loop.stop()
 
 
-def test_what_a_coroutine_raises_is_raised_to_the_caller() -> None:
+@pytest.mark.parametrize("error", [KeyError("x"), TimeoutError("slow"), SystemExit(3)], ids=repr)
+def test_what_a_coroutine_raises_is_raised_to_the_caller(error: BaseException) -> None:
     loop = LoopThread()
 
     async def fail() -> None:
-        raise KeyError("x")
+        raise error
 
-    with pytest.raises(KeyError):
+    with pytest.raises(type(error)) as raised:
         loop.run(fail())
+    assert raised.value is error
+    assert raised.traceback[-1].name == "fail"
+    assert loop.run(current_thread()).is_alive()
     loop.stop()
 
 
