@@ -8,9 +8,11 @@ with the loop of a plugin such as pytest-asyncio.
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import inspect
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -26,7 +28,7 @@ from pytest_rageval.plugin.private import (
 )
 from pytest_rageval.plugin.state import CLIENT_FIXTURES
 from pytest_rageval.plugin.terminal import usage_error
-from pytest_rageval.support.threads import session_loop
+from pytest_rageval.support.threads import result_of, session_loop
 from pytest_rageval.support.tracebacks import source_place
 from pytest_rageval.target.calling import raised_error
 from pytest_rageval.target.opening import configured_target, serve_vault
@@ -185,22 +187,39 @@ def _from_coroutine(function: Callable[..., Any]) -> Callable[..., Any]:
 def _from_generator(function: Callable[..., AsyncGenerator[Any, None]]) -> Callable[..., Any]:
     @functools.wraps(function)
     def run(**arguments: Any) -> Iterator[Any]:
-        generator = function(**arguments)
-        loop = session_loop()
+        loop, ready, ending = session_loop(), Future[Any](), asyncio.Event()
+        held = loop.submit(_held(function(**arguments), ready, ending))
         try:
-            value = loop.run(_advance(generator))
+            value = result_of(ready)
         except StopAsyncIteration:
             return  # pytest then reports that the fixture did not yield a value
+        except KeyboardInterrupt:
+            held.cancel()
+            raise
         yield value
-        try:
-            loop.run(_advance(generator))
-        except StopAsyncIteration:
-            return
-        loop.run(generator.aclose())
-        raise RuntimeError("an async fixture may yield only once")
+        loop.run(_set(ending))
+        result_of(held)
 
     return run
 
 
-async def _advance(generator: AsyncGenerator[Any, None]) -> Any:
-    return await generator.__anext__()
+async def _held(
+    generator: AsyncGenerator[Any, None], ready: Future[Any], ending: asyncio.Event
+) -> None:
+    """Set up and tear down in one task, as what it opens may need, such as a group of tasks."""
+    try:
+        ready.set_result(await anext(generator))
+    except BaseException as error:
+        ready.set_exception(error)
+        return
+    try:
+        await ending.wait()
+    except asyncio.CancelledError as error:  # by such a group, one of whose tasks raised
+        await generator.athrow(error)
+    async for _ in generator:
+        await generator.aclose()
+        raise RuntimeError("an async fixture may yield only once")
+
+
+async def _set(event: asyncio.Event) -> None:
+    event.set()

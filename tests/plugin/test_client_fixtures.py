@@ -4,6 +4,7 @@ import asyncio
 import inspect
 import threading
 from collections.abc import AsyncGenerator, Callable, Iterator
+from contextvars import ContextVar
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -74,6 +75,40 @@ def test_setup_and_teardown_run_on_the_loop_of_the_session() -> None:
     assert threads[0] is threads[1]
     assert threads[0] is not threading.current_thread()
     assert loops[0] is loops[1]
+
+
+TENANT = ContextVar("tenant", default="none")
+
+
+def test_what_a_fixture_opens_is_closed_in_the_same_task() -> None:
+    async def fixture() -> AsyncGenerator[str, None]:
+        token, task = TENANT.set("acme"), asyncio.current_task()
+        async with asyncio.timeout(60):
+            yield TENANT.get()
+        assert asyncio.current_task() is task
+        TENANT.reset(token)
+
+    assert list(synced(fixture)()) == ["acme"]
+
+
+def test_a_task_that_fails_in_a_group_of_a_fixture_is_the_error_of_its_end() -> None:
+    failed = threading.Event()
+
+    async def pump() -> None:
+        failed.set()
+        raise ConnectionResetError("the server has gone")
+
+    async def fixture() -> AsyncGenerator[int, None]:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(pump())
+            yield 1
+
+    ready = synced(fixture)()
+    assert next(ready) == 1
+    assert failed.wait(10)
+    with pytest.raises(ExceptionGroup) as caught:
+        next(ready)
+    assert str(caught.value.exceptions[0]) == "the server has gone"
 
 
 def test_what_a_fixture_raises_reaches_pytest() -> None:
