@@ -131,7 +131,8 @@ class LoopThread:
 
     def _started(self) -> asyncio.AbstractEventLoop:
         with self._lock:
-            if self._loop is None:
+            # A process that was forked has the loop of its parent, and not the thread.
+            if self._loop is None or self._thread is None or not self._thread.is_alive():
                 self._loop = asyncio.new_event_loop()
                 self._thread = threading.Thread(
                     target=_serve, args=(self._loop,), name="rageval-loop", daemon=True

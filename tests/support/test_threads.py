@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -48,6 +49,30 @@ def test_a_stopped_loop_may_be_started_again() -> None:
     second = loop.run(current_thread())
     loop.stop()
     assert first is not second
+
+
+FORKED = """
+import multiprocessing
+from pytest_rageval.support.threads import result_of, session_loop
+
+async def answer(n):
+    return n
+
+def ask(n):
+    return result_of(session_loop().submit(answer(n)), 10)
+
+ask(0)
+with multiprocessing.get_context("fork").Pool(1) as pool:
+    print(pool.map(ask, [1, 2]))
+"""
+
+
+@pytest.mark.posix
+def test_a_forked_process_starts_a_loop_of_its_own() -> None:
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", FORKED], capture_output=True, text=True, check=False
+    )
+    assert done.stdout.strip() == "[1, 2]", done.stderr
 
 
 def test_stopping_cancels_what_still_runs() -> None:
