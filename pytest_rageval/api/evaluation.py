@@ -37,6 +37,7 @@ from pytest_rageval.target.calling import check_client, named
 from pytest_rageval.target.opening import configured_target, open_target
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.numbers import plain
+from pytest_rageval.values.run import itself
 
 if TYPE_CHECKING:
     from pytest_rageval.engine.finish import FinishedRun
@@ -233,5 +234,6 @@ def _public(finished: FinishedRun, settings: Settings, *, save: bool) -> Run:
         metrics=documents.metrics,
         gate=documents.gate,
         notes=tuple(notes),
+        whole=itself,  # all are; that of the engine holds on to it, and cannot be pickled
     )
     return Run(stored, stored.folder if save else None)

@@ -6,6 +6,7 @@ import _thread
 import asyncio
 import gc
 import json
+import pickle
 import shutil
 import signal
 import subprocess
@@ -136,6 +137,13 @@ def test_a_run_is_read_again_as_it_was_returned() -> None:
 
 
 # --- cases ------------------------------------------------------------------------------------
+
+
+def test_a_run_can_be_handed_to_another_process() -> None:
+    run = evaluate(SET, reply, judge="none", save=False)
+    passed_on = pickle.loads(pickle.dumps(run))
+    assert passed_on.rows() == run.rows()
+    assert pickle.loads(pickle.dumps(compare_runs(run, passed_on))).rows()
 
 
 def test_runs_of_one_second_are_in_the_order_in_which_they_were_made() -> None:
