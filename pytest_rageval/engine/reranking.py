@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import field
+from functools import partial
 from time import perf_counter
 from typing import Any, Final, Protocol
 
@@ -20,7 +20,9 @@ from pytest_rageval.engine.own_metrics import call_own
 from pytest_rageval.support.http.client import Client
 from pytest_rageval.support.json_text import Loc
 from pytest_rageval.support.jsonl import field_text
+from pytest_rageval.support.slots import Slots, waiting
 from pytest_rageval.support.text import clean, shown
+from pytest_rageval.support.threads import in_order
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import ConfigError, RagEvalError
 from pytest_rageval.values.json_documents import number
@@ -74,19 +76,21 @@ def reorder(
     usage: dict[str, float] = {}
     failed: dict[CaseKey, str] = {}
     n_unranked = 0
+    slots = Slots(reranker.concurrency)
 
     def ask(case: Candidates) -> tuple[Scored | RagEvalError, float]:
-        started = perf_counter()
-        try:
-            found = reranker.score(
-                case.record.question, [chunk.text or "" for chunk in case.chunks]
-            )
-        except RagEvalError as error:
-            return error, 0.0
-        return found, (perf_counter() - started) * 1000
+        documents = [chunk.text or "" for chunk in case.chunks]
+        with slots.hold(), waiting():
+            started = perf_counter()
+            try:
+                found = reranker.score(case.record.question, documents)
+            except RagEvalError as error:
+                return error, 0.0
+            return found, (perf_counter() - started) * 1000
 
     asked = [case for case in cases if case.chunks]
-    with _in_order(ask, asked, reranker.concurrency) as answers:
+    tasks = (partial(ask, case) for case in asked)
+    with closing(in_order(tasks, slots)) as answers:
         for case, (found, took) in zip(asked, answers, strict=True):
             on_answer()
             if isinstance(found, RagEvalError):
@@ -106,23 +110,6 @@ def reorder(
         failed=failed,
         n_unranked=n_unranked,
     )
-
-
-@contextmanager
-def _in_order(
-    ask: Callable[[Candidates], tuple[Scored | RagEvalError, float]],
-    cases: Sequence[Candidates],
-    concurrency: int,
-) -> Iterator[Iterable[tuple[Scored | RagEvalError, float]]]:
-    """Yield the answers in the order of the cases; on an error start no further query."""
-    if concurrency == 1:
-        yield map(ask, cases)
-        return
-    threads = ThreadPoolExecutor(concurrency, thread_name_prefix="rageval-rerank")
-    try:
-        yield threads.map(ask, cases)
-    finally:
-        threads.shutdown(cancel_futures=True)
 
 
 def best_first(scores: Mapping[int, float], n: int) -> Order:

@@ -187,8 +187,8 @@ def _from_coroutine(function: Callable[..., Any]) -> Callable[..., Any]:
 def _from_generator(function: Callable[..., AsyncGenerator[Any, None]]) -> Callable[..., Any]:
     @functools.wraps(function)
     def run(**arguments: Any) -> Iterator[Any]:
-        loop, ready, ending = session_loop(), Future[Any](), asyncio.Event()
-        held = loop.submit(_held(function(**arguments), ready, ending))
+        ready, ending = Future[Any](), Future[None]()
+        held = session_loop().submit(_held(function(**arguments), ready, ending))
         try:
             value = result_of(ready)
         except StopAsyncIteration:
@@ -197,14 +197,14 @@ def _from_generator(function: Callable[..., AsyncGenerator[Any, None]]) -> Calla
             held.cancel()
             raise
         yield value
-        loop.run(_set(ending))
+        ending.set_result(None)
         result_of(held)
 
     return run
 
 
 async def _held(
-    generator: AsyncGenerator[Any, None], ready: Future[Any], ending: asyncio.Event
+    generator: AsyncGenerator[Any, None], ready: Future[Any], ending: Future[None]
 ) -> None:
     """Set up and tear down in one task, as what it opens may need, such as a group of tasks."""
     try:
@@ -213,13 +213,9 @@ async def _held(
         ready.set_exception(error)
         return
     try:
-        await ending.wait()
+        await asyncio.shield(asyncio.wrap_future(ending))
     except asyncio.CancelledError as error:  # by such a group, one of whose tasks raised
         await generator.athrow(error)
     async for _ in generator:
         await generator.aclose()
         raise RuntimeError("an async fixture may yield only once")
-
-
-async def _set(event: asyncio.Event) -> None:
-    event.set()

@@ -100,7 +100,8 @@ class LoopThread:
             RuntimeError: called from the loop's own thread, which would wait for itself.
         """
         if threading.current_thread() is self._thread:
-            _discard(awaitable)
+            if asyncio.iscoroutine(awaitable):
+                awaitable.close()  # or it would warn that it was never awaited
             raise RuntimeError("a coroutine on this loop must await, not block on the loop")
         settled: Future[_T] = Future()
 
@@ -154,12 +155,6 @@ def waited_for(found: object) -> object:
 
 async def _awaited(awaitable: Awaitable[_T]) -> _T:
     return await awaitable
-
-
-def _discard(awaitable: object) -> None:
-    # A coroutine that is never awaited would warn, and warnings may be errors.
-    if asyncio.iscoroutine(awaitable):
-        awaitable.close()
 
 
 def _serve(loop: asyncio.AbstractEventLoop) -> None:

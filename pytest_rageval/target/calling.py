@@ -6,7 +6,6 @@ fixture that is not a client, and settings that are wrong, stop the run.
 
 from __future__ import annotations
 
-import inspect
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -19,7 +18,7 @@ from pytest_rageval.support.http.address import blot_out_known, blot_out_of_repl
 from pytest_rageval.support.http.reason import page_text, reply_reason, reported_error
 from pytest_rageval.support.slots import Slots, waiting
 from pytest_rageval.support.text import clean
-from pytest_rageval.support.threads import session_loop
+from pytest_rageval.support.threads import waited_for
 from pytest_rageval.support.tracebacks import error_text, source_place, user_traceback
 from pytest_rageval.target.contract import parse_ask_response, reply_keys
 from pytest_rageval.target.mapping import likely_answer
@@ -176,10 +175,7 @@ def check_client(client: object, where: str = "rag_client") -> Callable[[AskRequ
 
 def _reply_or_error(ask: Callable[[AskRequest], object], request: AskRequest) -> object:
     try:
-        reply = ask(request)
-        if inspect.isawaitable(reply):
-            return session_loop().run(reply)
-        return reply
+        return waited_for(ask(request))
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # such as SystemExit, CancelledError or pytest.fail()
@@ -238,11 +234,7 @@ def _plain(payload: Mapping[str, Any]) -> dict[str, Any]:
 
 def _members(value: object) -> object:
     if isinstance(value, list | tuple | Iterator):  # (... for ...) looks like a tuple
-        return [_member(one) for one in value]
-    return _member(value)
-
-
-def _member(value: object) -> object:
+        return [_members(one) for one in value]
     if is_dataclass(value) and not isinstance(value, type):
         return {field.name: getattr(value, field.name) for field in fields(value)}
     return value
