@@ -134,8 +134,10 @@ class Scrubber:
         return response
 
     def _learn(self, values: Iterable[str]) -> None:
-        new = (value for value in values if value not in self._secrets)
-        forms = sorted({form for value in new for form in _forms(value)})
+        new = [one for one in values if one.strip() and one not in self._secrets]
+        # Bodies are read as latin-1, and a variable may hold any bytes.
+        as_bytes = (one.encode("utf-8", "surrogateescape").decode("latin-1") for one in new)
+        forms = sorted({*new, *as_bytes})
         self._secrets = (*self._secrets, *forms)
         long = (form for form in forms if len(form) >= _SHORTEST)
         self._escaped = (*self._escaped, *map(_escaped, long))
@@ -187,18 +189,8 @@ class Scrubber:
 
 def _judge_secrets(settings: Settings, environ: Mapping[str, str]) -> Iterable[str]:
     yield environ.get(settings.judging.api_key_env, "").strip()
-    base_url = settings.judging.base_url or environ.get("OPENAI_BASE_URL")
-    if base_url:
-        # As they are written, which may be no valid URL, and as they are sent.
-        written = re.split(r"[/?#]", base_url.partition("//")[2], maxsplit=1)[0].rpartition("@")[0]
-        yield from (written, *written.split(":", 1))
-        yield from sent_forms(credentials_in(base_url) or ("", ""))
-
-
-def _forms(secret: str) -> Iterable[str]:
-    """Yield a secret, and its UTF-8 decoded as latin-1, as bodies are."""
-    if secret.strip():
-        yield from (secret, secret.encode().decode("latin-1"))
+    base_url = settings.judging.base_url or environ.get("OPENAI_BASE_URL") or ""
+    yield from sent_forms(credentials_in(base_url) or ("", ""))
 
 
 def _escaped(secret: str) -> re.Pattern[str]:

@@ -159,6 +159,12 @@ def test_a_long_row_of_backslashes_is_searched_quickly() -> None:
     assert time.process_time() - began < 5
 
 
+def test_a_secret_of_any_bytes_is_blotted() -> None:
+    found = scrubber(ENVIRON | {"APP_TOKEN": "t0ken-of-\udcff-bytes"})
+    cleaned = found.response(response(b"you sent t0ken-of-\xff-bytes"))
+    assert cleaned["body"]["string"] == b"you sent ***"
+
+
 def test_tokens_of_a_login_are_blotted_and_texts_about_them_are_not() -> None:
     form = b"grant_type=refresh_token&refresh_token=t0&client_secret=s3cret"
     sent = scrubber().request(request(body=form)).body
