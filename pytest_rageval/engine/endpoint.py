@@ -21,13 +21,7 @@ from pytest_rageval.support.http.address import (
 )
 from pytest_rageval.support.http.client import Client
 from pytest_rageval.support.http.deadline import Deadline
-from pytest_rageval.support.http.exchange import (
-    Attempt,
-    Request,
-    attempt,
-    failure,
-    open_client,
-)
+from pytest_rageval.support.http.exchange import Attempt, Request, attempt, failure, open_client
 from pytest_rageval.support.http.retry import Pacing, Sleep
 from pytest_rageval.support.http.room import Reading
 from pytest_rageval.target.contract import parse_reply_bytes

@@ -22,11 +22,7 @@ from pytest_rageval.plugin.check_reports import (
     log_check,
     whole_report,
 )
-from pytest_rageval.plugin.client_fixtures import (
-    asked_target,
-    asks_configured_target,
-    served_vault,
-)
+from pytest_rageval.plugin.client_fixtures import asked_target, asks_configured_target, served_vault
 from pytest_rageval.plugin.items import CaseItem
 from pytest_rageval.plugin.private import (
     add_json_metadata,

@@ -17,11 +17,7 @@ from pytest_rageval.report.html.runs.links import Links
 from pytest_rageval.report.html.runs.listing import view_runs
 from pytest_rageval.report.html.runs.page import render_list, render_side_by_side
 from pytest_rageval.report.html.runs.side_by_side import view_side_by_side
-from pytest_rageval.runs.list import (
-    run_to_compare_with,
-    unusable_folders,
-    usable_runs,
-)
+from pytest_rageval.runs.list import run_to_compare_with, unusable_folders, usable_runs
 from pytest_rageval.runs.notes import put_note
 from pytest_rageval.runs.read import read_compared, read_documents, read_run
 from pytest_rageval.runs.slim import Slimmer

@@ -12,12 +12,7 @@ import click
 from pytest_rageval.cli.assumed import read_vault, run_or_last
 from pytest_rageval.cli.completion import complete_run
 from pytest_rageval.cli.judge_options import project_settings
-from pytest_rageval.cli.output import (
-    CommandError,
-    json_option,
-    print_result,
-    write_page,
-)
+from pytest_rageval.cli.output import CommandError, json_option, print_result, write_page
 from pytest_rageval.support.text import clean
 from pytest_rageval.values.dataclass import dataclass
 

@@ -15,12 +15,7 @@ import click
 from pytest_rageval.cli.assumed import run_or_last
 from pytest_rageval.cli.completion import complete_run
 from pytest_rageval.cli.judge_options import project_settings
-from pytest_rageval.cli.output import (
-    CommandError,
-    json_option,
-    print_result,
-    terminal_width,
-)
+from pytest_rageval.cli.output import CommandError, json_option, print_result, terminal_width
 from pytest_rageval.support.text import clean, shown
 from pytest_rageval.values.dataclass import dataclass
 

@@ -15,11 +15,7 @@ import click
 
 from pytest_rageval.cli.assumed import only_case_file
 from pytest_rageval.cli.commands.run_history import put_and_warn
-from pytest_rageval.cli.judge_options import (
-    judge_options,
-    project_settings,
-    warn_of_cache,
-)
+from pytest_rageval.cli.judge_options import judge_options, project_settings, warn_of_cache
 from pytest_rageval.cli.output import JsonList, json_option, no_report_option, print_result
 from pytest_rageval.support.process import interrupted_by_termination
 from pytest_rageval.support.text import clean

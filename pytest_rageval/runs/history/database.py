@@ -11,11 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pytest_rageval.analysis.aggregate.case_groups import CASE_OUTCOMES
 from pytest_rageval.project.options import VERSIONS
 from pytest_rageval.support.closing import Closing
-from pytest_rageval.support.sql import (
-    Place,
-    need_sqlalchemy,
-    parse_place,
-)
+from pytest_rageval.support.sql import Place, need_sqlalchemy, parse_place
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import ConfigError, StorageError
 

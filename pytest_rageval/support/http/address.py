@@ -213,12 +213,9 @@ def blot_out_of_reply(value: Any, secrets: Sequence[str], source: str | None = N
     if isinstance(value, list | tuple):
         return [blot_out_of_reply(item, secrets) for item in value]
     if isinstance(value, Mapping):
-        return {
-            blot_out(key, secrets) if isinstance(key, str) else key: blot_out_of_reply(
-                item, secrets
-            )
-            for key, item in value.items()
-        }
+        keys = (blot_out(key, secrets) if isinstance(key, str) else key for key in value)
+        items = (blot_out_of_reply(item, secrets) for item in value.values())
+        return dict(zip(keys, items, strict=True))
     if isinstance(value, int) and len(digits := str(value)) >= _MIN_DIGITS and digits in secrets:
         return "***"
     return value
