@@ -51,9 +51,11 @@ _PIECE: Final = re.compile(
 )
 """A text in an event of a stream, and what stands before it."""
 _LOGIN: Final = re.compile(
-    r"""((?:"|^|&)(?:(?:access|refresh|id)_token|client_(?:secret|assertion))(?:"\s*:\s*"|=))[^"&]+"""
+    r"""((?:"|^|&)(?:(?:access|refresh|id)_token|client_(?:secret|assertion)|password)(?:"\s*:\s*"|=))[^"&]+
+    |(?<=[^\\]")eyJ[\w-]+\.eyJ[\w-]+\.[\w-]+(?=")""",
+    re.VERBOSE,
 )
-"""Field of OAuth, in JSON or a form, that a client of the project sends or gets to log in."""
+"""What a client of the project sends or gets to log in: fields in JSON or a form, and JWTs."""
 _WIDE: Final = ("utf-16-le", "utf-16-be")
 _SHORTEST: Final = 4
 """Minimum length of a secret to look for; ``blot_out`` ignores shorter ones as well."""

@@ -173,6 +173,12 @@ def test_tokens_of_a_login_are_blotted_and_texts_about_them_are_not() -> None:
     reply = b'{"access_token": "eyJ0.b-4", "token": "Mon", ' + answer + b"}"
     got = scrubber().response(response(reply))["body"]["string"]
     assert got == reply.replace(b"eyJ0.b-4", b"***")
+    jwt = b"eyJhbGciOiJI.eyJzdWIiOiJh.dBjf-eZ4"
+    signed_in = b'{"token": "' + jwt + b'", "answer": "such as \\"' + jwt + b'\\""}'
+    got = scrubber().response(response(signed_in))["body"]["string"]
+    assert got == signed_in.replace(jwt, b"***", 1)
+    sent = scrubber().request(request(body=b'{"email": "a@b.c", "password": "hunter2"}')).body
+    assert sent == b'{"email": "a@b.c", "password": "***"}'
 
 
 def test_a_packed_reply_is_unpacked_and_searched() -> None:
