@@ -119,7 +119,7 @@ class RunIndex:
         except FileNotFoundError:  # pruned meanwhile
             self._remove([name], result)
             return
-        except RowError as error:
+        except (RowError, UnicodeEncodeError) as error:  # its name may hold any bytes
             result.broken[name] = [f"{folder}: cannot be kept: {error}"]
             return
         if change is not None:

@@ -366,6 +366,18 @@ def test_a_row_that_a_database_refuses_leaves_the_other_runs_alone(postgres: str
     assert "cannot be kept: index row" in found.broken["r0"][0]
 
 
+def test_a_folder_whose_name_is_no_text_is_named_and_the_others_are_there(url: str) -> None:
+    some_runs(2)
+    name = "copied-\udcfc"
+    try:
+        shutil.copytree(RESULTS / "r1", RESULTS / name)
+    except OSError:
+        pytest.skip("names of files are text here")
+    found = sync(url)
+    assert found.added == ["r1", "r2"]
+    assert "cannot be kept: " in found.broken[name][0]
+
+
 def test_a_folder_that_nobody_lets_us_open_is_named_and_stays(tmp_path: Path) -> None:
     url = str(tmp_path / "history.sqlite")
     some_runs(2)
