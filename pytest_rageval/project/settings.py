@@ -24,7 +24,13 @@ from pytest_rageval.project.option_values import (
 )
 from pytest_rageval.project.options import OPTIONS, REPEATABLE, SETTINGS, Setting
 from pytest_rageval.support.files import read_plain
-from pytest_rageval.support.http.address import ENV_VALUE, SENSITIVE_HEADER, without_query_secrets
+from pytest_rageval.support.http.address import (
+    ENV_VALUE,
+    SENSITIVE_HEADER,
+    blot_out_of_reply,
+    request_literals,
+    without_query_secrets,
+)
 from pytest_rageval.support.text import clean, nearest, shown, shown_json
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import ConfigError
@@ -312,6 +318,11 @@ def config_warnings(settings: Settings) -> list[str]:
         if is_secret_param(key, value)
     ]
     warnings += [f"[tool.rageval.target] {fault}" for fault in _vars_faults(settings.target)]
+    if request_literals(settings.target.request):
+        warnings.append(
+            "[tool.rageval.target] request: a key stands in it; name an environment variable "
+            "instead, as in env.RAG_TOKEN"
+        )
     if without_query_secrets(settings.target.path) != settings.target.path:
         warnings.append(
             "[tool.rageval.target] path: a key stands in its query; send it in headers, "
@@ -351,6 +362,7 @@ _STORED_AS: Final[Mapping[str, Callable[[Any], object]]] = {
     "target.vars": without_secrets,
     "target.headers": _stored_headers,
     "target.path": without_query_secrets,
+    "target.request": lambda sent: _plain(blot_out_of_reply(sent, request_literals(sent))),
     "target.trace_url": lambda url: None if url is None else without_query_secrets(url),
     # The address of a database may hold a password, and does not change verdicts.
     "judging.cache_url": lambda url: None if url is None else "(hidden)",

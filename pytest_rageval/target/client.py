@@ -20,6 +20,7 @@ from pytest_rageval.support.http.address import (
     header_secrets,
     join_url,
     reply_secrets,
+    request_literals,
     resolve_headers,
     resolve_request,
 )
@@ -107,7 +108,7 @@ class HttpRagClient:
         self._stream = StreamRules(target) if target.stream != "off" else None
         self._auth = HeaderSource(target.auth, clock=clock) if target.auth is not None else None
         self._environ = environ
-        self._known = reply_secrets(environ)
+        self._known = (*reply_secrets(environ), *request_literals(target.request))
         self._of_errors = environment_secrets(environ)
         self._clock = clock
         self._pacing = Pacing(sleep=sleep, rng=rng or random.Random(), slots=slots)

@@ -509,6 +509,26 @@ def test_a_key_in_the_query_of_the_path_is_warned_about() -> None:
     assert config_warnings(Settings(rootdir="")) == []
 
 
+@pytest.mark.parametrize(
+    ("request_", "stored"),
+    [
+        ("{q: question, api_key: 'hushed'}", "{q: question, api_key: '***'}"),
+        ({"q": "question", "accessToken": "'hushed'"}, {"q": "question", "accessToken": "'***'"}),
+    ],
+)
+def test_a_key_in_the_text_of_a_request_is_warned_about_and_not_stored(
+    request_: str | dict[str, str], stored: object
+) -> None:
+    settings = Settings(rootdir="", target=TargetSettings(request=request_))
+    (warning,) = config_warnings(settings)
+    assert "env.RAG_TOKEN" in warning
+    assert settings_document(settings)["target"]["request"] == stored
+    for harmless in ("{mode: 'hushed', max_tokens: '4096', token: env.TOKEN}", None):
+        plain = Settings(rootdir="", target=TargetSettings(request=harmless))
+        assert config_warnings(plain) == []
+        assert settings_document(plain)["target"]["request"] == harmless
+
+
 def test_the_stored_settings_hold_no_secret() -> None:
     settings = Settings(
         rootdir="",

@@ -188,3 +188,15 @@ def test_a_secret_that_a_good_reply_echoes_is_blotted_out_of_it() -> None:
     assert result.response is not None
     assert "t0ken-abc" not in str(result)
     assert "You are ***" in result.response.answer
+
+
+def test_a_key_in_the_text_of_a_request_that_a_server_echoes_is_blotted_out() -> None:
+    echo = json_reply({"answer": "You sent tvly-12345"})
+    with fake_target(echo) as target:
+        settings = TargetSettings(url=target.url, request="{q: question, api_key: 'tvly-12345'}")
+        client = HttpRagClient(settings)
+        result = client.ask_result(QUESTION)
+        client.close()
+    assert target.received[0].json["api_key"] == "tvly-12345"
+    assert result.response is not None
+    assert result.response.answer == "You sent ***"

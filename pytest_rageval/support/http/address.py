@@ -26,6 +26,8 @@ ENV_VALUE: Final = re.compile(
 """``env:NAME``, alone or after a word as in ``Bearer env:NAME``."""
 _REQUEST_ENV: Final = re.compile(r"""(?<![\w.'"])env\.([A-Za-z_]\w*)""", re.ASCII)
 """``env.NAME`` in an expression of a request."""
+_REQUEST_TEXT: Final = re.compile(r"""([\w-]+)"?\s*:\s*'([^']+)'""")
+"""Name of a field in an expression of a request, and its text in quotes."""
 HEADER_NAME: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 _NAMING: Final = r"(?:user|user[-_]?id|name|mail|tenant|groups?|roles?|type)$"
 NAMING_HEADER: Final = re.compile(_NAMING, re.IGNORECASE)
@@ -172,6 +174,18 @@ def request_environment(request: str | Mapping[str, str] | None) -> dict[str, st
     """
     fields = request if isinstance(request, Mapping) else {"": request or ""}
     return {name: field for field, text in fields.items() for name in _REQUEST_ENV.findall(text)}
+
+
+def request_literals(request: str | Mapping[str, str] | None) -> list[str]:
+    """Return the texts that a request holds in the place of a secret.
+
+    >>> request_literals("{query: question, api_key: 'hushed'}")
+    ['hushed']
+    """
+    fields = request if isinstance(request, Mapping) else {"": request or ""}
+    texts = (f"{field}: {text}" for field, text in fields.items())
+    found = (pair for text in texts for pair in _REQUEST_TEXT.findall(text))
+    return [text for name, text in found if SECRET_NAME.search(name)]
 
 
 def resolve_request(
@@ -344,6 +358,7 @@ def sent_secrets(target: TargetSettings, environ: Mapping[str, str]) -> tuple[st
     found = [environ.get(name, "").strip() for name in named]
     with suppress(ConfigError):  # which says what is wrong where the target is opened
         found += join_url(target.url, target.path).secrets
+    found += request_literals(target.request)
     return (*filter(None, found), *header_secrets(target.headers, environ))
 
 
