@@ -12,12 +12,7 @@ from typing import Annotated, Any, Final, Literal, Required
 from pydantic import ConfigDict, Field, StrictStr, TypeAdapter, with_config
 from typing_extensions import TypedDict
 
-from pytest_rageval.analysis.trust.calibration import (
-    LABELS,
-    LEFT_OUT,
-    OWN_LABELS,
-    LabelledAnswer,
-)
+from pytest_rageval.analysis.trust.calibration import LABELS, LEFT_OUT, OWN_LABELS, LabelledAnswer
 from pytest_rageval.analysis.trust.judge import SCALE
 from pytest_rageval.analysis.trust.reliability import HumanLabel, JudgeLabels
 from pytest_rageval.metrics.judged import valid_score

@@ -31,12 +31,7 @@ from pytest_rageval.metrics.deciding import ReportedParts
 from pytest_rageval.metrics.registry import Registry
 from pytest_rageval.metrics.scoring import score_settings
 from pytest_rageval.metrics.view import located_citations, read_markers
-from pytest_rageval.project.case_reader import (
-    CaseReader,
-    Concerned,
-    LocatedCase,
-    case_warnings,
-)
+from pytest_rageval.project.case_reader import CaseReader, Concerned, LocatedCase, case_warnings
 from pytest_rageval.project.case_variables import sent_fields
 from pytest_rageval.support.files import shown_below
 from pytest_rageval.support.jsonl import Line, Place, cannot_be_read, iterate_lines, open_lines

@@ -9,13 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, get_args
 
 from pytest_rageval.metrics.built_in import BUILT_IN
-from pytest_rageval.metrics.registry import (
-    BUILT_IN_SOURCE,
-    Direction,
-    Level,
-    MetricInfo,
-    Registry,
-)
+from pytest_rageval.metrics.registry import BUILT_IN_SOURCE, Direction, Level, MetricInfo, Registry
 from pytest_rageval.support.text import clean
 from pytest_rageval.values.dataclass import field_values
 from pytest_rageval.values.errors import ConfigError

@@ -36,12 +36,7 @@ from pytest_rageval.authoring.labelling.store import (
     seen_chunks,
 )
 from pytest_rageval.metrics.matching import order_chunks
-from pytest_rageval.project.case_edit import (
-    EditableCase,
-    EditableSet,
-    lines_by_id,
-    read_case_line,
-)
+from pytest_rageval.project.case_edit import EditableCase, EditableSet, lines_by_id, read_case_line
 from pytest_rageval.project.case_file_edit import (
     EditConflictError,
     change_line,

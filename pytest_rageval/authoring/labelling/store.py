@@ -20,12 +20,7 @@ from pytest_rageval.support.files import named_errors, open_plain
 from pytest_rageval.support.json_text import is_json
 from pytest_rageval.support.jsonl import cannot_be_read, cut_torn_line, iterate_lines
 from pytest_rageval.values.dataclass import dataclass
-from pytest_rageval.values.errors import (
-    ConfigError,
-    Fault,
-    StorageError,
-    faults_error,
-)
+from pytest_rageval.values.errors import ConfigError, Fault, StorageError, faults_error
 from pytest_rageval.values.record import SCHEMA_VERSION, ScoreSettings
 from pytest_rageval.values.reply import RetrievedChunk
 
