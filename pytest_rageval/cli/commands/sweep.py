@@ -26,6 +26,7 @@ from pytest_rageval.cli.output import (
 )
 from pytest_rageval.cli.progress import ProgressOnStderr
 from pytest_rageval.cli.target import opened_target
+from pytest_rageval.support.process import interrupted_by_termination
 from pytest_rageval.support.text import clean, shown
 from pytest_rageval.values.errors import ConfigError, StorageError
 from pytest_rageval.values.settings import RUN_ID_RULE, Settings, is_run_id
@@ -215,6 +216,7 @@ def _run(
     settings = replace(settings, results_dir=f"{settings.results_dir}/{folder.name}")
     slots = Slots(settings.concurrency)
     with ExitStack() as stack:
+        stack.enter_context(interrupted_by_termination())
         judge = stack.enter_context(open_judge(settings, environ=os.environ, slots=slots))
         second = stack.enter_context(
             open_judge(settings, environ=os.environ, slots=slots, second=True)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import signal
 import subprocess
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, ExitStack, suppress
@@ -160,11 +162,15 @@ class Indexes(Closing):
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
+                start_new_session=True,
             )
             try:
                 code = process.wait()
             except BaseException:
                 process.terminate()
+                if os.name == "posix":  # the shell alone would leave its command running
+                    with suppress(ProcessLookupError):
+                        os.killpg(process.pid, signal.SIGTERM)
                 raise
         return code, log.read_text("utf-8", "replace").rpartition(head)[2]
 

@@ -26,6 +26,7 @@ from tests.build.sweep_target import (
     sweep_target,
     write_sweep_project,
 )
+from tests.plugin.long_runs import wait_until
 
 Output = pytest.CaptureFixture[str]
 FOLDER = Path("evals/results/sweep")
@@ -226,7 +227,7 @@ def test_requests_in_flight_have_one_limit(target: SweepTarget, capsys: Output) 
 
 @pytest.mark.slow
 @pytest.mark.posix
-@pytest.mark.parametrize("name", ["SIGKILL", "SIGINT"])
+@pytest.mark.parametrize("name", ["SIGKILL", "SIGINT", "SIGTERM"])
 def test_a_stopped_sweep_goes_on_and_asks_nothing_twice(
     target: SweepTarget, capsys: Output, name: str
 ) -> None:
@@ -237,7 +238,7 @@ def test_a_stopped_sweep_goes_on_and_asks_nothing_twice(
         process.send_signal(number)
         _, err = process.communicate(timeout=60)
     target.answer_all()
-    if number == signal.SIGINT:
+    if number != signal.SIGKILL:
         assert process.returncode == ExitCode.INTERRUPTED
         assert "`rageval sweep --resume` goes on" in err
     lines = sum(len(f.read_text("utf-8").splitlines()) for f in FOLDER.glob("*/results.jsonl"))
@@ -251,6 +252,34 @@ def test_a_stopped_sweep_goes_on_and_asks_nothing_twice(
     again = target.asked.total()
     sweep(capsys, "--resume")
     assert target.asked.total() == again
+
+
+SLOW_BUILD = """
+import pathlib, signal, sys, time
+
+def end(*_):
+    pathlib.Path("ended").touch()
+    sys.exit()
+
+signal.signal(signal.SIGTERM, end)
+pathlib.Path("begun").touch()
+time.sleep(60)
+"""
+
+
+@pytest.mark.posix
+def test_a_terminated_sweep_ends_the_build_that_is_running(target: SweepTarget) -> None:
+    Path("build.py").write_text(SLOW_BUILD, encoding="utf-8")
+    build = f"'{sys.executable}' build.py; true"
+    content = f"[query]\nboost = [0]\n[index]\nsize = [1, 2]\n[index.build]\ncommand = {build!r}\n"
+    Path("sweep.toml").write_text(content, encoding="utf-8")
+    with in_process() as process:
+        wait_until(Path("begun").exists, "the build to begin")
+        process.terminate()
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == ExitCode.INTERRUPTED
+    assert "`rageval sweep --resume` goes on" in err
+    wait_until(Path("ended").exists, "the build to end")
 
 
 def test_a_sweep_goes_on_only_with_the_same_file_and_cases(
