@@ -280,9 +280,11 @@ def differences(
     """Return the differences that make a figure of two runs not comparable, and the others."""
     found = compare_configs(before.config, now.config)
     breaks: list[ConfigDifference] = []
-    if before.dataset_hash != now.dataset_hash:
+    base, new = before.dataset_hash, now.dataset_hash
+    if base == new:
+        base, new = ("incomplete" if run.partial else "complete" for run in (before, now))
+    if base != new:
         name = "selection" if before.partial or now.partial else "dataset"
-        base, new = before.dataset_hash, now.dataset_hash
         breaks.append(ConfigDifference(name=name, base=base, new=new))
     registry = stored_registry(before.config, now.config)
     breaks += [one for one in found.invariants if _affects(one, metric, registry)]

@@ -117,10 +117,12 @@ def run_to_compare_with(run: StoredRun, runs: Sequence[StoredRun]) -> StoredRun 
 
 
 def is_partial(run: StoredRun) -> bool:
-    """Whether a run asked only some cases of its set, as with ``-k`` or for a single file.
+    """Whether a run asked only some cases of its set: by ``-k``, for a file, or until it stopped.
 
     A run that does not store its set counts as complete.
     """
+    if run.gate.get("complete") is False:
+        return True
     of_set = word(run.set, "hash")
     asked = run.dataset_hash
     if of_set is None or asked is None or asked == of_set:

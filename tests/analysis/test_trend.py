@@ -137,6 +137,17 @@ def test_partial_runs_are_left_out_and_counted_unless_asked_for() -> None:
     assert names == [[], ["selection"], ["selection"], ["selection"]]
 
 
+def test_the_line_breaks_at_a_run_that_stopped_before_the_end_of_its_set() -> None:
+    runs = (run(1), run(2, partial=True), run(3, partial=True), run(4))
+    points = make_trend(runs, TrendQuery(metric="recall_at_k", partial=True))
+    assert [[(one.name, one.base, one.new) for one in point.breaks] for point in points] == [
+        [],
+        [("selection", "complete", "incomplete")],
+        [],
+        [("selection", "incomplete", "complete")],
+    ]
+
+
 def test_partial_runs_older_than_the_last_ones_shown_are_not_counted() -> None:
     runs = (run(1, partial=True), run(2), run(3, partial=True), run(4))
     for last, left_out in ((1, 0), (2, 1), (9, 1)):

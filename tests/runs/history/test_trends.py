@@ -14,6 +14,7 @@ from pytest_rageval.analysis.trend import Scope, TrendQuery, make_trend
 from pytest_rageval.runs.history.database import IndexDatabase
 from pytest_rageval.runs.history.trends import query_trend
 from pytest_rageval.runs.list import TrendSource, read_trend
+from pytest_rageval.runs.store import write_document
 from pytest_rageval.runs.tags import write_tag
 from pytest_rageval.values.errors import StorageError
 from tests.build.runs import SETTINGS, write_run
@@ -81,12 +82,14 @@ def test_partial_runs_are_told_apart_alike(url: str) -> None:
     write_run(RESULTS, "d", cases(), day=4, set=left, skipped=["a.jsonl::s[1]"], **merged)
     write_run(RESULTS, "e", cases(), day=5, set=left, skipped=[], **merged)
     write_run(RESULTS, "f", cases(), day=6, set="odd", skipped=5)
+    write_run(RESULTS, "g", cases(4), day=7, dataset_hash="of-all", set=whole)
+    write_document(RESULTS / "g", "gate.json", {"verdict": "not_evaluated", "complete": False})
     sync(url)
-    for partial, shown in ((False, ["a", "c", "d", "f"]), (True, ["a", "b", "c", "d", "e", "f"])):
+    for partial, shown in ((False, [*"acdf"]), (True, [*"abcdefg"])):
         query = TrendQuery(metric="mrr", partial=partial)
         indexed, read = (make_trend(source.runs, query) for source in both(url, query))
         assert [p.run.run_id for p in read] == shown
-        assert [p.run.run_id for p in read if p.run.partial] == (["b", "e"] if partial else [])
+        assert [p.run.run_id for p in read if p.run.partial] == ([*"beg"] if partial else [])
         assert [p.document() for p in indexed] == [p.document() for p in read]
 
 

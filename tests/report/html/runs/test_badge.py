@@ -37,7 +37,8 @@ def test_it_shows_a_metric_of_the_newest_run_over_the_whole_set(tmp_path: Path) 
         config={"set": {"hash": "whole"}, "dataset_hash": "part"},
         metrics={"statistics": {"recall_at_k": {"mean": 1.0}}},
     )
-    badge = badge_document([*runs(tmp_path), part], "recall_at_k")
+    stopped = StoredRun(folder=tmp_path / "r4", metrics=part.metrics, gate={"complete": False})
+    badge = badge_document([*runs(tmp_path), part, stopped], "recall_at_k")
     assert (badge["label"], badge["message"]) == ("recall_at_k", "0.700")
 
 
