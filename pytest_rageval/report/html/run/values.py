@@ -243,9 +243,12 @@ class ReportView:
     @property
     def reason(self) -> str:
         """The rest of the gate's sentence after the verdict, without the checks that it lists."""
-        rest = self.sentence.removeprefix(self.verdict_word).strip(": ")
+        word, rest = self.sentence[: len(self.verdict_word)], self.sentence
+        if word.upper() == self.verdict_word:  # of a session that ended early, in lower case
+            rest = rest.removeprefix(word).strip(": ")
         said = [f"{check.name} {check.message}" for check in self.failed]
-        return rest.replace(f": {first_few(said, SHOWN_FAILURES, '; ', '; and ')}", "", 1)
+        checks = f": {first_few(said, SHOWN_FAILURES, '; ', '; and ')}" if said else ""
+        return rest.replace(checks, "", 1)
 
 
 _VERDICT_WORDS: Final = {

@@ -334,6 +334,18 @@ def test_the_verdict_comes_first_and_is_said_once() -> None:
     assert html.index('id="verdict"') < html.index('id="metrics"') < html.index('id="cases"')
 
 
+@pytest.mark.parametrize(
+    ("sentence", "shown"),
+    [
+        ("not evaluated: the session ended after 2 of 3 cases", "the session ended after 2 of 3"),
+        ("NOT EVALUATED: no case was asked: all were skipped", "no case was asked: all were"),
+    ],
+)
+def test_a_run_that_was_not_evaluated_says_why(sentence: str, shown: str) -> None:
+    html = page(run([passed("a")], gate={"verdict": "not_evaluated", "sentence": sentence}))
+    assert f'<strong>NOT EVALUATED</strong> <span class="text">{shown}' in html
+
+
 def test_what_fails_a_run_beside_its_checks_stands_in_the_verdict() -> None:
     records = [missed("a"), missed("must", required=True), failed("z", "not_attempted")]
     keys = ("hit_at_k", "mrr", "map", "recall_at_k", "ndcg_at_k")
