@@ -117,6 +117,8 @@ def shown(value: object) -> str:
     """Show a value of a configuration briefly."""
     if isinstance(value, Mapping):
         return ", ".join(f"{key} {shown(item)}" for key, item in value.items()) or "none"
+    if isinstance(value, list | tuple):
+        return ", ".join(map(shown, value)) or "none"
     if isinstance(value, str):
         return cut(value)
     return "not set" if value is None else f"{value!r:.60}"

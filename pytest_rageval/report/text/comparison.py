@@ -122,7 +122,7 @@ def _head(found: RunComparison, width: int) -> Iterator[Line]:
         yield from wrapped("", NO_DIFFERENCE, width, style="green")
 
 
-NO_DIFFERENCE: Final = "no difference: every score of every paired case is equal"
+NO_DIFFERENCE: Final = "no difference: every compared score of every paired case is equal"
 
 
 def describe_side(side: StoredRun) -> str:

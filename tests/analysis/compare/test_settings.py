@@ -315,6 +315,11 @@ def test_what_a_run_does_not_tell_was_at_its_default() -> None:
         (True, "True"),
         ({"a": 1}, "a 1"),
         ({}, "none"),
+        (
+            ["groundedness", "correctness", "quality", "five_dimensions", "own"],
+            "groundedness, correctness, quality, five_dimensions, own",
+        ),
+        ([], "none"),
     ],
 )
 def test_values_are_shown_in_one_short_piece(value: object, text: str) -> None:
