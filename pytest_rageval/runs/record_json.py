@@ -262,6 +262,10 @@ def record_from_json(document: Mapping[str, Any]) -> CaseRecord:
         return _checked(_read_with_care(nested, document))
 
 
+# Prepared here, since msgspec crashes where several threads convert to a new type at once.
+msgspec.json.Decoder(CaseRecord)
+
+
 def checked_record(nested: Mapping[str, Any]) -> CaseRecord:
     """Build a record of the fields of its parts, or of parts that were built before.
 

@@ -153,6 +153,10 @@ class UsualReply(TypedDict, total=False):
     debug: _Debug | None
 
 
+# Prepared here, since msgspec crashes where several threads convert to a new type at once.
+msgspec.json.Decoder(UsualReply)
+
+
 def reply_json_schema() -> dict[str, Any]:
     """Return the JSON Schema (2020-12) of a reply that needs no mapping.
 

@@ -28,6 +28,7 @@ from pytest_rageval.values.reply import (
     RetrievedChunk,
     Search,
 )
+from tests.build.first_use import exit_code_of_first_uses
 from tests.build.records import changed, record
 
 RECORD = record(
@@ -323,3 +324,9 @@ def test_a_score_that_no_metric_can_have_is_refused(key: str, value: float, expe
     document["metrics"] = {key: value}
     with pytest.raises(StorageError, match=re.escape(f"metrics.{key}: {expected}")):
         record_from_json(document)
+
+
+def test_the_first_records_may_be_read_on_several_threads_at_once() -> None:
+    document = record_to_json(record("a", {"mrr": 1.0}))
+    read = f"module.record_from_json({document!r})"
+    assert exit_code_of_first_uses("pytest_rageval.runs.record_json", read) == 0

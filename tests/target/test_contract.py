@@ -22,6 +22,7 @@ from pytest_rageval.values.reply import (
     Search,
     is_empty_answer,
 )
+from tests.build.first_use import exit_code_of_first_uses
 
 FULL = {
     "answer": "Monthly.",
@@ -578,3 +579,9 @@ def test_the_pages_of_all_chunks_are_bounded(score: object) -> None:
         )
     message = "debug.retrieved_chunks[10].page: expected at most 100000 pages in all chunks"
     assert message in str(caught.value)
+
+
+def test_the_first_replies_may_be_read_on_several_threads_at_once() -> None:
+    reply = {"answer": "x", "debug": {"retrieved_chunks": [{"rel_path": "a.md"}]}}
+    read = f"module.parse_ask_response({reply!r})"
+    assert exit_code_of_first_uses("pytest_rageval.target.contract", read) == 0
