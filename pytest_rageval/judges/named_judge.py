@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -9,8 +10,10 @@ from pathlib import Path
 from typing import Final, cast
 
 from pytest_rageval.project.plugins import named_code
+from pytest_rageval.support.http.address import blot_out_known
 from pytest_rageval.support.named_code import find_named, importable
-from pytest_rageval.support.text import shown
+from pytest_rageval.support.text import clean, shown
+from pytest_rageval.support.threads import waited_for
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.settings import Settings
 from pytest_rageval.values.verdict import Judge
@@ -46,4 +49,10 @@ def open_named_judge(settings: Settings) -> Iterator[Judge]:
         finally:
             close = getattr(judge, "close", None)
             if judge is not found and callable(close):
-                close()
+                try:
+                    waited_for(close())
+                except Exception as error:
+                    # What it said is kept: verdicts may have been paid for.
+                    said = clean(blot_out_known(str(error)), 300)
+                    message = f"{where}: close: {type(error).__name__}: {said}"
+                    warnings.warn(message, stacklevel=1)

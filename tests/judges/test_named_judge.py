@@ -79,6 +79,20 @@ def test_commands_use_it(acme: Project, capsys: pytest.CaptureFixture[str]) -> N
     assert "acme-length/1: made by acme_judge:LengthJudge" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("way", ["def", "async def"])
+def test_what_a_judge_said_is_kept_where_it_cannot_be_closed(
+    acme: Project, capsys: pytest.CaptureFixture[str], way: str
+) -> None:
+    acme.run("--rageval-run-id", "one", "--judge", "none")
+    method = f"    {way} close(self):\n        raise RuntimeError('Event loop is closed')\n"
+    acme.write("acme_judge.py", FILES["acme_judge.py"] + "\n" + method)
+    capsys.readouterr()
+    said = "acme_judge:LengthJudge: close: RuntimeError: Event loop is closed"
+    with pytest.warns(UserWarning, match=said):
+        assert cli.run(["judge", "one"]) == 0
+    assert "saved" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [

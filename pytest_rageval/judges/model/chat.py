@@ -60,9 +60,6 @@ class ChatModel(Closing):
         self._endpoint = ChatEndpoint(model, settings, environ=environ, pacing=pacing)
         self._form = first_form(settings)
 
-    def __repr__(self) -> str:
-        return f"ChatModel({self.identity!r})"
-
     @property
     def identity(self) -> str:
         """Model and host, such as ``gpt-4o-2024-08-06 at api.openai.com``."""

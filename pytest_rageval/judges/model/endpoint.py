@@ -68,10 +68,7 @@ _ACCOUNT: Final = {
     "OpenAI-Project": "OPENAI_PROJECT_ID",
 }
 """Environment variable of each header that names the account to bill."""
-_HEADERS: Final = {
-    "Accept": "application/json",
-    "Content-Type": "application/json",
-}
+_HEADERS: Final = {"Accept": "application/json", "Content-Type": "application/json"}
 _NAME: Final = re.compile(r"[A-Z_][A-Z0-9_]*")
 _KEY_REST: Final = r"[\w*.+/=\-]"
 _KEY_LIKE: Final = re.compile(rf"\bsk-{_KEY_REST}+")
@@ -140,7 +137,7 @@ class ChatEndpoint:
         self.settings: Final = settings
         self.needs_key: Final = needs_key
         self._address = _address(settings.base_url or environ.get("OPENAI_BASE_URL") or OPENAI_URL)
-        needed = needs_key and not self.loopback
+        needed = needs_key and not self._address.loopback
         self._key = _key(settings.api_key_env, environ, model=model if needed else None)
         self._environ = environ
         self._headers = {**_HEADERS, **_account(environ)}
@@ -153,11 +150,6 @@ class ChatEndpoint:
 
     def __repr__(self) -> str:
         return f"ChatEndpoint({self.base_url!r})"
-
-    @property
-    def loopback(self) -> bool:
-        """Whether the endpoint is on this machine."""
-        return self._address.loopback
 
     @cached_property
     def base_url(self) -> str:
