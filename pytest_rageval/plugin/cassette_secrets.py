@@ -82,7 +82,6 @@ class Scrubber:
     def __init__(self, settings: Settings, environ: Mapping[str, str]) -> None:
         values = {*sent_secrets(settings.target, environ), *_judge_secrets(settings, environ)}
         values.update(reply_secrets(environ))
-        values.discard(NOT_NEEDED)
         self._secrets: tuple[str, ...] = ()
         self._escaped: tuple[re.Pattern[str], ...] = ()
         self._learn(values)
@@ -136,7 +135,8 @@ class Scrubber:
         return response
 
     def _learn(self, values: Iterable[str]) -> None:
-        new = [one for one in values if one.strip() and one not in self._secrets]
+        known = {NOT_NEEDED, *self._secrets}
+        new = [value for value in values if value.strip() and value not in known]
         # Bodies are read as latin-1, and a variable may hold any bytes.
         as_bytes = (one.encode("utf-8", "surrogateescape").decode("latin-1") for one in new)
         forms = sorted({*new, *as_bytes})
