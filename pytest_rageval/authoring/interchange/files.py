@@ -32,7 +32,7 @@ _ADVICE: Final[Mapping[tuple[str, ...], str]] = {
     (".parquet", ".arrow"): "write it as JSON Lines, as Dataset.to_json and pandas do",
     (".gz", ".zip", ".zst"): "unpack it first",
 }
-"""What to do with a file that is not UTF-8, by the suffixes of its name."""
+"""Advice on a file that is not UTF-8, by the suffixes of its name."""
 _UTF16: Final = (b"\xff\xfe", b"\xfe\xff")
 _NAMES: Final = ("id", "translation_of")
 
