@@ -95,6 +95,9 @@ class Lookahead:
 
     def measure(self, item: CaseItem, clients: Clients) -> Evaluated:
         """Return the records of a case, and start those that come next."""
+        if asked_one_by_one(item):
+            item.state.concurrency = item.state.concurrency or 1
+            return item.evaluate(clients)  # a connection of its fixtures may be bound to the thread
         self.output.watch_streams()
         # It stays among the tasks until its teardown: an interrupt may come at any moment.
         task = self._tasks.get(item)
@@ -124,11 +127,8 @@ class Lookahead:
 
     def _note_concurrency(self, item: CaseItem, ready: Sequence[CaseItem]) -> None:
         """Store the number of cases that can be in flight; the last one alone does not show it."""
-        state = item.state
         if ready or self._tasks.keys() - {item}:
-            state.concurrency = self._slots.limit
-        elif asked_one_by_one(item):
-            state.concurrency = state.concurrency or 1
+            item.state.concurrency = self._slots.limit
 
     def forget(self, item: CaseItem) -> None:
         """Withdraw a case that ended, or that was asked ahead and does not run."""
@@ -162,7 +162,7 @@ class Lookahead:
         room = self._window - len(self._tasks)
         wanted = client_definitions(item)
         scopes = {one.scope for one in wanted if one is not None}
-        if room <= 0 or asked_one_by_one(item):
+        if room <= 0:
             return
         # Values that last to the end; all others may be torn down between two cases.
         lasting = scopes <= {"session"} and not client_parameters(item)

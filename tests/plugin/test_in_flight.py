@@ -243,16 +243,10 @@ def test_an_async_client_has_many_cases_in_flight_too(project: Project, fixture:
     assert len(client["asked"]) == 16  # type: ignore[arg-type]
 
 
-def test_a_client_bound_to_one_thread_works_one_by_one_and_says_so_otherwise(
-    project: Project,
-) -> None:
-    project.write(
-        "conftest.py",
-        REPLY
-        + """
+BOUND = """
 import sqlite3
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="{scope}")
 def rag_client():
     database = sqlite3.connect(":memory:")
     def ask(request):
@@ -260,17 +254,27 @@ def rag_client():
         return reply(request.question)
     yield ask
     database.close()
-""",
-    )
-    assert outcomes(project.run("--rageval-concurrency", "1")) == {
-        "passed": 3,
-        "missed": 1,
-        "checks passed": 2,
-    }
+"""
+ALL_ASKED = {"passed": 3, "missed": 1, "checks passed": 2}
+
+
+def test_a_client_bound_to_one_thread_works_one_by_one_and_says_so_otherwise(
+    project: Project,
+) -> None:
+    project.write("conftest.py", REPLY + BOUND.format(scope="session"))
+    assert outcomes(project.run("--rageval-concurrency", "1")) == ALL_ASKED
     many = project.run("--rageval-run-id", "many")
     assert many.parseoutcomes()["errored"] == 4
     (record, *_) = lines_of(project.path / "evals" / "results" / "many")
     assert "created in a thread can only be used in that same thread" in record["error"]["message"]
+
+
+@pytest.mark.parametrize("scope", ["function", "class"])
+def test_a_client_made_for_each_case_is_asked_on_the_thread_that_made_it(
+    project: Project, scope: str
+) -> None:
+    project.write("conftest.py", REPLY + BOUND.format(scope=scope))
+    assert outcomes(project.run()) == ALL_ASKED
 
 
 # --- what is not reported ------------------------------------------------------------------------
