@@ -68,8 +68,9 @@ class CaseFile(pytest.Module):
         names = {".".join(parts[i:]) for i in range(len(parts))}
         pytest.register_assert_rewrite(*sorted(names - sys.modules.keys()))
         module = pytest.Module.from_parent(self.parent, path=sibling)
+        found = module.obj  # pytest adds the marks of a module when it imports it
         self.own_markers.extend(module.own_markers)
-        return module.obj
+        return found
 
     def _item(self, template: pytest.Function, located: LocatedCase, file: str) -> pytest.Item:
         case = located.case

@@ -212,6 +212,27 @@ def test_a_miss_does_not_pass_against_a_strict_mark(project: Project) -> None:
     assert outcomes(result)["missed"] == 1
 
 
+MARKED_MODULE = """
+import pytest
+
+pytestmark = [pytest.mark.usefixtures("noted"), pytest.mark.slow_model]
+
+@pytest.fixture
+def noted(eval_case):
+    if eval_case.id == "ok-1":
+        pytest.skip("noted")
+
+def test_it(eval_record): pass
+"""
+
+
+def test_marks_of_the_sibling_module_are_those_of_its_cases(project: Project) -> None:
+    project.write("evals/eval_set.py", MARKED_MODULE)
+    marked = ("-o", "markers=slow_model", "-m")
+    assert outcomes(project.run(*marked, "slow_model"))["skipped"] == 1
+    assert project.run(*marked, "not slow_model").ret == pytest.ExitCode.NO_TESTS_COLLECTED
+
+
 EXPECTING_TEST = """
 import pytest
 
