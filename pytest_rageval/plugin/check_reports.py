@@ -60,14 +60,12 @@ def check_report(result: CheckResult) -> pytest.TestReport:
     line = max(result.check.line, 1)
     if result.status == "fail":
         longrepr = failure_text(check_text(result), THRESHOLDS, line)
-    elif result.status == "warn":
-        longrepr = result.message
     elif result.status == "skip":
         longrepr = (THRESHOLDS, line, f"Skipped: {result.message}")
     report = _report(result.check.name, _OUTCOMES[result.status], longrepr, line=line)
     ReportDetails(check=result.status).put_on(report)
     if result.status == "warn":
-        report.wasxfail = result.message
+        report.wasxfail = report.longrepr = result.message
     values = check_metadata(result)
     add_json_metadata(report, values)
     report.user_properties = [

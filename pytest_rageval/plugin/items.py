@@ -212,7 +212,9 @@ class CaseItem(pytest.Function):
         self, clients: Clients, repeat: int, deliver: Deliver
     ) -> tuple[CaseRecord, BaseException | None]:
         state = self.state
-        judges = clients.judges(twice=self.judged_twice)
+        # Whether the spot check chose this case.
+        twice = (self.file, self.located.case.id) in state.judged_twice
+        judges = clients.judges(twice=twice)
         record, raised = try_case(self._trial(repeat, judges), clients.client, state.breaker)
         if isinstance(raised, pytest.exit.Exception):
             raise raised  # as by q in a debugger
@@ -255,11 +257,6 @@ class CaseItem(pytest.Function):
         found = [record_of(trial, unasked(info)) for trial in trials]
         records = [self._delivered(record, self.deliver) for record in found]
         self.evaluated = Evaluated(tuple(records), 0.0)
-
-    @property
-    def judged_twice(self) -> bool:
-        """Whether the spot check chose this case."""
-        return (self.file, self.located.case.id) in self.state.judged_twice
 
     def setup(self) -> None:
         """Forget the record of an earlier attempt (rerun plugins reuse the item)."""

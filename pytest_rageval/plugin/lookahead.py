@@ -85,7 +85,8 @@ class Lookahead:
         if session.config.getoption("maxfail", 0):
             # Cases after the last allowed failure would be asked in vain.
             self._window = concurrency
-        self._queue = _upcoming(session)
+        in_worker = hasattr(session.config, "workerinput")
+        self._queue = _WorkerOrder(session) if in_worker else _SessionOrder(session.items)
         self._turns = Turns()
         self._tasks: dict[CaseItem, _Task] = {}
 
@@ -247,12 +248,6 @@ class _WorkerOrder:
         if self._next is not None:
             yield self._next
         yield from self._queue.items(limit)
-
-
-def _upcoming(session: pytest.Session) -> _SessionOrder | _WorkerOrder:
-    if hasattr(session.config, "workerinput"):
-        return _WorkerOrder(session)
-    return _SessionOrder(session.items)
 
 
 # --- output of cases on threads ------------------------------------------------------------------
