@@ -135,9 +135,8 @@ def _checked(given: Iterable[Case | Mapping[str, Any]]) -> list[Case]:
             faults.append(Fault(file=place, message=message))
             continue
         try:
-            case = case_reader.parse_case(
-                case_reader.case_fields(one) if isinstance(one, Case) else one
-            )
+            fields = case_reader.case_fields(one) if isinstance(one, Case) else one
+            case = case_reader.parse_case(fields)
         except DatasetError as error:
             faults += [replace(fault, file=place, line=0) for fault in error.faults]
             continue

@@ -68,14 +68,13 @@ class Comparison:
 
     def rows(self) -> list[dict[str, Any]]:
         """Return one dictionary per metric that either run scored on a paired case."""
-        found = []
-        for change in self.view.found.comparison.metrics.values():
-            given = {
-                "metric": change.key,
-                "verdict": metric_verdict(change, self.view.checks),
-            }
-            found.append({k: given[k] if k in given else getattr(change, k) for k in COLUMNS})
-        return found
+        figures = [name for name in COLUMNS if name not in {"metric", "verdict"}]
+        return [
+            {"metric": change.key}
+            | {name: getattr(change, name) for name in figures}
+            | {"verdict": metric_verdict(change, self.view.checks)}
+            for change in self.view.found.comparison.metrics.values()
+        ]
 
     def to_pandas(self) -> Any:
         """Return ``rows`` as a ``pandas.DataFrame``.

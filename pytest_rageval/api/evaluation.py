@@ -188,7 +188,11 @@ def _evaluated(
         except BaseException as error:
             if run.cases.records and save:
                 run.finish(gate=False)
-                error.add_note(_kept(run))
+                n, total, name = len(run.cases.reported()), len(run.cases.asked), run.run_id
+                error.add_note(
+                    f"rageval: run {name} keeps the {n} of {total} cases that were measured; "
+                    f"load_run({name!r}) reads it, evaluate(..., resume={name!r}) continues it"
+                )
             raise
         return _public(run.finish(gate=True), settings, save=save)
 
@@ -210,14 +214,6 @@ def _opened(settings: Settings, target: object, judge: object, slots: Slots) -> 
             open_judge(settings, environ=os.environ, slots=slots, second=True)
         )
         yield Clients(target, judge, second)
-
-
-def _kept(run: engine_run.Run) -> str:
-    n, total = len(run.cases.reported()), len(run.cases.asked)
-    return (
-        f"rageval: run {run.run_id} keeps the {n} of {total} cases that were measured; "
-        f"load_run({run.run_id!r}) reads it, evaluate(..., resume={run.run_id!r}) continues it"
-    )
 
 
 def _public(finished: FinishedRun, settings: Settings, *, save: bool) -> Run:

@@ -7,7 +7,6 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Final
 
 from pytest_rageval.api.evaluation import option_settings
 from pytest_rageval.api.run import Run
@@ -22,9 +21,6 @@ from pytest_rageval.runs.read import read_run
 from pytest_rageval.target.calling import named
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.settings import Settings
-
-_UNSAVED: Final = "unsaved"
-"""Name of a run without a folder."""
 
 
 def score(
@@ -67,7 +63,7 @@ def score(
 
 
 def _scored(files: tuple[Path, Path], settings: Settings, results: Path, save: str | None) -> Run:
-    name = _UNSAVED if save is None else save
+    name = "unsaved" if save is None else save
     registry, slots = open_registry(settings), judging_slots(settings)
     watch = JudgeWatch(settings.max_errors)
     with (

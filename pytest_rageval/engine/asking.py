@@ -59,7 +59,7 @@ def ask_runs(
 
     The runs share the slots and the threads: while the last cases of one are in flight, those of
     the next are asked. With one request in flight the caller's own thread asks, which a client may
-    depend on. Where the call is interrupted, requests in flight are abandoned.
+    depend on. Where the call is interrupted, answers that were received get their records.
 
     Args:
         askers: of the runs, in their order.

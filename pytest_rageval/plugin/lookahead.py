@@ -116,11 +116,9 @@ class Lookahead:
         try:
             self.output.show_live(task.output, task.future)
             evaluated = result_of(task.future)
-        except KeyboardInterrupt:
-            raise  # it is finished with the others
-        except BaseException:
-            # Such as a time limit: later records must not be delivered.
-            task.withdraw()
+        except BaseException as error:
+            if not isinstance(error, KeyboardInterrupt):  # it is finished with the others
+                task.withdraw()  # such as at a time limit: later records must not be delivered
             raise
         self.output.let_out(task.output)
         item.state.cores_needed = self._turns.cores_needed()

@@ -14,6 +14,7 @@ import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Collection, Generator, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, wait
+from contextlib import suppress
 from contextvars import copy_context
 from functools import cache, partial
 from itertools import islice
@@ -160,12 +161,11 @@ async def _awaited(awaitable: Awaitable[_T]) -> _T:
 def _serve(loop: asyncio.AbstractEventLoop) -> None:
     asyncio.set_event_loop(loop)
     try:
-        while True:
-            try:
+        stopped = False
+        while not stopped:
+            with suppress(KeyboardInterrupt, SystemExit):  # of a task, which keeps it
                 loop.run_forever()
-                break
-            except (KeyboardInterrupt, SystemExit):  # of a task, which keeps it for its caller
-                continue
+                stopped = True
         tasks = asyncio.all_tasks(loop)
         for task in tasks:
             task.cancel()
@@ -175,10 +175,7 @@ def _serve(loop: asyncio.AbstractEventLoop) -> None:
         loop.close()
 
 
-Result = TypeVar("Result")
-
-
-class CaseThreads(Generic[Result]):
+class CaseThreads(Generic[_T]):
     """Pool of daemon threads that are started on demand.
 
     Args:
@@ -189,13 +186,13 @@ class CaseThreads(Generic[Result]):
     def __init__(self, size: int, *, name: str = "rageval-case") -> None:
         self._size: Final = size
         self._name = name
-        self._tasks: deque[tuple[Callable[[], Result], Future[Result]]] = deque()
+        self._tasks: deque[tuple[Callable[[], _T], Future[_T]]] = deque()
         self._changed = threading.Condition()
         self._started = 0
         self._idle = 0
         self._stopped = False
 
-    def submit(self, task: Callable[[], Result], *, urgent: bool = False) -> Future[Result]:
+    def submit(self, task: Callable[[], _T], *, urgent: bool = False) -> Future[_T]:
         """Schedule a task and return its future.
 
         Args:
@@ -205,14 +202,12 @@ class CaseThreads(Generic[Result]):
         Raises:
             RuntimeError: the threads were stopped.
         """
-        future: Future[Result] = Future()
+        future: Future[_T] = Future()
         with self._changed:
             if self._stopped:
                 raise RuntimeError("the threads were stopped")
-            if urgent:
-                self._tasks.appendleft((task, future))
-            else:
-                self._tasks.append((task, future))
+            add = self._tasks.appendleft if urgent else self._tasks.append
+            add((task, future))
             if self._idle >= len(self._tasks):
                 self._changed.notify()
             elif self._started < self._size:
@@ -242,7 +237,7 @@ class CaseThreads(Generic[Result]):
             # A waiting thread must not keep the last case in memory.
             del found, task, future
 
-    def _next(self) -> tuple[Callable[[], Result], Future[Result]] | None:
+    def _next(self) -> tuple[Callable[[], _T], Future[_T]] | None:
         with self._changed:
             self._idle += 1
             while not self._tasks and not self._stopped:

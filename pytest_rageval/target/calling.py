@@ -71,12 +71,9 @@ def call_client(
             wrong settings.
     """
     ask = check_client(client)
-    takes_none = slots is not None and not getattr(client, "takes_slots", False)
+    held = None if getattr(client, "takes_slots", False) else slots
     # The duration and reason of waits in a user's client are unknown.
-    with (
-        slots.hold() if slots is not None and takes_none else nullcontext(),
-        waiting() if takes_none else nullcontext(),
-    ):
+    with held.hold() if held else nullcontext(), waiting() if held else nullcontext():
         asked_at, started = time.time(), clock()
         reply = _reply_or_error(ask, request)
         total_ms = (clock() - started) * 1000
@@ -162,10 +159,9 @@ def check_client(client: object, where: str = "rag_client") -> Callable[[AskRequ
         ConfigError: it has none; begins with ``where``.
     """
     for name in ("ask_result", "ask"):
-        method = getattr(client, name, None)
+        method: Callable[[AskRequest], object] | None = getattr(client, name, None)
         if callable(method):
-            found: Callable[[AskRequest], object] = method
-            return found
+            return method
     if callable(client) and not isinstance(client, type):
         return client
     raise ConfigError(
