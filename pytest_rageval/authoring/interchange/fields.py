@@ -117,8 +117,13 @@ def parse_anchor(text: str) -> dict[str, Any]:
     return found
 
 
+def as_field(header: str) -> str:
+    """Return a header as fields are written: ``Is answerable?`` is ``is_answerable``."""
+    return header.strip(" ?:").casefold().replace(" ", "_").replace("-", "_")
+
+
 def _first(given: Mapping[str, Any], names: tuple[str | None, ...]) -> str | None:
-    folded = {name.strip().casefold().replace(" ", "_").replace("-", "_"): name for name in given}
+    folded = {as_field(name): name for name in given}
     for name in filter(None, names):
         if name in given:
             return name

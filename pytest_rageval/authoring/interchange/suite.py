@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, Final
 
-from pytest_rageval.authoring.interchange.fields import BadFieldError, lifted, read_fields
+from pytest_rageval.authoring.interchange.fields import BadFieldError, as_field, lifted, read_fields
 from pytest_rageval.authoring.interchange.ids import UniqueIds
 from pytest_rageval.authoring.interchange.marks import refuse_others
 from pytest_rageval.authoring.interchange.parsing import (
@@ -151,8 +151,8 @@ def _check_names(
         if name not in names and not any(name in lifted(row, [name]) for row in rows):
             message = f"--column {field}={name}: no such header; there are {', '.join(names)}"
             raise fault(file.name, message)
-    folded = {name.casefold().replace(" ", "_").replace("-", "_") for name in names}
-    if not names or "question" in columns or not folded.isdisjoint(ALIASES["question"]):
+    folded = map(as_field, names)
+    if not names or "question" in columns or not set(ALIASES["question"]).isdisjoint(folded):
         return
     first = {name: parse_object(value) for name, value in (rows[0] if rows else {}).items()}
     inside = [(name, key) for name, found in first.items() for key in part(found)]

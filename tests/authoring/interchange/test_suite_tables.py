@@ -139,3 +139,13 @@ def test_a_column_names_a_field_inside_the_json_of_a_cell() -> None:
 def test_a_column_of_sources_is_written_as_golds_are(cell: str, golds: list[Anchor]) -> None:
     (case,) = cases_of(read_texts("csv", {"t.csv": f"question,source\nWhen?,{cell}\n"}))
     assert case.gold_supports == tuple(golds)
+
+
+def test_headers_that_ask_are_fields_too() -> None:
+    table = "Question:,Answerable?,Key facts \nWho won?,no,nobody\n"
+    (case,) = cases_of(read_texts("csv", {"t.csv": table}))
+    assert (case.question, case.answerable, case.expected_key_facts) == (
+        "Who won?",
+        False,
+        ("nobody",),
+    )
