@@ -200,8 +200,6 @@ def compare_translations(
     found = cross_lingual_consistency(documents, pairs)
     values = [
         CaseValue(
-            case_id=pair.case[1],
-            file=pair.case[0],
             value=pair.value,
             status=pair.status,
             cluster="\n".join(pair.original),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import textwrap
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -54,7 +53,7 @@ from pytest_rageval.report.markdown.summary import append_step_summary
 from pytest_rageval.runs.index import put_into_index
 from pytest_rageval.runs.list import prune_hint
 from pytest_rageval.support.process import import_whole
-from pytest_rageval.support.text import counted
+from pytest_rageval.support.text import counted, wrapped_text
 from pytest_rageval.target.opening import configured_target
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.gate import NOTHING_CHECKED
@@ -118,12 +117,7 @@ class Controller:
         return [self._folded(line) for line in lines]
 
     def _folded(self, text: str) -> str:
-        return textwrap.fill(
-            text,
-            terminal_width(self.config),
-            subsequent_indent="  ",
-            break_on_hyphens=False,
-        )
+        return "\n".join(wrapped_text(text, terminal_width(self.config), rest="  "))
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:

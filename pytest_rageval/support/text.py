@@ -130,16 +130,11 @@ def _n_fitting(text: str, columns: int) -> int:
 def wrapped_text(text: str, columns: int, *, first: str = "", rest: str = "") -> list[str]:
     """Break a clean text into lines of at most some columns of a terminal.
 
-    Names and options with a hyphen stay whole, so that they can be copied.
+    ``first`` begins the first line, ``rest`` every other one. Names and options with a hyphen stay
+    whole, so that they can be copied.
 
     >>> wrapped_text("\u65e5\u672c\u8a9e of --ids", 6, first="- ", rest="  ")
     ['- \u65e5\u672c', '  \u8a9e', '  of', '  --id', '  s']
-
-    Args:
-        text: words; an empty one has no lines.
-        columns: width, with the beginning of the line.
-        first: beginning of the first line.
-        rest: beginning of every other line.
     """
     lines: list[str] = []
     line, joint = first, ""

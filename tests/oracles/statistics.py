@@ -45,10 +45,7 @@ def evaluate_statistic(op: str, input: Values) -> Values:
 
 
 def _aggregate(row: Values) -> Values:
-    values = [
-        CaseValue(case_id=str(i), value=v["value"], status=v["status"])
-        for i, v in enumerate(row["values"])
-    ]
+    values = [CaseValue(value=v["value"], status=v["status"]) for v in row["values"]]
     info = BUILT_IN.cases["recall_at_k"]
     info = replace(info, direction="lower" if row.get("worst") else "higher")
     return asdict(summarise_metric(values, info))

@@ -27,8 +27,6 @@ CASE_OUTCOMES: Final[Mapping[CaseOutcome, str]] = {
 class CaseValue:
     """One metric of one case over all of its repeats."""
 
-    case_id: str
-    file: str = ""
     value: float | None = None
     """Mean of the scored repeats; None unless ``status`` is ``scored``."""
     status: ValueStatus
@@ -90,8 +88,6 @@ class CaseGroup:
         """
         without: ValueStatus = "error" if erred else "not_applicable"
         return CaseValue(
-            case_id=self.first.name,
-            file=self.first.file,
             value=fmean(values),
             status="scored" if values else without,
             cluster=self.first.cluster,

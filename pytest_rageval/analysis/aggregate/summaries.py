@@ -57,8 +57,8 @@ def summarise_metric(
         confidence: of the intervals, 0 to 1.
 
     >>> from pytest_rageval.metrics.built_in import BUILT_IN
-    >>> scored = [CaseValue(case_id=c, value=v, status="scored") for c, v in [("a", 1), ("b", 0.5)]]
-    >>> failed = CaseValue(case_id="c", status="error")
+    >>> scored = [CaseValue(value=value, status="scored") for value in (1, 0.5)]
+    >>> failed = CaseValue(status="error")
     >>> summary = summarise_metric([*scored, failed], BUILT_IN.cases["recall_at_k"])
     >>> summary.mean, summary.n, summary.n_error, summary.mean_errors_as_worst
     (0.75, 2, 1, 0.5)

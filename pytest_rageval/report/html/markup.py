@@ -86,11 +86,7 @@ def visible(text: str) -> str:
     # Printable text hides nothing, and this test is faster than the search.
     if text.isprintable() or text.replace("\n", "").replace("\t", "").isprintable():
         return text
-    return _HIDDEN.sub(_named, text)
-
-
-def _named(found: re.Match[str]) -> str:
-    return f"[U+{ord(found[0]):04X}]"
+    return _HIDDEN.sub(lambda found: f"[U+{ord(found[0]):04X}]", text)
 
 
 def shortened(text: str, limit: int) -> str:

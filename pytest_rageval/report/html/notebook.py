@@ -11,17 +11,16 @@ from pytest_rageval.report.html.run.figures import known_metrics
 from pytest_rageval.report.html.run.files import with_metrics
 from pytest_rageval.report.text.comparison import (
     ComparisonView,
-    change_interval,
     conclusion,
     describe_side,
     flip_counts,
     flip_value,
     is_shown,
+    metric_cells,
     metric_verdict,
-    p_text,
     pairing_text,
 )
-from pytest_rageval.report.text.summary import change_text, interval_text, is_headline
+from pytest_rageval.report.text.summary import interval_text, is_headline
 from pytest_rageval.support.text import counted, format_value
 from pytest_rageval.values.json_documents import count, number, text
 from pytest_rageval.values.run import StoredRun
@@ -77,19 +76,7 @@ def comparison_cell(view: ComparisonView) -> str:
         parts.append(element("p", element("b", "not comparable: "), found.comparability.sentence()))
     parts.append(element("p", pairing_text(found)))
     changes = [one for one in found.comparison.metrics.values() if is_shown(one)]
-    rows = (
-        (
-            one.key,
-            str(one.n),
-            format_value(one.base),
-            format_value(one.new),
-            change_text(one.key, one.delta),
-            change_interval(one),
-            p_text(one.p),
-            metric_verdict(one, view.checks),
-        )
-        for one in changes
-    )
+    rows = ((*metric_cells(one)[:-1], metric_verdict(one, view.checks)) for one in changes)
     head = ("metric", "n", "base", "new", "delta", "interval", "p", "verdict")
     parts.append(_table(head, rows))
     flips = found.comparison.flips

@@ -44,6 +44,12 @@ class Layout:
         """Return y of the middle of a row."""
         return top + self.row * number + (self.row - 12 if self.above else self.row / 2)
 
+    def picture(
+        self, name: str, title: str, text: str, parts: Iterable[Element], height: int
+    ) -> Element:
+        """Return a picture as wide as the layout."""
+        return picture(f"{name}{self.suffix}", title, text, parts, width=self.width, height=height)
+
 
 WIDE: Final = Layout(suffix="", left=265, plot=415, right=130, row=26, above=False)
 NARROW: Final = Layout(suffix="-narrow", left=8, plot=240, right=110, row=44, above=True)

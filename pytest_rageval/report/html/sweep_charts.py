@@ -79,14 +79,8 @@ def _ranking(
         parts.append(circle(x, y, 4.5, "base" if row.cut else "dot mark"))
         parts.append(label(layout.x(1) + 12, y + 4, value, "number mark"))
         described.append(f"{number + 1} {row.name}: {value}, interval {interval or 'unknown'}")
-    return picture(
-        f"ranking{'-narrow' if layout.above else ''}",
-        f"{outcome.objectives[0].key} with intervals; hollow: cut earlier, over fewer cases",
-        "; ".join(described),
-        parts,
-        width=layout.width,
-        height=height,
-    )
+    title = f"{outcome.objectives[0].key} with intervals; hollow: cut earlier, over fewer cases"
+    return layout.picture("ranking", title, "; ".join(described), parts, height)
 
 
 def pareto_charts(outcome: SweepOutcome) -> tuple[Element, ...]:
@@ -199,16 +193,8 @@ def effect_charts(outcome: SweepOutcome) -> tuple[Element, ...]:
             change = change_text(outcome.objectives[0].key, one.difference)
             parts.append(label(layout.x(1) + 12, y + 4, change, "number"))
             described.append(f"{name} {change}")
-        found.append(
-            picture(
-                f"effects{'-narrow' if layout.above else ''}",
-                "Difference of each value from the mean of all configurations",
-                "; ".join(described),
-                parts,
-                width=layout.width,
-                height=height,
-            )
-        )
+        title = "Difference of each value from the mean of all configurations"
+        found.append(layout.picture("effects", title, "; ".join(described), parts, height))
     return tuple(found)
 
 

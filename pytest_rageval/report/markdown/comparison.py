@@ -24,10 +24,10 @@ from pytest_rageval.report.text.comparison import (
     flip_value,
     group_verdict,
     groups_text,
+    metric_cells,
     metric_verdict,
     moved_stages,
     noise_text,
-    p_text,
     pairing_text,
 )
 from pytest_rageval.report.text.lines import detectable_text
@@ -96,11 +96,7 @@ def _metrics(view: ComparisonView) -> Iterator[str]:
     )
     for one in comparison.metrics.values():
         noise, word = noise_text(one), metric_verdict(one, view.checks)
-        yield (
-            f"| {one.key} | {one.n} | {format_value(one.base)} | {format_value(one.new)} "
-            f"| {change_text(one.key, one.delta)} | {change_interval(one)} | {p_text(one.p)} "
-            f"| {p_text(one.p_holm)} | {word}{f' ({noise})' if noise else ''} |"
-        )
+        yield f"| {' | '.join(metric_cells(one))} | {word}{f' ({noise})' if noise else ''} |"
     for late in comparison.unpaired.values():
         unit = unit_of(late.key)
         yield (
@@ -132,8 +128,7 @@ def _groups(view: ComparisonView) -> Iterator[str]:
             f"| {format_value(change.new)} | {change_text(change.key, change.delta)} "
             f"| {change_interval(change)} | {group_verdict(one)} |"
         )
-    more = len(view.groups) - GROUP_ROWS
-    if more > 0:
+    if (more := len(view.groups) - GROUP_ROWS) > 0:
         yield from ("", f"And {more} more.")
     yield from ("", "</details>")
 
@@ -148,13 +143,11 @@ def _flips(found: RunComparison) -> Iterator[str]:
     yield from ("| | case | category | change | why |", "|---|---|---|---|---|")
     names = case_names(found.new.records)
     for flip in flips[:LISTED_CASES]:
-        sign = "worse" if flip.direction == "worse" else "better"
         yield (
-            f"| {sign} | {escape(names[flip.nodeid])} | {escape(flip.category)} "
+            f"| {flip.direction} | {escape(names[flip.nodeid])} | {escape(flip.category)} "
             f"| {flip_value(flip)} | {escape(flip.brief_reason)} |"
         )
-    more = len(flips) - LISTED_CASES
-    if more > 0:
+    if (more := len(flips) - LISTED_CASES) > 0:
         yield from ("", f"And {more} more.")
 
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-import textwrap
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from pytest_rageval.report.text.summary import interval_text
-from pytest_rageval.support.text import clean, counted, format_value
+from pytest_rageval.support.text import clean, counted, format_value, wrapped_text
 
 _CLASSES: Final = {
     "groundedness": "answers that are not grounded",
@@ -51,7 +50,7 @@ def calibration_lines(document: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _wrap(text: str) -> Iterator[str]:
-    yield from textwrap.wrap(clean(text), _WIDTH, subsequent_indent="  ")
+    yield from wrapped_text(clean(text), _WIDTH, rest="  ")
 
 
 def _row(name: str, row: Mapping[str, Any]) -> str:

@@ -217,18 +217,8 @@ def _metric_lines(view: ComparisonView, width: int, verbose: bool) -> Iterator[L
     names = ("metric", "n", "base", "new", "delta", percent, "p", "p (Holm)")
     yield ((_row(names, width) + "verdict", "dim"),)
     for change in changes:
-        cells = (
-            change.key,
-            str(change.n),
-            format_value(change.base),
-            format_value(change.new),
-            change_text(change.key, change.delta),
-            change_interval(change),
-            p_text(change.p),
-            p_text(change.p_holm),
-        )
         word = metric_verdict(change, view.checks)
-        yield ((_row(cells, width), ""), (word, _STYLES[change.verdict]))
+        yield ((_row(metric_cells(change), width), ""), (word, _STYLES[change.verdict]))
         if change.n_base_only or change.n_new_only:
             lost = f"scored only in base {change.n_base_only}, only in new {change.n_new_only}"
             yield ((f"  {lost}", "yellow"),)
@@ -239,6 +229,20 @@ def _metric_lines(view: ComparisonView, width: int, verbose: bool) -> Iterator[L
 
 
 BEYOND_TEXT: Final = f"{BEYOND}: past the limit of thresholds.toml, and not proven"
+
+
+def metric_cells(change: MetricChange) -> tuple[str, str, str, str, str, str, str, str]:
+    """Return the row of a metric before its verdict."""
+    return (
+        change.key,
+        str(change.n),
+        format_value(change.base),
+        format_value(change.new),
+        change_text(change.key, change.delta),
+        change_interval(change),
+        p_text(change.p),
+        p_text(change.p_holm),
+    )
 
 
 def is_shown(change: MetricChange) -> bool:
@@ -255,8 +259,7 @@ def _row(cells: tuple[str, str, str, str, str, str, str, str], width: int) -> st
     rest = f"{n:>5}{base:>7}{new:>7}{delta:>8}{tested}{adjusted}  "
     # Large numbers take the room of the name, so that none pushes the verdict out.
     room = min(max(width - len("unclear") - len(rest), 12), 31)
-    cut = key if len(key) <= room else f"{key[: room - 2]}.."
-    return f"{cut:<{room}}{rest}"
+    return f"{cut_columns(key, room, '..'):<{room}}{rest}"
 
 
 def _latency_lines(found: RunComparison, width: int) -> Iterator[Line]:

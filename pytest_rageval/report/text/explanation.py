@@ -21,7 +21,14 @@ from pytest_rageval.report.explain.values import (
     ranks,
 )
 from pytest_rageval.report.text.lines import Line, Style, indented
-from pytest_rageval.support.text import TOLERANCE, clean, counted, format_value, wrapped_text
+from pytest_rageval.support.text import (
+    TOLERANCE,
+    clean,
+    columns_of,
+    counted,
+    format_value,
+    wrapped_text,
+)
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import USAGE, AskResponse
 
@@ -139,16 +146,17 @@ def _lines(
 def _labelled(
     label: str, text: str, width: int, *, style: Style = "", limit: int = _REASON_CHARS
 ) -> Iterator[Line]:
-    return _marked(f"{label:<{_LABEL}}", text, width, styles=("bold", style), limit=limit)
+    return _beside(((f"{label:<{_LABEL}}", "bold"),), text, width, style=style, limit=limit)
 
 
-def _marked(
-    word: str, text: str, width: int, *, styles: tuple[Style, Style], limit: int = _REASON_CHARS
+def _beside(
+    head: Line, text: str, width: int, *, style: Style = "", limit: int = _REASON_CHARS
 ) -> Iterator[Line]:
-    """Yield a wrapped text beside a word; ``styles`` are of the word and of the text."""
-    for part in _wrap(text, width - len(word), limit=limit):
-        yield ((word, styles[0]), (part, styles[1]))
-        word = " " * len(word)
+    """Yield a wrapped text beside the head of its first line."""
+    column = sum(columns_of(word) for word, _ in head)
+    for part in _wrap(text, width - column, limit=limit):
+        yield (*head, (part, style))
+        head = ((" " * column, ""),)
 
 
 def _heading(text: str) -> Line:
@@ -225,13 +233,10 @@ def _expectations(explanation: Explanation, width: int) -> Iterator[Line]:
         return
     yield _heading("to pass")
     for one in asked:
-        text = f"{one.key} {one.value:g}"
-        if one.met:
-            yield from _marked("  ok    ", f"{text}: {one.reason}", width, styles=("green", ""))
-        else:
-            more = " or more" if one.at_least else ""
-            text += f", expected {one.expected:g}{more}: {one.reason}"
-            yield from _marked("  FAIL  ", text, width, styles=("red", ""))
+        more = " or more" if one.at_least else ""
+        expected = "" if one.met else f", expected {one.expected:g}{more}"
+        mark: Line = (("  ok    ", "green"),) if one.met else (("  FAIL  ", "red"),)
+        yield from _beside(mark, f"{one.key} {one.value:g}{expected}: {one.reason}", width)
 
 
 # --- evidence ------------------------------------------------------------------------------
@@ -329,21 +334,13 @@ def _chunk(chunk: ChunkReason, column: int, width: int, *, verbose: bool) -> Ite
         lines = f":{chunk.start_line}"
         lines += f"-{chunk.end_line}" if chunk.end_line is not None else ""
     place = _place(chunk.rel_path, chunk.heading_path, lines)
-    mark = f"{chunk.rank:>4}  "
-    first, *more = _wrap(place, width - len(blank), limit=_PLACE_CHARS)
-    yield ((mark, ""), (f"{_match(chunk):<{column}}", style), (first, ""))
-    yield from (((blank + line, ""),) for line in more)
+    head: Line = ((f"{chunk.rank:>4}  ", ""), (f"{_match(chunk):<{column}}", style))
+    yield from _beside(head, place, width, limit=_PLACE_CHARS)
     if reason := "; ".join(_chunk_facts(chunk, verbose=verbose)):
         yield from _lines(reason, width, first=blank, style=style or "dim")
     if verbose and chunk.text:
-        yield from _lines(
-            f"> {chunk.text}",
-            width,
-            first=blank,
-            rest=f"{blank}  ",
-            style="dim",
-            limit=_TEXT_CHARS,
-        )
+        text, rest = f"> {chunk.text}", f"{blank}  "
+        yield from _lines(text, width, first=blank, rest=rest, style="dim", limit=_TEXT_CHARS)
 
 
 def _chunk_facts(chunk: ChunkReason, *, verbose: bool) -> Iterator[str]:
@@ -397,7 +394,7 @@ def _judgements(
             if fact.in_context is not None:
                 place = f"at {ranks(fact.in_context)}" if fact.in_context else "nowhere in the cut"
                 text += f" ({place})"
-            yield from _marked(word, text, width, styles=(style, ""))
+            yield from _beside(((word, style),), text, width)
 
 
 def _claims(claims: Sequence[ClaimReason], width: int, *, verbose: bool) -> Iterator[Line]:
@@ -407,7 +404,7 @@ def _claims(claims: Sequence[ClaimReason], width: int, *, verbose: bool) -> Iter
     for claim in shown:
         word = "  supported    " if claim.supported else "  UNSUPPORTED  "
         style: Style = "green" if claim.supported else "red"
-        yield from _marked(word, f'"{claim.text}"', width, styles=(style, ""))
+        yield from _beside(((word, style),), f'"{claim.text}"', width)
         yield from _lines(_deciding(claim), width, first=" " * len(word), style="dim")
     if len(ordered) > len(shown):
         yield ((f"  ... and {len(ordered) - len(shown)} more claims; -v shows them", "dim"),)
@@ -440,15 +437,12 @@ def _metrics(explanation: Explanation, width: int) -> Iterator[Line]:
 
 def _metric(metric: MetricReason, column: int, width: int) -> Iterator[Line]:
     head = f"  {clean(metric.key, column):<{column}}  {format_value(metric.value):>6}"
-    blank = " " * (len(head) + 3)
-    if width - len(blank) < _REASON_COLUMN:
+    if width - len(head) - 3 < _REASON_COLUMN:
         yield ((head, ""),)
         text = f"= {metric.reason}"
         yield from _lines(text, width, first=" " * 6, rest=" " * 8, style="dim")
-        return
-    first, *more = _wrap(metric.reason, width - len(blank))
-    yield ((head, ""), (" = ", "dim"), (first, "dim"))
-    yield from (((blank + line, "dim"),) for line in more)
+    else:
+        yield from _beside(((head, ""), (" = ", "dim")), metric.reason, width, style="dim")
 
 
 def _reranking(explanation: Explanation, width: int) -> Iterator[Line]:
@@ -488,7 +482,6 @@ def _unscored(
             yield _heading(title)
         for reason, keys in reasons.items():
             yield from _lines(reason, width, first="  ", rest="    ")
-            names = ", ".join(keys)
-            yield from _lines(names, width, first="      ", style="dim", limit=_TEXT_READ)
+            yield from _lines(", ".join(keys), width, first=" " * 6, style="dim", limit=_TEXT_READ)
             for key in keys:
                 yield from (indented(place, 6, width) for place in raised.get(key, ()))

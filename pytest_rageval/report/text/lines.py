@@ -45,9 +45,8 @@ def fit_line(line: Line, width: int) -> Line:
     left = width
     fitted: list[tuple[str, Style]] = []
     for text, style in line:
-        text = cut_columns(text, left, "..")
-        fitted.append((text, style))
-        left -= columns_of(text)
+        fitted.append((cut_columns(text, left, ".."), style))
+        left -= columns_of(fitted[-1][0])
     return tuple(fitted)
 
 

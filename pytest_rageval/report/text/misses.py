@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -13,7 +12,14 @@ from pytest_rageval.report.explain.verdict import stage_meaning
 from pytest_rageval.report.text.lines import HEAD, Line, fit_line, wrapped
 from pytest_rageval.report.text.next_commands import explain_worst
 from pytest_rageval.report.text.target_faults import FaultOptions, cause_lines
-from pytest_rageval.support.text import clean, columns_of, counted, cut_columns, padded
+from pytest_rageval.support.text import (
+    clean,
+    columns_of,
+    counted,
+    cut_columns,
+    padded,
+    wrapped_text,
+)
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.record import CaseRecord, Outcome
 
@@ -146,8 +152,8 @@ def _cause_head(cause: Cause, n_cases: int, width: int) -> Iterator[Line]:
         yield ((title, "bold"), (f"   {meaning}", "dim"))
     else:
         yield ((title, "bold"),)
-        for part in textwrap.wrap(meaning, width - 2):
-            yield ((f"  {part}", "dim"),)
+        for line in wrapped_text(meaning, width, first="  ", rest="  "):
+            yield ((line, "dim"),)
 
 
 def _case_lines(

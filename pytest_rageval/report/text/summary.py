@@ -225,16 +225,11 @@ def _stage_lines(view: SummaryView, width: int) -> Iterator[Line]:
 # --- metrics -------------------------------------------------------------------------------
 
 
-def _overall_checks(gate: GateResult) -> dict[str, list[CheckResult]]:
-    found: dict[str, list[CheckResult]] = {}
-    for result in gate.checks:
-        if result.check.table == "overall":
-            found.setdefault(result.check.metric, []).append(result)
-    return found
-
-
 def _metric_table(view: SummaryView, width: int, verbosity: int) -> Iterator[Line]:
-    checks = _overall_checks(view.gate)
+    checks: dict[str, list[CheckResult]] = {}
+    for result in view.gate.checks:
+        if result.check.table == "overall":
+            checks.setdefault(result.check.metric, []).append(result)
     percent = f"{view.confidence * 100:g}% CI"
     table = _Table(width=width, changes=view.changes)
     if width >= NARROW:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator, Mapping
 from typing import Final
 
@@ -21,7 +20,7 @@ from pytest_rageval.report.sweep import (
     weights_text,
 )
 from pytest_rageval.report.text.lines import Line, Style, wrapped
-from pytest_rageval.support.text import clean, cut_columns, format_value
+from pytest_rageval.support.text import clean, cut_columns, format_value, wrapped_text
 
 _SHOWN: Final = 20
 _INDENT: Final = 6
@@ -64,12 +63,12 @@ def _ranking(outcome: SweepOutcome, width: int) -> Iterator[Line]:
         style: Style = "green" if row.key == outcome.winner_key else ""
         style = "dim" if row.cut or row.broken else style
         figures = f"{number:>3}{value:>14}{interval:>17}{row.requests:>6}  "
-        for part in textwrap.wrap(clean(row.name), max(width - len(figures), 12)):
+        for part in wrapped_text(clean(row.name), max(width - len(figures), 12)):
             yield ((figures, style), (part, style))
             figures = " " * len(figures)
         notes = row_notes(outcome, row)
         notes += [f"{name} {figure_text(row, name)}" for name in other_figures(outcome)]
-        for part in textwrap.wrap(clean("; ".join(notes)), width - _INDENT):
+        for part in wrapped_text(clean("; ".join(notes)), width - _INDENT):
             yield ((f"{'':>{_INDENT}}{part}", "dim"),)
     if len(outcome.ranking) > _SHOWN:
         yield ((f"   and {len(outcome.ranking) - _SHOWN} more, in sweep.md", "dim"),)

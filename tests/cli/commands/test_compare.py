@@ -474,8 +474,9 @@ def test_two_equal_runs_have_no_difference_and_nothing_unclear(capsys: Output) -
     write_run(RESULTS, "few", run_of(9), day=2)
     write_run(RESULTS, "again", run_of(9), day=3)
     lines = printed(capsys, "few", "again")
-    equal = "no difference: every compared score of every paired case is equal"
-    assert any(equal in one for one in lines)
+    assert any(
+        "no difference: every compared score of every paired case is equal" in one for one in lines
+    )
     assert not any("unclear" in one for one in lines)
 
 

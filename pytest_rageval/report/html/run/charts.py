@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from pytest_rageval.report.html.markup import Element, element
 from pytest_rageval.report.html.run.overview_values import CountRow, MetricView
-from pytest_rageval.report.html.svg import NARROW, WIDE, label, picture, rect
+from pytest_rageval.report.html.svg import NARROW, WIDE, label, rect
 from pytest_rageval.support.text import counted, format_value
 
 
@@ -89,12 +89,6 @@ def value_bars(
             parts.append(rect(layout.left, y - 8, layout.plot * value / longest, 16, "p50"))
             shown = f"{format_value(value)} {unit}".strip()
             parts.append(label(layout.x(value / longest) + 8, y + 4, shown, "number"))
-        chart = picture(
-            f"{name}{layout.suffix}",
-            title,
-            "; ".join(f"{bar}: {format_value(value)} {unit}".strip() for bar, value in bars),
-            parts,
-            width=layout.width,
-            height=layout.row * len(bars) + 8,
-        )
+        text = "; ".join(f"{bar}: {format_value(value)} {unit}".strip() for bar, value in bars)
+        chart = layout.picture(name, title, text, parts, layout.row * len(bars) + 8)
         yield element("div", chart, class_=f"wide {'narrow' if layout.above else 'wide'}-only")

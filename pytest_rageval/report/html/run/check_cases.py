@@ -30,10 +30,9 @@ class CheckRule:
         """Whether a case of the check's group scores below the best value of its metric."""
         if not self._concerns(record):
             return False
-        if self.listed & {record.name, record.nodeid}:
-            return True
-        if not record.counted:
-            return False
+        listed = bool(self.listed & {record.name, record.nodeid})
+        if listed or not record.counted:
+            return listed
         if self.metric == "error_rate":
             return record.error is not None
         if self.metric.startswith(_LATENCY):

@@ -250,10 +250,9 @@ def _not_applicable(
     """Yield the metrics that other cases of the run have, by the reason why this one has not."""
     found: dict[str, list[str]] = {}
     for one in reasons:
-        if one.status == "not_applicable" and count(metrics, "statistics", one.key, "n"):
-            # The kind of the case stands in its labels.
-            if one.reason.startswith("The case "):
-                continue
+        elsewhere = one.status == "not_applicable" and count(metrics, "statistics", one.key, "n")
+        # The kind of the case stands in its labels.
+        if elsewhere and not one.reason.startswith("The case "):
             found.setdefault(one.reason, []).append(one.key)
     yield from ((reason, ", ".join(keys)) for reason, keys in found.items())
 

@@ -60,6 +60,15 @@ class _Area:
     def y(self, share: float) -> float:
         return self.base - (self.base - self.top) * share
 
+    def picture(self, name: str, title: str, text: str, parts: Iterable[Element]) -> Element:
+        return picture(name, title, text, [*parts], width=self.width, height=self.height)
+
+    def bar(self, row: CountRow, left: float, wide: float, bar: Element) -> Element:
+        """Return a bar that leads to its cases, as the whole of its column does."""
+        name = f"{row.label}: {counted(row.n, 'case')}"
+        column = rect(left, self.top, wide, self.base - self.top, "hit")
+        return element("a", element("title", name), column, bar, href=row.link)
+
 
 _Marks = Iterable[tuple[str, float]]
 """Names and values that are drawn as lines across a chart."""
@@ -105,13 +114,8 @@ def _metric_panel(
         note=f"{several}{counted(len(means), 'case')}, mean {format_value(mean)}",
         columns=(key, "Cases", "Share"),
         rows=tuple(row for row in rows if row.n),
-        chart=picture(
-            name,
-            f"Distribution of {key}",
-            _IN_TABLE,
-            [*_bars(bins, rows, marks, _SMALL)],
-            width=_SMALL.width,
-            height=_SMALL.height,
+        chart=_SMALL.picture(
+            name, f"Distribution of {key}", _IN_TABLE, _bars(bins, rows, marks, _SMALL)
         ),
     )
 
@@ -143,11 +147,8 @@ def _bars(
         left = area.left + wide * place
         if one.n:
             top = area.y(one.n / most)
-            yield _linked(
-                row,
-                rect(left, area.top, wide, area.base - area.top, "hit"),
-                rect(left + 1, top, max(wide - 2, 1), area.base - top, "bar"),
-            )
+            bar = rect(left + 1, top, max(wide - 2, 1), area.base - top, "bar")
+            yield area.bar(row, left, wide, bar)
             # A number that is clearly wider than its bar would touch the next one.
             if len(str(one.n)) * _AXIS_CHAR <= wide + 4:
                 counts.append(label(left + wide / 2, top - 4, str(one.n), "axis count", "middle"))
@@ -159,11 +160,6 @@ def _bars(
         yield label(area.left + wide * place, area.height - 5, f"{edge:g}", "axis", anchor)
     yield from _lines(bins, marks, area)
     yield from counts
-
-
-def _linked(row: CountRow, *parts: Element) -> Element:
-    name = f"{row.label}: {counted(row.n, 'case')}"
-    return element("a", element("title", name), *parts, href=row.link)
 
 
 def _lines(bins: Sequence[Bin], marks: _Marks, area: _Area) -> Iterator[Element]:
@@ -211,13 +207,11 @@ def latency_panel(records: Sequence[CaseRecord], whole: LatencyView | None) -> P
     rows = _bin_rows(bins, "ms", " ms", sort="ms", dir="desc")
     marks = [] if whole is None else [*_time_marks(records, whole)]
     wide, narrow = (
-        picture(
+        area.picture(
             f"spread-ms{suffix}",
             "Distribution of the time of a case in milliseconds, with percentiles",
             "; ".join(f"{row.label}: {counted(row.n, 'case')}" for row in rows if row.n),
-            [*_bars(bins, rows, marks, area)],
-            width=area.width,
-            height=area.height,
+            _bars(bins, rows, marks, area),
         )
         for suffix, area in (("", _LARGE), ("-narrow", _NARROW))
     )
@@ -269,13 +263,11 @@ def rank_panel(records: Iterable[CaseRecord]) -> Panel | None:
         note=f"{counted(found.n, 'case')} with golds; line: share with a gold up to the rank",
         columns=("Rank", "Cases", "Up to here"),
         rows=rows,
-        chart=picture(
+        chart=_SMALL.picture(
             "ranks",
             "Cases by the rank of their first gold, and the share found up to each rank",
             "; ".join(f"rank {row.label}: {row.n}, {row.share}" for row in rows),
-            [*_rank_bars(rows, found)],
-            width=_SMALL.width,
-            height=_SMALL.height,
+            _rank_bars(rows, found),
         ),
     )
 
@@ -311,11 +303,8 @@ def _rank_bars(rows: Sequence[CountRow], found: RankShares) -> Iterator[Element]
         middle = left + wide / 2
         none = row.label == "none"
         if row.n:
-            yield _linked(
-                row,
-                rect(left, area.top, wide, area.base - area.top, "hit"),
-                rect(left + 2, top, wide - 4, area.base - top, "bar none" if none else "bar"),
-            )
+            style = "bar none" if none else "bar"
+            yield area.bar(row, left, wide, rect(left + 2, top, wide - 4, area.base - top, style))
             counts.append(label(middle, top - 4, str(row.n), "axis count", "middle"))
         if none or not place % every:
             yield label(middle, area.height - 5, row.label, "axis", "middle")
