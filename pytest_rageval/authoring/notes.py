@@ -7,7 +7,6 @@ code, quotes or lists; YAML front matter and a byte order mark are left out.
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Iterator, Sequence
 from functools import cache, cached_property
 from pathlib import Path
@@ -17,6 +16,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from pytest_rageval.metrics.matching import norm_heading, norm_path, norm_text
+from pytest_rageval.support.files import open_plain
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import RagEvalError
 
@@ -220,14 +220,10 @@ def _read(path: Path, root: Path) -> bytes | str:
         target = path.resolve(strict=True)
         if not target.is_relative_to(root):
             return "a symbolic link that leads out of the folder"
-        # O_NONBLOCK keeps a FIFO of this name from blocking the open.
-        descriptor = os.open(target, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
-        with os.fdopen(descriptor, "rb") as file:
-            status = os.fstat(file.fileno())
-            if not stat.S_ISREG(status.st_mode):
-                return "not a regular file"
-            if status.st_size > MAX_BYTES:
-                return f"{status.st_size:,} bytes, over the limit of {MAX_BYTES:,}"
+        with open_plain(target) as file:
+            size = os.fstat(file.fileno()).st_size
+            if size > MAX_BYTES:
+                return f"{size:,} bytes, over the limit of {MAX_BYTES:,}"
             data = file.read()
     except (OSError, RuntimeError) as error:
         return str(getattr(error, "strerror", None) or error)

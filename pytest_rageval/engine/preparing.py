@@ -12,6 +12,7 @@ from pytest_rageval.project.case_reader import LoadedSet, read_set
 from pytest_rageval.project.settings import target_kind
 from pytest_rageval.project.threshold_keys import KnownNames
 from pytest_rageval.project.thresholds import project_thresholds
+from pytest_rageval.support.files import shown_below
 from pytest_rageval.support.process import raise_open_files
 from pytest_rageval.values.errors import ConfigError, DatasetError
 from pytest_rageval.values.gate import Thresholds
@@ -71,11 +72,11 @@ def check_results_dir(settings: Settings) -> None:
         )
     for path in (folder, *folder.parents):
         if os.path.lexists(path) and not path.is_dir():
-            shown = path.relative_to(rootdir) if path.is_relative_to(rootdir) else path
             what = "a file" if path.exists() else "a link that leads nowhere"
             raise ConfigError(
-                f"results {results_dir!r}: {shown.as_posix()!r} is {what}, expected a folder for "
-                "the results of runs; move it away, or name another folder with --rageval-results"
+                f"results {results_dir!r}: {shown_below(path, rootdir)!r} is {what}, expected a "
+                "folder for the results of runs; move it away, or name another folder with "
+                "--rageval-results"
             )
 
 

@@ -219,12 +219,9 @@ def git_state(rootdir: Path, paths: tuple[Path, ...] = ()) -> dict[str, Any]:
 
 
 def _git(rootdir: Path, *arguments: str) -> str | None:
-    git = shutil.which("git")
-    if git is None:
-        return None
     try:
         done = subprocess.run(
-            [git, "-C", str(rootdir), *arguments],
+            [shutil.which("git") or "git", "-C", str(rootdir), *arguments],
             capture_output=True,
             text=True,
             encoding="utf-8",

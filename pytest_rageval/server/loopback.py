@@ -65,9 +65,8 @@ def most_connections() -> int:
     except ImportError:  # Windows, which has no such limit
         return MOST_CONNECTIONS
     files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-    if files == resource.RLIM_INFINITY:
-        return MOST_CONNECTIONS
-    return max(2, min(MOST_CONNECTIONS, files // 2))
+    unlimited = files == resource.RLIM_INFINITY
+    return MOST_CONNECTIONS if unlimited else max(2, min(MOST_CONNECTIONS, files // 2))
 
 
 def _is_ours(record: logging.LogRecord) -> bool:

@@ -94,10 +94,9 @@ def read_vault(root: Path) -> Vault:
 def folder_contains(folder: str, rel_path: str) -> bool:
     """Whether a path is under a folder, segment by segment; `.` contains everything."""
     # Names of a Mac may be in decomposed Unicode.
-    folder, rel_path = normalize("NFC", folder), normalize("NFC", rel_path)
-    cleaned = folder.strip().replace("\\", "/").strip("/")
+    cleaned = normalize("NFC", folder).strip().replace("\\", "/").strip("/")
     parts = () if cleaned in ("", ".", "*") else PurePosixPath(cleaned).parts
-    return PurePosixPath(rel_path).parts[:-1][: len(parts)] == parts
+    return PurePosixPath(normalize("NFC", rel_path)).parts[:-1][: len(parts)] == parts
 
 
 def _candidates(root: Path, findings: list[Finding]) -> Iterator[tuple[Path, str]]:

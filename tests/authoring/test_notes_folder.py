@@ -46,7 +46,7 @@ def test_a_link_out_of_the_folder_is_left_out(tmp_path: Path) -> None:
     assert read.notes == ()
     reasons = dict(read.skipped)
     assert reasons["a.md"] == "a symbolic link that leads out of the folder"
-    assert reasons["pipe.md"] == "not a regular file"
+    assert reasons["pipe.md"] == "it is not a plain file, but a pipe or a device"
     assert set(reasons) == {"a.md", "lost.md", "loop.md", "pipe.md"}
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from pytest_rageval.authoring.doctor.findings import Finding, Findings
 from pytest_rageval.project.discovery import THRESHOLDS, project_files
 from pytest_rageval.project.settings import config_warnings
+from pytest_rageval.support.files import named_errors
 from pytest_rageval.support.text import counted, shown
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.errors import ConfigError, DatasetError
@@ -140,16 +141,14 @@ def check_results_folder(settings: Settings) -> Finding:
 
     folder = settings.results_folder
     standing = next(path for path in (folder, *folder.parents) if os.path.exists(path))
-    fix = "make the folder writable, or name another with --rageval-results"
     try:
         check_results_dir(settings)
-        with tempfile.TemporaryFile(dir=standing):
-            return _FOUND.ok("results", f"{settings.results_dir} can be written")
+        with named_errors(Path(settings.results_dir), ConfigError):
+            tempfile.TemporaryFile(dir=standing).close()
     except ConfigError as error:
+        fix = "make the folder writable, or name another with --rageval-results"
         return _FOUND.fail("results", str(error), fix)
-    except OSError as error:
-        message = f"{settings.results_dir}: cannot be written: {error.strerror}"
-        return _FOUND.fail("results", message, fix)
+    return _FOUND.ok("results", f"{settings.results_dir} can be written")
 
 
 def check_databases(settings: Settings, environ: Mapping[str, str]) -> Iterator[Finding]:

@@ -24,6 +24,7 @@ THRESHOLDS: Final = "thresholds.toml"
 WORKFLOW: Final = ".github/workflows/evals.yml"
 VAULT: Final = "evals/vault"
 
+_PYTEST_TABLE: Final = b"[tool.pytest.ini_options]\n"
 _TARGET_TABLE: Final = b"\n[tool.rageval.target]"
 _TARGET_VAULT: Final = f'vault = "{VAULT}"'
 _TARGET_URL: Final = 'url = "http://127.0.0.1:8000"'
@@ -93,10 +94,7 @@ def plan_scaffold(templates: _Files, existing: _Files, preset: Preset | None = N
         preset: of the user's system; None: none was named.
     """
     if _configures_pytest({}, existing):  # whose settings an own table would replace
-        templates = {
-            name: text.removeprefix(b"[tool.pytest.ini_options]\n")
-            for name, text in templates.items()
-        }
+        templates = {name: text.removeprefix(_PYTEST_TABLE) for name, text in templates.items()}
     sources = dict(_TEMPLATES)
     own_cases = existing.get(CASES, templates[_TEMPLATES[CASES]]) != templates[_TEMPLATES[CASES]]
     if CASES not in existing and any(path.endswith(".jsonl") for path in existing):

@@ -149,11 +149,8 @@ def _export_cases(name: str, paths: Sequence[Path], output: Path, *, as_json: bo
     from pytest_rageval.authoring.interchange.files import write_new_files
 
     cases = _load(paths)
-    if name == "beir":
-        documents, prefix = _documents(paths)
-        files, report = beir.write(cases, documents, prefix)
-    else:
-        files, report = trec.write(cases)
+    is_beir = name == "beir"
+    files, report = beir.write(cases, *_documents(paths)) if is_beir else trec.write(cases)
     written = [path.as_posix() for path in write_new_files(output, files)]
     document = {
         "format": name,

@@ -14,14 +14,11 @@ import click
 
 from pytest_rageval.cli.assumed import read_vault, target_vault
 from pytest_rageval.cli.output import CommandError, json_option, print_result
-from pytest_rageval.support.files import named_errors, write_new_file
 from pytest_rageval.support.text import clean
 
 if TYPE_CHECKING:
     from pytest_rageval.authoring.generation.generate import Generated
     from pytest_rageval.judges.model.chat import ChatModel
-
-_EXISTS: Final = "{}: exists; name another file with -o, or remove it"
 
 _WISHES: Final = ("seed", "limit", "unanswerable", "withheld")
 """Options that say which cases are drafted, by the names that ``Wish`` gives them."""
@@ -98,10 +95,11 @@ def command(
     in any figure or check until a person has reviewed it.
     """
     from pytest_rageval.authoring.generation.generate import Wish, case_file, generate, is_withheld
+    from pytest_rageval.authoring.interchange.files import write_new
     from pytest_rageval.project.case_reader import load_cases
 
     if os.path.lexists(output):
-        raise CommandError(_EXISTS.format(output))
+        raise CommandError(f"{output}: exists; name another file with -o, or remove it")
     vault = vault or target_vault("VAULT")
     known = [located.case for file in against for located in load_cases(file).cases]
     notes = read_vault(vault)
@@ -114,7 +112,7 @@ def command(
         made = generate(notes, wish, known=known, model=chat, progress=_progress)
     if not made.cases:
         raise CommandError(_nothing(vault, made))
-    _write(output, case_file(made.cases))
+    write_new(output, [case_file(made.cases)])
     document = _document(output, made)
     print_result(document, _lines(output, document), as_json=as_json)
 
@@ -147,14 +145,6 @@ def _nothing(vault: Path, made: Generated) -> str:
         f"{vault}: no question, no answer and no definition in its {made.n_notes} notes that could "
         f"become a case{why}; name a model with --model, which writes questions about any text"
     )
-
-
-def _write(output: Path, text: str) -> None:
-    with named_errors(output, CommandError):
-        output.parent.mkdir(parents=True, exist_ok=True)
-        written = write_new_file(output, [text.encode("utf-8", "backslashreplace")])
-    if not written:
-        raise CommandError(_EXISTS.format(output))
 
 
 def _document(output: Path, made: Generated) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from pytest_rageval.cli.output import (
 )
 from pytest_rageval.cli.target import opened_target, raised_text
 from pytest_rageval.metrics.scoring import score_settings
+from pytest_rageval.support.files import shown_below
 from pytest_rageval.support.text import clean, did_you_mean
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import DatasetError
@@ -150,7 +151,7 @@ def _label(wanted: _Wanted, rag_url: str | None) -> ExitCode:
     from pytest_rageval.project.settings import no_target, target_kind
 
     settings = project_settings({"rageval_rag_url": rag_url})
-    loaded = load_editable(wanted.file, display=_display(wanted.file, settings))
+    loaded = load_editable(wanted.file, display=shown_below(wanted.file, Path(settings.rootdir)))
     for warning in loaded.warnings:
         click.echo(clean(f"warning: {warning}"), err=True)
     cases = _chosen(loaded, wanted, settings)
@@ -164,14 +165,7 @@ def _label(wanted: _Wanted, rag_url: str | None) -> ExitCode:
         if session is None:
             click.echo("no case to label")
             return ExitCode.YES
-        if wanted.web:
-            return _run_web(session, wanted)
-        return _run(session, plain=wanted.plain)
-
-
-def _display(path: Path, settings: Settings) -> str:
-    root, absolute = Path(settings.rootdir).resolve(), path.absolute()
-    return absolute.relative_to(root).as_posix() if absolute.is_relative_to(root) else str(path)
+        return _run_web(session, wanted) if wanted.web else _run(session, plain=wanted.plain)
 
 
 class _Asked:

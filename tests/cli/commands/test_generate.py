@@ -58,7 +58,7 @@ def test_a_file_that_appears_meanwhile_is_never_written_over(
 
     monkeypatch.setattr("pytest_rageval.authoring.generation.generate.generate", generate_late)
     assert cli.run(["generate", "vault", "-o", "g.jsonl"]) == ExitCode.USAGE
-    assert "exists; name another file" in capsys.readouterr().err
+    assert "g.jsonl: exists, and nothing is overwritten" in capsys.readouterr().err
     assert Path("g.jsonl").read_bytes() == b"mine"
 
 
