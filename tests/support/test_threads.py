@@ -5,6 +5,7 @@ import itertools
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError, Future
 from functools import partial
@@ -222,6 +223,24 @@ def test_tasks_are_read_a_window_ahead_and_none_is_started_after_an_early_end() 
     assert len(read) == AHEAD * 2 + 5
     with pytest.raises(CancelledError):
         slots.take()
+
+
+def test_an_early_end_does_not_wait_for_a_request_that_pauses_before_another_attempt() -> None:
+    slots, pausing, goes_on = Slots(2), threading.Event(), threading.Event()
+
+    def pause() -> int:
+        with waiting(), slots.pause():
+            pausing.set()
+            goes_on.wait(30)
+        return 1
+
+    results = in_order([lambda: 0, pause, pause], slots)
+    assert next(results) == 0
+    assert pausing.wait(10)
+    began = time.monotonic()
+    results.close()
+    goes_on.set()
+    assert time.monotonic() - began < 15
 
 
 def test_an_error_of_a_task_or_of_their_source_ends_the_rest() -> None:
