@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -15,7 +16,7 @@ import pytest
 
 from pytest_rageval.runs.read import read_run
 from pytest_rageval.values.errors import StorageError
-from tests.build.loopback import Question, after, loopback_server
+from tests.build.loopback import Question, after, good_reply, http, loopback_server
 from tests.plugin.counting_client import REPLY
 from tests.plugin.long_runs import (
     WAIT_S,
@@ -317,6 +318,29 @@ def test_ctrl_c_ends_soon_and_tells_what_is_done_and_how_to_go_on(
     assert f"--rageval-resume {run_id}" in output.replace(" \\\n", " ").replace("         ", "")
     assert {record["case_id"] for record in lines_of(folder)} >= {"c000", "c001"}
     assert "Traceback" not in output
+
+
+def test_ctrl_c_does_not_wait_for_a_pause_that_the_target_asks_for(project: Project) -> None:
+    refused = threading.Event()
+
+    async def answer(question: Question, writer: object) -> bytes:
+        if question.text.endswith("1"):
+            refused.set()
+            return http(b"", "429 Too Many Requests", "Retry-After: 60")
+        return good_reply(question)
+
+    project.cases(numbered_cases(2))
+    with loopback_server(answer) as server:
+        ask_server(project, server.url)
+        settings = project.path / "pyproject.toml"
+        settings.write_text(settings.read_text("utf-8").replace("retries = 0", "retries = 3"))
+        session = start(project, "--rageval-run-id", "cut")
+        wait_until(lambda: refused.is_set() and n_lines(project.folder("cut")) == 1, "both replies")
+        began = time.monotonic()
+        os.killpg(session.pid, signal.SIGINT)
+        output, _ = session.communicate(timeout=WAIT_S)
+    assert session.returncode == 2, output
+    assert time.monotonic() - began < 12, output  # about 2 s
 
 
 STARTING = """
