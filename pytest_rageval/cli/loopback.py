@@ -11,12 +11,10 @@ from pytest_rageval.support.text import clean
 
 
 def announcer(what: str, *, open_browser: bool) -> Callable[[str], None]:
-    """Return the function that prints each address, and opens the first in the browser.
+    """Return the function that prints each address, and opens the first in the browser."""
+    import threading
+    import webbrowser
 
-    Args:
-        what: such as ``Labelling``.
-        open_browser: whether the browser is opened.
-    """
     opened = not open_browser
 
     def announce(address: str) -> None:
@@ -24,7 +22,8 @@ def announcer(what: str, *, open_browser: bool) -> Callable[[str], None]:
         click.echo(f"{what} at {address} (lets one browser in; Ctrl-C ends)")
         if not opened:
             opened = True
-            _open_browser(address)
+            # A terminal browser returns only when the user quits it.
+            threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
 
     return announce
 
@@ -36,11 +35,3 @@ def print_tunnel(port: int) -> None:
     if os.environ.get("SSH_CONNECTION"):
         tunnel = clean(f"{port}:127.0.0.1:{port} {socket.gethostname()}")
         click.echo(f"On your own machine, to reach it: ssh -L {tunnel}")
-
-
-def _open_browser(address: str) -> None:
-    import threading
-    import webbrowser
-
-    # A terminal browser returns only when the user quits it.
-    threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()

@@ -71,6 +71,7 @@ def command(
     Without QUESTION and --case, questions and commands are read line by line, from a terminal or a
     pipe; :help lists the commands. Exit code 4 if a question failed.
     """
+    from pytest_rageval.authoring.asking.prompt import Prompt
     from pytest_rageval.report.text.asked import asked_document
 
     if question is not None and case_id is not None:
@@ -82,7 +83,9 @@ def command(
         raise click.UsageError("--json: goes with QUESTION or --case")
     sent = {name: given.pop(name) for name in ("k", "folders", "vaults", "parameters")}
     settings = project_settings({**given, "rageval_rag_url": rag_url})
-    with _opened(settings, file) as (desk, prompt):
+    with ExitStack() as stack:
+        desk = _Desk(stack.enter_context(opened_target(settings)), settings, file, stack)
+        prompt = Prompt(desk, settings, _cases(settings), width=terminal_width())
         for name, words in _commands(**sent):
             _drain(prompt, name, words)
         if not single:
@@ -129,15 +132,6 @@ def _drain(prompt: Prompt, name: str, words: Sequence[str]) -> None:
 
 
 # --- the desk ------------------------------------------------------------------------------
-
-
-@contextmanager
-def _opened(settings: Settings, file: Path | None) -> Iterator[tuple[_Desk, Prompt]]:
-    from pytest_rageval.authoring.asking.prompt import Prompt
-
-    with ExitStack() as stack:
-        desk = _Desk(stack.enter_context(opened_target(settings)), settings, file, stack)
-        yield desk, Prompt(desk, settings, _cases(settings), width=terminal_width())
 
 
 def _cases(settings: Settings) -> dict[str, tuple[str, LocatedCase]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -177,6 +176,7 @@ def _lint(
     *,
     target: bool,
 ) -> list[LintFinding]:
+    from pytest_rageval.authoring.linting.anchors import AnchorIndex
     from pytest_rageval.authoring.linting.balance import find_imbalance
     from pytest_rageval.authoring.linting.duplicates import find_duplicates
     from pytest_rageval.authoring.linting.findings import in_order
@@ -186,18 +186,11 @@ def _lint(
     for cases in by_file.values():
         found += find_imbalance(cases)
     if vault is not None:
-        found += _in_vault(placed, vault)
+        index = AnchorIndex(read_vault(vault))
+        found += (finding for one in placed for finding in index.check(one))
     if target or rag_url is not None:
         found += _in_index(placed, rag_url)
     return in_order(found, files)
-
-
-def _in_vault(placed: list[PlacedCase], vault: Path) -> Iterator[LintFinding]:
-    from pytest_rageval.authoring.linting.anchors import AnchorIndex
-
-    index = AnchorIndex(read_vault(vault))
-    for one in placed:
-        yield from index.check(one)
 
 
 def _in_index(placed: list[PlacedCase], rag_url: str | None) -> list[LintFinding]:

@@ -81,7 +81,8 @@ def command(run: str | None, save: bool, as_json: bool, **options: Any) -> None:
     """
     given = _Given(**options)
     _check(given)
-    from pytest_rageval.report.text.embeddings import embedding_lines
+    from pytest_rageval.analysis.embeddings import analyse_embeddings, compare_translations
+    from pytest_rageval.report.text.embeddings import embedding_document, embedding_lines
     from pytest_rageval.runs.read import open_run
     from pytest_rageval.runs.store import write_versioned
 
@@ -91,7 +92,14 @@ def command(run: str | None, save: bool, as_json: bool, **options: Any) -> None:
     asked = [record.question for record in stored.records if record.question.strip()]
     drawn = [*golds.values(), *asked] if given.html else []
     wanted, obtained = _obtained(stored, given, drawn)
-    document = _document(stored, wanted, obtained)
+    records, path_case = stored.records, stored.settings.path_case
+    document = embedding_document(
+        stored,
+        wanted,
+        obtained,
+        analyse_embeddings(records, obtained.vectors, path_case=path_case),
+        compare_translations(records, path_case=path_case),
+    )
     known = any(text in obtained.vectors.by_text for text in wanted.questions)
     if given.file is not None and not known and not document["chunks"]["n_with_vector"]:
         raise CommandError(
@@ -145,20 +153,6 @@ def _obtained(
             "the cases again, or add --allow-cut-texts to go on with them"
         )
     return wanted, obtained or _ask(run.folder, given, wanted, drawn)
-
-
-def _document(run: StoredRun, wanted: WantedTexts, obtained: ObtainedVectors) -> dict[str, Any]:
-    from pytest_rageval.analysis.embeddings import analyse_embeddings, compare_translations
-    from pytest_rageval.report.text.embeddings import embedding_document
-
-    records, path_case = run.records, run.settings.path_case
-    return embedding_document(
-        run,
-        wanted,
-        obtained,
-        analyse_embeddings(records, obtained.vectors, path_case=path_case),
-        compare_translations(records, path_case=path_case),
-    )
 
 
 def _ask(folder: Path, given: _Given, wanted: WantedTexts, drawn: Sequence[str]) -> ObtainedVectors:

@@ -40,7 +40,7 @@ def command(context: click.Context) -> ExitCode | None:
     Without a command they are listed. A RUN is an id, a prefix of one, a tag, last, last~N or a
     path.
     """
-    return _list(as_json=False) if context.invoked_subcommand is None else None
+    return context.invoke(list_command) if context.invoked_subcommand is None else None
 
 
 # --- list ------------------------------------------------------------------------------------
@@ -50,10 +50,6 @@ def command(context: click.Context) -> ExitCode | None:
 @json_option
 def list_command(as_json: bool) -> ExitCode:
     """List the runs, newest first."""
-    return _list(as_json=as_json)
-
-
-def _list(*, as_json: bool) -> ExitCode:
     from pytest_rageval.runs.list import documents_of_runs, run_entry
 
     results = project_settings({}).results_folder

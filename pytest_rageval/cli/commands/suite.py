@@ -51,13 +51,11 @@ def list_suites(as_json: bool) -> None:
     from pytest_rageval.authoring.suites.catalogue import SUITES
     from pytest_rageval.report.text.suite import catalogue_lines
 
-    rows = [_listed(suite) for suite in SUITES.values()]
+    rows = [
+        {**asdict(suite), "published": {one.key: dict(one.values) for one in suite.published}}
+        for suite in SUITES.values()
+    ]
     print_result({"suites": rows}, catalogue_lines(rows, terminal_width()), as_json=as_json)
-
-
-def _listed(suite: Suite) -> dict[str, Any]:
-    published = {one.key: dict(one.values) for one in suite.published}
-    return {**asdict(suite), "published": published}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

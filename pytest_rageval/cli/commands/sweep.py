@@ -247,9 +247,9 @@ def _progress(runner: SweepRunner, width: int | None) -> Line | None:
     from pytest_rageval.report.text.progress import progress_line
 
     progress = runner.runs.progress()
-    stage = f"{runner.stage}: " if progress is not None else runner.stage
     if progress is None:
-        return ((stage, ""),) if stage else None
+        return ((runner.stage, ""),) if runner.stage else None
+    stage = f"{runner.stage}: "
     rest = None if width is None else max(width - len(stage), 0)
     return ((stage, ""), *progress_line(progress, rest))
 
