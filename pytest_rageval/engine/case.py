@@ -6,7 +6,7 @@ It uses neither pytest nor files; its client is the object that ``rag_client`` r
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -25,7 +25,7 @@ from pytest_rageval.metrics.scoring import (
     seems_reported,
     with_own_scores,
 )
-from pytest_rageval.metrics.view import CaseView, Score, view_case
+from pytest_rageval.metrics.view import CaseView, view_case
 from pytest_rageval.project.case_reader import LocatedCase
 from pytest_rageval.project.case_variables import case_variables
 from pytest_rageval.support.slots import Slots
@@ -34,7 +34,7 @@ from pytest_rageval.target.variables import new_uuid
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.dataclass import dataclass, maker, replace
 from pytest_rageval.values.record import CaseRecord, CaseScores, MetricDetail, ScoreSettings
-from pytest_rageval.values.reply import AskRequest, AskResponse, AskResult, ErrorInfo
+from pytest_rageval.values.reply import AskRequest, AskResult, ErrorInfo
 from pytest_rageval.values.settings import Settings
 from pytest_rageval.values.trace import trace_id
 from pytest_rageval.values.verdict import Judge, Judgement, JudgeRequest
@@ -248,8 +248,12 @@ def _scores(trial: Trial, result: AskResult, view: CaseView, judged: Judged | No
         return scores
     reply = result.response if result.error is None else None
     whole = reply and replace(reply, retrieved_chunks=view.chunks)
+    coded = own_scores(trial.located.case, whole, trial.registry, trial.settings)
     rated = {} if judged is None else judged.own_scores
-    return _with_own_scores(trial, scores, whole, rated, view.settings)
+    own = {key: one.score for key, one in coded.items()} | dict(rated)
+    said = {key: one.said for key, one in coded.items() if one.said != MetricDetail()}
+    found = with_own_scores(scores, own, trial.registry, view.settings)
+    return replace(found, metric_details=said)
 
 
 def _record(
@@ -299,20 +303,6 @@ def _judged(trial: Trial, view: CaseView) -> Judged | None:
         repeat=trial.repeat,
         slots=trial.slots,
     )
-
-
-def _with_own_scores(
-    trial: Trial,
-    scores: CaseScores,
-    reply: AskResponse | None,
-    rated: Mapping[str, Score],
-    scoring: ScoreSettings,
-) -> CaseScores:
-    """Return the scores with those of the project's own metrics, of code and of rubrics."""
-    coded = own_scores(trial.located.case, reply, trial.registry, trial.settings)
-    own = {key: one.score for key, one in coded.items()} | dict(rated)
-    said = {key: one.said for key, one in coded.items() if one.said != MetricDetail()}
-    return replace(with_own_scores(scores, own, trial.registry, scoring), metric_details=said)
 
 
 def _utc(seconds: float) -> str | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import field
 from typing import Final
 
@@ -55,7 +55,13 @@ class JudgeFacts:
 
     def causes(self) -> list[str]:
         """Describe for every judge why verdicts failed."""
-        return [*_failures(self.failures)]
+        found = []
+        for judge, errors in sorted(self.failures.items()):
+            ((error, n),) = errors.most_common(1)
+            total = errors.total()
+            most = "" if n == total else f", {n} of them"
+            found.append(f"{judge}: {counted(total, 'verdict')} failed{most}: {error}")
+        return found
 
     def notes(self, settings: Settings) -> list[str]:
         """Describe for every judge why verdicts failed, and its agreement with people.
@@ -106,14 +112,6 @@ def judge_facts(records: Iterable[CaseRecord]) -> JudgeFacts:
     for record in records:
         facts.add(record)
     return facts
-
-
-def _failures(failures: Mapping[str, Counter[str]]) -> Iterator[str]:
-    for judge, errors in sorted(failures.items()):
-        ((error, n),) = errors.most_common(1)
-        total = errors.total()
-        most = "" if n == total else f", {n} of them"
-        yield f"{judge}: {counted(total, 'verdict')} failed{most}: {error}"
 
 
 def _validations(versions: dict[str, dict[str, str]], settings: Settings) -> Iterator[str]:

@@ -204,8 +204,7 @@ class RecordedResponses:
         return key, payload
 
     def _complain(self, line: Line, message: str, col: int = 0) -> None:
-        fault = Fault(file=self._display, line=line.number, col=col, message=message)
-        self.faults.append(fault)
+        self.faults.append(Fault(file=self._display, line=line.number, col=col, message=message))
 
     def _payload_at(self, place: int) -> object:
         position = self._file.tell()
@@ -267,11 +266,17 @@ class Findings:
     @property
     def warnings(self) -> tuple[str, ...]:
         """Warnings about the cases and responses, one line each."""
-        return (
-            *case_warnings(self.cases, self.concerned),
-            *_unanswered_warnings(self.unanswered, self.n),
-            *_unknown_warnings(self.unknown, self.n_unknown),
-        )
+        found = [*case_warnings(self.cases, self.concerned)]
+        if not self.n:
+            found.append("there is no case to score")
+        elif self.unanswered:
+            found.append(
+                f"{self.unanswered} of {counted(self.n, 'case')} have no recorded response"
+            )
+        found += (f"no case has the id {case_id} of a response" for _, case_id in self.unknown)
+        if more := self.n_unknown - len(self.unknown):
+            found.append(f"nor do {more} more ids of responses belong to a case")
+        return tuple(found)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -427,7 +432,20 @@ class RecordedRun:
         )
 
     def _result(self, payload: object) -> AskResult:
-        return _result(payload, retrieval_only=self._settings.retrieval_only)
+        if isinstance(payload, ErrorInfo):
+            return AskResult(response=None, error=payload, total_ms=None)
+        retrieval_only = self._settings.retrieval_only
+        # Recordings of a retriever contain no answer, and metrics of answers are not requested.
+        if retrieval_only and isinstance(payload, dict) and not payload.get("answer"):
+            payload = {**payload, "answer": _UNRECORDED}
+        try:
+            response = payload if isinstance(payload, AskResponse) else parse_ask_response(payload)
+            if retrieval_only and not response.answer:
+                response = replace(response, answer=_UNRECORDED)
+            return answered(response, total_ms=None)
+        except EndpointError as error:
+            info = ErrorInfo(kind=error.kind, message=error.message, attempts=1)
+            return AskResult(response=None, error=info, total_ms=None)
 
 
 class _CaseIds:
@@ -457,33 +475,3 @@ def _every_id(path: Path) -> Generator[str | None, None, None]:
     with open_lines(path, path.as_posix()) as file:
         for line in iterate_lines(file, path.as_posix(), []):
             yield line_id(line.text)
-
-
-def _unanswered_warnings(unanswered: int, n: int) -> Iterator[str]:
-    if not n:
-        yield "there is no case to score"
-    elif unanswered:
-        yield f"{unanswered} of {counted(n, 'case')} have no recorded response"
-
-
-def _unknown_warnings(shown: Sequence[tuple[int, str]], n: int) -> Iterator[str]:
-    for _, case_id in shown:
-        yield f"no case has the id {case_id} of a response"
-    if n > len(shown):
-        yield f"nor do {n - len(shown)} more ids of responses belong to a case"
-
-
-def _result(payload: object, *, retrieval_only: bool) -> AskResult:
-    if isinstance(payload, ErrorInfo):
-        return AskResult(response=None, error=payload, total_ms=None)
-    # Recordings of a retriever contain no answer, and metrics of answers are not requested.
-    if retrieval_only and isinstance(payload, dict) and not payload.get("answer"):
-        payload = {**payload, "answer": _UNRECORDED}
-    try:
-        response = payload if isinstance(payload, AskResponse) else parse_ask_response(payload)
-        if retrieval_only and not response.answer:
-            response = replace(response, answer=_UNRECORDED)
-        return answered(response, total_ms=None)
-    except EndpointError as error:
-        info = ErrorInfo(kind=error.kind, message=error.message, attempts=1)
-        return AskResult(response=None, error=info, total_ms=None)

@@ -17,8 +17,7 @@ from typing import Any, Final, Protocol
 from pytest_rageval.analysis.rerank import Candidates, CaseKey, Order, Reordered
 from pytest_rageval.engine.endpoint import EndpointClient, ModelEndpoint
 from pytest_rageval.engine.own_metrics import call_own
-from pytest_rageval.support.http.client import Client
-from pytest_rageval.support.json_text import Loc
+from pytest_rageval.support.closing import Closing
 from pytest_rageval.support.jsonl import field_text
 from pytest_rageval.support.slots import Slots, waiting
 from pytest_rageval.support.text import clean, shown
@@ -124,7 +123,7 @@ def best_first(scores: Mapping[int, float], n: int) -> Order:
 # --- an endpoint ---------------------------------------------------------------------------
 
 
-class EndpointReranker(EndpointClient):
+class EndpointReranker(EndpointClient, Closing):
     """A model behind ``/rerank`` in the shape of Cohere and Jina; also a context manager.
 
     Sent are ``query``, ``documents``, ``top_n`` and, if given, ``model``. Read are ``index`` and
@@ -140,15 +139,11 @@ class EndpointReranker(EndpointClient):
     def __init__(self, endpoint: ModelEndpoint, *, concurrency: int = 4, **given: Any) -> None:
         super().__init__(endpoint, "rerank", OPTIONS, **given)
         self.concurrency = concurrency
-        self._http: Client | None = None
-
-    def __enter__(self) -> EndpointReranker:
         self._http = self.connect()
-        return self
 
-    def __exit__(self, *error: object) -> None:
-        if self._http is not None:
-            self._http.close()
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
 
     def score(self, query: str, documents: Sequence[str]) -> Scored:
         """Return the scores of documents.
@@ -156,7 +151,6 @@ class EndpointReranker(EndpointClient):
         Raises:
             EndpointError: it failed, or its reply has another shape.
         """
-        assert self._http is not None
         body: dict[str, Any] = {
             "query": query,
             "documents": list(documents),
@@ -175,8 +169,7 @@ class _ShapeError(ValueError):
     """A reply in another shape."""
 
     def __init__(self, message: str, *loc: int | str) -> None:
-        place: Loc = loc
-        super().__init__(f"{field_text(place)}: {message}" if loc else message)
+        super().__init__(f"{field_text(loc)}: {message}" if loc else message)
 
 
 def _read_scores(reply: Any, n: int) -> dict[int, float]:

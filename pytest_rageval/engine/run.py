@@ -402,7 +402,7 @@ class Run:
             resume=resume_command(self.invocation, self.run_id),
         )
 
-    def _config_document(self, records: Sequence[CaseRecord] = ()) -> dict[str, Any]:
+    def _config_document(self, records: Sequence[CaseRecord]) -> dict[str, Any]:
         document = config_document(
             self.state.settings,
             run_id=self.run_id,

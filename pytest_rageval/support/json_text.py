@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import field
 from enum import Enum
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
 import msgspec
 
@@ -328,19 +328,14 @@ def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return value
 
 
-def _constant(_: str) -> NoReturn:
+def _float(text: str) -> float:
+    if math.isfinite(value := float(text)):
+        return value
     raise UnfitJsonError
 
 
-def _float(text: str) -> float:
-    value = float(text)
-    if math.isinf(value):
-        raise UnfitJsonError
-    return value
-
-
 _STRICT: Final = json.JSONDecoder(
-    object_pairs_hook=_pairs, parse_constant=_constant, parse_float=_float
+    object_pairs_hook=_pairs, parse_constant=_float, parse_float=_float
 )
 
 

@@ -121,14 +121,6 @@ class Place:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / ".gitignore").write_text(_GITIGNORE, encoding="utf-8")
 
-    def named_errors(self, if_broken: str) -> NamedErrors:
-        """Return a context that raises errors of its block as one that names the database.
-
-        Raises:
-            StorageError: the block raised an error of the database.
-        """
-        return NamedErrors(self, if_broken)
-
     def reason(self, error: BaseException | None) -> str:
         """Return the first line of a driver's message, without the passwords of the URL."""
         error = driver_error(error) or error
@@ -146,7 +138,10 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class NamedErrors:
-    """Context of ``Place.named_errors``; usable again, and by several threads at once."""
+    """Context that raises errors of a database in its block as a ``StorageError`` that names it.
+
+    Usable again, and by several threads at once.
+    """
 
     place: Place
     if_broken: str

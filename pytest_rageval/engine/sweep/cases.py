@@ -79,22 +79,18 @@ def read_cases(settings: Settings) -> SweepCases:
 
 def planned_cases(cases: SweepCases, settings: Settings) -> list[SweepCase]:
     """Return the cases that count, those that a person has reviewed, for the plan of a sweep."""
-    found = []
-    for id, located in cases.cases.items():
-        case = located.case
-        if case.review == "generated":
-            continue
-        found.append(
-            SweepCase(
-                id=id,
-                category=case.category,
-                answerable=case.answerable,
-                tags=case.tags,
-                without=_without_value(case, settings),
-                cluster=case_cluster(case),
-            )
+    counted = {id: one.case for id, one in cases.cases.items() if one.case.review != "generated"}
+    return [
+        SweepCase(
+            id=id,
+            category=case.category,
+            answerable=case.answerable,
+            tags=case.tags,
+            without=_without_value(case, settings),
+            cluster=case_cluster(case),
         )
-    return found
+        for id, case in counted.items()
+    ]
 
 
 _NO_REPLY: Final = ErrorInfo(kind="timeout", message="not asked", attempts=1)

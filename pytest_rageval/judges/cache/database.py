@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from pytest_rageval.support.sql import (
+    NamedErrors,
     Place,
     driver_error,
     is_away,
@@ -172,13 +173,6 @@ class _ServerSession:
 Session = _FileSession | _ServerSession
 
 
-def _connect(place: Place, *, write: bool) -> Session:
-    if place.is_sqlite:
-        return _FileSession(place.connect_file(patience_s=BUSY_S, write=write))
-    # Autocommit leaves no transaction open between two judgements.
-    return _ServerSession(place.engine(patience_s=BUSY_S, isolation_level="AUTOCOMMIT").connect())
-
-
 def _prepare(session: Session, place: Place, *, writable: bool) -> None:
     """Make the tables where they are missing, and refuse those of another version.
 
@@ -235,9 +229,8 @@ class Database:
         self.writable = True
         self._away_until_s = -math.inf
         self._away: StorageError | None = None
-        self._named_errors = self._place.named_errors(
-            "delete the file, and what it held is asked again"
-        )
+        advice = "delete the file, and what it held is asked again"
+        self._named_errors = NamedErrors(self._place, advice)
         self._inherited: list[Session] = []
         self._start()
 
@@ -376,9 +369,16 @@ class Database:
         self.warn(f"new verdicts are not kept: {reason}")
 
     def _connect(self, *, write: bool, prepare: bool) -> Session:
-        session = _connect(self._place, write=write)
+        place = self._place
+        session: Session
+        if place.is_sqlite:
+            session = _FileSession(place.connect_file(patience_s=BUSY_S, write=write))
+        else:
+            # Autocommit leaves no transaction open between two judgements.
+            engine = place.engine(patience_s=BUSY_S, isolation_level="AUTOCOMMIT")
+            session = _ServerSession(engine.connect())
         try:
-            _prepare(session, self._place, writable=prepare)
+            _prepare(session, place, writable=prepare)
         except BaseException:
             session.close()
             raise

@@ -269,11 +269,9 @@ def describe_shape(schema: Schema) -> str:
         return f"[{describe_shape(schema['items'])}, ...]{count}"
     if "enum" in schema:
         return " or ".join(json.dumps(one, ensure_ascii=False) for one in schema["enum"])
-    return {"boolean": "true or false", "string": "string"}.get(kind) or describe_number(schema)
-
-
-def describe_number(schema: Schema) -> str:
-    """Return a number's schema in words, such as ``number from 0 to 1``."""
+    words = {"boolean": "true or false", "string": "string"}
+    if kind in words:
+        return words[kind]
     low, high = schema.get("minimum"), schema.get("maximum")
     start = f" from {low:g}" if low is not None else ""
-    return f"{schema['type']}{start}" + (f" to {high:g}" if high is not None else "")
+    return f"{kind}{start}" + (f" to {high:g}" if high is not None else "")

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, Final
 from pytest_rageval.analysis.aggregate.case_groups import CASE_OUTCOMES
 from pytest_rageval.project.options import VERSIONS
 from pytest_rageval.support.closing import Closing
-from pytest_rageval.support.sql import Place, need_sqlalchemy, parse_place
+from pytest_rageval.support.sql import NamedErrors, Place, need_sqlalchemy, parse_place
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import ConfigError, StorageError
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection, Engine, MetaData, Table
+    from sqlalchemy import Connection, MetaData, Table
 
 _WHAT: Final = "index of runs"
 _EXAMPLES: Final = (
@@ -99,10 +99,14 @@ class IndexDatabase(Closing):
     # --- opening -----------------------------------------------------------------------------
 
     def _open(self, *, anew: bool) -> None:
+        from sqlalchemy import event
+
         if self._place.file is not None:
             self._look_at(self._place.file)
 
-        engine = self._engine()
+        engine = self._place.engine(patience_s=self._patience_s, write=self._write)
+        if self.is_sqlite and self._write:
+            event.listen(engine, "begin", lambda held: held.exec_driver_sql("BEGIN IMMEDIATE"))
         with ExitStack() as opened:
             opened.callback(engine.dispose)
             self._connection = opened.enter_context(engine.connect())
@@ -112,14 +116,6 @@ class IndexDatabase(Closing):
                 else:
                     check_tables(connection, self.shown)
             opened.pop_all()
-
-    def _engine(self) -> Engine:
-        from sqlalchemy import event
-
-        engine = self._place.engine(patience_s=self._patience_s, write=self._write)
-        if self.is_sqlite and self._write:
-            event.listen(engine, "begin", lambda held: held.exec_driver_sql("BEGIN IMMEDIATE"))
-        return engine
 
     def _look_at(self, file: Path) -> None:
         if not self._write and not file.exists():
@@ -136,7 +132,7 @@ class IndexDatabase(Closing):
     def _named_errors(self) -> Iterator[None]:
         from sqlalchemy.exc import DataError, DBAPIError, IntegrityError
 
-        with self._place.named_errors("delete the file and sync again"):
+        with NamedErrors(self._place, "delete the file and sync again"):
             try:
                 yield
             except DBAPIError as error:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import IO, Final
 
 from pytest_rageval.support.files import Lock
-from pytest_rageval.values.dataclass import dataclass
+from pytest_rageval.values.dataclass import dataclass, replace
 from pytest_rageval.values.errors import ConfigError, StorageError
 
 _MINUTE_S: Final = 60.0
@@ -144,10 +144,7 @@ class RateLimiter:
             # Unused time in the past is not saved up for a burst.
             behind = max(line.next_token + shift, self._clock())
             settled = behind if shift < 0 else line.next_token + shift
-            _write(
-                file,
-                Line(seen=line.seen, next_request=line.next_request, next_token=settled),
-            )
+            _write(file, replace(line, next_token=settled))
 
     @contextmanager
     def _locked(self) -> Iterator[IO[str]]:
@@ -189,10 +186,8 @@ def _read(file: IO[str]) -> Line:
 
 def _write(file: IO[str], line: Line) -> None:
     file.seek(0)
-    json.dump(
-        {"seen": line.seen, "request": line.next_request, "token": line.next_token},
-        file,
-    )
+    values = {"seen": line.seen, "request": line.next_request, "token": line.next_token}
+    json.dump(values, file)
     # After writing: a file that was cut to nothing is written to the disk when ext4 closes it,
     # which takes milliseconds.
     file.truncate()

@@ -109,8 +109,7 @@ class Reading:
 
     def __exit__(self, *_: object) -> None:
         _current.reading = self._outer
-        if self.taken:
-            self._room.give_back(self)
+        self.drop()
 
     def take(self, size: int) -> None:
         """Wait for room for some more bytes; the duration of an exchange leaves the wait out.
