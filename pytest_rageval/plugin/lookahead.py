@@ -77,16 +77,15 @@ class Lookahead:
     """
 
     def __init__(self, session: pytest.Session, slots: Slots) -> None:
-        concurrency = slots.limit
         self._slots = slots
         self.output = OutputKeeper(session.config)
         self._threads: CaseThreads[Evaluated] = CaseThreads(threads_for(slots))
-        self._window = concurrency * AHEAD
+        self._window = slots.limit * AHEAD
         if session.config.getoption("maxfail", 0):
             # Cases after the last allowed failure would be asked in vain.
-            self._window = concurrency
-        in_worker = hasattr(session.config, "workerinput")
-        self._queue = _WorkerOrder(session) if in_worker else _SessionOrder(session.items)
+            self._window = slots.limit
+        worker = hasattr(session.config, "workerinput")
+        self._queue = _WorkerOrder(session) if worker else _SessionOrder(session.items)
         self._turns = Turns()
         self._tasks: dict[CaseItem, _Task] = {}
 
@@ -236,13 +235,10 @@ class _WorkerOrder:
 
     def given(self) -> set[pytest.Item]:
         """Return the remaining items of the worker."""
-        return set(self._waiting(None))
+        return set(self.after())
 
-    def after(self, item: CaseItem, wanted: object, *, limit: int) -> Iterator[pytest.Item]:
+    def after(self, *_: object, limit: int | None = None) -> Iterator[pytest.Item]:
         """Yield the remaining items of the worker, in order."""
-        return self._waiting(limit)
-
-    def _waiting(self, limit: int | None) -> Iterator[pytest.Item]:
         if self._next is not None:
             yield self._next
         yield from self._queue.items(limit)

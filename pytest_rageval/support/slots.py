@@ -11,8 +11,8 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError
-from contextlib import AbstractContextManager, contextmanager
-from contextvars import ContextVar, Token
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Final
 
 from pytest_rageval.support.process import core_seconds
@@ -43,8 +43,10 @@ class Slots:
         self._clock = clock
         self._lock = threading.Lock()
         self._allowed = float(limit)
-        self._held = 0
-        self._pausing = 0
+        self.held = 0
+        """Number of requests in flight."""
+        self.pausing = 0
+        """Number of requests that pause before another attempt."""
         self._waiting: deque[_Place] = deque()
         self._last_cut: float | None = None
         self._closed = False
@@ -55,46 +57,46 @@ class Slots:
         return max(1, int(self._allowed))
 
     @property
-    def held(self) -> int:
-        """Number of requests in flight."""
-        return self._held
-
-    @property
     def waiting(self) -> int:
         """Number of requests that wait for a slot."""
         return len(self._waiting)
-
-    @property
-    def pausing(self) -> int:
-        """Number of requests that pause before another attempt."""
-        return self._pausing
 
     @contextmanager
     def pause(self) -> Iterator[None]:
         """Count a request as pausing."""
         with self._lock:
-            self._pausing += 1
+            self.pausing += 1
         try:
             yield
         finally:
             with self._lock:
-                self._pausing -= 1
+                self.pausing -= 1
 
-    def hold(self) -> AbstractContextManager[object]:
+    @contextmanager
+    def hold(self) -> Iterator[None]:
         """Wait for a slot and hold it.
 
         Raises:
             concurrent.futures.CancelledError: the slots were closed.
         """
-        return _Held(self)
+        if _holding.get():
+            yield
+            return
+        self.take()
+        token = _holding.set(True)
+        try:
+            yield
+        finally:
+            _holding.reset(token)
+            self.release()
 
     def take(self) -> None:
         """Wait for a slot."""
         with self._lock:
             if self._closed:
                 raise CancelledError("the session has ended")
-            if not self._waiting and self._held < self.allowed:
-                self._held += 1
+            if not self._waiting and self.held < self.allowed:
+                self.held += 1
                 return
             place = _Place()
             self._waiting.append(place)
@@ -114,7 +116,7 @@ class Slots:
     def release(self) -> None:
         """Pass a slot on."""
         with self._lock:
-            self._held -= 1
+            self.held -= 1
             self._hand_out()
 
     def saw(self, status: int | None) -> None:
@@ -143,10 +145,10 @@ class Slots:
                 self._waiting.popleft().gate.release()
 
     def _hand_out(self) -> None:
-        while self._waiting and self._held < self.allowed:
+        while self._waiting and self.held < self.allowed:
             place = self._waiting.popleft()
             place.granted = True
-            self._held += 1
+            self.held += 1
             place.gate.release()
 
 
@@ -159,24 +161,6 @@ class _Place:
         self.gate = threading.Lock()
         """Closed until the slot is granted, or all were closed."""
         self.gate.acquire()
-
-
-class _Held:
-    """A slot, unless the thread holds one already."""
-
-    def __init__(self, slots: Slots) -> None:
-        self._slots = slots
-        self._token: Token[bool] | None = None
-
-    def __enter__(self) -> None:
-        if not _holding.get():
-            self._slots.take()
-            self._token = _holding.set(True)
-
-    def __exit__(self, *_: object) -> None:
-        if self._token is not None:
-            _holding.reset(self._token)
-            self._slots.release()
 
 
 _current = threading.local()

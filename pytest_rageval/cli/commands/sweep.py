@@ -215,8 +215,7 @@ def _run(
         proposals = Proposals(sweep, plan.by_key[plan.baseline], plan.goal)
     settings = replace(settings, results_dir=f"{settings.results_dir}/{folder.name}")
     slots = Slots(settings.concurrency)
-    with ExitStack() as stack:
-        stack.enter_context(interrupted_by_termination())
+    with interrupted_by_termination(), ExitStack() as stack:
         judge = stack.enter_context(open_judge(settings, environ=os.environ, slots=slots))
         second = stack.enter_context(
             open_judge(settings, environ=os.environ, slots=slots, second=True)

@@ -104,27 +104,17 @@ def open_pool(
         yield pool
 
 
-@contextmanager
-def _without_ctrl_c() -> Iterator[None]:
-    """Let processes that are started within the block, or by a thread of it, never get Ctrl-C."""
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    resource_tracker.ensure_running()  # lets it through in the thread that starts the first one
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-
-
 def _start(workers: int | None, opened: ExitStack, signals: Termination) -> Client:
     from distributed import Client, LocalCluster, Security
 
     signals.hold()
     folder = opened.enter_context(tempfile.TemporaryDirectory(prefix="rageval-"))
     try:
-        with _without_ctrl_c():
+        with ExitStack() as masked:
+            if hasattr(signal, "pthread_sigmask"):  # inherited by workers, which never get Ctrl-C
+                resource_tracker.ensure_running()  # or the first worker starts it, which unmasks
+                mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+                masked.callback(signal.pthread_sigmask, signal.SIG_SETMASK, mask)
             cluster = LocalCluster(  # type: ignore[no-untyped-call]
                 n_workers=workers,
                 threads_per_worker=1,
