@@ -55,7 +55,7 @@ _LOGIN: Final = re.compile(
     |(?<=[^\\]")eyJ[\w-]+\.eyJ[\w-]+\.[\w-]+(?=")""",
     re.VERBOSE,
 )
-"""What a client of the project sends or gets to log in: fields in JSON or a form, and JWTs."""
+"""Secrets that a client of the project sends or gets to log in: fields of JSON or a form, JWTs."""
 _WIDE: Final = ("utf-16-le", "utf-16-be")
 _SHORTEST: Final = 4
 """Minimum length of a secret to look for; ``blot_out`` ignores shorter ones as well."""

@@ -39,7 +39,6 @@ _BY_RUBRIC: Final = {
     "key_fact_recall": "correctness",
 }
 _CLAIMS: Final = ("supported", "unsupported")
-_NO_REASONING: Final = "the judge's verdict"
 _ABSTENTION: Final = (
     "abstention_accuracy",
     "hallucination_rate_unanswerable",
@@ -319,7 +318,7 @@ EMBEDDING_FIGURES: Final = {
 def judged_figures(record: CaseRecord) -> dict[str, Figure]:
     """Explain judged scores by the judge's verdicts."""
     figures = {
-        key: Figure(None, _reasoning(verdict) or _NO_REASONING)
+        key: Figure(None, _reasoning(verdict))
         for verdict in record.judgements.values()
         for key in part(verdict, "scores")
     }
@@ -340,7 +339,7 @@ def _verdict(record: CaseRecord, key: str) -> Figure:
         if supported is not None and unsupported is not None:
             text = f"{supported} of {counted(supported + unsupported, 'claim')} supported"
             return Figure(claim_support(supported, unsupported), text)
-    return Figure(None, _reasoning(verdict) or _NO_REASONING)
+    return Figure(None, _reasoning(verdict))
 
 
 def _size(verdict: Mapping[str, Any], name: str) -> int | None:
@@ -352,7 +351,8 @@ def _size(verdict: Mapping[str, Any], name: str) -> int | None:
 
 def _reasoning(verdict: Mapping[str, Any]) -> str:
     reasoning = verdict.get("reasoning")
-    return f"judge: {reasoning}" if isinstance(reasoning, str) and reasoning else ""
+    told = isinstance(reasoning, str) and reasoning
+    return f"judge: {reasoning}" if told else "the judge's verdict"
 
 
 def judge_failure(record: CaseRecord, key: str) -> str:

@@ -36,7 +36,7 @@ from pytest_rageval.report.explain.values import (
 from pytest_rageval.support.tracebacks import last_place
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.dataclass import maker
-from pytest_rageval.values.json_documents import OBJECT, items, part, texts
+from pytest_rageval.values.json_documents import OBJECT, items, number, part, texts
 from pytest_rageval.values.record import Aspect, CaseRecord, FailureStage
 from pytest_rageval.values.reply import MatchRule, RetrievedChunk
 from pytest_rageval.values.settings import REQUEST_TABLE
@@ -490,10 +490,4 @@ def _text(value: object) -> str:
 
 
 def _scores(value: object) -> dict[str, float]:
-    if not isinstance(value, OBJECT):
-        return {}
-    return {
-        str(key): float(score)
-        for key, score in value.items()
-        if isinstance(score, int | float) and not isinstance(score, bool)
-    }
+    return {str(key): n for key, score in part(value).items() if (n := number(score)) is not None}

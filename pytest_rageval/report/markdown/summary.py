@@ -135,10 +135,6 @@ def _metric_table(view: SummaryView) -> Iterator[str]:
         yield _metric_row(key, summary) + change
         for name, part in parts_of(view.aggregate, key).items():
             yield _metric_row(f"{key} {name}", part) + (" - |" if view.changes else "")
-    yield from _run_metric_rows(view)
-
-
-def _run_metric_rows(view: SummaryView) -> Iterator[str]:
     for key, value in view.run_metrics.items():
         change = f" {change_text(key, view.changes.get(key))} |" if view.changes else ""
         yield f"| {key} | {view.aggregate.total} | {format_value(value)} | - | 0 | 0 |{change}"
@@ -216,13 +212,10 @@ def escape(text: str) -> str:
     GitHub looks for names, issues and addresses in the rendered text, where backslashes are gone; a
     zero-width space within them remains.
     """
-    text = clean(text)
-    for character in "\\`*_{}[]<>#|!&~$":
-        if character in text:
-            text = text.replace(character, f"\\{character}")
-    return _LINKED.sub(rf"\g<0>{_GAP}", text)
+    return _LINKED.sub(rf"\g<0>{_GAP}", clean(text).translate(_MARKUP))
 
 
+_MARKUP: Final = {ord(character): f"\\{character}" for character in "\\`*_{}[]<>#|!&~$"}
 _GAP: Final = "&#8203;"
 _LINKED: Final = re.compile(r"@|#(?=\d)|(?i:\bGH-)(?=\d)|:(?=//)|(?i:\bwww)(?=\.)")
 """Prefixes of a name, an issue number or an address."""

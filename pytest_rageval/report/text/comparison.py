@@ -149,7 +149,7 @@ def pairing_text(found: RunComparison) -> str:
         "only_in_new": "only in new",
     }
     left = [f"{n} {text}" for r, text in reasons.items() if (n := pairing.count(r))]
-    text = f"{counted(len(pairing.pairs), 'paired case')}"
+    text = counted(len(pairing.pairs), "paired case")
     return f"{text}; left out: {', '.join(left)}" if left else text
 
 

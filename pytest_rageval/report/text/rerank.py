@@ -194,7 +194,7 @@ def rerank_lines(document: Mapping[str, Any], width: int) -> Iterator[Line]:
         yield ()
         yield from wrapped("order", _title(name, order), width)
         yield from _table(document, order)
-        yield from _categories(document, order, width)
+        yield from _categories(document, order)
         yield from _broken(document, order, width)
         yield from _costs(order["queries"], width)
     for warning in document["warnings"]:
@@ -236,9 +236,7 @@ def _start(key: str, delivered: float, ceiling: float) -> str:
     return f"{key:<13}{format_value(delivered):>10}{format_value(ceiling):>9}"
 
 
-def _categories(
-    document: Mapping[str, Any], order: Mapping[str, Any], width: int
-) -> Iterator[Line]:
+def _categories(document: Mapping[str, Any], order: Mapping[str, Any]) -> Iterator[Line]:
     if len(order["by_category"]) < 2:
         return
     k = document["k"]

@@ -40,7 +40,8 @@ REPLY = response(
 def said(rubric: str, _: Any) -> Verdict:
     if rubric == "correctness":
         return Verdict(scores={"correctness": 2.0}, key_facts_found=(True, False))
-    return Verdict(scores={rubric: 2.0}, claims=CLAIMS, reasoning="So so.")
+    scores = {"claim_support_rate": 1 / 3} if rubric == "claims" else {rubric: 2.0}
+    return Verdict(scores=scores, claims=CLAIMS, reasoning="So so.")
 
 
 def judged(*rubrics: str, say: Any = said, **fields: Any) -> CaseRecord:

@@ -75,7 +75,7 @@ def _metrics(records: Sequence[CaseRecord], registry: Registry) -> list[dict[str
     cases = [record.metrics for record in records]
     present = {key for metrics in cases for key, v in metrics.items() if v is not None}
     known = [key for key in registry.cases if key in present]
-    infos = {key: registry.cases[key] for key in known}
+    infos = registry.cases
     return [
         {
             "key": visible(key),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from string import ascii_uppercase
 from typing import Any, Final
@@ -23,7 +23,7 @@ from pytest_rageval.report.explain.values import (
 )
 from pytest_rageval.report.explain.verdict import explain_judgements, stage_meaning, stage_name
 from pytest_rageval.report.html.markup import Element, harmless, shortened
-from pytest_rageval.report.html.run.highlight import Mark, citation_marks, phrase_marks
+from pytest_rageval.report.html.run.highlight import citation_marks, phrase_marks
 from pytest_rageval.report.html.run.values import (
     BaseDetail,
     CaseDetail,
@@ -82,25 +82,13 @@ def view_detail(
     detail = _plain(record, run)
     if before is None and _passed_plainly(record):
         case = record.stored_case
-        _with_evidence(
-            detail,
-            record,
-            number,
-            judgements=explain_judgements(record, case),
-            golds=explain_golds(case, record, run.scoring) if case and _misses(record) else (),
-            citations=explain_citations(case, record, run.scoring) if case else None,
-        )
+        golds = explain_golds(case, record, run.scoring) if case and _misses(record) else ()
+        citations = explain_citations(case, record, run.scoring) if case else None
+        _with_evidence(detail, record, number, explain_judgements(record, case), golds, citations)
         return redacted(detail, record, run) if options.redact else detail
     registry = stored_registry(run.config)
     found = explain_record(record, run.scoring, registry=registry)
-    _with_evidence(
-        detail,
-        record,
-        number,
-        judgements=found.judgements,
-        golds=found.golds,
-        citations=found.citations,
-    )
+    _with_evidence(detail, record, number, found.judgements, found.golds, found.citations)
     lines = tuple(_metric_lines(found, before, registry))
     detail.steps, detail.values = found.next_steps, Element()
     detail.metrics = tuple(line for line, best in lines if not best)
@@ -136,7 +124,6 @@ def _with_evidence(
     detail: CaseDetail,
     record: CaseRecord,
     number: int,
-    *,
     judgements: tuple[JudgementReason, ...],
     golds: tuple[AnchorReason, ...],
     citations: tuple[CitationReason, ...] | None,
@@ -144,7 +131,11 @@ def _with_evidence(
     """Add what was retrieved, cited and judged, and mark facts and citations in the texts."""
     detail.facts = facts = tuple(_facts(record, judgements))
     cited = {rank for citation in citations or () for rank in citation.ranks or ()}
-    detail.answer_marks = tuple(_answer_marks(detail.answer or "", facts, cited, number))
+    answer, phrases = detail.answer or "", [(fact.text, fact.letter) for fact in facts]
+    detail.answer_marks = (
+        *phrase_marks(answer, phrases, "fact"),
+        *citation_marks(answer, cited, number),
+    )
     detail.citations = citations or () if record.case_stored else ()
     detail.chunks = _chunks(record, facts)
     detail.golds, detail.judgements = golds, judgements
@@ -200,13 +191,6 @@ def _facts(record: CaseRecord, judgements: Sequence[JudgementReason]) -> Iterato
             finding=words[None if found is None else found.found],
             ranks=() if found is None else found.in_context or (),
         )
-
-
-def _answer_marks(
-    answer: str, facts: Sequence[FactView], cited: Collection[int], number: int
-) -> Iterator[Mark]:
-    yield from phrase_marks(answer, [(fact.text, fact.letter) for fact in facts], "fact")
-    yield from citation_marks(answer, cited, number)
 
 
 def _metric_lines(
@@ -306,9 +290,7 @@ def _moved(
     """Add to each chunk its rank in the other run."""
     if chunks is None or others is None:
         return None if chunks is None else tuple(chunks)
-    places: dict[tuple[str, str, str], int] = {}
-    for other in others:
-        places.setdefault((other.path, other.heading, other.text), other.rank)
+    places = {(one.path, one.heading, one.text): one.rank for one in reversed(others)}
     marked = []
     for chunk in chunks:
         place = places.get((chunk.path, chunk.heading, chunk.text))
@@ -375,12 +357,10 @@ def _chunk_facts(chunk: RetrievedChunk, rank: int) -> Iterator[str]:
         yield f"compared by {', '.join(chunk.matched_by)}"
     if chunk.start_line is not None:
         yield f"lines {chunk.start_line}-{chunk.end_line or chunk.start_line}"
-    if chunk.score_final is not None:
-        yield f"score {chunk.score_final:.4g}"
-    if chunk.score_vector is not None:
-        yield f"vector {chunk.score_vector:.4g}"
-    if chunk.score_lexical is not None:
-        yield f"lexical {chunk.score_lexical:.4g}"
+    scores = (chunk.score_final, chunk.score_vector, chunk.score_lexical)
+    for name, score in zip(("score", "vector", "lexical"), scores, strict=True):
+        if score is not None:
+            yield f"{name} {score:.4g}"
     if chunk.rank_before_rerank not in (None, rank):
         yield f"rank {chunk.rank_before_rerank} before reranking"
 

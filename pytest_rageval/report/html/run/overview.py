@@ -78,9 +78,8 @@ def view_overview(
     reviewed = [record for record in run.records if record.counted]
     panels = [*metric_panels(reviewed, registry, [*shown, *others])]
     rows = [row for row in cases.rows if row.record.counted] or cases.rows
-    sparks = [one for one in history if one.metrics]
     return OverviewView(
-        tiles=tuple(_tiles(run, metrics, latency, sparks)),
+        tiles=tuple(_tiles(run, metrics, latency, history)),
         bars=tuple(_bars(group_repeats(row.record for row in rows))),
         changes=None if compare is None else _changes(compare, metrics),
         reading=worth_reading(rows, () if compare is None else compare.flips),

@@ -145,12 +145,12 @@ def _row(
 ) -> RunRow:
     entry = run_entry(run)
     facts = [f"judge {entry.judge}" if entry.judge else "", (entry.commit or "")[:7]]
-    known = entry.verdict in {"pass", "fail", "not_evaluated"}
+    verdict = entry.verdict if entry.verdict in {"pass", "fail", "not_evaluated"} else "unknown"
     return RunRow(
         run_id=run.run_id,
         tags=run.tags,
         when=(entry.timestamp or "-")[:16].replace("T", " "),
-        verdict=entry.verdict or "unknown" if known else "unknown",
+        verdict=verdict,
         sentence=text(run.gate, "sentence"),
         n_cases="-" if entry.n_cases is None else str(entry.n_cases),
         outcomes=tuple((n, c) for n in CASE_OUTCOMES.values() if (c := count(run.metrics, n))),
