@@ -118,7 +118,9 @@ def _asked(
             if _is_lost(judgement):
                 return
     if probe_chars:
-        yield _long_prompt(settings.judge, judging, environ, probe_chars, sleep)
+        prompt = long_prompt(probe_chars)
+        with ChatModel(settings.judge, judging, environ=environ, sleep=sleep) as chat:
+            yield read_long_reply(prompt, chat.ask(SYSTEM, prompt))
 
 
 def _pinned(warning: str | None, model: str) -> Finding:
@@ -163,18 +165,6 @@ def _served_model(judgement: Judgement, asked: str) -> Finding:
         return _FOUND.ok("served model", repr(served))
     fix = "make sure that the server runs the model you mean"
     return _FOUND.warn("served model", f"asked for {asked!r}, the server says {served!r}", fix)
-
-
-def _long_prompt(
-    model: str,
-    judging: JudgeSettings,
-    environ: Mapping[str, str],
-    chars: int,
-    sleep: Callable[[float], None],
-) -> Finding:
-    prompt = long_prompt(chars)
-    with ChatModel(model, judging, environ=environ, sleep=sleep) as chat:
-        return read_long_reply(prompt, chat.ask(SYSTEM, prompt))
 
 
 SYSTEM: Final = (

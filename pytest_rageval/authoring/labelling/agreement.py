@@ -56,7 +56,9 @@ def _agreement(
     units: _Units, names: Sequence[str], case_of: Mapping[Hashable, str]
 ) -> dict[str, Any]:
     shared = {key: said for key, said in units.items() if len(said) > 1}
-    columns = [[_number(said.get(name)) for name in names] for said in shared.values()]
+    columns = [
+        [float(said[name]) if name in said else None for name in names] for said in shared.values()
+    ]
     cases = [case_of[key] for key in shared]
     two = len(names) == 2
 
@@ -79,10 +81,6 @@ def _agreement(
         "n_cases": len(set(cases)),
         "observed": sum(a == b for a, b in pairs) / len(pairs) if pairs else None,
     }
-
-
-def _number(said: bool | None) -> float | None:
-    return None if said is None else float(said)
 
 
 def _kappa(columns: Sequence[Sequence[float | None]]) -> float | None:
