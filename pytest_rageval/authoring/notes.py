@@ -94,11 +94,7 @@ def parse_note(rel_path: str, data: bytes) -> Note:
 
 
 def inline_tokens(text: str) -> list[Token]:
-    """Return the tokens of a paragraph's text; a very long one is returned as plain text.
-
-    Args:
-        text: ``content`` of an ``inline`` token.
-    """
+    """Return the tokens of the content of an ``inline`` token; a very long one is plain text."""
     if len(text) > _MAX_INLINE_CHARS:
         return [Token("text", "", 0, content=text)]
     [paragraph] = _parser(inline=True).parseInline(text)

@@ -17,14 +17,8 @@ _BY_DOCUMENT: Final = (
 def rules_text(matching: Mapping[str, object]) -> str:
     """Return the number of chunks by rule: ``heading 812, snippet 40``.
 
-    Chunks that no rule could compare are said to be known by their document alone, which the
-    outcome of their cases then depends on.
-
-    Args:
-        matching: of the numbers of a run, or of its ``metrics.json``.
-
-    Returns:
-        Empty where headings decided alone, which needs no mention.
+    Empty where headings decided alone, which needs no mention. Chunks that no rule could compare
+    are said to be known by their document alone, which the outcome of their cases then depends on.
     """
     counts = {name: whole(matching, name) or 0 for name in (*MATCH_RULES, UNDECIDED)}
     found = {name: n for name, n in counts.items() if n}

@@ -152,12 +152,7 @@ def check_results_folder(settings: Settings) -> Finding:
 
 
 def check_databases(settings: Settings, environ: Mapping[str, str]) -> Iterator[Finding]:
-    """Check that the databases that are named can be used with what is installed; none is opened.
-
-    Args:
-        settings: may name a shared cache of verdicts.
-        environ: may name an index of runs.
-    """
+    """Check that the named databases can be used with what is installed; none is opened."""
     from pytest_rageval.runs.index import index_url
     from pytest_rageval.support.sql import need_sqlalchemy, parse_place
 

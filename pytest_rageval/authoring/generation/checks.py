@@ -61,15 +61,10 @@ def _readings(section: Section) -> Iterator[str]:
 def unambiguous(
     drafts: Sequence[Question], titles: Mapping[str, str], dropped: Counter[str]
 ) -> list[Question]:
-    """Return the drafts whose question is unambiguous.
+    """Return those of all drafts whose question is unambiguous.
 
     A term that several sections define is dropped. Another question that several sections answer
     is prefixed with the title of its note, if that distinguishes them.
-
-    Args:
-        drafts: of all notes.
-        titles: of the notes, by path.
-        dropped: counts the drafts left out.
     """
     places: dict[tuple[str, ...], set[tuple[str, str]]] = defaultdict(set)
     for draft in drafts:

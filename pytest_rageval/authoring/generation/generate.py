@@ -185,13 +185,7 @@ def _unanswerable_case(question: str, draft: Question, why: str) -> Case:
 
 
 def spread(drafts: Sequence[Question], limit: int | None, rng: random.Random) -> list[Question]:
-    """Choose drafts from as many notes as possible, in their order.
-
-    Args:
-        drafts: of all notes.
-        limit: maximum number; None: all.
-        rng: chooses among those of a note, and among notes.
-    """
+    """Choose drafts up to a limit, from as many notes as possible, in their order."""
     if limit is None or limit >= len(drafts):
         return list(drafts)
     by_note: dict[str, list[int]] = defaultdict(list)
@@ -226,14 +220,7 @@ _SUBJECT: Final = re.compile(r"(?<=[a-z,:] )(?:[A-Z][\w-]*[\w]|\w*\d[\w.-]*\w)(?
 def swap_subjects(
     drafts: Sequence[Question], notes: Iterable[Note], count: int, rng: random.Random
 ) -> Iterator[Case]:
-    """Yield questions about invented names that are in none of the notes.
-
-    Args:
-        drafts: questions with answers.
-        notes: all notes, to check that a name is not in them.
-        count: maximum number.
-        rng: chooses questions and names.
-    """
+    """Yield at most ``count`` questions about invented names that are in none of the notes."""
     held = " ".join(f"{note.normal_path} {note.normal_text}" for note in notes).casefold()
     names = [name for name in NAMES if norm_text(name) not in held]
     names += [f"{one} {other}" for one, other in permutations(names, 2)]
@@ -256,13 +243,7 @@ def _subject(draft: Question) -> str:
 def withhold(
     drafts: Iterable[Question], kept: Sequence[Note], dropped: Counter[str]
 ) -> Iterator[Case]:
-    """Yield the questions of withheld notes that the other notes do not answer.
-
-    Args:
-        drafts: of the withheld notes.
-        kept: the notes that are served.
-        dropped: counts the questions that those answer.
-    """
+    """Yield the questions of withheld notes that the notes which are kept do not answer."""
     texts = [comparable("\n".join(note.lines)) for note in kept]
     for draft in drafts:
         sought = [comparable(text) for text in (*draft.facts, draft.snippet, draft.term) if text]

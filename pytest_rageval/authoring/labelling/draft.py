@@ -222,10 +222,6 @@ def _renumbered(groups: Groups | None, place: Any) -> Groups | None:
 def parse_groups(text: str, n_golds: int) -> Groups:
     """Parse groups as typed by a user: gold numbers, ``+`` within, ``,`` between groups.
 
-    Args:
-        text: such as ``1+2, 3``.
-        n_golds: number of golds.
-
     Raises:
         ValueError: it cannot be read; the text says what was expected.
 

@@ -26,14 +26,7 @@ _WORD: Final = re.compile(r"\S+")
 
 
 def run_plain(session: LabelSession, lines: Iterable[str], echo: Echo, *, width: int = 80) -> None:
-    """Drive a session until it is closed or the lines end.
-
-    Args:
-        session: to drive.
-        lines: input of the user, with or without line ends.
-        echo: prints one line.
-        width: columns.
-    """
+    """Drive a session by the lines of a user, until it is closed or they end."""
     face = _PlainFace(session, echo, width)
     for line in INTRODUCTION, "":
         for part in screen.wrap_text(line, width) or [""]:

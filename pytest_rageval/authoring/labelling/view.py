@@ -221,10 +221,7 @@ def key_line(view: SessionView, width: int) -> str:
 def head_lines(view: SessionView, width: int, *, most: int | None = None) -> list[str]:
     """Return the case: position in the queue, question and known facts about the answer.
 
-    Args:
-        view: of the session.
-        width: columns.
-        most: maximum number of lines; the first ones are kept.
+    Where there is room for at most some lines, the first ones are kept.
     """
     state = ["answerable" if view.draft.answerable else "UNANSWERABLE"]
     state += ["NOT REVIEWED"] if view.draft.review == "generated" else []

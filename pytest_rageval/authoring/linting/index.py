@@ -86,11 +86,6 @@ def lost_anchors(
 ) -> Iterator[LintFinding]:
     """Yield a finding for each anchor that its requests to a client do not retrieve.
 
-    Args:
-        client: of the target, as ``call_client`` takes it.
-        cases: of all files.
-        settings: parameters and concurrency of the requests.
-
     Raises:
         EndpointError: the target failed, or reports no chunks.
     """

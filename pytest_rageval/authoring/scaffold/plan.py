@@ -253,10 +253,6 @@ def _walk(folder: Traversable, prefix: str) -> Iterator[tuple[str, bytes]]:
 def read_project(folder: Path, preset: Preset | None = None) -> Scaffold:
     """Return the files that the project in a folder needs; the folder need not exist.
 
-    Args:
-        folder: of the project.
-        preset: of the user's system; None: none was named.
-
     Raises:
         ScaffoldError: the path is a file, or a file in the folder cannot be read.
     """

@@ -31,12 +31,7 @@ _OFF: Final = "frame-ancestors 'none'"
 
 
 def create_app(runs: ProjectRuns, *, start: str = "/") -> Starlette:
-    """Build the app.
-
-    Args:
-        runs: of the project.
-        start: path of the page that an admitted browser is sent to.
-    """
+    """Build the app, which sends a browser that it admits to the path ``start``."""
 
     async def front(request: Request) -> Response:
         if "token" in request.query_params:

@@ -157,13 +157,7 @@ def _out_of_scope(selection: FolderSelection) -> str:
 def explain_groups(
     case: Case, golds: Sequence[AnchorReason], *, reported: bool
 ) -> tuple[GroupReason, ...]:
-    """Return the missing golds of each group of ``required_support_groups``.
-
-    Args:
-        case: the case as it was asked.
-        golds: its golds, explained.
-        reported: whether the target reports chunks at all.
-    """
+    """Return the golds that each group lacks, known only if the target reports chunks."""
     found = {gold.index for gold in golds if gold.found}
     return tuple(
         GroupReason(

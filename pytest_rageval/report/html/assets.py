@@ -25,11 +25,8 @@ def page_asset(*names: str) -> str:
 def content_policy(*, style: str, script: str, served: bool = False) -> str:
     """Return the content security policy: only the page's script and style.
 
-    Args:
-        style: of the page.
-        script: of the page.
-        served: whether the page may also ask its own server; its icon is then empty and inline, so
-            that browsers do not request one.
+    A served page may also ask its own server; its icon is empty and inline, so that browsers do
+    not request one.
     """
     rest = "form-action 'none'"
     if served:

@@ -48,13 +48,7 @@ class MissRow:
 def render_map(
     found: EmbeddingMap, projection: Projection, document: Mapping[str, Any]
 ) -> Iterator[str]:
-    """Yield the page in pieces.
-
-    Args:
-        found: the points and the questions.
-        projection: places of the points.
-        document: figures of the run, as of ``embedding_document``.
-    """
+    """Yield the page in pieces; the document is that of ``embedding_document``."""
     # Imported here, since jinja2 is slow to import.
     from pytest_rageval.report.html.templating import render_page
 

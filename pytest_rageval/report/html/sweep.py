@@ -16,12 +16,7 @@ _CLASSES: Final = {"better": "pass", "no_clear_winner": "not_evaluated", "worse"
 
 
 def render_sweep(outcome: SweepOutcome, *, name: str = "sweep") -> Iterator[str]:
-    """Yield the page in pieces; every text is escaped and its hidden characters made visible.
-
-    Args:
-        outcome: of the sweep.
-        name: of the sweep.
-    """
+    """Yield the page in pieces; every text is escaped and its hidden characters made visible."""
     # Imported here, since jinja2 is slow to import.
     from pytest_rageval.report.html.templating import render_page
 

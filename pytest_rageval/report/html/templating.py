@@ -52,12 +52,7 @@ def render_page(
 ) -> Iterator[str]:
     """Yield a page in pieces, with its styles, its scripts and a policy that lets nothing else in.
 
-    Args:
-        template: name of its file.
-        styles: names of files, in their order.
-        scripts: likewise.
-        served: whether the page may also ask its own server.
-        values: of the template.
+    All are names of files. A served page may also ask its own server.
     """
     style, script = page_asset(*styles), page_asset(*scripts)
     policy = content_policy(style=style, script=script, served=served)

@@ -233,11 +233,7 @@ LIMIT_BYTES: Final = 1 << 20
 
 
 def append_step_summary(markdown: str, environ: Mapping[str, str]) -> str | None:
-    """Append Markdown to the step summary, cut at a line end if it would be too long.
-
-    Args:
-        markdown: block to append.
-        environ: contains the name of the file; unset or empty: nothing is done.
+    """Append Markdown to the step summary, if one is named, cut at a line end if it is too long.
 
     Returns:
         A sentence for the user if the file cannot be written; None: no error.
@@ -281,11 +277,7 @@ def fit_markdown(markdown: str, room_bytes: int) -> str:
     r"""Return Markdown that takes at most some bytes of UTF-8.
 
     Whole lines are kept, and a sentence says that others were cut. If even that does not fit, the
-    result is empty.
-
-    Args:
-        markdown: lines of Markdown.
-        room_bytes: available bytes; may be negative.
+    result is empty. The room may be negative.
 
     >>> fit_markdown("one\ntwo\n", 8), fit_markdown("one\ntwo\n", 7)
     ('one\ntwo\n', '')

@@ -55,13 +55,7 @@ def asked_lines(record: CaseRecord, *, width: int = 80) -> Iterator[Line]:
 
 
 def answer_lines(record: CaseRecord, *, width: int = 80, whole: bool = False) -> Iterator[Line]:
-    """Yield the answer.
-
-    Args:
-        record: of the question.
-        width: columns of the terminal.
-        whole: whether a long answer is shown to its end.
-    """
+    """Yield the answer, a long one to its end only if whole."""
     text = record.answer or ""
     shown = text if whole else text[:SHOWN_CHARS]
     yield from wrapped_lines("answer", shown, width)
@@ -155,13 +149,7 @@ def place_text(path: str, heading: str | None) -> str:
 
 
 def difference_lines(old: CaseRecord, new: CaseRecord, *, width: int = 80) -> Iterator[Line]:
-    """Yield what differs between two answers: words, and ranks of chunks.
-
-    Args:
-        old: the earlier question.
-        new: the later one.
-        width: columns of the terminal.
-    """
+    """Yield what differs between two answers: words, and ranks of chunks."""
     before, after = old.answer or "", new.answer or ""
     if before == after:
         yield from wrapped("answer", "the same", width)

@@ -83,13 +83,7 @@ class ComparisonView:
 def render_comparison(
     view: ComparisonView, *, width: int = 80, verbose: bool = False
 ) -> list[Line]:
-    """Lay out a comparison.
-
-    Args:
-        view: both runs and their comparison.
-        width: columns of the terminal.
-        verbose: show every metric and every flip.
-    """
+    """Lay out a comparison; if verbose, with every metric and every flip."""
     found = view.found
     lines: list[Line] = [*_head(found, width)]
     if found.ignored:

@@ -86,13 +86,7 @@ def indented(text: str, indent: int, width: int) -> Line:
 
 
 def render_gate(run_id: str, gate: GateResult, *, width: int = 80) -> list[Line]:
-    """Lay out a decision.
-
-    Args:
-        run_id: of the run that was decided.
-        gate: the decision.
-        width: columns of the terminal.
-    """
+    """Lay out a decision."""
     lines: list[Line] = [((f"{'run':<{HEAD}}", "bold"), (clean(run_id), ""))]
     if gate.baseline is not None:
         style: Style = "yellow" if gate.baseline.problem else "bold"

@@ -32,12 +32,7 @@ class RunCommands:
 
 
 def next_commands(records: Sequence[CaseRecord], commands: RunCommands) -> list[tuple[str, str]]:
-    """Return at most two commands, each with a reason in a few words.
-
-    Args:
-        records: of the run.
-        commands: how the run is named, and run again.
-    """
+    """Return at most two commands, each with a reason in a few words."""
     found = []
     if commands.rerun and any(record.outcome == "error" for record in records):
         found.append((commands.rerun, "asks again, once the errors are mended"))

@@ -170,12 +170,7 @@ def _warnings(table: CaseTable, orders: Sequence[NamedOrder]) -> Iterator[str]:
 
 
 def rerank_lines(document: Mapping[str, Any], width: int) -> Iterator[Line]:
-    """Yield the document as lines for a terminal.
-
-    Args:
-        document: from ``rerank_document``.
-        width: columns of the terminal.
-    """
+    """Yield the result of ``rerank_document`` as lines for a terminal."""
     sizes = document["candidates"]
     yield from wrapped("run", document["run_id"], width)
     unit = "sections" if document["level"] == "anchor" else "documents"

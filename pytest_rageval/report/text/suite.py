@@ -45,12 +45,7 @@ def study_document(study: SuiteStudy) -> dict[str, Any]:
 
 
 def suite_notes(study: SuiteStudy, *, k: int) -> Iterator[str]:
-    """Yield remarks for readers of the figures, one sentence each.
-
-    Args:
-        study: of the run.
-        k: number of chunks that were asked for.
-    """
+    """Yield remarks for readers of the figures, one sentence each; k chunks were asked for."""
     if study.left_out:
         reasons = ", ".join(f"{n} {reason}" for reason, n in study.left_out.items())
         yield f"questions without figures: {reasons}"

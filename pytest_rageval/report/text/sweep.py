@@ -32,12 +32,7 @@ _STYLES: Final[Mapping[SweepVerdict, Style]] = {
 
 
 def sweep_lines(outcome: SweepOutcome, width: int = 80) -> Iterator[Line]:
-    """Yield the outcome as lines for a terminal.
-
-    Args:
-        outcome: of the sweep.
-        width: columns of the terminal.
-    """
+    """Yield the outcome as lines for a terminal."""
     yield from wrapped("goal", weights_text(outcome.objectives), width)
     if outcome.constraints:
         yield from wrapped("limits", ", ".join(outcome.constraints), width)

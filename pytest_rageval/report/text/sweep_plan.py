@@ -11,11 +11,7 @@ from pytest_rageval.support.text import clean, counted
 
 
 def plan_lines(document: Mapping[str, Any]) -> Iterator[str]:
-    """Lay out the forecast of a sweep.
-
-    Args:
-        document: from ``engine.sweep.forecast``.
-    """
+    """Lay out the forecast of a sweep, the document of ``engine.sweep.forecast``."""
     grid, asked = document["requests_grid"], document["requests"]
     held = f", {document['holdout']} of them held out" if document["holdout"] else ""
     baseline = ", ".join(f"{clean(k)}={clean(str(v))}" for k, v in document["baseline"].items())

@@ -42,13 +42,7 @@ class FaultOptions:
 def render_target_faults(
     records: Sequence[CaseRecord], sentences: Iterable[str], options: FaultOptions
 ) -> list[Line]:
-    """Lay out the errors of a run by cause, and the sentences on its replies; empty: no fault.
-
-    Args:
-        records: of the run.
-        sentences: of `report.target_faults`.
-        options: width and style.
-    """
+    """Lay out the errors of a run by cause, and the sentences on its replies; empty: no fault."""
     groups = group_errors(records)
     n_cases = len({record.nodeid for record in records})
     lines: list[Line] = []
@@ -64,13 +58,7 @@ def render_target_faults(
 
 
 def cause_lines(group: ErrorGroup, n_cases: int, options: FaultOptions) -> Iterator[Line]:
-    """Yield the message of a cause, with its count and the user's code, without its cases.
-
-    Args:
-        group: the cause.
-        n_cases: cases of the run.
-        options: width and style.
-    """
+    """Yield the message of a cause, with its count and the user's code, without its cases."""
     n, width = len(group.records), options.width
     where = f"{group.kind} in {n} of {counted(n_cases, 'case')}"
     message = clean(group.message, _MESSAGE_CHARS)

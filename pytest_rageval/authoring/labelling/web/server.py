@@ -115,12 +115,7 @@ def _key(body: bytes) -> Key:
 
 
 class LabelServer(GuardedServer):
-    """Serves the page of one session.
-
-    Args:
-        session: to drive.
-        port: to listen on; 0 takes a free one.
-        announce: as for ``GuardedServer``.
+    """Serves the page of one session; port and announcement are as for ``GuardedServer``.
 
     Raises:
         ConfigError: the port is taken.

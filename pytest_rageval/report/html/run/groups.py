@@ -59,12 +59,7 @@ def view_heat_maps(
 
 
 def group_changes(pairs: Iterable[CasePair], keys: Collection[str]) -> GroupChanges:
-    """Return the mean change of each metric since the baseline, for every group.
-
-    Args:
-        pairs: the cases of both runs; groups are the new one's.
-        keys: metrics that are compared.
-    """
+    """Return the mean change of each metric since the baseline, for every group of the new run."""
     found: dict[tuple[str, str], dict[str, list[float]]] = {}
     for pair in pairs:
         old, new = pair.base.mean_of, pair.new.mean_of

@@ -88,10 +88,7 @@ def _pattern(phrase: str, lower: bool) -> re.Pattern[str] | None:
 def citation_marks(text: str, ranks: Collection[int], number: int) -> Iterator[Mark]:
     """Mark every number of ``[1]``, ``[1, 3]`` or ``[1-3]`` that names a cited chunk, with a link.
 
-    Args:
-        text: of the answer.
-        ranks: of the chunks that the answer cites.
-        number: of the case on the page.
+    The links lead to the chunks of the case with this number on the page.
     """
     for found in _CITED.finditer(text):
         for one in _NUMBER.finditer(text, found.start(), found.end()):

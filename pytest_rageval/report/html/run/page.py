@@ -33,10 +33,6 @@ def render_report(view: ReportView, frame: PageFrame | None = None) -> Iterator[
     """Yield the page in pieces, so that neither it nor the details of all cases are in memory.
 
     Every text is escaped and its hidden characters are made visible, in all fields.
-
-    Args:
-        view: content.
-        frame: notes, and links to other pages.
     """
     # Imported here, since jinja2 is slow to import.
     from pytest_rageval.report.html.templating import page_environment, render_page

@@ -40,11 +40,7 @@ def trend_panel(
 ) -> Element:
     """Draw one metric over the runs, oldest first; the line breaks where figures do not compare.
 
-    Args:
-        name: of the drawing on the page.
-        key: of the metric.
-        points: one for each run.
-        scale: lowest and highest possible value.
+    The scale is the lowest and the highest possible value.
     """
     width, height = _PANEL
     left, top, right, bottom = _MARGIN

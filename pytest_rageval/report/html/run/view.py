@@ -247,10 +247,7 @@ def view_comparison(
 ) -> CompareView:
     """Show flips, differences and metrics that cannot be compared.
 
-    Args:
-        baseline: the earlier run and the comparison with it.
-        anchors: anchor of each record in the page.
-        redact: leave out reasons, which name paths and headings.
+    If redacted, it has no reasons, which name paths and headings.
     """
     found = baseline.comparison
     comparability = baseline.comparability

@@ -19,13 +19,7 @@ def fault_policy() -> str:
 
 
 def render_list(view: RunList, links: Links, *, title: str) -> Iterator[str]:
-    """Yield the list of all runs in pieces.
-
-    Args:
-        view: content.
-        links: addresses of the other pages.
-        title: name of the project.
-    """
+    """Yield the list of all runs in pieces."""
     scripts = ("search.js", "runs/list.js", *(() if links.static else ("runs/tags.js",)))
     return _render("list", scripts, links, view=view, title=title, row_words=row_words)
 
