@@ -61,9 +61,7 @@ def load_labels(path: Path, rubric: str) -> tuple[LabelledAnswer, ...]:
     expected = f"{', '.join(known[:-1])} or {known[-1]}"
     first_line: dict[str, int] = {}
 
-    def rules(
-        number: int, line: Mapping[str, Any], faulty: Collection[int | str]
-    ) -> Iterator[tuple[Loc, str]]:
+    def rules(number: int, line: Mapping[str, Any], faulty: object) -> Iterator[tuple[Loc, str]]:
         label = line.get("label")
         if label not in known:
             came = shown_json(label) if "label" in line else "missing"

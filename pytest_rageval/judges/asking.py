@@ -124,10 +124,12 @@ def judge_case(
     asker = _Asker(judges.first, request, registry, repeat, slots)
     abstained = _ask_needed(asker, rubrics, case, abstained=response.abstained)
     found = asker.found
-    second = (
-        None if judges.second is None else _Asker(judges.second, request, registry, repeat, slots)
-    )
-    repeated = [r for r in repeated_rubrics(rubrics) if second is not None and r in found]
+    repeated: list[str] = []
+    second: list[Judgement] = []
+    if judges.second is not None:
+        again = _Asker(judges.second, request, registry, repeat, slots)
+        repeated += (r for r in repeated_rubrics(rubrics) if r in found)
+        second += (again.ask(r) for r in repeated if found[r].verdict is not None)
     return Judged(
         verdicts=_verdicts(
             found,
@@ -141,9 +143,7 @@ def judge_case(
         source="target" if response.abstained is not None else "judge",
         context_chunk_ids=tuple([passage.chunk_id for passage in request.context]),
         repeated=tuple(repeated),
-        second=tuple(second.ask(r) for r in repeated if found[r].verdict is not None)
-        if second is not None
-        else (),
+        second=tuple(second),
     )
 
 

@@ -113,8 +113,7 @@ class Controller:
     def pytest_report_collectionfinish(self, items: Sequence[pytest.Item]) -> list[str]:
         """Name the fixtures that replace the configured target."""
         cases = (item for item in items if isinstance(item, CaseItem))
-        lines = _override_lines(self.state, cases)
-        return [self._folded(line) for line in lines]
+        return [self._folded(line) for line in _override_lines(self.state, cases)]
 
     def _folded(self, text: str) -> str:
         return "\n".join(wrapped_text(text, terminal_width(self.config), rest="  "))
@@ -324,15 +323,13 @@ class Controller:
         )
         own = self._own_failures(decided)
         notes = [*finished.view.notes, *filter(None, remarks), *self._change_notes(), *own]
-        view = replace(finished.view, notes=notes)
-        commands = view.commands
+        reran = bool(self.config.getoption("lf", False) or settings.failed_from)
+        commands = replace(finished.view.commands, reran=reran)
         if getattr(self.config, "cache", None) is None:
             # pytest does not store the failures, but the run does.
             rerun = f"pytest --rageval-failed-from {self.run.run_id}"
             commands = replace(commands, rerun=rerun)
-        last_failed = self.config.getoption("lf", False)
-        reran = bool(last_failed or self.state.settings.failed_from)
-        return replace(finished, view=replace(view, commands=replace(commands, reran=reran)))
+        return replace(finished, view=replace(finished.view, notes=notes, commands=commands))
 
     def _change_notes(self) -> Iterator[str]:
         """Say which outcomes the facts of the whole run have changed after they were shown."""

@@ -68,12 +68,6 @@ def check_of(report: pytest.TestReport) -> CheckStatus | None:
 
 _NONE: Final = ReportDetails()  # of most reports, and never changed
 _DETAILS: Final = tuple(one.name for one in fields(ReportDetails))
-_VERBS: Final[dict[Outcome, str]] = {
-    "passed": "passed",
-    "flawed": "flawed",
-    "missed": "missed",
-    "error": "erred",
-}
 _RETRIEVAL_KEYS: Final = ("recall_all_at_k", "hit_at_k", "recall_at_k")
 _FLAW_KEYS: Final[dict[str, tuple[str, ...]]] = {
     "not_cited": ("attribution_hit_rate",),
@@ -130,7 +124,8 @@ def case_reason(records: Sequence[CaseRecord]) -> str:
     if len(records) == 1:
         return _reason(record)
     alike = sum(one.outcome == record.outcome for one in records)
-    return f"{_VERBS[record.outcome]} in {alike} of {len(records)} repeats: {_reason(record)}"
+    verb = "erred" if record.outcome == "error" else record.outcome
+    return f"{verb} in {alike} of {len(records)} repeats: {_reason(record)}"
 
 
 def _reason(record: CaseRecord) -> str:

@@ -6,7 +6,7 @@ number, such as the tokens of a context, is equal between serial and parallel ru
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any, Final
 
@@ -120,6 +120,12 @@ def metrics_document(
     """
     numbers = numbers_document(aggregate, judge_reliability=judge_reliability)
     numbers["aggregate_metrics"]["latency"]["concurrency"] = config.get("concurrency")
+    warnings = list(aggregate.warnings)
+    if n := len(aggregate.target_warnings):
+        lines = counted(n, "line")
+        warnings.append(
+            f"indexing coverage: the target warns in {lines}, which results.jsonl holds"
+        )
     return {
         "schema_version": SCHEMA_VERSION,
         "run_id": config["run_id"],
@@ -140,7 +146,7 @@ def metrics_document(
         "stages": dict(aggregate.stages),
         "matching": dict(aggregate.matching),
         **numbers,
-        "warnings": [*aggregate.warnings, *_left_out_warnings(aggregate)],
+        "warnings": warnings,
     }
 
 
@@ -177,13 +183,6 @@ def _indexing_document(indexing: Mapping[str, Any]) -> dict[str, Any] | None:
         return None
     numbers = {key: value for key, value in indexing.items() if key != "target_warnings"}
     return {**numbers, "n_target_warnings": len(indexing.get("target_warnings", ()))}
-
-
-def _left_out_warnings(aggregate: Aggregate) -> Iterator[str]:
-    n = len(aggregate.target_warnings)
-    if n:
-        lines = counted(n, "line")
-        yield f"indexing coverage: the target warns in {lines}, which results.jsonl holds"
 
 
 def _analyses_document(aggregate: Aggregate) -> dict[str, Any]:

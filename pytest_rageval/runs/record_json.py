@@ -211,17 +211,11 @@ def to_plain(value: Any) -> Any:
     kind: Any = type(value)
     if kind in _PLAIN:  # nearly all values, so it is tested first
         return value
-    if kind is dict:
-        return {key: to_plain(item) for key, item in value.items()}
-    if kind is tuple or kind is list:
-        return [to_plain(item) for item in value]
-    if is_dataclass(kind):
-        return {name: to_plain(item) for name, item in _fields_of(value).items()}
     if isinstance(value, Mapping):
         return {key: to_plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [to_plain(item) for item in value]
-    return value
+    return to_plain(_fields_of(value)) if is_dataclass(kind) else value
 
 
 def _fields_of(value: Any) -> dict[str, Any]:

@@ -442,7 +442,12 @@ def resolve_run(
         return exact
     tags = read_tags(results_dir)
     if name in tags:
-        return _tagged(results_dir, name, tags[name])
+        # A tag names its run even while that run is under way.
+        if is_run(tagged := results_dir / tags[name]):
+            return tagged
+        raise StorageError(
+            f"run {name!r}: the tag names run {tags[name]}, which is not in {results_dir}"
+        )
     refuse_malformed_tag(results_dir, name)
     last = _LAST.fullmatch(name)
     if last:
@@ -459,15 +464,6 @@ def resolve_run(
         if name and is_run(path):
             return path
     raise StorageError(f"run {name!r}: not found{_known(results_dir, runs, name, list(tags))}")
-
-
-def _tagged(results_dir: Path, tag: str, run_id: str) -> Path:
-    # A tag names its run even while that run is under way.
-    if not is_run(results_dir / run_id):
-        raise StorageError(
-            f"run {tag!r}: the tag names run {run_id}, which is not in {results_dir}"
-        )
-    return results_dir / run_id
 
 
 def _nth_last(results_dir: Path, runs: list[Path], name: str, back: int) -> Path:

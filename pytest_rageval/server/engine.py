@@ -42,13 +42,9 @@ class ReferenceEngine:
         self._vault_index = open_index(config, vault.notes, vault.findings)
         for warning in self._vault_index.coverage["warnings"]:
             _log.warning("vault %s: %s", config.effective_vault_name, warning)
-        self._index = self._vault_index
+        self.index = self._vault_index
+        """The current one, which is replaced as a whole."""
         self._update_lock = threading.Lock()
-
-    @property
-    def index(self) -> Index:
-        """The current index."""
-        return self._index
 
     def ask(self, query: AskQuery, *, debug: bool) -> dict[str, Any]:
         """Answer a question.
@@ -60,7 +56,7 @@ class ReferenceEngine:
             UpstreamError: A configured model endpoint failed.
         """
         started = time.perf_counter()
-        index = self._index
+        index = self.index
         found = retrieve(index, query)
         retrieved = time.perf_counter()
         chunks = [hit.chunk for hit in found.hits]
@@ -115,11 +111,11 @@ class ReferenceEngine:
             notes = [merged[path] for path in sorted(merged)]
             version = index_version(index_key(self.config, notes))
             index = build_index(
-                self.config, notes, version=version, findings=self._findings, known=self._index
+                self.config, notes, version=version, findings=self._findings, known=self.index
             )
         else:
             index = self._vault_index
-        self._overlay, self._index = overlay, index
+        self._overlay, self.index = overlay, index
 
     def _answer(self, query: AskQuery, chunks: Sequence[Chunk], index: Index) -> Answer:
         if query.folders and not chunks:

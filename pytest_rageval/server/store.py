@@ -85,7 +85,10 @@ def open_index(
 
 def _save(index: Index, entry: Path) -> None:
     """Write an entry to a temporary name, then rename it: it is never seen incomplete."""
-    _make_cache_folder(entry.parent)
+    folder = entry.parent
+    if not folder.is_dir():
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / ".gitignore").write_text("*\n", encoding="utf-8")
     scratch = entry.with_name(f"{_SCRATCH}{os.urandom(4).hex()}")
     scratch.mkdir()
     try:
@@ -102,13 +105,6 @@ def _save(index: Index, entry: Path) -> None:
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     _drop_oldest(entry)
-
-
-def _make_cache_folder(folder: Path) -> None:
-    if folder.is_dir():
-        return
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / ".gitignore").write_text("*\n", encoding="utf-8")
 
 
 def _drop_oldest(entry: Path) -> None:

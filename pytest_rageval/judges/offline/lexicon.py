@@ -13,7 +13,7 @@ import sys
 import threading
 import unicodedata
 from collections.abc import Iterable, Iterator
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
@@ -335,13 +335,12 @@ def _tier(base: str, stem: str, *, contracted: bool) -> int:
 class _Stemmers(threading.local):
     """One stemmer per thread, because a stemmer is stateful."""
 
-    def __init__(self) -> None:
-        self.english: Any = _english_stemmer()()
+    @cached_property
+    def english(self) -> Any:
+        return _english_stemmer()()
 
 
-@cache
-def _stemmers() -> _Stemmers:
-    return _Stemmers()
+_STEMMERS: Final = _Stemmers()
 
 
 @cache
@@ -355,7 +354,7 @@ def _english_stemmer() -> Any:
 
 def _stem(word: str) -> str:
     word = IRREGULAR.get(word, word)
-    return str(_stemmers().english.stemWord(word)) if word.isascii() else word
+    return str(_STEMMERS.english.stemWord(word)) if word.isascii() else word
 
 
 @cache

@@ -362,7 +362,8 @@ def render_prompt(rubric: Rubric, request: JudgeRequest, *, level: OutputLevel) 
     Raises:
         ConfigError: the template fails for this request.
     """
-    rest = _texts_but_passages(rubric, request)
+    texts = ((name, read(request)) for name, read in _TEXTS.items() if name in rubric.data)
+    rest = [(name.replace("_", " "), text) for name, text in texts if text is not None]
     passages = _passages(rubric, request)
     shown = _fitting(passages, sum(len(text) for _, text in rest))
     shape = shape_of(rubric, request)
@@ -411,12 +412,6 @@ def _render_system(
     # Parts cannot run together: no text contains the separator.
     parts = (rubric.version, shape.text, "system", text, "user", "")
     return Message(role="system", text=text), hashlib.sha256("\x00".join(parts).encode())
-
-
-def _texts_but_passages(rubric: Rubric, request: JudgeRequest) -> list[tuple[str, str]]:
-    """Return label and clean text of the fenced parts other than passages, in order."""
-    texts = ((name, read(request)) for name, read in _TEXTS.items() if name in rubric.data)
-    return [(name.replace("_", " "), text) for name, text in texts if text is not None]
 
 
 def _key_facts(request: JudgeRequest) -> str | None:
