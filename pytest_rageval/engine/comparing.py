@@ -14,13 +14,7 @@ from pytest_rageval.values.run import StoredRun
 
 
 def compare_stored(base: StoredRun, gate: EndedRun, *, ignore_invariants: bool) -> ComparisonView:
-    """Compare a run with an earlier one, and decide its checks with that as the baseline.
-
-    Args:
-        base: the earlier run.
-        gate: the later run, with the gate of the project.
-        ignore_invariants: compare everything, regardless of differences.
-    """
+    """Compare the run of a gate with an earlier one, and decide its checks against that."""
     found = compare_runs(
         base, gate.run, thresholds=gate.thresholds, ignore_invariants=ignore_invariants
     )
@@ -57,12 +51,7 @@ def compare_stored(base: StoredRun, gate: EndedRun, *, ignore_invariants: bool) 
 
 
 def regression_checks(gate: EndedRun, found: RunComparison) -> tuple[CheckResult, ...]:
-    """Decide only the checks against a baseline.
-
-    Args:
-        gate: the later run, with the gate of the project.
-        found: its comparison with the baseline, with no invariant ignored.
-    """
+    """Decide only the checks against a baseline, by a comparison that ignored no invariant."""
     checks = tuple(check for check in gate.thresholds.checks if needs_baseline(check))
     if not checks:
         return ()

@@ -20,11 +20,7 @@ from pytest_rageval.values.verdict import RUBRICS
 
 
 def open_registry(settings: Settings, registered: Iterable[Definition] = ()) -> Registry:
-    """Return the registry of a project.
-
-    Args:
-        settings: of the project.
-        registered: further metrics and sections, which its code has added.
+    """Return the registry of a project, with what its code has registered.
 
     Raises:
         ConfigError: a rubric or a plug-in cannot be read, or a metric has a name that is taken.

@@ -86,15 +86,7 @@ def rejudge(
     registry: Registry = BUILT_IN,
     slots: Slots | None = None,
 ) -> Rejudged:
-    """Judge one stored answer.
-
-    Args:
-        record: with its case and whole texts.
-        judges: of the answer.
-        rubrics: rubrics in use.
-        scoring: settings of the run that scores depend on.
-        registry: with the metrics of custom rubrics.
-        slots: held around a judge that does not take them itself; None: no limit.
+    """Judge one stored answer, whose record has its case and whole texts; see ``judge_case``.
 
     Raises:
         ConfigError: the judge cannot work with its settings.

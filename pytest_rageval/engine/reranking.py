@@ -60,12 +60,7 @@ def reorder(
     *,
     on_answer: Callable[[], object] = lambda: None,
 ) -> Reordered:
-    """Ask a reranker for its order of the candidates of every case.
-
-    Args:
-        cases: whose chunks have texts.
-        reranker: asked once for each case with candidates.
-        on_answer: called after each query.
+    """Ask a reranker, once a case, for its order of the candidates; their chunks have texts.
 
     Raises:
         RagEvalError: it fails already on the first case.
@@ -128,12 +123,7 @@ class EndpointReranker(EndpointClient, Closing):
 
     Sent are ``query``, ``documents``, ``top_n`` and, if given, ``model``. Read are ``index`` and
     ``relevance_score`` (or ``score``) of each entry of ``results`` (or ``data``, or the list that
-    is the whole reply).
-
-    Args:
-        endpoint: address and model.
-        concurrency: queries at a time.
-        given: as for ``EndpointClient``.
+    is the whole reply). Other arguments are those of ``EndpointClient``.
     """
 
     def __init__(self, endpoint: ModelEndpoint, *, concurrency: int = 4, **given: Any) -> None:

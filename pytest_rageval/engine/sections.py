@@ -26,11 +26,6 @@ def section_documents(
     """Compute the sections of a project as ``sections.json`` holds them.
 
     What goes wrong in one is its ``error``: the place, without a message that may quote an answer.
-
-    Args:
-        registry: of the project.
-        run: with its records and numbers.
-        settings: with the limit of one call.
     """
     if not registry.sections:
         return []

@@ -1,7 +1,6 @@
 """Vectors of texts: from an OpenAI-compatible ``/v1/embeddings`` endpoint, or from a file.
 
-Nothing is sent unless a user names an endpoint. Batches are sent one by one on the session's
-event loop, since only there one limit can cover connecting, sending and reading.
+Nothing is sent unless a user names an endpoint.
 """
 
 from __future__ import annotations
@@ -42,12 +41,7 @@ class Embedded:
 
 
 class EmbeddingsClient(EndpointClient):
-    """Turns texts into vectors.
-
-    Args:
-        endpoint: address and model of an OpenAI-compatible API.
-        given: as for ``EndpointClient``.
-    """
+    """Turns texts into vectors, by an OpenAI-compatible API; see ``EndpointClient``."""
 
     def __init__(self, endpoint: ModelEndpoint, **given: Any) -> None:
         super().__init__(endpoint, "embeddings", OPTIONS, **given)

@@ -52,14 +52,7 @@ def open_cassettes(
 
 
 class Cassettes:
-    """Hooks and fixtures of a session that records or replays.
-
-    Args:
-        config: configuration of the session.
-        settings: settings of the run.
-        environ: variables that hold the secrets.
-        mode: record mode of pytest-recording; ``none`` replays.
-    """
+    """Hooks and fixtures of a session that records or, in the mode ``none``, replays."""
 
     def __init__(
         self, config: pytest.Config, settings: Settings, environ: Mapping[str, str], *, mode: str

@@ -69,12 +69,7 @@ class _Task:
 
 
 class Lookahead:
-    """Keeps cases in flight ahead of their turn.
-
-    Args:
-        session: whose items are run.
-        slots: of the requests in flight, at least 2.
-    """
+    """Keeps cases in flight ahead of their turn, with at least two slots."""
 
     def __init__(self, session: pytest.Session, slots: Slots) -> None:
         self._slots = slots

@@ -128,13 +128,7 @@ def usage_error(message: object) -> pytest.UsageError:
 
 
 def exit_with_faults(config: pytest.Config, files: str, faults: str) -> NoReturn:
-    """End the session before anything is asked (exit 2), with the faults of its files.
-
-    Args:
-        config: configuration of the session.
-        files: name of the kind of files.
-        faults: printable text, one fault per line.
-    """
+    """End the session before anything is asked (exit 2), with the faults of a kind of files."""
     reason = f"faults in {files}; nothing was asked"
     reporter = config.pluginmanager.getplugin("terminalreporter")
     if reporter is None:

@@ -80,11 +80,7 @@ class Workers:
 
 
 class WorkerEnd:
-    """End of the channel in a worker.
-
-    Args:
-        channel: as the worker got it.
-    """
+    """End of the channel in a worker."""
 
     def __init__(self, channel: Any) -> None:
         self._channel = channel

@@ -86,13 +86,7 @@ def config_document(
 ) -> dict[str, Any]:
     """Return the content of ``config.json``, but for ``git``, the state of the repository.
 
-    Args:
-        settings: of the run.
-        run_id: its name.
-        started_at: an aware time.
-        dataset_hash: over the cases; None: unknown before the first case.
-        facts: of the records so far.
-        registry: the metrics of the run.
+    Before the first case, the hash of the dataset is unknown.
     """
     return {
         "run_id": run_id,
@@ -116,13 +110,7 @@ def config_document(
 def recorded_fields(
     settings: Mapping[str, Any], facts: RunFacts, dataset_hash: str | None
 ) -> dict[str, Any]:
-    """Return the fields of ``config.json`` that also the merging of runs makes anew.
-
-    Args:
-        settings: as ``settings_document`` returns them.
-        facts: of the records.
-        dataset_hash: over the cases; None: unknown before the first case.
-    """
+    """Return the fields of ``config.json`` that also the merging of runs makes anew."""
     return {
         "schema_version": SCHEMA_VERSION,
         "dataset_hash": dataset_hash,

@@ -97,14 +97,10 @@ def run_entry(run: StoredRun) -> RunEntry:
 
 
 def run_to_compare_with(run: StoredRun, runs: Sequence[StoredRun]) -> StoredRun | None:
-    """Choose the run that a reader most likely wants the differences to.
+    """Choose of all runs, oldest first, the one that a reader most likely wants the differences to.
 
     That is the baseline of its gate, or else the last run before it, which asked the whole set if
     this one did. Only runs with records count; None: there is none.
-
-    Args:
-        run: one of the runs.
-        runs: documents of all runs, oldest first.
     """
     stored = [one for one in runs if (one.folder / RESULTS).is_file()]
     named = word(run.gate, "baseline", "run_id")
@@ -187,10 +183,6 @@ def prune_hint(results_dir: Path, shown: str) -> str | None:
     """Offer to remove old runs; None: there are few and they are small.
 
     Only the folders of runs and the sizes of their files are listed; nothing is read.
-
-    Args:
-        results_dir: folder of all runs.
-        shown: its path for the user.
     """
     tagged = tags_by_run(results_dir)
     sizes: list[int] = []

@@ -42,12 +42,7 @@ _CONFIG_MISSING: Final = (
 
 
 def open_run(name: str, environ: Mapping[str, str], *, texts: bool = True) -> StoredRun:
-    """Open the run that a user named, below the results folder of the project.
-
-    Args:
-        name: as for ``resolve_run``.
-        environ: source of settings besides ``pyproject.toml``.
-        texts: as for ``read_run``.
+    """Open the run that a user named, below the results folder of the project; see ``read_run``.
 
     Raises:
         ConfigError: the settings of the project are wrong.
@@ -147,13 +142,7 @@ def read_compared(folder: Path, results_dir: Path, *, texts: bool = True) -> Sto
 
 
 def read_documents(folder: Path, *, tags: tuple[str, ...] = (), groups: bool = True) -> StoredRun:
-    """Read the documents of a run, and none of its records.
-
-    Args:
-        folder: of the run.
-        tags: its tags.
-        groups: read groups.json, which is larger than the others together.
-    """
+    """Read the documents of a run, the long groups.json only if wanted, and no record."""
     found: dict[str, dict[str, Any]] = {}
     unreadable: dict[str, str] = {}
     for name in DOCUMENTS:

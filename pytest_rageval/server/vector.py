@@ -101,12 +101,7 @@ def unit_rows(matrix: Floats) -> Floats:
 def fit_lsa(
     chunk_terms: Sequence[Sequence[str]], frequencies: TermFrequencies
 ) -> tuple[LsaModel, Floats]:
-    """Fit the model and return it with one unit vector for each chunk.
-
-    Args:
-        chunk_terms: Stems of each chunk, repeats included.
-        frequencies: Chunk counts of those stems.
-    """
+    """Fit the model to the stems of chunks; return it with one unit vector for each of them."""
     vocabulary = _vocabulary(frequencies)
     idf = np.array([frequencies.idf(term) for term in vocabulary], dtype=np.float32)
     counts = _term_weights(chunk_terms, vocabulary)

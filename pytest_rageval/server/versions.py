@@ -48,12 +48,7 @@ def note_date(rel_path: str, data: bytes) -> date | None:
 
 
 def find_versions(chunks: Sequence[Chunk], dates: Mapping[str, date]) -> Iterator[Versions]:
-    """Yield pairs of the best chunks that lie in one section of two versions of a note.
-
-    Args:
-        chunks: retrieved, best first.
-        dates: of the notes that have one, by path.
-    """
+    """Yield pairs of chunks, best first, that lie in one section of two versions of a note."""
     dated = [one for one in enumerate(chunks[:COMPARED_CHUNKS]) if one[1].rel_path in dates]
     for second, other in dated:
         for first, chunk in dated:

@@ -104,10 +104,6 @@ def named_errors(
 def open_plain(path: Path, buffering: int = -1) -> IO[bytes]:
     """Open a file to read its bytes; a pipe or a device, which could block for ever, is refused.
 
-    Args:
-        path: of the file.
-        buffering: as for `open`.
-
     Raises:
         OSError: it cannot be read, or is no plain file.
     """

@@ -120,12 +120,7 @@ def _lines_at(file: Any, places: Iterable[Place]) -> Iterator[tuple[int, int, by
 
 
 def open_lines(path: Path, display: str, *, pipes: bool = False) -> IO[bytes]:
-    """Open a file for ``iterate_lines``.
-
-    Args:
-        path: of the file.
-        display: the path as shown to the user.
-        pipes: whether it may be a pipe or a device.
+    """Open a file for ``iterate_lines``; with ``pipes`` also a pipe or a device.
 
     Raises:
         DatasetError: it cannot be opened.
@@ -162,13 +157,7 @@ def no_rules(number: int, value: object, faulty: object) -> Iterator[tuple[Loc, 
 def repeated_id(
     value: Mapping[str, Any], number: int, first_line: dict[str, int]
 ) -> Iterator[tuple[Loc, str]]:
-    """Yield a fault if the id of an object occurs in an earlier line.
-
-    Args:
-        value: the object.
-        number: number of its line.
-        first_line: first line of each id so far; extended by that of the object.
-    """
+    """Yield a fault if the id of an object occurs in an earlier line, else note its line."""
     name = value.get("id")
     if isinstance(name, str) and (first := first_line.setdefault(name, number)) != number:
         message = f"{shown_json(name)} is already the id of line {first}, expected a unique id"
@@ -278,13 +267,9 @@ _WORDS: Final[Mapping[object, str]] = {
 
 
 def what_is_expected(fields: object, loc: Loc) -> tuple[str, tuple[str, ...]]:
-    """Return the valid values of a field, in words and as a list of choices.
+    """Return the valid values of a field of a typed dictionary, in words and as choices.
 
     A text among the annotations of a field replaces the description of its types.
-
-    Args:
-        fields: a typed dictionary.
-        loc: path of the field.
     """
     one = _annotation(fields, loc)
     types = _types(one)

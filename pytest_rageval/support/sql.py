@@ -61,13 +61,7 @@ class Place:
         return self.url is None
 
     def engine(self, *, patience_s: float, write: bool = True, **options: Any) -> Engine:
-        """Make an engine without a pool of connections.
-
-        Args:
-            patience_s: as of ``connect_file``.
-            write: as of ``connect_file``.
-            options: further options of ``create_engine``.
-        """
+        """Make an engine without a pool of connections; see ``connect_file``."""
         from sqlalchemy import create_engine
         from sqlalchemy.pool import NullPool
 
@@ -161,11 +155,6 @@ def parse_place(url_or_path: str | Path, *, what: str, examples: str) -> Place:
 
     PostgreSQL without a named driver means psycopg, which the package's extra installs.
 
-    Args:
-        url_or_path: value given by the user.
-        what: name of the database, for messages.
-        examples: valid values, for messages.
-
     Raises:
         ConfigError: the URL cannot be read, is of another kind, or what it needs is missing.
     """
@@ -198,11 +187,7 @@ def parse_place(url_or_path: str | Path, *, what: str, examples: str) -> Place:
 
 
 def need_sqlalchemy(what: str, extra: str) -> None:
-    """Check that SQLAlchemy is installed.
-
-    Args:
-        what: name of the database, for the message.
-        extra: extra of the package that brings SQLAlchemy for it.
+    """Check that SQLAlchemy is installed, which an extra of the package brings.
 
     Raises:
         ConfigError: it is not.

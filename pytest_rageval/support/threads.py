@@ -41,10 +41,6 @@ def result_of(future: Future[_T], limit_s: float | None = None) -> _T:
     Ctrl-C ends the wait at any moment. ``Future.result`` fails with a RuntimeError instead if the
     interrupt comes when its condition has released its lock and does not wait so far.
 
-    Args:
-        future: to wait for.
-        limit_s: seconds to wait at most; None: for ever.
-
     Raises:
         GivenUp: the limit has passed.
     """

@@ -97,12 +97,7 @@ class StoredColumns(RecordColumns):
 
 
 def stored_metric(job: Job, sizes: Sequence[int], place: int) -> array[float]:
-    """Return one value per row of all parts.
-
-    Args:
-        job: with the columns of all parts.
-        sizes: of `StoredColumns`.
-        place: of the metric in the registry.
+    """Return one value per row of all parts, of the metric at a place in the registry.
 
     Raises:
         StorageError: a file cannot be read.

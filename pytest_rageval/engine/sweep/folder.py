@@ -56,13 +56,7 @@ def _taken(results: Path, name: str) -> list[Path]:
 
 
 def description(sweep: SweepFile, *, cases: str, n_cases: int) -> dict[str, Any]:
-    """Return what a sweep is begun with, as JSON values.
-
-    Args:
-        sweep: its file.
-        cases: hash of the cases.
-        n_cases: number of them.
-    """
+    """Return what a sweep is begun with, as JSON values; of its cases their hash and number."""
     given = {key: value for key, value in asdict(sweep).items() if key != "path"}
     plain: dict[str, Any] = json.loads(json.dumps({"sweep": given}, default=dict))
     return {**plain, "cases": cases, "n_cases": n_cases}

@@ -14,13 +14,7 @@ from pytest_rageval.values.settings import Settings
 
 
 def forecast(settings: Settings, plan: SweepPlan, *, in_place: bool) -> dict[str, Any]:
-    """Return what a sweep would ask as JSON values, without asking.
-
-    Args:
-        settings: of the project.
-        plan: of the sweep.
-        in_place: whether an index replaces the one before.
-    """
+    """Return what a sweep would ask as JSON values; ``in_place`` as of ``groups_of``."""
     groups = groups_of(plan, in_place=in_place)
     judged = 0
     if settings.judge != "none" and not settings.retrieval_only:

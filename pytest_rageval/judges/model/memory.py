@@ -30,11 +30,7 @@ _usage_of: Final = maker(JudgeUsage)
 
 
 def document_of(judgement: Judgement) -> dict[str, Any]:
-    """Return a verdict and the details of its request as JSON values.
-
-    Args:
-        judgement: one with a verdict.
-    """
+    """Return a judgement with a verdict, and the details of its request, as JSON values."""
     verdict = judgement.verdict or Verdict()
     facts = verdict.key_facts_found
     return {
@@ -184,9 +180,6 @@ _PINNED: Final = re.compile(
 
 def unpinned_alias(model: str) -> str | None:
     """Warn of a model name under which the weights may change.
-
-    Args:
-        model: name of the model, as in requests.
 
     Returns:
         One sentence; None: the name holds a date or a version.

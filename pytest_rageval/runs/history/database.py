@@ -275,12 +275,7 @@ def check_tables(connection: Connection, shown: str) -> None:
 
 
 def make_tables(connection: Connection, shown: str, *, anew: bool) -> None:
-    """Make missing tables; within a transaction that locks out other writers.
-
-    Args:
-        connection: of the database.
-        shown: its name, for messages.
-        anew: drop those of another version first.
+    """Make missing tables, or ``anew`` those of another version; other writers are locked out.
 
     Raises:
         StorageError: another version made them, or other programs own tables of these names.

@@ -60,13 +60,7 @@ class RunRows:
 
 
 def stamp_of(folder: Path, tags: tuple[str, ...], *, now: float | None = None) -> Stamp:
-    """Return the stamp of a run.
-
-    Args:
-        folder: of the run.
-        tags: its tags.
-        now: seconds since 1970; None: the clock's.
-    """
+    """Return the stamp of a run, as it is now."""
     now = time.time() if now is None else now
     facts: list[object] = [list(tags)]
     newest = 0.0
@@ -235,14 +229,9 @@ def find_origin(
 ) -> Origin:
     """Return the names under which the index keeps the runs of a results folder.
 
-    The project is the name that the user gave, else the address of the repository's ``origin`` and
-    the path of the results in it, else the name of the folder and a part of the source.
-
-    Args:
-        rootdir: of the project.
-        results_dir: folder of all runs.
-        environ: may hold ``RAGEVAL_PROJECT``.
-        project: its name, as a flag gave it.
+    The project is the name that a flag or ``RAGEVAL_PROJECT`` gave, else the address of the
+    repository's ``origin`` and the path of the results in it, else the name of the folder and a
+    part of the source.
     """
     source = _source(results_dir)
     named = (project or environ.get(VARIABLE, "")).strip()

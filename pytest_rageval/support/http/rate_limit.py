@@ -127,11 +127,7 @@ class RateLimiter:
         return start - now
 
     def settle(self, expected: float, used: float) -> None:
-        """Correct the number of tokens of a request, so that the next ones wait accordingly.
-
-        Args:
-            expected: tokens passed to ``wait``.
-            used: tokens reported by the server.
+        """Correct the tokens of a request by those used, so that the next ones wait accordingly.
 
         Raises:
             StorageError: the file cannot be opened or written.

@@ -93,14 +93,10 @@ def is_retryable(kind: TargetErrorKind, status: int | None = None) -> bool:
 
 
 def backoff_seconds(attempt: int, rng: Random) -> float:
-    """Draw the pause after a failed attempt: half fixed, half jitter, doubling each time.
+    """Draw the pause after the n-th failed attempt: half fixed, half jitter, doubling each time.
 
     Uniform over [0.5, 1), [1, 2), [2, 4), then [4, 8) seconds; the jitter keeps clients that
     failed at the same time from retrying at the same time.
-
-    Args:
-        attempt: number of the attempt that failed, from 1.
-        rng: source of the jitter.
     """
     # The exponent is bounded so that a huge attempt number cannot overflow the float.
     ceiling = min(MAX_BACKOFF_S, MIN_BACKOFF_S * 2.0 ** min(attempt, 16))

@@ -30,14 +30,11 @@ _LARGE_BLOCK: Final = 128 << 10
 
 
 class Room:
-    """Room that threads take for the replies that they read.
+    """Room, in bytes, that threads take for the replies that they read.
 
     One thread may take more than is left, so that one always gets on: had each a part of what it
     needs, all would wait for ever. For the same reason a thread must wait for nothing else that
     another one may hold while it waits here, such as a slot, before it has given its room back.
-
-    Args:
-        size: bytes.
     """
 
     def __init__(self, size: int) -> None:
@@ -47,12 +44,7 @@ class Room:
         self._first: Reading | None = None
 
     def take(self, reading: Reading, size: int, limit_s: float | None = None) -> None:
-        """Wait until there is room for some more bytes of a reply.
-
-        Args:
-            reading: takes it.
-            size: bytes.
-            limit_s: longest wait in seconds; None: there is no limit.
+        """Wait until there is room for some more bytes of a reply, or until a limit has passed.
 
         Raises:
             TimeoutError: the time is up.
@@ -143,11 +135,7 @@ def _give_back_to_system() -> None:
 
 
 class Growth:
-    """Size of one reply as it grows.
-
-    Args:
-        free: size up to which no room is taken.
-    """
+    """Size of one reply as it grows, of which the first, ``free`` bytes take no room."""
 
     def __init__(self, free: int = FREE_BYTES) -> None:
         self._free = free

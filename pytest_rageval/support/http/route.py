@@ -193,13 +193,7 @@ def _resolved(host: str, port: int) -> list[tuple[int, Any]]:
 
 
 def find_route(url: str, *, by_proxy: bool, connect_s: float | None, read_s: float | None) -> Route:
-    """Return the way to the server of a URL.
-
-    Args:
-        url: http or https URL.
-        by_proxy: whether the proxies of the environment are used.
-        connect_s: limit of each step of connecting.
-        read_s: limit of one wait for the server.
+    """Return the way to the server of a URL, ``by_proxy`` through one that the environment names.
 
     Raises:
         TransportError: the URL cannot be used.
