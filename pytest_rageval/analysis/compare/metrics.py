@@ -10,6 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
+from statistics import variance
 from typing import Final, Literal
 
 from pytest_rageval.analysis.aggregate.case_groups import tells_not_used
@@ -32,7 +33,7 @@ from pytest_rageval.analysis.trust.judge import SpotCheck
 from pytest_rageval.analysis.trust.reliability import summarise_spot_checks
 from pytest_rageval.metrics.built_in import ASPECT_KEYS, BUILT_IN
 from pytest_rageval.metrics.registry import MetricInfo, Registry
-from pytest_rageval.metrics.scoring import ANSWER_KEYS, decided_by
+from pytest_rageval.metrics.scoring import ANSWER_KEYS, EXPECTED, decided_by
 from pytest_rageval.support.text import counted
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.record import ANSWER_STAGES, STAGES, CaseRecord, FailureStage
@@ -40,18 +41,7 @@ from pytest_rageval.values.record import ANSWER_STAGES, STAGES, CaseRecord, Fail
 MARGIN_SHARE: Final = 0.05
 """Share of a metric's range: smaller differences do not matter unless a threshold sets another."""
 
-OUTCOME_KEYS: Final = frozenset(
-    {
-        "hit_at_k",
-        "recall_all_at_k",
-        "doc_hit_at_k",
-        "specificity_accuracy",
-        "leak_rate",
-        "recency_conflict_accuracy",
-        "abstention_accuracy",
-        "over_abstention_rate",
-    }
-)
+OUTCOME_KEYS: Final = frozenset({"hit_at_k", "recall_all_at_k", "doc_hit_at_k", *EXPECTED})
 """Metrics that decide whether a case is missed."""
 
 
@@ -410,10 +400,7 @@ def judge_noise(
 
 def _variance(repeats: Sequence[CaseRecord], key: str) -> float | None:
     values = [v for r in repeats if (v := r.metrics.get(key)) is not None]
-    mean = fmean(values)
-    if mean is None or len(values) < 2:
-        return None
-    return math.fsum((v - mean) ** 2 for v in values) / (len(values) - 1)
+    return variance(values) if len(values) > 1 else None
 
 
 # --- groups of cases ---------------------------------------------------------------------------

@@ -6,6 +6,7 @@ Defined in docs/statistics.md#agreement-with-people.
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Sequence
 
 from pytest_rageval.analysis.stats.distributions import student_t_quantile
@@ -49,12 +50,7 @@ class CanaryDrift:
 
 
 def _variance(values: Sequence[float]) -> float:
-    if len(values) < 2:
-        return 0.0
-    # Relative to one of the values, equal values have exactly zero spread, without rounding.
-    shifted = [v - values[0] for v in values]
-    mean = math.fsum(shifted) / len(shifted)
-    return math.fsum((v - mean) ** 2 for v in shifted) / (len(values) - 1)
+    return statistics.variance(values) if len(values) > 1 else 0.0
 
 
 def _covariance(a: Sequence[float], b: Sequence[float]) -> float:

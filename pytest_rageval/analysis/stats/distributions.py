@@ -74,7 +74,7 @@ def beta_cdf(x: float, a: float, b: float) -> float:
     return 1.0 - front * _beta_fraction(b, a, 1.0 - x) / b
 
 
-def _bisect(is_left: Callable[[float], bool], low: float, high: float) -> float:
+def bisect(is_left: Callable[[float], bool], low: float, high: float) -> float:
     """Return the point where ``is_left`` turns false, to the precision of floats."""
     while True:
         middle = 0.5 * (low + high)
@@ -88,7 +88,7 @@ def _bisect(is_left: Callable[[float], bool], low: float, high: float) -> float:
 
 def beta_quantile(p: float, a: float, b: float) -> float:
     """The x with P(X <= x) = p for X ~ Beta(a, b), 0 < p < 1."""
-    return _bisect(lambda x: beta_cdf(x, a, b) < p, 0.0, 1.0)
+    return bisect(lambda x: beta_cdf(x, a, b) < p, 0.0, 1.0)
 
 
 def student_t_tail(t: float, df: float) -> float:
@@ -117,7 +117,7 @@ def student_t_quantile(p: float, df: float) -> float:
     tail, bound = 1.0 - p, 1.0
     while student_t_tail(bound, df) > tail:
         bound *= 2.0
-    return _bisect(lambda t: student_t_tail(t, df) > tail, 0.0, bound)
+    return bisect(lambda t: student_t_tail(t, df) > tail, 0.0, bound)
 
 
 def binomial_cdf(k: int, n: int, p: float) -> float:

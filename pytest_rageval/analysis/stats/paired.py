@@ -14,6 +14,7 @@ from typing import Literal
 from pytest_rageval.analysis.stats.distributions import (
     ClusteredSample,
     ClusterIds,
+    bisect,
     cluster_indices,
     cluster_sums,
     is_binary,
@@ -199,13 +200,9 @@ def _mover_regression_p(diffs: Sequence[float], margin: float) -> float:
     n, gained, lost = len(diffs), sum(d > 0 for d in diffs), sum(d < 0 for d in diffs)
     if (gained - lost) / n >= -margin:
         return 0.5
-    inside, outside = 0.0, 40.0  # at z = 40 every bound is at the end of its scale
-    while (z := 0.5 * (inside + outside)) not in {inside, outside}:
-        if mover_wilson_bounds(gained, lost, n, z)[1] < -margin:
-            inside = z
-        else:
-            outside = z
-    return min(0.5, normal_cdf(-inside))
+    # At z = 40 every bound is at the end of its scale.
+    z = bisect(lambda z: mover_wilson_bounds(gained, lost, n, z)[1] < -margin, 0.0, 40.0)
+    return min(0.5, normal_cdf(-z))
 
 
 def mcnemar(gained: int, lost: int) -> McNemar:
