@@ -6,7 +6,7 @@ Runs may come from their folders or from an index of them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from datetime import datetime
 from typing import Any, Final, Literal, get_args
 
@@ -257,21 +257,16 @@ def _is_chosen(run: TrendRun, query: TrendQuery) -> bool:
 
 
 def _points(runs: Sequence[TrendRun], metric: str) -> Iterator[TrendPoint]:
-    before: TrendRun | None = None
+    before: TrendPoint | None = None
     for run in runs:
-        if before is None:
-            yield TrendPoint(run=run)
-        else:
-            breaks, changed = differences(before, run, metric)
-            delta = None if breaks else _delta(before.figure, run.figure)
-            yield TrendPoint(run=run, breaks=breaks, changed=changed, delta=delta)
-        before = run
-
-
-def _delta(before: RunFigure | None, now: RunFigure | None) -> float | None:
-    if before is None or now is None or before.value is None or now.value is None:
-        return None
-    return now.value - before.value
+        point = TrendPoint(run=run)
+        if before is not None:
+            breaks, changed = differences(before.run, run, metric)
+            if not breaks and before.value is not None and point.value is not None:
+                point = replace(point, delta=point.value - before.value)
+            point = replace(point, breaks=breaks, changed=changed)
+        yield point
+        before = point
 
 
 def differences(

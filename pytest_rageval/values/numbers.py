@@ -173,11 +173,11 @@ class Aggregate:
     """Plain metric keys, every key of the metric registry."""
     rates: Mapping[str, float | None]
     """``error_rate``, ``timeout_rate``, ``empty_response_rate``, ``pass_rate``; 0 to 1."""
-    by_category: Mapping[str, Mapping[str, MetricSummary]]
-    by_tag: Mapping[str, Mapping[str, MetricSummary]]
-    by_difficulty: Mapping[str, Mapping[str, MetricSummary]]
-    by_answerable: Mapping[str, Mapping[str, MetricSummary]]
-    by_vault: Mapping[str, Mapping[str, MetricSummary]]
+    by_category: Mapping[str, Mapping[str, MetricSummary]] = field(default_factory=dict)
+    by_tag: Mapping[str, Mapping[str, MetricSummary]] = field(default_factory=dict)
+    by_difficulty: Mapping[str, Mapping[str, MetricSummary]] = field(default_factory=dict)
+    by_answerable: Mapping[str, Mapping[str, MetricSummary]] = field(default_factory=dict)
+    by_vault: Mapping[str, Mapping[str, MetricSummary]] = field(default_factory=dict)
     latency: LatencySummary
     """Time of a reply at the client."""
     latency_by_phase: Mapping[str, LatencySummary]

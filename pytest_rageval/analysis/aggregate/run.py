@@ -108,11 +108,6 @@ def aggregate_rest(
         stages=count_stages(table.stages),
         metrics={},
         rates=_rates(table, outcomes, repeats),
-        by_category=_empty(groups["category"]),
-        by_tag=_empty(groups["tag"]),
-        by_difficulty=_empty(groups["difficulty"]),
-        by_answerable=_empty(groups["answerable"]),
-        by_vault=_empty(groups["vault"]),
         latency=summarise_latency(table.latencies("total_ms"), timeout_ms=timeout_ms),
         latency_by_phase=_phases(table),
         indexing=indexing_summary(coverages[-1]) if coverages else {},
@@ -144,10 +139,6 @@ GroupSummaries = Mapping[str, Mapping[str, MetricSummary]]
 """A metric over each of `Groups`."""
 
 
-def _empty(groups: Iterable[str]) -> dict[str, dict[str, MetricSummary]]:
-    return {group: {} for group in groups}
-
-
 def summarise_groups(
     column: array[float], groups: Groups, info: MetricInfo | None, confidence: float = 0.95
 ) -> GroupSummaries:
@@ -175,20 +166,18 @@ def summarise_groups(
 def with_summaries(rest: Aggregate, found: Mapping[str, GroupSummaries]) -> Aggregate:
     """Return the numbers of a run with the summaries of its metrics, by key."""
 
-    def by(name: str, groups: Iterable[str]) -> dict[str, dict[str, MetricSummary]]:
-        return {
-            group: {key: summaries[name][group] for key, summaries in found.items()}
-            for group in groups
-        }
+    def by(name: str) -> dict[str, dict[str, MetricSummary]]:
+        groups = next(iter(found.values()))[name]  # the same for every metric
+        return {group: {key: of[name][group] for key, of in found.items()} for group in groups}
 
     return replace(
         rest,
-        metrics={key: summaries[""][""] for key, summaries in found.items()},
-        by_category=by("category", rest.by_category),
-        by_tag=by("tag", rest.by_tag),
-        by_difficulty=by("difficulty", rest.by_difficulty),
-        by_answerable=by("answerable", rest.by_answerable),
-        by_vault=by("vault", rest.by_vault),
+        metrics=by("")[""],
+        by_category=by("category"),
+        by_tag=by("tag"),
+        by_difficulty=by("difficulty"),
+        by_answerable=by("answerable"),
+        by_vault=by("vault"),
     )
 
 

@@ -6,6 +6,7 @@ Pure; an error message may quote the target, so only `ErrorGroup.label` is free 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
@@ -119,7 +120,7 @@ def chunk_faults(records: Iterable[CaseRecord]) -> ChunkFaults | None:
     """
     n_cases = unreported = 0
     any_chunk = False
-    keys: dict[str, int] = {}
+    keys = Counter[str]()
     seen: set[str] = set()
     for record in records:
         response = record.response
@@ -134,12 +135,11 @@ def chunk_faults(records: Iterable[CaseRecord]) -> ChunkFaults | None:
             continue
         n_cases += 1
         unreported += response.retrieved_chunks is None
-        for key in response.reply_keys:
-            keys[key] = keys.get(key, 0) + 1
+        keys.update(response.reply_keys)
     all_empty = n_cases > unreported and not any_chunk
     if not unreported and not all_empty:
         return None
-    frequent = sorted(keys, key=lambda key: -keys[key])[:_KEYS_SHOWN]
+    frequent = [key for key, _ in keys.most_common(_KEYS_SHOWN)]
     return ChunkFaults(
         n_cases=n_cases, unreported=unreported, all_empty=all_empty, keys=tuple(frequent)
     )

@@ -221,17 +221,13 @@ def _order(plan: SweepPlan, results: Sequence[RungResult]) -> list[str]:
     A baseline that went on only to be compared with is ranked where it was cut by its figures,
     unless it turned out better than a finalist.
     """
-    place: dict[str, tuple[int, int]] = {}
-    for number, result in enumerate(results):
-        merit = merit_order(result.measures, plan.goal)
-        place |= {key: (-number, i) for i, key in enumerate(merit)}
-    cuts = [(i, r.cut) for i, r in enumerate(results[:-1]) if plan.baseline in r.cut.unearned]
+    merits = [merit_order(result.measures, plan.goal) for result in results]
+    place = {key: (-rung, i) for rung, merit in enumerate(merits) for i, key in enumerate(merit)}
+    cuts = [rung for rung, r in enumerate(results[:-1]) if plan.baseline in r.cut.unearned]
     finals = ranked(results[-1].measures, plan.goal)
     place |= {key: (1 - len(results), i) for i, key in enumerate(finals)}
     if cuts and finals[-1] == plan.baseline:
-        number, _ = cuts[0]
-        merit = merit_order(results[number].measures, plan.goal)
-        place[plan.baseline] = (-number, merit.index(plan.baseline))
+        place[plan.baseline] = (-cuts[0], merits[cuts[0]].index(plan.baseline))
     return sorted(place, key=lambda key: place[key])
 
 

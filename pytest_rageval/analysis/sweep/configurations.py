@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 from hashlib import sha256
 from itertools import product
-from types import MappingProxyType
 
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.sweep import Value
@@ -17,8 +16,8 @@ from pytest_rageval.values.sweep import Value
 class Configuration:
     """One point: values sent with each question, and values that an index is built with."""
 
-    query: Mapping[str, Value] = field(default_factory=lambda: MappingProxyType({}))
-    index: Mapping[str, Value] = field(default_factory=lambda: MappingProxyType({}))
+    query: Mapping[str, Value] = field(default_factory=dict)
+    index: Mapping[str, Value] = field(default_factory=dict)
 
     @property
     def key(self) -> str:

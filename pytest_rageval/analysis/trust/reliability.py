@@ -20,7 +20,7 @@ from pytest_rageval.analysis.trust.judge import (
 )
 from pytest_rageval.judges.spot_check import COMPARED, CaseKey
 from pytest_rageval.metrics.built_in import BUILT_IN
-from pytest_rageval.metrics.judged import PASS_SHARE, valid_score
+from pytest_rageval.metrics.judged import PASS_SHARE
 from pytest_rageval.support.text import TOLERANCE, counted
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import Fault, faults_error
@@ -234,9 +234,6 @@ def worst_disagreements(found: JudgeReliability) -> Iterator[tuple[str, str, flo
             yield key, case_id, first, second
 
 
-_Pair = tuple[CaseKey, float | None, float | None]
-
-
 def summarise_spot_checks(
     records: Iterable[CaseRecord], *, confidence: float = 0.95
 ) -> dict[str, SpotCheck]:
@@ -246,7 +243,7 @@ def summarise_spot_checks(
         records: of the run; those judged once are ignored.
         confidence: of the intervals.
     """
-    pairs: dict[str, list[_Pair]] = {}
+    pairs: dict[str, list[tuple[CaseKey, object, object]]] = {}
     for record in records:
         for key, one, other in _pairs(record):
             pairs.setdefault(key, []).append(((record.file, record.name), one, other))
@@ -260,12 +257,10 @@ def summarise_spot_checks(
     }
 
 
-def _pairs(record: CaseRecord) -> Iterator[tuple[str, float | None, float | None]]:
+def _pairs(record: CaseRecord) -> Iterator[tuple[str, object, object]]:
     for rubric in texts(record.spot_check, "rubrics"):
         first = value(record.judgements, rubric, "scores")
         for key in COMPARED.get(rubric, ()):
             if first is not None and key not in part(first):
                 continue  # The first judge had nothing to score.
-            scale = BUILT_IN.cases[key].bounds
-            second = value(record.spot_check, "scores", key)
-            yield key, valid_score(value(first, key), scale), valid_score(second, scale)
+            yield key, value(first, key), value(record.spot_check, "scores", key)
