@@ -244,9 +244,8 @@ class _Decider:
 
 def headings_decide(case: Case, chunk: RetrievedChunk, settings: ScoreSettings) -> bool:
     """Return whether headings compare a chunk with every anchor of a case."""
-    if settings.matching_mode == "heading" or not has_heading(chunk, settings):
-        return settings.matching_mode == "heading"
-    return not _some_only_page(case)
+    compared = has_heading(chunk, settings) and not _some_only_page(case)
+    return compared or settings.matching_mode == "heading"
 
 
 def _some_only_page(case: Case) -> bool:

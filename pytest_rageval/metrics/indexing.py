@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from pytest_rageval.support.text import clean
+from pytest_rageval.values.json_documents import part, texts
 
 MAX_TARGET_WARNINGS: Final = 20
 """Maximum number of a target's warnings that are repeated; the rest is counted."""
@@ -98,10 +99,7 @@ def _type_inconsistencies(
 
 def _target_warnings(coverage: Mapping[str, Any]) -> list[str]:
     """Return the target's own warnings about its index, each once and made safe to show."""
-    reported = coverage.get("warnings")
-    if not isinstance(reported, list | tuple):
-        return []
-    lines = (clean(text, MAX_WARNING_CHARS) for text in reported if isinstance(text, str))
+    lines = (clean(text, MAX_WARNING_CHARS) for text in texts(coverage, "warnings"))
     warnings = list(dict.fromkeys(line for line in lines if line))
     left = len(warnings) - MAX_TARGET_WARNINGS
     if left <= 0:
@@ -119,13 +117,10 @@ def indexing_summary(coverage: Mapping[str, Any]) -> dict[str, Any]:
         characters), ``coverage_by_doc_type`` (the rates per type) and ``chunk_tokens``, then
         the ``reported`` counts and versions, unchanged.
     """
-    by_type = coverage.get("by_doc_type")
-    types: dict[str, Mapping[str, Any]] = {}
-    if isinstance(by_type, Mapping):
-        types = {str(k): v for k, v in by_type.items() if isinstance(v, Mapping)}
+    by_type = part(coverage, "by_doc_type")
+    types = {str(k): v for k, v in by_type.items() if isinstance(v, Mapping)}
     wrong_sums = _inconsistencies(coverage) + _type_inconsistencies(coverage, types)
-    tokens = coverage.get("chunk_token_stats")
-    stats = tokens if isinstance(tokens, Mapping) else {}
+    stats = part(coverage, "chunk_token_stats")
     return {
         **_rates(coverage),
         "consistent": not wrong_sums,

@@ -159,10 +159,11 @@ def document_keys(
 
 def same_document(one: DocumentKey, other: DocumentKey) -> bool:
     """Return whether two keys name one document; vaults count only if both are known."""
-    return one[1] == other[1] and _vaults_agree(one[0], other[0])
+    return one[1] == other[1] and vaults_agree(one[0], other[0])
 
 
-def _vaults_agree(one: str | None, other: str | None) -> bool:
+def vaults_agree(one: str | None, other: str | None) -> bool:
+    """Return whether two vaults are the same, as far as both are known."""
     return one is None or other is None or one == other
 
 
@@ -261,7 +262,7 @@ def citation_points_into(
     paths = NORMAL_PATHS[path_case]
     if citation.rel_path is None or paths[citation.rel_path] != paths[anchor.rel_path]:
         return False
-    if not _vaults_agree(citation.vault, anchor.vault):
+    if not vaults_agree(citation.vault, anchor.vault):
         return False
     segments = NORMAL_HEADINGS[citation.heading_path]
     return segments is None or starts_with(segments, anchor_segments(anchor))
@@ -287,7 +288,7 @@ def cited_ranks(
     paths = NORMAL_PATHS[path_case]
     path, segments = paths[citation.rel_path], NORMAL_HEADINGS[citation.heading_path]
     for place, chunk in enumerate(chunks, start=1):
-        if paths[chunk.rel_path] == path and _vaults_agree(citation.vault, chunk.vault):
+        if paths[chunk.rel_path] == path and vaults_agree(citation.vault, chunk.vault):
             found = NORMAL_HEADINGS[chunk.heading_path]
             if segments is None or found is None or starts_with(found, segments):
                 yield place

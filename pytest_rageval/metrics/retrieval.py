@@ -269,7 +269,10 @@ def score_retrieval(view: CaseView) -> Scores:
     if anchor_block is not None:
         scores |= dict.fromkeys((*_MEASURES, *_GROUP_MEASURES), anchor_block)
     else:
-        scores |= _measure_anchors(view)
+        ranking = anchor_ranking(view.case, view.cut, view.k, view.settings)
+        scores.update(zip(_MEASURES, _measure(ranking), strict=True))
+        if groups := view.case.required_support_groups:
+            scores |= {key: measure(ranking, groups) for key, measure in _GROUP_MEASURES.items()}
     if unscored is None and not view.case.required_support_groups:
         scores |= _WITHOUT_GROUPS
     if document_block is not None:
@@ -277,15 +280,6 @@ def score_retrieval(view: CaseView) -> Scores:
     else:
         ranking = document_ranking(view.case, view.cut, view.k, view.settings)
         scores.update(zip(_DOCUMENT_KEYS, _measure(ranking), strict=True))
-    return scores
-
-
-def _measure_anchors(view: CaseView) -> dict[str, float]:
-    ranking = anchor_ranking(view.case, view.cut, view.k, view.settings)
-    scores = dict(zip(_MEASURES, _measure(ranking), strict=True))
-    groups = view.case.required_support_groups
-    if groups:
-        scores |= {key: measure(ranking, groups) for key, measure in _GROUP_MEASURES.items()}
     return scores
 
 

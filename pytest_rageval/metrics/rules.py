@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import unicodedata
 
+from pytest_rageval.metrics.matching import fold
 from pytest_rageval.metrics.view import FAILED, CaseView, NotApplicable, Score, Scores
 from pytest_rageval.support.patterns import PatternError, compile_pattern
 from pytest_rageval.values.case import AnswerRule
@@ -67,12 +68,9 @@ def _matches(rule: AnswerRule, text: str) -> RuleCheck:
 
 def _plain(text: str, rule: AnswerRule) -> str:
     """Return a text in the form in which a rule compares it."""
-    if rule.ignores_case:
-        # A pattern ignores case by itself, and must not be folded.
-        folded = text if rule.kind == "matches" else unicodedata.normalize("NFD", text).casefold()
-        text = unicodedata.normalize("NFC", folded)
-    else:
-        text = unicodedata.normalize("NFC", text)
+    # A pattern ignores case by itself, and must not be folded.
+    folds = rule.ignores_case and rule.kind != "matches"
+    text = fold(text) if folds else unicodedata.normalize("NFC", text)
     return " ".join(text.split()) if rule.ignores_whitespace else text
 
 

@@ -16,7 +16,6 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from enum import Enum
-from types import MappingProxyType
 from typing import Final
 
 from pytest_rageval.metrics.citation_markers import with_markers_read
@@ -28,6 +27,7 @@ from pytest_rageval.metrics.matching import (
     Segments,
     norm_heading,
     norm_path,
+    vaults_agree,
 )
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.dataclass import dataclass, maker, replace
@@ -63,8 +63,6 @@ _NO_GOLDS: Final = NotApplicable("The case has no gold_supports.")
 Score = float | NotApplicable | Failed
 Scores = Mapping[str, Score]
 
-_NO_SCORES: Mapping[str, float | None] = MappingProxyType({})
-
 
 @dataclass(slots=True, kw_only=True)
 class Verdicts:
@@ -74,7 +72,7 @@ class Verdicts:
     """Whether the answer abstains; read only if the target does not report it."""
     acknowledges_conflict: bool | None = None
     """Whether the answer states that its sources differ."""
-    scores: Mapping[str, float | None] = field(default_factory=lambda: _NO_SCORES)
+    scores: Mapping[str, float | None] = field(default_factory=dict)
     """Judged metric key to raw score; None is a judge error."""
     judged_keys: frozenset[str] = frozenset()
     """Judged metric keys of the rubrics in use, besides those in ``scores``. A key in use without
@@ -384,9 +382,9 @@ def _chunk_of(
     wanted, normal = norm_heading(section), norm_path(path, path_case)
     for chunk in chunks:
         found = norm_heading(chunk.heading_path)
-        if wanted and found and norm_path(chunk.rel_path, path_case) == normal:
-            if found[-len(wanted) :] == wanted:
-                return chunk
+        at_end = wanted and found and found[-len(wanted) :] == wanted
+        if at_end and norm_path(chunk.rel_path, path_case) == normal:
+            return chunk
     return None
 
 
@@ -402,9 +400,7 @@ def distinct_citations(
     for citation in citations:
         heading = NORMAL_HEADINGS[citation.heading_path]
         vaults = seen.setdefault((_document(citation, path_case), heading, citation.chunk_rank), [])
-        if vaults and any(
-            v is None or citation.vault is None or v == citation.vault for v in vaults
-        ):
+        if any(vaults_agree(vault, citation.vault) for vault in vaults):
             continue
         kept.append(citation)
         vaults.append(citation.vault)
