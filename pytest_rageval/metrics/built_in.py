@@ -47,149 +47,78 @@ def _of_documents(one: MetricInfo) -> MetricInfo:
     return replace(one, key=f"doc_{one.key}", title=f"Document {title}", level="document")
 
 
+# fmt: off
 def _lists_and_scope() -> list[MetricInfo]:
-    scope = partial(MetricInfo, direction="lower", binary=True, population=_SCOPE, level="scope")
+    binary = partial(MetricInfo, binary=True)
+    scope = partial(binary, direction="lower", population=_SCOPE, level="scope")
     return [
-        MetricInfo(
-            key="specificity_accuracy",
-            title="Specificity (nothing irrelevant retrieved)",
-            binary=True,
-            population="cases with irrelevant_supports whose chunks are reported",
-            level="anchor",
-        ),
-        MetricInfo(
-            key="negative_accuracy",
-            title="Nothing retrieved for unanswerable",
-            binary=True,
-            population="unanswerable cases whose chunks are reported",
-            level="list",
-        ),
-        MetricInfo(
-            key="leak_rate",
-            title="Leaks of what a user must not see",
-            direction="lower",
-            binary=True,
+        binary(key="specificity_accuracy", title="Specificity (nothing irrelevant retrieved)",
+            population="cases with irrelevant_supports whose chunks are reported", level="anchor"),
+        binary(key="negative_accuracy", title="Nothing retrieved for unanswerable",
+            population="unanswerable cases whose chunks are reported", level="list"),
+        binary(key="leak_rate", title="Leaks of what a user must not see", direction="lower",
             population="cases with irrelevant_supports and metadata.user or the tag acl, whose "
-            "chunks are reported",
-            level="anchor",
-        ),
+                       "chunks are reported",
+            level="anchor"),
         scope(key="scope_miss_rate", title="No gold in the searched folders"),
         scope(key="scope_selection_miss_rate", title="No gold in the selected folders"),
         scope(key="scope_any_excluded_rate", title="Some gold outside the searched folders"),
-        MetricInfo(
-            key="fallback_rate",
-            title="Folder fallback used",
-            direction="neutral",
-            binary=True,
-            population="cases that report fallback_used",
-            level="scope",
-        ),
+        scope(key="fallback_rate", title="Folder fallback used", direction="neutral",
+            population="cases that report fallback_used"),
     ]
 
 
 def _context() -> list[MetricInfo]:
     return [
-        MetricInfo(
-            key="fact_recall_in_context",
-            title="Expected facts in the context",
+        MetricInfo(key="fact_recall_in_context", title="Expected facts in the context",
             population="answerable cases with expected facts whose chunks come with their texts",
-            level="list",
-        ),
-        MetricInfo(
-            key="context_tokens",
-            title="Tokens of the context",
-            direction="lower",
-            scale=(0.0, None),
-            population="cases whose chunks come with token counts or texts",
-            level="list",
-        ),
-        MetricInfo(
-            key="recall_at_tokens",
-            title="Recall within a budget of tokens",
+            level="list"),
+        _TOTAL(key="context_tokens", title="Tokens of the context",
+            population="cases whose chunks come with token counts or texts", level="list"),
+        MetricInfo(key="recall_at_tokens", title="Recall within a budget of tokens",
             population=f"{_RETRIEVAL} with token counts or texts, if token_budget is set",
-            level="anchor",
-        ),
+            level="anchor"),
     ]
 
 
 def _embedding() -> list[MetricInfo]:
+    vectors = partial(MetricInfo, level="embedding")
     return [
-        MetricInfo(
-            key="query_chunk_similarity",
-            title="Similarity of query and chunks",
-            direction="neutral",
-            scale=(-1.0, 1.0),
-            population="cases whose query and chunks come with vectors",
-            level="embedding",
-        ),
-        MetricInfo(
-            key="similarity_margin",
-            title="Similarity to relevant above other chunks",
+        vectors(key="query_chunk_similarity", title="Similarity of query and chunks",
+            direction="neutral", scale=(-1.0, 1.0),
+            population="cases whose query and chunks come with vectors"),
+        vectors(key="similarity_margin", title="Similarity to relevant above other chunks",
             scale=(-2.0, 2.0),
-            population=f"{_RETRIEVAL} with vectors, and hold relevant and other chunks",
-            level="embedding",
-        ),
+            population=f"{_RETRIEVAL} with vectors, and hold relevant and other chunks"),
     ]
 
 
 def _answer() -> list[MetricInfo]:
     answer = partial(MetricInfo, level="answer")
+    binary = partial(answer, binary=True)
     return [
-        answer(key="attribution_hit_rate", title="Any gold cited", binary=True, population=_CITED),
+        binary(key="attribution_hit_rate", title="Any gold cited", population=_CITED),
         answer(key="attribution_recall", title="Golds cited", population=_CITED),
-        answer(
-            key="attribution_precision",
-            title="Citations that point into a gold",
-            population=f"{_CITED}, with at least one citation",
-        ),
-        answer(
-            key="citation_in_context_rate",
-            title="Citations that were retrieved",
-            population="cases with at least one citation whose chunks are reported",
-        ),
-        answer(
-            key="citation_support_precision",
-            title="Citations that support their claim",
-            population=f"{_CLAIMS}, with at least one citation in the text",
-        ),
-        answer(
-            key="citation_support_recall",
-            title="Claims with a citation that supports them",
-            population=f"{_CLAIMS}, if any answer of the run cites in its text",
-        ),
-        answer(
-            key="recency_conflict_accuracy",
-            title="Recency conflict handled",
-            binary=True,
-            population=f"{_CITED}, with a recency_conflict_rule and at least two golds",
-        ),
-        answer(
-            key="answer_rules_pass_rate",
-            title="Answers that keep every rule",
-            binary=True,
-            population="cases with answer_rules",
-        ),
-        answer(
-            key="abstention_accuracy",
-            title="Abstention accuracy",
-            binary=True,
-            population="unanswerable cases",
-        ),
-        answer(
-            key="hallucination_rate_unanswerable",
-            title="Answered the unanswerable",
-            direction="lower",
-            binary=True,
-            population="unanswerable cases",
-        ),
-        answer(
-            key="over_abstention_rate",
-            title="Abstained on the answerable",
-            direction="lower",
-            binary=True,
-            population="answerable cases",
-        ),
+        answer(key="attribution_precision", title="Citations that point into a gold",
+            population=f"{_CITED}, with at least one citation"),
+        answer(key="citation_in_context_rate", title="Citations that were retrieved",
+            population="cases with at least one citation whose chunks are reported"),
+        answer(key="citation_support_precision", title="Citations that support their claim",
+            population=f"{_CLAIMS}, with at least one citation in the text"),
+        answer(key="citation_support_recall", title="Claims with a citation that supports them",
+            population=f"{_CLAIMS}, if any answer of the run cites in its text"),
+        binary(key="recency_conflict_accuracy", title="Recency conflict handled",
+            population=f"{_CITED}, with a recency_conflict_rule and at least two golds"),
+        binary(key="answer_rules_pass_rate", title="Answers that keep every rule",
+            population="cases with answer_rules"),
+        binary(key="abstention_accuracy", title="Abstention accuracy",
+            population="unanswerable cases"),
+        binary(key="hallucination_rate_unanswerable", title="Answered the unanswerable",
+            direction="lower", population="unanswerable cases"),
+        binary(key="over_abstention_rate", title="Abstained on the answerable",
+            direction="lower", population="answerable cases"),
     ]
+# fmt: on
 
 
 def _judged() -> list[MetricInfo]:
