@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -12,11 +11,12 @@ from pydantic import TypeAdapter
 
 from pytest_rageval.project.case_fields import AnchorLine, CaseLine
 from pytest_rageval.project.case_file_edit import FileLine, FileLines, read_file_lines
-from pytest_rageval.project.case_reader import parse_case
+from pytest_rageval.project.case_reader import json_object, parse_case
 from pytest_rageval.support.jsonl import Line, ObjectLine, repeated_id
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import DatasetError, Fault, faults_error
+from pytest_rageval.values.json_documents import word
 
 _ANCHORS: Final = ("gold_supports", "irrelevant_supports")
 _ANY_LINE: Final = ObjectLine(
@@ -125,12 +125,7 @@ def lines_by_id(lines: FileLines) -> dict[str, FileLine]:
     """Return the first line of each case by its id, even if the line has other faults."""
     found: dict[str, FileLine] = {}
     for line in lines.filled():
-        try:
-            value = json.loads(line.text)
-        except (ValueError, RecursionError):
-            continue
-        case_id = value.get("id") if isinstance(value, dict) else None
-        if isinstance(case_id, str):
+        if (case_id := word(json_object(line.raw), "id")) is not None:
             found.setdefault(case_id, line)
     return found
 

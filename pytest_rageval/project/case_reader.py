@@ -92,7 +92,7 @@ def case_hash(case: Case, sent: Collection[str] = ()) -> str:
     they are sent. A field that holds its default counts as absent, so a later version that adds a
     field keeps today's hashes.
     """
-    defaults = _CASE_DEFAULTS | {name: _SENT_DEFAULTS[name] for name in sent}
+    defaults = _HASHED | {name: _DEFAULTS[name] for name in sent}
     return _digest(_CANONICAL.encode(_content(case, defaults)))
 
 
@@ -105,20 +105,16 @@ def _digest(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-_CASE_DEFAULTS: Final = {
-    one.name: one.default for one in dataclasses.fields(Case) if one.name not in _NOT_HASHED
-}
-_SENT_DEFAULTS: Final[Mapping[str, Any]] = {
-    one.name: {} if one.default is dataclasses.MISSING else one.default
+_DEFAULTS: Final[dict[str, Any]] = {
+    one.name: one.default if one.default_factory is dataclasses.MISSING else {}
     for one in dataclasses.fields(Case)
-    if one.name in _NOT_HASHED
 }
-_DEFAULTS: Final = {**_CASE_DEFAULTS, **_SENT_DEFAULTS}
+_HASHED: Final = {name: one for name, one in _DEFAULTS.items() if name not in _NOT_HASHED}
 _PART_DEFAULTS: Final[Mapping[type, Mapping[str, Any]]] = {
     part: {one.name: one.default for one in dataclasses.fields(part)}
     for part in (Anchor, AnswerRule)
 }
-_CASE_FIELDS: Final = frozenset(one.name for one in dataclasses.fields(Case))
+_CASE_FIELDS: Final = frozenset(_DEFAULTS)
 _PART_FIELDS: Final = {
     "gold_supports": frozenset(_PART_DEFAULTS[Anchor]),
     "irrelevant_supports": frozenset(_PART_DEFAULTS[Anchor]),
@@ -324,12 +320,7 @@ def case_warnings(display: str, concerned: Mapping[str, Concerned]) -> tuple[str
 def load_cases(
     path: Path, *, display: str | None = None, sent: frozenset[str] = frozenset()
 ) -> LoadedSet:
-    """Read a whole case file.
-
-    Args:
-        path: a JSONL file in UTF-8; a BOM, CRLF and blank lines are fine.
-        display: the path as shown in messages and stored; ``path`` itself by default.
-        sent: fields that are hashed because the settings send them.
+    """Read a whole case file; the arguments are those of `CaseReader`.
 
     Raises:
         DatasetError: with every fault of the file, one a line as
@@ -368,7 +359,7 @@ def other_file_note(path: Path, display: str) -> str | None:
     try:
         with open_lines(path, display) as file:
             for line in islice(iterate_lines(file, display, []), _LOOKED_AT):
-                value = _json_object(line.text)
+                value = json_object(line.text)
                 known = _OF_ANSWERS.isdisjoint(value) and not _OF_CASES.isdisjoint(value)
                 if known or (value and value.keys() <= ALIASES.keys()):
                     return None
@@ -389,7 +380,8 @@ def other_file_notes(settings: Settings) -> list[str]:
     return [note for note in notes if note]
 
 
-def _json_object(text: str) -> Mapping[str, Any]:
+def json_object(text: str | bytes) -> Mapping[str, Any]:
+    """Return the object that a text is in JSON; empty: it is none."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):

@@ -11,9 +11,8 @@ from dataclasses import replace
 from typing import Any, Final, Protocol
 
 from pytest_rageval.authoring.interchange.ids import id_from_question
-from pytest_rageval.authoring.interchange.values import case_line
 from pytest_rageval.authoring.labelling.draft import gold_for
-from pytest_rageval.project.case_reader import LocatedCase
+from pytest_rageval.project.case_reader import LocatedCase, case_fields
 from pytest_rageval.project.option_values import read_option_value
 from pytest_rageval.project.options import OPTIONS
 from pytest_rageval.report.text.asked import (
@@ -305,7 +304,7 @@ class Prompt:
         if golds := [gold_for(chunk) for chunk in self._chunks(numbered)]:
             line["gold_supports"] = [gold for n, gold in enumerate(golds) if gold not in golds[:n]]
         # As it was asked, whatever was set since then.
-        asked = case_line(self._question.located.case)
+        asked = case_fields(self._question.located.case)
         line |= {name: asked[name] for name in ("folders", "vaults", "metadata") if name in asked}
         try:
             file = self._desk.save(line)

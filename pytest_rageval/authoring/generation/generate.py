@@ -15,8 +15,8 @@ from pytest_rageval.authoring.generation.checks import comparable, distinct, gro
 from pytest_rageval.authoring.generation.drafts import Question, count_words, drafts_of, title_of
 from pytest_rageval.authoring.generation.model import MIN_WORDS, PROMPT_VERSION, ask_about
 from pytest_rageval.authoring.interchange.ids import id_from_question
-from pytest_rageval.authoring.interchange.values import case_line
 from pytest_rageval.metrics.matching import norm_text
+from pytest_rageval.project.case_reader import case_fields
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.dataclass import dataclass
 
@@ -203,7 +203,7 @@ def spread(drafts: Sequence[Question], limit: int | None, rng: random.Random) ->
 
 def case_file(cases: Iterable[Case]) -> str:
     """Return the text of a case file."""
-    return "".join(f"{json.dumps(case_line(case), ensure_ascii=False)}\n" for case in cases)
+    return "".join(f"{json.dumps(case_fields(case), ensure_ascii=False)}\n" for case in cases)
 
 
 NAMES: Final = (

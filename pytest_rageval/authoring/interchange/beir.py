@@ -23,19 +23,18 @@ from pytest_rageval.authoring.interchange.values import (
     Source,
     SourceFile,
     case_grades,
-    case_line,
     fault,
     graded_golds,
     json_text,
     keep_in_metadata,
     keep_low_grades,
-    kept_in_metadata,
 )
+from pytest_rageval.project.case_reader import case_fields
 from pytest_rageval.project.documents import Document
 from pytest_rageval.support.text import shown
 from pytest_rageval.values.case import Anchor, Case
 from pytest_rageval.values.errors import faults_error
-from pytest_rageval.values.json_documents import part
+from pytest_rageval.values.json_documents import part, word
 
 _HEADER: Final = "query-id\tcorpus-id\tscore"
 _ROOM: Final = "beir"
@@ -82,21 +81,16 @@ def _lines(
     ]
 
 
-def _own(value: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields that our export added to those of BEIR."""
-    return dict(part(value, "metadata", _OURS))
-
-
-def _own_of_query(value: Mapping[str, Any]) -> dict[str, Any]:
+def _own_of_query(value: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return what our export added to a query; empty for that of another tool."""
-    found = _own(value)
+    found = part(value, "metadata", _OURS)
     known = found.keys() <= Case.__dataclass_fields__.keys()
     return found if known and isinstance(found.get("metadata", {}), dict) else {}
 
 
-def _own_of_document(value: Mapping[str, Any]) -> dict[str, Any]:
+def _own_of_document(value: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return what our export added to a document; empty for that of another tool."""
-    found = _own(value)
+    found = part(value, "metadata", _OURS)
     others = (found.get("scope_prefix"), found.get("source_id"))
     known = isinstance(found.get("rel_path"), str)
     return found if known and all(isinstance(one, str | None) for one in others) else {}
@@ -148,12 +142,10 @@ class _Corpus:
         if not isinstance(title, str) or not isinstance(text, str):
             message = f"{shown(text)}, expected a text"
             raise fault(file.name, message, line=number, field="text")
-        own = _own_of_document(value)
-        if own:
+        metadata = dict(part(value, "metadata"))
+        if own := _own_of_document(value):
             self._own_paths[corpus_id] = own["rel_path"]
             self.own_ids[own["rel_path"]] = corpus_id
-        metadata = dict(part(value, "metadata"))
-        if own:
             # The export leaves the document's own value of our key beside ours.
             del metadata[_OURS]
             metadata |= {_OURS: own["metadata"]} if "metadata" in own else {}
@@ -323,7 +315,7 @@ def write(
     names = {one.rel_path: _document_name(one) for one in documents}
     queries, qrels = [], {DEFAULT_SPLIT: [_HEADER]}
     for case in cases:
-        line = case_line(case)
+        line = case_fields(case)
         own = {name: value for name, value in line.items() if name not in {"id", "question"}}
         metadata = {_OURS: own} if own else {_OURS: {"answerable": True}}
         queries.append(json_text({"_id": case.id, "text": case.question, "metadata": metadata}))
@@ -364,8 +356,8 @@ def _document_name(document: Document) -> str:
 
 
 def _split(case: Case) -> str:
-    found = kept_in_metadata(case, _ROOM, "split")
-    return found if isinstance(found, str) and re.fullmatch(r"[\w-]+", found) else DEFAULT_SPLIT
+    found = word(case.metadata, _ROOM, "split")
+    return found if found and re.fullmatch(r"[\w-]+", found) else DEFAULT_SPLIT
 
 
 def _document_line(document: Document, scope_prefix: str | None) -> str:

@@ -24,12 +24,12 @@ from pytest_rageval.authoring.interchange.values import (
     fault,
     graded_golds,
     keep_low_grades,
-    kept_in_metadata,
 )
 from pytest_rageval.project.documents import Document
 from pytest_rageval.support.text import clean, did_you_mean, shown, whole_text
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.errors import ConfigError, EndpointError
+from pytest_rageval.values.json_documents import text as text_at
 
 _ROOM: Final = "ir-datasets"
 _NEEDS_EXTRA: Final = (
@@ -166,7 +166,7 @@ def document_of_question(case: Case, options: ReadOptions) -> str:
 
     Published figures leave it out: in some datasets a question is one of the documents.
     """
-    return document_path(str(kept_in_metadata(case, _ROOM, "id") or case.id), options)
+    return document_path(text_at(case.metadata, _ROOM, "id") or case.id, options)
 
 
 # --- rows ------------------------------------------------------------------------------------
@@ -207,12 +207,7 @@ def _line(
 
 
 def _rows(name: str, iterate: Callable[[], Iterable[Any]]) -> Iterator[Any]:
-    """Yield the rows of a dataset, which is downloaded when the first is read.
-
-    Raises:
-        ConfigError: a library that it needs is not installed.
-        EndpointError: it cannot be downloaded or read.
-    """
+    """Yield the rows of a dataset, which is downloaded when the first is read."""
     try:
         yield from iterate()
     except ImportError as error:

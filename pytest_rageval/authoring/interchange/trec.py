@@ -21,17 +21,17 @@ from pytest_rageval.authoring.interchange.values import (
     Source,
     SourceFile,
     case_grades,
-    case_line,
     fault,
     graded_golds,
     keep_in_metadata,
     keep_low_grades,
-    kept_in_metadata,
 )
+from pytest_rageval.project.case_reader import case_fields
 from pytest_rageval.support.text import shown
 from pytest_rageval.values.case import Anchor, Case
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import DatasetError, Fault, faults_error
+from pytest_rageval.values.json_documents import texts
 
 _ROOM: Final = "trec"
 # None goes on past the next topic or tag: one without an end would be searched to the end of the
@@ -319,20 +319,9 @@ def write(cases: Sequence[Case]) -> tuple[dict[str, str], Imported]:
 
 def _names_of(case: Case) -> Callable[[Anchor], str]:
     """Return the function that names a gold, as the qrels named it that the case came from."""
-    docnos = kept_in_metadata(case, _ROOM, "docnos")
-    originals = {
-        tuple(anchor_fields(name).items()): name
-        for name in (docnos if isinstance(docnos, list) else [])
-        if isinstance(name, str)
-    }
-
-    def name(gold: Anchor) -> str:
-        fields = {"rel_path": gold.rel_path}
-        if gold.heading_path:
-            fields["heading_path"] = gold.heading_path
-        return originals.get(tuple(fields.items())) or docno(gold)
-
-    return name
+    kept = texts(case.metadata, _ROOM, "docnos")
+    originals = {docno(Anchor(**anchor_fields(name))): name for name in kept}
+    return lambda gold: originals.get(docno(gold)) or docno(gold)
 
 
 def _leave_the_rest(case: Case, ledger: Ledger) -> None:
@@ -342,7 +331,7 @@ def _leave_the_rest(case: Case, ledger: Ledger) -> None:
         for name in ("snippets", "pages", "vault"):
             if getattr(anchor, name):
                 ledger.leave(f"gold_supports[].{name}", "no column holds it")
-    for name in case_line(case):
+    for name in case_fields(case):
         if name not in _SAID:
             ledger.leave(name, "no column holds it")
     if case.metadata.keys() - {_ROOM}:

@@ -7,16 +7,15 @@ import json
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import MISSING, field, fields
+from dataclasses import field
 from typing import Any, Literal
 
 from pytest_rageval.project.documents import Document
 from pytest_rageval.support.text import shown, whole_text
-from pytest_rageval.values.case import Anchor, AnswerRule, Case
+from pytest_rageval.values.case import Anchor, Case
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import DatasetError, Fault, faults_error
 from pytest_rageval.values.json_documents import part
-from pytest_rageval.values.json_documents import value as value_at
 
 IdStyle = Literal["auto", "keep", "paths"]
 """Conversion of a document id to the path of an anchor: ``keep`` leaves it unchanged, ``paths``
@@ -214,11 +213,6 @@ def keep_in_metadata(line: dict[str, Any], room: str, name: str, value: Any) -> 
     metadata[room] = {**(held if isinstance(held, dict) else {"own": held}), name: value}
 
 
-def kept_in_metadata(case: Case, room: str, name: str) -> Any:
-    """Return the value under ``metadata.<room>.<name>`` of a case; None: there is none."""
-    return value_at(case.metadata, room, name)
-
-
 def graded_golds(
     grades: Mapping[str, int], anchor: Callable[[str], dict[str, Any]]
 ) -> list[dict[str, Any]]:
@@ -257,25 +251,6 @@ def case_grades(case: Case, room: str, name_of: Callable[[Anchor], str]) -> dict
 def fault(file: str, message: str, *, line: int = 0, col: int = 0, field: str = "") -> DatasetError:
     """Return an error with one fault."""
     return faults_error([Fault(file=file, line=line, col=col, field=field, message=message)])
-
-
-def case_line(given: Case | Anchor | AnswerRule) -> dict[str, Any]:
-    """Return the fields of a case, or of a part of it, that are no defaults, as JSON values."""
-    found: dict[str, Any] = {}
-    for one in fields(given):
-        value = getattr(given, one.name)
-        default = one.default if one.default_factory is MISSING else one.default_factory()
-        if value != default:
-            found[one.name] = _plain(value)
-    return found
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Anchor | AnswerRule):
-        return case_line(value)
-    if isinstance(value, tuple):
-        return [_plain(item) for item in value]
-    return dict(value) if isinstance(value, dict) else value
 
 
 # --- values for JSON ------------------------------------------------------------------------

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_rageval.authoring.interchange.values import case_line
-from pytest_rageval.project.case_reader import parse_case
+from pytest_rageval.project.case_reader import case_fields, parse_case
 from pytest_rageval.values.case import Anchor, Case
 from pytest_rageval.values.errors import DatasetError
 from tests.authoring.interchange.sources import cases_of, left_out, read_samples, read_texts
@@ -67,7 +66,7 @@ def test_a_suite_in_yaml_is_read_the_same() -> None:
 def test_our_own_cases_come_in_as_they_are() -> None:
     text = EXAMPLES.read_text(encoding="utf-8")
     cases = [parse_case(json.loads(line)) for line in text.splitlines()]
-    found = read_texts("json", {"s.json": json.dumps({"cases": [case_line(c) for c in cases]})})
+    found = read_texts("json", {"s.json": json.dumps({"cases": [case_fields(c) for c in cases]})})
     assert list(cases_of(found)) == cases
     assert found.left_out == ()
 
@@ -75,7 +74,7 @@ def test_our_own_cases_come_in_as_they_are() -> None:
 @settings(max_examples=25)
 @given(cases=st.lists(CASES, min_size=1, max_size=3).map(unique))
 def test_any_cases_of_ours_come_in_as_they_are(cases: list[Case]) -> None:
-    lines = "".join(f"{json.dumps(case_line(case))}\n" for case in cases)
+    lines = "".join(f"{json.dumps(case_fields(case))}\n" for case in cases)
     once = [replace(case, tags=tuple(dict.fromkeys(case.tags))) for case in cases]
     assert list(cases_of(read_texts("json", {"s.jsonl": lines}))) == once
 
