@@ -106,7 +106,8 @@ class _Reader:
         found["constraints"] = self._constraints()
         found["query"] = self._axes(("query",))
         found["index"] = self._axes(("index",), without="build")
-        self._apart(found["query"], found["index"])
+        for name in found["query"].keys() & found["index"].keys():
+            self.source.key_fault(("index", name), f'"{name}" is a parameter of [query] already')
         if not found["query"] and not found["index"] and not self.source.faults:
             raise ConfigError(
                 f"{self.source.display}:1: no parameter to vary, expected [query] or [index] with "
@@ -254,10 +255,6 @@ class _Reader:
             self.source.key_fault(path, message)
             return None
         return Range(**given)
-
-    def _apart(self, query: Mapping[str, Axis], index: Mapping[str, Axis]) -> None:
-        for name in query.keys() & index.keys():
-            self.source.key_fault(("index", name), f'"{name}" is a parameter of [query] already')
 
     def _build(self, index: Mapping[str, Axis]) -> dict[str, Any]:
         path = ("index", "build")

@@ -243,7 +243,9 @@ def compile_mapping(
         whole = compile_expression(spec, where)
         return lambda document: _without_nulls(whole(document))
     paths = {name: _field_path(name, direction, where) for name in spec}
-    _refuse_overlaps(paths, where)
+    for (name, path), (other_name, other) in permutations(paths.items(), 2):
+        if other[: len(path)] == path:
+            raise ConfigError(f"{where}: {name!r} and {other_name!r} overlap; keep one")
     compiled = {
         path: compile_expression(spec[name], f"{where}.{_toml_key(name)}")
         for name, path in paths.items()
@@ -361,12 +363,6 @@ def _field_path(name: str, direction: str, where: str) -> tuple[str, ...]:
     hint = did_you_mean(name, [*known, *_DEBUG_FIELDS], before="; ")
     expected = ", ".join([*_REPLY_FIELDS, *_DEBUG_FIELDS])
     raise ConfigError(f"{where}: unknown field {name!r}; expected one of {expected}{hint}")
-
-
-def _refuse_overlaps(paths: Mapping[str, tuple[str, ...]], where: str) -> None:
-    for (name, path), (other_name, other) in permutations(paths.items(), 2):
-        if other[: len(path)] == path:
-            raise ConfigError(f"{where}: {name!r} and {other_name!r} overlap; keep one")
 
 
 def _assemble(values: Iterator[tuple[tuple[str, ...], object]]) -> dict[str, Any]:

@@ -12,11 +12,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
+from pytest_rageval.analysis.aggregate.case_groups import record_outcome
 from pytest_rageval.authoring.interchange.values import json_text
 from pytest_rageval.metrics.registry import MetricInfo, Registry
 from pytest_rageval.support.text import whole_text
 from pytest_rageval.values.dataclass import dataclass
-from pytest_rageval.values.json_documents import count, number
+from pytest_rageval.values.json_documents import count, number, part, word
 from pytest_rageval.values.json_documents import text as text_at
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import RetrievedChunk
@@ -150,13 +151,9 @@ def _facts(record: CaseRecord) -> dict[str, object]:
         "rageval.k": record.k,
         "rageval.category": record.category,
         "rageval.tags": record.tags,
-        "rageval.outcome": _outcome(record),
+        "rageval.outcome": record_outcome(record),
         "rageval.failure_stage": record.failure_stage,
     }
-
-
-def _outcome(record: CaseRecord) -> str:
-    return "unchecked" if record.unchecked else record.outcome
 
 
 def _texts(record: CaseRecord) -> dict[str, object]:
@@ -195,7 +192,7 @@ def _events(record: CaseRecord, metrics: Registry, *, content: bool) -> Iterator
     failed = record.error
     yield {
         "gen_ai.evaluation.name": "outcome",
-        "gen_ai.evaluation.score.label": _outcome(record),
+        "gen_ai.evaluation.score.label": record_outcome(record),
         "error.type": None if failed is None else failed.kind,
     }
     reasons = _reasons(record) if content else {}
@@ -222,12 +219,10 @@ def _label(info: MetricInfo | None, value: float) -> str | None:
 
 def _reasons(record: CaseRecord) -> dict[str, str]:
     """Return the judge's reasoning by the metrics that it gave."""
-    verdicts = [one for one in record.judgements.values() if isinstance(one, Mapping)]
     found: dict[str, str] = {}
-    for one in verdicts:
-        reasoning, scores = one.get("reasoning"), one.get("scores")
-        if isinstance(reasoning, str) and isinstance(scores, Mapping):
-            found |= dict.fromkeys(map(str, scores), reasoning)
+    for one in record.judgements.values():
+        if (reasoning := word(one, "reasoning")) is not None:
+            found |= dict.fromkeys(map(str, part(one, "scores")), reasoning)
     return found
 
 

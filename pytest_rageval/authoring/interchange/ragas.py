@@ -15,6 +15,7 @@ from pytest_rageval.authoring.interchange.ids import UniqueIds, clean_label
 from pytest_rageval.authoring.interchange.parsing import parse_list
 from pytest_rageval.authoring.interchange.suite import Converted, read_rows, unnamed_chunks, with_id
 from pytest_rageval.authoring.interchange.values import Imported, Ledger, Source, keep_in_metadata
+from pytest_rageval.values.json_documents import word
 
 _ROOM: Final = "ragas"
 _QUESTION: Final = ("user_input", "question")
@@ -98,11 +99,8 @@ def _take_golds(
     paths = [str(one) for one in parse_list(given.pop("reference_context_ids", None))]
     if paths:
         ledger.carry("reference_context_ids")
-    sources = [
-        one["source"]
-        for one in parse_list(given.get("metadata"))
-        if isinstance(one, dict) and isinstance(one.get("source"), str)
-    ]
+    named = (word(one, "source") for one in parse_list(given.get("metadata")))
+    sources = [source for source in named if source is not None]
     if sources and not paths:
         paths = sources
         del given["metadata"]
