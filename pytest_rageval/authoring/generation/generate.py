@@ -82,7 +82,9 @@ def generate(
     drafts = list(_structured(served, dropped))
     if model is not None:
         sections = _sections(served, None if wish.limit is None else 2 * wish.limit, rng)
-        drafts += _modelled(model, sections, dropped, progress)
+        for number, (note, section) in enumerate(sections, 1):
+            drafts += ask_about(model, note, section, dropped)
+            progress(number, len(sections))
     drafts = unambiguous(drafts, titles, dropped)
     made_by = f"{model.identity} {PROMPT_VERSION}" if model is not None else ""
     by_id = {one.id: (one, draft) for draft in drafts for one in [_case(draft, made_by)]}
@@ -129,17 +131,6 @@ def _sections(
     if limit is None or limit >= len(found):
         return found
     return [found[index] for index in sorted(rng.sample(range(len(found)), limit))]
-
-
-def _modelled(
-    model: ChatModel,
-    sections: Sequence[tuple[Note, Section]],
-    dropped: Counter[str],
-    progress: Callable[[int, int], None],
-) -> Iterator[Question]:
-    for number, (note, section) in enumerate(sections, 1):
-        yield from ask_about(model, note, section, dropped)
-        progress(number, len(sections))
 
 
 def _n_without(wish: Wish, n_answerable: int) -> int:

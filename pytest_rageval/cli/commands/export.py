@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -21,7 +20,7 @@ from pytest_rageval.cli.output import (
     left_out_lines,
     print_result,
 )
-from pytest_rageval.support.text import clean, counted, first_few
+from pytest_rageval.support.text import clean, counted, first_few, first_repeated
 
 if TYPE_CHECKING:
     from pytest_rageval.authoring.interchange.trec_run import Level, TrecRun
@@ -175,8 +174,8 @@ def _load(paths: Sequence[Path]) -> list[Case]:
     from pytest_rageval.project.case_reader import load_cases
 
     cases = [located.case for path in paths for located in load_cases(path).cases]
-    if twice := [name for name, n in Counter(case.id for case in cases).items() if n > 1]:
-        raise fault(", ".join(map(str, paths)), f"the id {twice[0]!r} stands in two files")
+    if (twice := first_repeated(case.id for case in cases)) is not None:
+        raise fault(", ".join(map(str, paths)), f"the id {twice!r} stands in two files")
     return cases
 
 

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from pytest_rageval.values.record import CaseRecord
     from pytest_rageval.values.run import StoredRun
     from pytest_rageval.values.settings import Settings
-    from pytest_rageval.values.verdict import Judgement
 
 
 @click.command("judge")
@@ -187,18 +186,13 @@ def _refuse_nothing(found: Sequence[Rejudged]) -> None:
     Raises:
         UnreachableError: every judgement failed.
     """
-    failures = [judgement.failure for judgement in _judgements(found)]
+    failures = [judgement.failure for one in found for judgement in one.judged.judgements]
     last = failures[-1] if failures else None
     if last is not None and all(failures):
         raise UnreachableError(
             f"no verdict on {len(failures)} of {len(failures)} questions, nothing is saved: "
             f"{last.kind}: {clean(last.message, 300)}"
         )
-
-
-def _judgements(found: Sequence[Rejudged]) -> Iterator[Judgement]:
-    for one in found:
-        yield from one.judged.judgements
 
 
 def _document(
@@ -214,7 +208,7 @@ def _document(
     records, registry = [one.record for one in found], open_registry(settings)
     keys = judged_keys(settings.judging.rubrics, registry)
     apart = correctness_by_reference(records) if "correctness" in keys else {}
-    judgements = list(_judgements(found))
+    judgements = [judgement for one in found for judgement in one.judged.judgements]
     second = [judgement for one in found for judgement in one.judged.second]
     return {
         "run_id": stored.run_id,
@@ -244,21 +238,17 @@ def _save(
     from pytest_rageval.support.files import shown_below
 
     rubrics = settings.judging.rubrics
+    versions, second = dict(document["rubrics"]), document["second_judge"]
+    if second:  # verdicts with a spot check get a file of their own
+        versions["second judge"] = f"{second} {settings.judging.spot_check}"
     # Verdicts that were paid for are not overwritten.
     taken = {path.stem for path in stored.folder.glob("judged-*.jsonl")}
-    name = free_name(verdicts_name(identity, rubrics, _versions(settings, document)), taken)
+    name = free_name(verdicts_name(identity, rubrics, versions), taken)
     keys = judged_keys(rubrics, open_registry(settings))
     lines = "".join(f"{line}\n" for line in verdict_lines(found, keys))
     write_text_document(stored.folder, f"{name}.jsonl", lines)
     path = write_versioned(stored.folder, f"{name}.json", document)
     return shown_below(path, Path.cwd())
-
-
-def _versions(settings: Settings, document: Mapping[str, Any]) -> dict[str, str]:
-    """Return the versions in the file name: verdicts with a spot check get a separate file."""
-    second = document["second_judge"]
-    checked = {"second judge": f"{second} {settings.judging.spot_check}"} if second else {}
-    return {**document["rubrics"], **checked}
 
 
 def cache_document(settings: Settings, *, days: int | None, judge: str | None) -> dict[str, Any]:

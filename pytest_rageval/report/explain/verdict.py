@@ -174,6 +174,11 @@ def stage_name(record: CaseRecord) -> str:
     return STAGE_NAMES.get(stage, stage)
 
 
+def stage_of(record: CaseRecord) -> str:
+    """Return the failure stage of a case, or the kind of error if it has no answer; empty: none."""
+    return record.error.kind if record.error is not None else record.failure_stage or ""
+
+
 def next_steps(
     record: CaseRecord,
     golds: Sequence[AnchorReason],

@@ -27,7 +27,7 @@ from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.deciding import UNDECIDED
 from pytest_rageval.metrics.registry import Registry, unit_of
 from pytest_rageval.metrics.scoring import below_pass_line
-from pytest_rageval.report.explain.verdict import missing_facts, unsupported_claims
+from pytest_rageval.report.explain.verdict import missing_facts, stage_of, unsupported_claims
 from pytest_rageval.report.matching import rules_text
 from pytest_rageval.report.text.lines import (
     GATE_STYLES,
@@ -450,19 +450,13 @@ def slowest_records(records: Sequence[CaseRecord]) -> list[CaseRecord]:
 def _case_lines(view: SummaryView, width: int) -> Iterator[Line]:
     names = case_names(view.records)
     if worst := worst_records(view.records):
-        listed = [f"{names[r.nodeid]} {_why(r)}" for r in worst]
+        listed = [f"{names[r.nodeid]} {stage_of(r) or r.outcome}" for r in worst]
         yield (("worst    ", "bold"), ("   ".join(that_fit(listed, "   ", width - 9)), ""))
     for record in worst:
         yield from _judged_lines(view.whole(record), width)
     slowest = slowest_records(view.records)
     if listed := [f"{names[r.nodeid]} {r.latency['total_ms']:.0f} ms" for r in slowest]:
         yield (("slowest  ", "bold"), ("   ".join(that_fit(listed, "   ", width - 9)), ""))
-
-
-def _why(record: CaseRecord) -> str:
-    if record.error is not None:
-        return record.error.kind
-    return record.failure_stage or record.outcome
 
 
 def _judged_lines(record: CaseRecord, width: int) -> Iterator[Line]:

@@ -10,8 +10,9 @@ from urllib.parse import quote
 
 from pytest_rageval.analysis.aggregate.case_groups import BADNESS, record_outcome
 from pytest_rageval.metrics.definitions import stored_registry
+from pytest_rageval.report.explain.verdict import stage_of
 from pytest_rageval.report.html.run.check_cases import check_rules, checks_of
-from pytest_rageval.report.html.run.detail import brief_detail, stage_of, view_detail
+from pytest_rageval.report.html.run.detail import brief_detail, view_detail
 from pytest_rageval.report.html.run.values import CaseKey, CaseRow, CasesView, ReportOptions
 from pytest_rageval.support.text import free_name
 from pytest_rageval.values.dataclass import maker

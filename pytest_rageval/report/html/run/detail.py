@@ -21,7 +21,12 @@ from pytest_rageval.report.explain.values import (
     JudgementReason,
     MetricReason,
 )
-from pytest_rageval.report.explain.verdict import explain_judgements, stage_meaning, stage_name
+from pytest_rageval.report.explain.verdict import (
+    explain_judgements,
+    stage_meaning,
+    stage_name,
+    stage_of,
+)
 from pytest_rageval.report.html.markup import Element, harmless, shortened
 from pytest_rageval.report.html.run.highlight import citation_marks, phrase_marks
 from pytest_rageval.report.html.run.values import (
@@ -363,13 +368,6 @@ def _chunk_facts(chunk: RetrievedChunk, rank: int) -> Iterator[str]:
             yield f"{name} {score:.4g}"
     if chunk.rank_before_rerank not in (None, rank):
         yield f"rank {chunk.rank_before_rerank} before reranking"
-
-
-def stage_of(record: CaseRecord) -> str:
-    """Return the failure stage of a case, or the kind of error if it has no answer."""
-    if record.error is not None:
-        return record.error.kind
-    return record.failure_stage or ""
 
 
 @lru_cache(maxsize=10_000)

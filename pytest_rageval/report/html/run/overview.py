@@ -8,10 +8,10 @@ from typing import Final
 
 from pytest_rageval.analysis.aggregate.case_groups import CaseGroup, group_repeats
 from pytest_rageval.metrics.definitions import stored_registry
+from pytest_rageval.report.explain.verdict import stage_of
 from pytest_rageval.report.html.markup import Element
 from pytest_rageval.report.html.run.attention import worth_reading
 from pytest_rageval.report.html.run.charts import stacked_bar
-from pytest_rageval.report.html.run.detail import stage_of
 from pytest_rageval.report.html.run.distributions import share_text
 from pytest_rageval.report.html.run.figures import limit_view
 from pytest_rageval.report.html.run.links import cases_link
