@@ -87,9 +87,7 @@ def parse_note(rel_path: str, data: bytes) -> Note:
     first = _front_matter_lines(lines)
     tokens = _parser(inline=False).parse("\n".join(lines[first:]))
     return Note(
-        rel_path=rel_path,
-        lines=tuple(lines),
-        sections=tuple(_sections(lines, first, tokens)),
+        rel_path=rel_path, lines=tuple(lines), sections=tuple(_sections(lines, first, tokens))
     )
 
 

@@ -175,11 +175,7 @@ def preset_lines(preset: Preset) -> list[str]:
 
 
 def _first(
-    existing: _Files,
-    pyproject: tuple[Addition, ...],
-    faults: tuple[str, ...],
-    *,
-    own_target: bool,
+    existing: _Files, pyproject: tuple[Addition, ...], faults: tuple[str, ...], *, own_target: bool
 ) -> str:
     if faults:
         return f"mend {PYPROJECT}"

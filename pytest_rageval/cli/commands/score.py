@@ -43,12 +43,7 @@ _PAGE_RECORDS = 20_000
     type=click.IntRange(min=1, max=1_000_000),
     help="Cutoff of the metrics; a case's k overrides it.  [default: the project's, else 5]",
 )
-@click.option(
-    "--save",
-    "run_id",
-    metavar="RUN_ID",
-    help="Store the result as a run of this name.",
-)
+@click.option("--save", "run_id", metavar="RUN_ID", help="Store the result as a run of this name.")
 @no_report_option
 @click.option(
     "--retrieval-only", is_flag=True, help="Score retrieval alone; answers need not be recorded."
@@ -117,12 +112,7 @@ def command(
 
 
 def _score(
-    cases: Path,
-    responses: Path,
-    settings: Settings,
-    *,
-    run_id: str | None,
-    as_json: bool,
+    cases: Path, responses: Path, settings: Settings, *, run_id: str | None, as_json: bool
 ) -> tuple[ScoredRun, list[str]]:
     """Score everything, print the JSON document if requested, and return the remaining output."""
     from pytest_rageval.cli.progress import ProgressOnStderr

@@ -182,10 +182,7 @@ def _measured(prepared: PreparedSuite, given: _Given, settings: Settings) -> dic
         "k": given.k,
         **study_document(study),
         "source": suite.source,
-        "notes": [
-            *suite_notes(study, k=given.k),
-            *_unknown_names(run, study.verdict),
-        ],
+        "notes": [*suite_notes(study, k=given.k), *_unknown_names(run, study.verdict)],
         "run": os.path.relpath(run.folder or ""),
     }
 

@@ -11,13 +11,7 @@ from typing import Any, Final
 
 from pytest_rageval.metrics.built_in import FIVE_WEIGHTS
 from pytest_rageval.metrics.judged import claim_support, composite
-from pytest_rageval.metrics.retrieval import (
-    Groups,
-    Ranking,
-    dcg,
-    group_recall_at_k,
-    ideal_dcg,
-)
+from pytest_rageval.metrics.retrieval import Groups, Ranking, dcg, group_recall_at_k, ideal_dcg
 from pytest_rageval.report.explain.values import (
     AnchorReason,
     ChunkReason,

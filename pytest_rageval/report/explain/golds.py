@@ -7,12 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from pytest_rageval.metrics.deciding import cited_golds
-from pytest_rageval.metrics.matching import (
-    cited_ranks,
-    document_key,
-    in_scope,
-    same_document,
-)
+from pytest_rageval.metrics.matching import cited_ranks, document_key, in_scope, same_document
 from pytest_rageval.report.explain.chunks import relate, same_place
 from pytest_rageval.report.explain.values import (
     AnchorReason,

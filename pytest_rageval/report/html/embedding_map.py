@@ -12,12 +12,7 @@ from pytest_rageval.support.text import counted, cut, format_value
 from pytest_rageval.values.dataclass import dataclass
 
 if TYPE_CHECKING:
-    from pytest_rageval.analysis.embedding_map import (
-        EmbeddingMap,
-        MapCase,
-        MapPoint,
-        Neighbour,
-    )
+    from pytest_rageval.analysis.embedding_map import EmbeddingMap, MapCase, MapPoint, Neighbour
     from pytest_rageval.analysis.projection import Projection
     from pytest_rageval.values.case import Anchor
 

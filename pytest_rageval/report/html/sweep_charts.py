@@ -11,16 +11,7 @@ from pytest_rageval.analysis.sweep.outcome import Ranked, SweepOutcome
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.registry import unit_of
 from pytest_rageval.report.html.markup import Element, element
-from pytest_rageval.report.html.svg import (
-    NARROW,
-    WIDE,
-    Layout,
-    circle,
-    label,
-    line,
-    picture,
-    rect,
-)
+from pytest_rageval.report.html.svg import NARROW, WIDE, Layout, circle, label, line, picture, rect
 from pytest_rageval.report.sweep import main_text
 from pytest_rageval.report.text.summary import change_text
 from pytest_rageval.support.text import format_value

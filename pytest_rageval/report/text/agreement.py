@@ -109,10 +109,7 @@ def _probe(name: str, probe: Mapping[str, Any]) -> str:
     )
 
 
-_STATISTICS: Final = {
-    "cohen_kappa": "Cohen's kappa",
-    "krippendorff_alpha": "Krippendorff's alpha",
-}
+_STATISTICS: Final = {"cohen_kappa": "Cohen's kappa", "krippendorff_alpha": "Krippendorff's alpha"}
 _ROWS: Final = (("chunks", "evidence or not"), ("answerable", "answerable or not"))
 
 

@@ -384,10 +384,7 @@ def limit_text(result: CheckResult) -> str:
 
 
 def _group_table(
-    title: str,
-    groups: Mapping[str, Mapping[str, MetricSummary]],
-    view: SummaryView,
-    width: int,
+    title: str, groups: Mapping[str, Mapping[str, MetricSummary]], view: SummaryView, width: int
 ) -> Iterator[Line]:
     if not groups:
         return

@@ -41,16 +41,8 @@ CONTROLS: Final = {
     "groups": _TEXT,
     "search": {"enter": "Filter", "escape": "Leave as it was"},
     "remove": {"y": "Remove the case", "escape": "Keep it"},
-    "leave": {
-        "y": "Save and leave",
-        "n": "Leave without saving",
-        "escape": "Stay",
-    },
-    "conflict": {
-        "m": "Write mine over it",
-        "t": "Take theirs",
-        "escape": "Decide later",
-    },
+    "leave": {"y": "Save and leave", "n": "Leave without saving", "escape": "Stay"},
+    "conflict": {"m": "Write mine over it", "t": "Take theirs", "escape": "Decide later"},
 }
 """By mode: the key that each button presses and its label, most used first."""
 

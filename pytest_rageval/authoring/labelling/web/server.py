@@ -64,10 +64,7 @@ def _create_app(face: WebFace, running: LabelServer) -> Starlette:
         running.fail(error)
         return refused(HTTPStatus.INTERNAL_SERVER_ERROR, _FAILED)
 
-    routes = [
-        Route("/", page, methods=["GET"]),
-        Route("/key", press, methods=["POST"]),
-    ]
+    routes = [Route("/", page, methods=["GET"]), Route("/key", press, methods=["POST"])]
     return Starlette(routes=routes, exception_handlers={_EndedError: ended, _JobError: failed})
 
 

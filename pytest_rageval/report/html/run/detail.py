@@ -171,10 +171,7 @@ def _plain(record: CaseRecord, run: StoredRun, *, brief: bool = False) -> CaseDe
             (key.removesuffix("_ms"), ms) for key, ms in record.latency.items() if key != "total_ms"
         ),
         total_ms=record.latency.get("total_ms"),
-        commands=(
-            f"pytest {shlex.quote(record.nodeid)}",
-            _explain_command(run, record.nodeid),
-        ),
+        commands=(f"pytest {shlex.quote(record.nodeid)}", _explain_command(run, record.nodeid)),
         prompt_hash=text_at(record.judge_input, "prompt_hash"),
         trace_id=record.trace_id or "",
         trace_link=trace_link(run.trace_url, record.trace_id),

@@ -143,10 +143,7 @@ def rank_shares(records: Iterable[CaseRecord]) -> RankShares:
 
 # --- abstention --------------------------------------------------------------------------------
 
-ABSTENTION: Final = {
-    True: "over_abstention_rate",
-    False: "hallucination_rate_unanswerable",
-}
+ABSTENTION: Final = {True: "over_abstention_rate", False: "hallucination_rate_unanswerable"}
 """Metric that says whether a case abstained, by whether it is answerable."""
 
 

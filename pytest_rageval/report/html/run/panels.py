@@ -319,9 +319,7 @@ def _rank_bars(rows: Sequence[CountRow], found: RankShares) -> Iterator[Element]
 # --- abstention --------------------------------------------------------------------------------
 
 
-def abstention_table(
-    records: Iterable[CaseRecord],
-) -> Mapping[tuple[bool, bool], CountRow] | None:
+def abstention_table(records: Iterable[CaseRecord]) -> Mapping[tuple[bool, bool], CountRow] | None:
     """Return a cell for each of answerable and abstained; None: it is known of no case."""
     counts = abstentions(records)
     if not sum(counts.values()):

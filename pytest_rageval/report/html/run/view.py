@@ -97,12 +97,7 @@ def view_report(
         verdict=verdict if verdict in _VERDICTS else "unknown",
         sentence=text(run.gate, "sentence") or "The run holds no decision of the gate.",
         overview=view_overview(
-            run,
-            metrics=metrics,
-            latency=latency,
-            cases=cases,
-            compare=compare,
-            history=history,
+            run, metrics=metrics, latency=latency, cases=cases, compare=compare, history=history
         ),
         failed=failed,
         others=others,

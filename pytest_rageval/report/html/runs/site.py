@@ -154,10 +154,7 @@ def _run_of(name: str) -> str:
 
 
 def _pages(
-    results_dir: Path,
-    runs: Sequence[StoredRun],
-    options: SiteOptions,
-    broken: Mapping[str, str],
+    results_dir: Path, runs: Sequence[StoredRun], options: SiteOptions, broken: Mapping[str, str]
 ) -> Iterator[tuple[str, str, Callable[[], Iterator[str]]]]:
     """Yield name, digest and maker of every page of a run.
 
