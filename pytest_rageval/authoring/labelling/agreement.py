@@ -64,7 +64,10 @@ def _agreement(
 
     def statistic(rows: Sequence[float], _: Sequence[float]) -> float | None:
         chosen = [columns[int(row)] for row in rows]
-        return _kappa(chosen) if two else _alpha(chosen, len(names))
+        if two:
+            return _kappa(chosen)
+        by_name = [[column[i] for column in chosen] for i in range(len(names))]
+        return krippendorff_alpha(by_name, level="nominal")
 
     every = range(len(columns))
     interval = bootstrap_agreement(every, every, statistic, clusters=cases, confidence=_CONFIDENCE)
@@ -86,8 +89,3 @@ def _agreement(
 def _kappa(columns: Sequence[Sequence[float | None]]) -> float | None:
     both = [(a, b) for a, b in columns if a is not None and b is not None]
     return kappa([a for a, _ in both], [b for _, b in both], categories=(0.0, 1.0))
-
-
-def _alpha(columns: Sequence[Sequence[float | None]], n_raters: int) -> float | None:
-    rows = [[column[i] for column in columns] for i in range(n_raters)]
-    return krippendorff_alpha(rows, level="nominal")

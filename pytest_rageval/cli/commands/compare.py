@@ -70,7 +70,9 @@ def command(
         lines = json.dumps(whole, ensure_ascii=False, allow_nan=False, indent=2) + "\n"
         wanted |= {out_dir / "diff.json": lines, out_dir / "diff.md": text}
     for path, content in wanted.items():
-        _write(path, content)
+        with named_errors(path, CommandError):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(content, encoding="utf-8", errors="backslashreplace")
     if as_json:
         print_json(document)
     else:
@@ -146,9 +148,3 @@ def _compare(base: str | None, new: str | None, *, ignore_invariants: bool) -> C
     gate = open_gate(folders[1], project)
     compared = read_compared(folders[0], project.results_folder, texts=False)
     return compare_stored(compared, gate, ignore_invariants=ignore_invariants)
-
-
-def _write(path: Path, content: str) -> None:
-    with named_errors(path, CommandError):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(content, encoding="utf-8", errors="backslashreplace")

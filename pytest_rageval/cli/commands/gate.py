@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import click
 
 from pytest_rageval.cli.assumed import run_or_last
 from pytest_rageval.cli.completion import complete_run
 from pytest_rageval.cli.output import ExitCode, json_option, print_result, terminal_width
-
-if TYPE_CHECKING:
-    from pytest_rageval.analysis.two_runs import Baseline
-    from pytest_rageval.values.gate import GateResult
 
 
 @click.command("gate")
@@ -58,10 +53,6 @@ def command(
     lines = render_gate(run_id, decided, width=terminal_width())
     print_result(gate_document(decided, run_id), lines, as_json=as_json)
     add_to_step_summary(render_gate_markdown(run_id, decided))
-    return _exit_code(decided, against)
-
-
-def _exit_code(decided: GateResult, against: Baseline | None) -> ExitCode:
     if decided.verdict == "fail":
         return ExitCode.NO
     if against is not None and against.not_comparable:

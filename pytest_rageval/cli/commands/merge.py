@@ -63,7 +63,8 @@ def command(runs: tuple[str, ...], run_id: str | None, no_report: bool, as_json:
     if as_json:
         print_json(_document(parts, merged))
     else:
-        _print(merged)
+        for line in render_summary(merged.view, width=terminal_width()):
+            click.echo("".join(_visible(text) for text, _ in line).rstrip())
     add_to_step_summary(render_markdown(merged.view))
     return ExitCode.NO if merged.gate.verdict == "fail" else ExitCode.YES
 
@@ -83,11 +84,6 @@ def _document(parts: list[StoredRun], merged: FinishedRun) -> dict[str, Any]:
         "gate": dict(merged.run.gate),
         "metrics": dict(merged.run.metrics),
     }
-
-
-def _print(merged: FinishedRun) -> None:
-    for line in render_summary(merged.view, width=terminal_width()):
-        click.echo("".join(_visible(text) for text, _ in line).rstrip())
 
 
 def _visible(text: str) -> str:

@@ -71,12 +71,9 @@ def explain_worst(
     verb = verbs.get(worst[0].outcome, "is listed")
     n = sum(record.outcome != "passed" for record in worst)
     why = f"the worst of {n}" if n > 1 else f"shows why it {verb}"
-    return _explain_command(worst[0], names, run), why
-
-
-def _explain_command(record: CaseRecord, names: Mapping[str, str], run: str) -> str:
-    """Return the command that explains a case, or lists all if its name cannot be typed."""
-    name = names[record.nodeid]
+    name = names[worst[0].nodeid]
     command = f"rageval explain {shlex.quote(clean(run))}"
-    end = "-- " * name.startswith("-")  # an id such as --rm is no option
-    return f"{command} {end}{shlex.quote(name)}" if clean(name) == name else command
+    if clean(name) == name:  # without a name that can be typed, the command lists all cases
+        end = "-- " * name.startswith("-")  # an id such as --rm is no option
+        command += f" {end}{shlex.quote(name)}"
+    return command, why

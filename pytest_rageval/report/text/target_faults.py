@@ -47,7 +47,10 @@ def render_target_faults(
     n_cases = len({record.nodeid for record in records})
     lines: list[Line] = []
     for group in groups[:_GROUPS]:
-        lines += _group(group, n_cases, options)
+        lines += [*cause_lines(group, n_cases, options), _cases(group.records, options.width)]
+        if not options.brief:
+            captured = options.captured.get(group.records[0].nodeid, ())
+            lines += _output(captured, group.records[0], options.width)
     if rest := groups[_GROUPS:]:
         n = sum(len(group.records) for group in rest)
         text = f"{counted(len(rest), 'more cause')} in {counted(n, 'case')}: rageval explain"
@@ -67,15 +70,6 @@ def cause_lines(group: ErrorGroup, n_cases: int, options: FaultOptions) -> Itera
         style, rootdir = options.traceback, options.rootdir
         for text in restyled(group.traceback, message, style, rootdir, hide=blot_out_known):
             yield indented(text, HEAD, width)
-
-
-def _group(group: ErrorGroup, n_cases: int, options: FaultOptions) -> Iterator[Line]:
-    width = options.width
-    yield from cause_lines(group, n_cases, options)
-    yield _cases(group.records, width)
-    if not options.brief:
-        captured = options.captured.get(group.records[0].nodeid, ())
-        yield from _output(captured, group.records[0], width)
 
 
 def _cases(records: Sequence[CaseRecord], width: int) -> Line:
