@@ -50,8 +50,9 @@ _PIECE: Final = re.compile(
     re.MULTILINE,
 )
 """A text in an event of a stream, and what stands before it."""
+_LOGIN_FIELDS: Final = r"(?:(?:access|refresh|id)_token|client_(?:secret|assertion)|password)"
 _LOGIN: Final = re.compile(
-    r"""((?:"|^|&)(?:(?:access|refresh|id)_token|client_(?:secret|assertion)|password)(?:"\s*:\s*"|=))[^"&]+
+    rf"""("{_LOGIN_FIELDS}"\s*:\s*")(?:[^"\\]|\\.)+|((?:^|&){_LOGIN_FIELDS}=)[^"&]+
     |(?<=[^\\]")eyJ[\w-]+\.eyJ[\w-]+\.[\w-]+(?=")""",
     re.VERBOSE,
 )
@@ -167,7 +168,7 @@ class Scrubber:
                     coded = secret.encode(codec, "surrogatepass")
                     body = body.replace(coded, "***".encode(codec))
         # latin-1 reads any bytes and writes them back.
-        text = _LOGIN.sub(r"\1***", self._text(body.decode("latin-1")))
+        text = _LOGIN.sub(r"\1\2***", self._text(body.decode("latin-1")))
         if self._streams:
             text = self._pieces(text)
         if parts_of_keys and self._key_head:
@@ -192,7 +193,8 @@ class Scrubber:
 def _judge_secrets(settings: Settings, environ: Mapping[str, str]) -> Iterable[str]:
     yield environ.get(settings.judging.api_key_env, "").strip()
     base_url = settings.judging.base_url or environ.get("OPENAI_BASE_URL") or ""
-    yield from sent_forms(credentials_in(base_url) or ("", ""))
+    if credentials := credentials_in(base_url):
+        yield from sent_forms(credentials)
 
 
 def _escaped(secret: str) -> re.Pattern[str]:

@@ -181,6 +181,18 @@ def test_tokens_of_a_login_are_blotted_and_texts_about_them_are_not() -> None:
     assert sent == b'{"email": "a@b.c", "password": "***"}'
 
 
+@pytest.mark.parametrize("password", ["R&D-2026", 'say "friend"', "back\\slash\\"])
+def test_a_password_of_special_characters_is_blotted_whole(password: str) -> None:
+    body = json.dumps({"password": password, "note": "see /ask?a=1&password=x"}).encode()
+    sent = json.loads(scrubber().request(request(body=body)).body)
+    assert sent == {"password": "***", "note": "see /ask?a=1&password=***"}
+
+
+def test_no_credentials_of_a_judge_are_no_secret() -> None:
+    reply = b'{"image": "YWJjOg=="}'
+    assert scrubber({}).response(response(reply))["body"]["string"] == reply
+
+
 def test_a_packed_reply_is_unpacked_and_searched() -> None:
     packed = response(gzip.compress(b"you sent " + KEY.encode()), content_encoding="gzip")
     cleaned = scrubber().response(packed)
