@@ -54,9 +54,9 @@ _INSIDE: Final = {
                         "message", "messages"),
 }  # fmt: skip
 """Names that a field often has inside an object, such as the inputs and outputs of LangSmith."""
-_Rows = Iterator[tuple[int, str, Any]]
+Rows = Iterator[tuple[int, str, Any]]
 """Line (0: unknown), place and values of each case of a file."""
-_ReadFile = Callable[[SourceFile, Source, Ledger], _Rows]
+_ReadFile = Callable[[SourceFile, Source, Ledger], Rows]
 Converted = tuple[dict[str, Any], dict[str, Any] | None]
 """Case line of a row, and the recorded response, if any."""
 Convert = Callable[[Any, UniqueIds, Ledger], Converted | None]
@@ -96,7 +96,7 @@ def _read(source: Source, room: str, rows: _ReadFile) -> Imported:
         originals.append(ids.by_original)
         return line, None
 
-    found = _converted(source, rows, case)
+    found = read_cases(source, rows, case)
     of_files = {id(one): one for one in originals}.values()  # the rows of a file share one
     for line, of_file in zip(found.cases, originals, strict=True):
         if original := line.get("translation_of"):
@@ -104,7 +104,7 @@ def _read(source: Source, room: str, rows: _ReadFile) -> Imported:
     return found
 
 
-def _suite_rows(file: SourceFile, source: Source, ledger: Ledger) -> Iterator[tuple[int, str, Any]]:
+def _suite_rows(file: SourceFile, source: Source, ledger: Ledger) -> Rows:
     cases, defaults = _cases(file, ledger)
     rows = {number: case for number, case in enumerate(cases, 1) if isinstance(case, dict)}
     for number, row in rows.items():
@@ -134,7 +134,7 @@ def _cases(file: SourceFile, ledger: Ledger) -> tuple[list[Any], dict[str, Any]]
     return value[name], {key: shared[key] for key in _DEFAULTS if key in shared}
 
 
-def _table_rows(file: SourceFile, source: Source, ledger: Ledger) -> Iterator[tuple[int, str, Any]]:
+def _table_rows(file: SourceFile, source: Source, ledger: Ledger) -> Rows:
     table = parse_table(file, delimiter=source.options.delimiter)
     refuse_others(file, table.headers, _OTHERS)
     _check_names(file, table.headers, [row.cells for row in table.rows], source)
@@ -223,16 +223,21 @@ def read_rows(
         DatasetError: a file has no rows, or with every row that cannot be converted.
     """
 
-    def rows(file: SourceFile, source: Source, ledger: Ledger) -> _Rows:
+    def rows(file: SourceFile, source: Source, ledger: Ledger) -> Rows:
         given = parse_records(file, ledger, delimiter=source.options.delimiter)
         for number, row in enumerate(given, 1):
             refuse_others(file, row, others, place=f"{row_word} {number}: ")
             yield 0, f"{row_word} {number}: ", row
 
-    return _converted(source, rows, convert)
+    return read_cases(source, rows, convert)
 
 
-def _converted(source: Source, rows: _ReadFile, convert: Convert) -> Imported:
+def read_cases(source: Source, rows: _ReadFile, convert: Convert) -> Imported:
+    """Convert what a function reads of each file, as in ``read_rows``.
+
+    Raises:
+        DatasetError: with every row that cannot be converted, or of the function.
+    """
     ledger, ids = Ledger(), UniqueIds()
     found: list[Converted] = []
     faults: list[Fault] = []

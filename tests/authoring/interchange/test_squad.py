@@ -53,7 +53,7 @@ def test_ids_that_are_kept_are_the_titles_of_a_target_that_has_the_documents() -
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        ([{"question": "a?"}], "f.json: data[0].context: missing, expected the text of a"),
+        ([{"question": "a?"}], "f.json: row 1: context: missing, expected the text of a"),
         (
             {"data": [{"paragraphs": [{"context": "x", "qas": [{"id": "1"}]}]}]},
             "data[0].paragraphs[0].qas[0].question: missing",
@@ -65,6 +65,18 @@ def test_faults_name_the_question(value: object, message: str) -> None:
     with pytest.raises(DatasetError) as caught:
         read_texts("squad", {"f.json": json.dumps(value)})
     assert message in str(caught.value)
+
+
+def test_every_question_that_cannot_be_read_is_named() -> None:
+    rows = [*ROWS, {"question": "a?"}, {"context": CONTEXT}]
+    with pytest.raises(DatasetError) as caught:
+        read_texts("squad", {"f.json": json.dumps(rows)})
+    assert [fault.field for fault in caught.value.faults] == ["row 3: context", "row 4: question"]
+
+
+def test_a_file_without_questions_is_refused_beside_another() -> None:
+    with pytest.raises(DatasetError, match="b.json: expected SQuAD"):
+        read_texts("squad", {"a.json": json.dumps(ROWS), "b.json": "[]"})
 
 
 @pytest.mark.parametrize("name", ["json", "ragas"])
