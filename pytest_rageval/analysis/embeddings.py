@@ -14,11 +14,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from pytest_rageval.analysis.aggregate.case_groups import (
-    CaseGroup,
-    CaseValue,
-    group_repeats,
-)
+from pytest_rageval.analysis.aggregate.case_groups import CaseGroup, CaseValue, group_repeats
 from pytest_rageval.analysis.aggregate.summaries import summarise_metric
 from pytest_rageval.analysis.distinct_chunks import DistinctChunk, cut_of, distinct_chunks
 from pytest_rageval.metrics.built_in import BUILT_IN

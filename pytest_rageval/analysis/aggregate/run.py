@@ -13,11 +13,7 @@ from dataclasses import replace
 from math import fsum, isnan
 from typing import Any
 
-from pytest_rageval.analysis.aggregate.case_groups import (
-    CaseOutcome,
-    count_stages,
-    shared_names,
-)
+from pytest_rageval.analysis.aggregate.case_groups import CaseOutcome, count_stages, shared_names
 from pytest_rageval.analysis.aggregate.columns import CaseTable, RecordColumns
 from pytest_rageval.analysis.aggregate.operational import (
     operational_rates,

@@ -27,11 +27,7 @@ from pytest_rageval.analysis.stats.intervals import (
     mean_intervals,
 )
 from pytest_rageval.analysis.stats.paired import paired_difference
-from pytest_rageval.analysis.stats.repeats import (
-    flip_probability,
-    pass_curves,
-    variance_components,
-)
+from pytest_rageval.analysis.stats.repeats import flip_probability, pass_curves, variance_components
 from pytest_rageval.metrics.cross_lingual import cross_lingual_consistency
 from pytest_rageval.metrics.registry import MetricInfo
 from pytest_rageval.values.dataclass import field_values

@@ -9,12 +9,7 @@ from typing import Final
 
 from pytest_rageval.analysis.sweep.configurations import Configuration, expand_grid
 from pytest_rageval.analysis.sweep.goal import Goal
-from pytest_rageval.analysis.sweep.halving import (
-    GRID_REQUESTS,
-    MOST_FINALISTS,
-    Rung,
-    plan_rungs,
-)
+from pytest_rageval.analysis.sweep.halving import GRID_REQUESTS, MOST_FINALISTS, Rung, plan_rungs
 from pytest_rageval.analysis.sweep.subsets import SweepCase, case_order, split_holdout
 from pytest_rageval.analysis.sweep.verdict import Sensitivity, sensitivity
 from pytest_rageval.support.text import counted

@@ -17,11 +17,7 @@ from dataclasses import asdict, replace
 from itertools import pairwise
 from typing import Any, Final, Literal
 
-from pytest_rageval.analysis.stats.agreement import (
-    auroc,
-    bootstrap_agreement,
-    precision_recall_f1,
-)
+from pytest_rageval.analysis.stats.agreement import auroc, bootstrap_agreement, precision_recall_f1
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.judged import PASS_SHARE, valid_score
 from pytest_rageval.metrics.registry import MetricInfo
