@@ -106,7 +106,7 @@ class CheckResult:
     small_n: bool = False
     """Whether there are fewer cases than ``min_n``."""
     missed_cases: tuple[str, ...] = ()
-    """Up to ``MOST_CASES`` that made it worse, worst first; with the file where ids are doubled."""
+    """Up to ``MOST_CASES`` cases that made the value worse, worst first, by their shortest name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
