@@ -21,6 +21,7 @@ from pytest_rageval.cli.output import CommandError, ExitCode
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.values.errors import ConfigError
 from tests.build.files import write_lines
+from tests.build.targets import fake_target, http_reply
 
 GOOD = {"id": "good", "question": "q", "gold_supports": [{"rel_path": "a.md"}]}
 HEAVY = (
@@ -566,3 +567,15 @@ def test_a_model_endpoint_that_is_not_there_is_code_4(tmp_path: Path, capsys: Ou
     arguments = ["--vault", str(tmp_path), *endpoint, "--embedder-model", "m"]
     assert cli.run(["serve", "--port", "0", *arguments]) == ExitCode.UNREACHABLE
     assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_a_model_endpoint_that_repeats_its_key_escaped_is_an_error_without_it(
+    tmp_path: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MINE", "a/b+c4ret-2")
+    (tmp_path / "note.md").write_text("# Cats\n\nCats sleep.\n", encoding="utf-8")
+    with fake_target(http_reply(b"no a%2fb%2bc4ret-2", "401 No")) as model:
+        endpoint = ["--embedder", "endpoint", "--embedder-url", model.url, "--embedder-model", "m"]
+        arguments = ["--vault", str(tmp_path), *endpoint, "--embedder-api-key-env", "MINE"]
+        assert cli.run(["serve", "--port", "0", *arguments]) == ExitCode.UNREACHABLE
+    assert capsys.readouterr().err.endswith("HTTP 401: no ***\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,9 @@ import click
 
 from pytest_rageval.cli.assumed import target_vault
 from pytest_rageval.cli.output import CommandError, UnreachableError
-from pytest_rageval.support.http.address import blot_out_known
+from pytest_rageval.support.http.address import blot_out_known, learn_secrets, sent_secrets
 from pytest_rageval.support.text import clean
+from pytest_rageval.values.settings import TargetSettings
 
 
 @click.command("serve")
@@ -76,6 +78,7 @@ def command(vault: Path | None, port: int, **settings: Any) -> None:
 
     vault = vault or target_vault("--vault")
     given = {name: value for name, value in settings.items() if value is not None}
+    learn_secrets(sent_secrets(TargetSettings(embedded=given), os.environ))
     try:
         config = ReferenceConfig(vault=vault, **given)
         serve(
