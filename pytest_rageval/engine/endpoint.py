@@ -81,17 +81,14 @@ class EndpointClient:
     ) -> None:
         self.endpoint = endpoint
         self._address = _address(endpoint.url, resource, options[0])
+        self.shown: Final = self._address.shown
+        """The address without credentials and query, for messages and files."""
         self._key = _key(endpoint.api_key_env, environ, options[1])
         known = (*self._address.secrets, *reply_secrets(environ))
         self._secrets = known if self._key is None else (*known, self._key)
         # The words of a server must not hold those, which may stand in other texts by chance.
         self._of_reasons = (*self._secrets, *environment_secrets(environ))
         self._pacing = Pacing(sleep=sleep, rng=rng or random.Random())
-
-    @property
-    def shown(self) -> str:
-        """The address without credentials and query, for messages and files."""
-        return self._address.shown
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.shown!r}, model={self.endpoint.model!r})"

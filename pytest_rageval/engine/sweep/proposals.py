@@ -62,7 +62,10 @@ class Proposals:
         repeated = 0
         while len(found) < n and repeated < _ATTEMPTS:
             trial = self._study.ask(self._space)
-            one = self._configuration(trial.params)
+            one = Configuration(
+                query={name: trial.params[name] for name in self._sweep.query},
+                index={name: trial.params[name] for name in self._sweep.index},
+            )
             if one.key in self._told:
                 self._finish(trial, self._told[one.key])
                 repeated += 1
@@ -90,12 +93,6 @@ class Proposals:
             self._study.tell(trial, state=self._failed)
         else:
             self._study.tell(trial, values)
-
-    def _configuration(self, values: Mapping[str, Any]) -> Configuration:
-        return Configuration(
-            query={name: values[name] for name in self._sweep.query},
-            index={name: values[name] for name in self._sweep.index},
-        )
 
 
 def _distributions(axes: Mapping[str, Axis]) -> Iterator[tuple[str, Any]]:

@@ -76,6 +76,8 @@ class JudgeCache(Closing):
 
     def __init__(self, url_or_path: str | Path, *, clock: Callable[[], float] = time.time) -> None:
         self._database = sql.Database(url_or_path)
+        self.shown: Final = self._database.shown
+        """File, or URL without credentials, for messages."""
         self._clock = clock
         self._pending: dict[str, dict[str, Any]] = {}
         self._lost = 0
@@ -87,11 +89,6 @@ class JudgeCache(Closing):
         self._pid = os.getpid()
         self._lock = threading.RLock()
         self._timer: threading.Timer | None = None
-
-    @property
-    def shown(self) -> str:
-        """File, or URL without credentials, for messages."""
-        return self._database.shown
 
     @property
     def read_only(self) -> bool:

@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from pytest_rageval.judges.cost import count_prompt_tokens
 from pytest_rageval.judges.model.endpoint import Answer, ChatEndpoint
@@ -58,12 +58,9 @@ class ChatModel(Closing):
         self._settings = settings
         pacing = Pacing(sleep=sleep)
         self._endpoint = ChatEndpoint(model, settings, environ=environ, pacing=pacing)
-        self._form = first_form(settings)
-
-    @property
-    def identity(self) -> str:
+        self.identity: Final = self._endpoint.identity
         """Model and host, such as ``gpt-4o-2024-08-06 at api.openai.com``."""
-        return self._endpoint.identity
+        self._form = first_form(settings)
 
     def close(self) -> None:
         """Close the connections."""

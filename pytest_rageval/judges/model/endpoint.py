@@ -137,6 +137,12 @@ class ChatEndpoint:
         self.settings: Final = settings
         self.needs_key: Final = needs_key
         self._address = _address(settings.base_url or environ.get("OPENAI_BASE_URL") or OPENAI_URL)
+        self.base_url: Final = self._address.shown.removesuffix(f"/{_PATH}")
+        """URL of the API, without credentials."""
+        self.host: Final = urlsplit(self.base_url).netloc
+        """Host and port, for messages."""
+        self.identity: Final = f"{model} at {self.host}"
+        """Model and host, such as ``gpt-4o-2024-08-06 at api.openai.com``."""
         needed = needs_key and not self._address.loopback
         self._key = _key(settings.api_key_env, environ, model=model if needed else None)
         self._environ = environ
@@ -150,21 +156,6 @@ class ChatEndpoint:
 
     def __repr__(self) -> str:
         return f"ChatEndpoint({self.base_url!r})"
-
-    @cached_property
-    def base_url(self) -> str:
-        """URL of the API, without credentials."""
-        return self._address.shown.removesuffix(f"/{_PATH}")
-
-    @cached_property
-    def host(self) -> str:
-        """Host and port, for messages."""
-        return urlsplit(self.base_url).netloc
-
-    @cached_property
-    def identity(self) -> str:
-        """Model and host, such as ``gpt-4o-2024-08-06 at api.openai.com``."""
-        return f"{self.model} at {self.host}"
 
     @cached_property
     def secrets(self) -> tuple[str, ...]:

@@ -124,6 +124,8 @@ class OpenAIJudge(Closing):
     ) -> None:
         self.takes_slots = endpoint.pacing.slots is not None
         self._endpoint = endpoint
+        self.identity: Final = endpoint.identity
+        """Model and host, such as ``gpt-4o-2024-08-06 at api.openai.com``."""
         self._settings = endpoint.settings
         self.price: Final = find_price(endpoint.model, endpoint.settings, endpoint.base_url)
         self._cache = cache
@@ -136,11 +138,6 @@ class OpenAIJudge(Closing):
 
     def __repr__(self) -> str:
         return f"OpenAIJudge({self.identity!r})"
-
-    @property
-    def identity(self) -> str:
-        """Model and host, such as ``gpt-4o-2024-08-06 at api.openai.com``."""
-        return self._endpoint.identity
 
     @property
     def cache_warning(self) -> str | None:

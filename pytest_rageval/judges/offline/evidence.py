@@ -8,7 +8,7 @@ passage supports a claim by the rule for groundedness, with that passage as the 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from pytest_rageval.judges.offline.correctness import Expected, stated_passage
 from pytest_rageval.judges.offline.grounding import statements, support_odds
@@ -22,7 +22,6 @@ from pytest_rageval.judges.offline.support import (
 )
 from pytest_rageval.metrics.matching import PathCase, cited_ranks
 from pytest_rageval.metrics.view import located_citations
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.record import CheckedClaim, CitationCheck
 from pytest_rageval.values.reply import RetrievedChunk
 
@@ -59,18 +58,19 @@ def check_claims(
     """
     read = [(raw, read_words(raw.text)) for raw in statements(answer)]
     keys = question_keys(question)
-    passages = _Passages(chunks)
     found = []
     for raw, words in read:
         claim = ReadClaim(words, keys)
         if claim.weights:
             cited = _cited_ranks(raw.written, chunks, path_case)
+            pointed = ((ranks, [chunks[rank - 1] for rank in ranks]) for ranks in cited)
             checks = tuple(
-                CitationCheck(ranks=ranks, supports=passages.any_supports(ranks, claim))
-                for ranks in cited
+                CitationCheck(ranks=ranks, supports=_any_supports(passages, claim))
+                for ranks, passages in pointed
             )
             lost = bool(checks) and not any([check.supports for check in checks])
-            stated_at = passages.first_support(claim, k) if lost else None
+            cut = enumerate(chunks[:k] if lost else (), 1)
+            stated_at = next((rank for rank, chunk in cut if _supports(chunk, claim)), None)
             found.append(CheckedClaim(text=raw.text, citations=checks, stated_at=stated_at))
     return tuple(found)
 
@@ -88,25 +88,14 @@ def _cited_ranks(
     return list(found.values())
 
 
-@dataclass(frozen=True, slots=True)
-class _Passages:
-    """Chunks as contexts of their own."""
+def _any_supports(chunks: Iterable[RetrievedChunk], claim: ReadClaim) -> bool | None:
+    """Whether any chunk supports a claim; None: no, and one has no whole text."""
+    found = [_supports(chunk, claim) for chunk in chunks]
+    return True if True in found else None if None in found else False
 
-    chunks: Sequence[RetrievedChunk]
 
-    def any_supports(self, ranks: Sequence[int], claim: ReadClaim) -> bool | None:
-        """Whether any of the chunks supports a claim; None: no, and one has no whole text."""
-        found = [self._supports(rank, claim) for rank in ranks]
-        return True if True in found else None if None in found else False
-
-    def first_support(self, claim: ReadClaim, k: int) -> int | None:
-        """Return the first rank of the cut that supports a claim."""
-        cut = range(1, min(k, len(self.chunks)) + 1)
-        return next((rank for rank in cut if self._supports(rank, claim)), None)
-
-    def _supports(self, rank: int, claim: ReadClaim) -> bool | None:
-        chunk = self.chunks[rank - 1]
-        if chunk.text is None or chunk.text_truncated:
-            return None
-        support = find_support(claim, read_passage(chunk.text, chunk.heading_path))
-        return support is not None and support_odds(support, load_parameters().grounded) >= 0
+def _supports(chunk: RetrievedChunk, claim: ReadClaim) -> bool | None:
+    if chunk.text is None or chunk.text_truncated:
+        return None
+    support = find_support(claim, read_passage(chunk.text, chunk.heading_path))
+    return support is not None and support_odds(support, load_parameters().grounded) >= 0

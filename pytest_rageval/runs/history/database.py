@@ -16,7 +16,7 @@ from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import ConfigError, StorageError
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection, MetaData, Table
+    from sqlalchemy import Connection, Table
 
 _WHAT: Final = "index of runs"
 _EXAMPLES: Final = (
@@ -171,11 +171,6 @@ class Tables:
     """One row per figure of a run: overall, and of each category, tag, ..."""
 
     @property
-    def metadata(self) -> MetaData:
-        """All of them."""
-        return self.runs.metadata
-
-    @property
     def of_a_run(self) -> tuple[Table, Table, Table]:
         """Tables with rows of a run, in the order of deletion."""
         return (self.metrics, self.results, self.runs)
@@ -293,9 +288,9 @@ def make_tables(connection: Connection, shown: str, *, anew: bool) -> None:
                 "another file or database, or another schema by ?options=-csearch_path%3DNAME"
             )
     elif found != INDEX_VERSION and anew:
-        known.metadata.drop_all(connection)
+        known.runs.metadata.drop_all(connection)
         found = None
     if found is None:
-        known.metadata.create_all(connection)
+        known.runs.metadata.create_all(connection)
         connection.execute(known.version.insert().values(id=1, version=INDEX_VERSION))
     check_tables(connection, shown)
