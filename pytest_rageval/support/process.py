@@ -94,18 +94,16 @@ def interrupted_by_termination(*, ctrl_c: bool = False) -> Iterator[Termination]
                 signal.signal(one, old)
 
 
-def import_whole(*names: str) -> None:
-    """Import modules; an interrupt in the meantime takes effect after the import."""
+def import_whole(name: str) -> None:
+    """Import a module; an interrupt in the meantime takes effect after the import."""
     handler = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread() or not callable(handler):
-        for name in names:
-            import_module(name)
+        import_module(name)
         return
     interrupts: list[tuple[int, FrameType | None]] = []
     signal.signal(signal.SIGINT, lambda signum, frame: interrupts.append((signum, frame)))
     try:
-        for name in names:
-            import_module(name)
+        import_module(name)
     finally:
         signal.signal(signal.SIGINT, handler)
         if interrupts:
