@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -85,24 +86,14 @@ def read_case_line(line: FileLine) -> EditableCase:
     Raises:
         DatasetError: with every fault of the line but unknown keys.
     """
-    values = _values(line)
+    values, faults = _ANY_LINE.read(Line(0, 0, line.text, b""))
+    if values is None:
+        raise faults_error(faults)
     known = {key: value for key, value in values.items() if key in CaseLine.__annotations__}
     for name in _ANCHORS:
         if isinstance(known.get(name), list):
             known[name] = [_known_anchor(anchor) for anchor in known[name]]
     return EditableCase(case=parse_case(known), line=line, values=values)
-
-
-def _values(line: FileLine) -> dict[str, Any]:
-    try:
-        text = line.text
-    except UnicodeDecodeError as error:
-        message = f"byte 0x{line.raw[error.start]:02x}, expected UTF-8 text"
-        raise faults_error([Fault(message=message)]) from None
-    values, faults = _ANY_LINE.read(Line(0, 0, text, b""))
-    if values is None:
-        raise faults_error(faults)
-    return values
 
 
 def _known_anchor(anchor: Any) -> Any:
@@ -125,8 +116,9 @@ def lines_by_id(lines: FileLines) -> dict[str, FileLine]:
     """Return the first line of each case by its id, even if the line has other faults."""
     found: dict[str, FileLine] = {}
     for line in lines.filled():
-        if (case_id := word(json_object(line.raw), "id")) is not None:
-            found.setdefault(case_id, line)
+        with suppress(DatasetError):
+            if (case_id := word(json_object(line.text), "id")) is not None:
+                found.setdefault(case_id, line)
     return found
 
 

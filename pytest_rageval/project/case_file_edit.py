@@ -42,9 +42,13 @@ class FileLine:
         r"""The line as text; a ``\r`` at its end is a blank to JSON.
 
         Raises:
-            UnicodeDecodeError: it is not UTF-8.
+            DatasetError: it is not UTF-8.
         """
-        return self.raw.decode("utf-8")
+        try:
+            return self.raw.decode("utf-8")
+        except UnicodeDecodeError as error:
+            message = f"byte 0x{self.raw[error.start]:02x}, expected UTF-8 text"
+            raise faults_error([Fault(message=message)]) from None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,9 +147,6 @@ def change_line(
     shown = path.as_posix() if display is None else display
     try:
         raw = edit_line(line.text, changes).encode("utf-8")
-    except UnicodeDecodeError as error:
-        message = f"byte 0x{line.raw[error.start]:02x}, expected UTF-8 text"
-        raise _fault(shown, message, line=line.number) from None
     except UnicodeEncodeError:
         raise _fault(shown, "half of a surrogate pair, expected whole characters",
                      line=line.number) from None  # fmt: skip
@@ -206,13 +207,9 @@ def append_texts(path: Path, texts: Iterable[str]) -> None:
 
 
 def _last_text(lines: FileLines) -> str:
-    for raw in reversed(lines.lines):
-        if raw.strip():
-            try:
-                edit_line(text := raw.decode("utf-8"), {})
-            except (UnicodeDecodeError, DatasetError):
-                break
-            return text
+    raw = next(filter(bytes.strip, reversed(lines.lines)), b"")
+    with suppress(DatasetError):
+        return edit_line(FileLine(number=0, raw=raw).text, {})
     return ""
 
 

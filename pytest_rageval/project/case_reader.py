@@ -380,7 +380,7 @@ def other_file_notes(settings: Settings) -> list[str]:
     return [note for note in notes if note]
 
 
-def json_object(text: str | bytes) -> Mapping[str, Any]:
+def json_object(text: str) -> Mapping[str, Any]:
     """Return the object that a text is in JSON; empty: it is none."""
     try:
         value = json.loads(text)
