@@ -75,9 +75,12 @@ def load_editable(path: Path, *, display: str | None = None) -> EditableSet:
         found.append(one)
     if faults:
         raise faults_error(faults)
-    return EditableSet(
-        path=path, display=shown, cases=tuple(found), warnings=_warnings(shown, unknown)
+    warnings = (
+        f"{shown}:{number}: unknown field {key!r}"
+        f"{f' (and in {n - 1} more lines)' if n > 1 else ''}, left as it is"
+        for key, (number, n) in unknown.items()
     )
+    return EditableSet(path=path, display=shown, cases=tuple(found), warnings=tuple(warnings))
 
 
 def read_case_line(line: FileLine) -> EditableCase:
@@ -120,11 +123,3 @@ def lines_by_id(lines: FileLines) -> dict[str, FileLine]:
             if (case_id := word(json_object(line.text), "id")) is not None:
                 found.setdefault(case_id, line)
     return found
-
-
-def _warnings(shown: str, unknown: Mapping[str, tuple[int, int]]) -> tuple[str, ...]:
-    return tuple(
-        f"{shown}:{number}: unknown field {key!r}"
-        f"{f' (and in {n - 1} more lines)' if n > 1 else ''}, left as it is"
-        for key, (number, n) in unknown.items()
-    )

@@ -7,7 +7,6 @@ returns the clean value or raises ``ValueError`` with the value found and what w
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -89,10 +88,8 @@ def expected_number(option: Setting) -> str:
 
 def _boolean_from(text: str) -> bool:
     word = text.strip().lower()
-    if word in _TRUE:
-        return True
-    if word in _FALSE:
-        return False
+    if word in _TRUE | _FALSE:
+        return word in _TRUE
     raise fault(text, "true or false (or 1, 0, yes, no, on, off)")
 
 
@@ -118,9 +115,8 @@ def _json_scalar(text: str) -> Any:
         value = json.loads(text)
     except (ValueError, RecursionError):
         return text
-    if isinstance(value, float) and not math.isfinite(value):
-        return text
-    return text if isinstance(value, (list, dict)) else value
+    scalar = not isinstance(value, list | dict | float) or finite(value) is not None
+    return value if scalar else text
 
 
 # --- TOML ----------------------------------------------------------------------------------
@@ -203,11 +199,9 @@ def _judge(option: Setting, value: object) -> str:
 
 
 def _texts(option: Setting, value: object) -> tuple[str, ...]:
-    texts = isinstance(value, list) and all(isinstance(v, str) and v.strip() for v in value)
-    if not texts or not value:
-        raise fault(value, "a list of strings")
-    assert isinstance(value, list)
-    return tuple(value)
+    if isinstance(value, list) and value and all(isinstance(v, str) and v.strip() for v in value):
+        return tuple(value)
+    raise fault(value, "a list of strings")
 
 
 def _gates(option: Setting, value: object) -> tuple[str, ...]:

@@ -281,11 +281,10 @@ def _build(rootdir: Path, found: _Found) -> Settings:
     response = values.get("target.response")
     if isinstance(response, dict):
         # Written beside the expressions over all events, these two belong to the stream.
+        values["target.response"] = kept = dict(response)
         for name in {"first_token", "last_event"} & response.keys():
-            values.setdefault(f"target.{name}", response[name])
+            values.setdefault(f"target.{name}", kept.pop(name))
             origins.setdefault(f"target.{name}", origins["target.response"])
-        kept = {n: text for n, text in response.items() if n not in {"first_token", "last_event"}}
-        values["target.response"] = kept
     for option in sorted(OPTIONS, key=_place_in_file):
         origins.setdefault(option.name, "default")
     sections: dict[str, dict[str, Any]] = {"target": {}, "judging": {}, "": {}}

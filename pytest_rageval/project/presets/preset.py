@@ -106,7 +106,16 @@ def load_preset(name: str) -> Preset:
         names = ", ".join(preset_names())
         raise ValueError(f"unknown preset {shown(name)}{hint} There are {names}")
     document = tomllib.loads((_FILES / f"{name}{_SUFFIX}").read_text(encoding="utf-8"))
-    variables = {key: _variable(key, of) for key, of in document.get("vars", {}).items()}
+    variables = {
+        key: Variable(
+            name=key,
+            description=of["description"],
+            default=of.get("default"),
+            example=of.get("example"),
+            required="default" not in of and not of.get("optional", False),
+        )
+        for key, of in document.get("vars", {}).items()
+    }
     settings = {
         f"{table}.{key}": value
         for table in _TABLES
@@ -121,17 +130,6 @@ def load_preset(name: str) -> Preset:
         address=document.get("address", ""),
         settings=settings,
         variables=variables,
-    )
-
-
-def _variable(name: str, of: Mapping[str, Any]) -> Variable:
-    required = "default" not in of and not of.get("optional", False)
-    return Variable(
-        name=name,
-        description=of["description"],
-        default=of.get("default"),
-        example=of.get("example"),
-        required=required,
     )
 
 
