@@ -14,7 +14,7 @@ from typing import Final
 from pytest_rageval.metrics.citation_numbers import cited_numbers, numbers_pattern
 from pytest_rageval.metrics.matching import PathCase, norm_path
 from pytest_rageval.support.pattern_cost import MOST_WAYS, pattern_cost
-from pytest_rageval.values.dataclass import dataclass
+from pytest_rageval.values.dataclass import dataclass, replace
 from pytest_rageval.values.record import CitationMarkers, Counted
 from pytest_rageval.values.reply import AskResponse, Citation, RetrievedChunk
 
@@ -178,12 +178,8 @@ def _readers(markers: CitationMarkers) -> tuple[_Reader, ...]:
         forms.insert(0, (Marker(pattern=markers.pattern), _OWN_WINDOW))
     found = []
     for form, window in forms:
-        marker = Marker(
-            pattern=form.pattern,
-            first=form.first if markers.first is None else markers.first,
-            counts=markers.counts or form.counts,
-            only_known=form.only_known,
-        )
+        first = form.first if markers.first is None else markers.first
+        marker = replace(form, first=first, counts=markers.counts or form.counts)
         _, starts = pattern_cost(form.pattern, window)
         found.append(_Reader(re.compile(form.pattern), starts, window, marker))
     return tuple(found)

@@ -320,17 +320,13 @@ def leaked_chunks(view: CaseView) -> list[tuple[int, RetrievedChunk]]:
 
 
 def _leak(view: CaseView) -> Score:
-    case = view.case
+    case, path_case = view.case, view.settings.path_case
     if not case.tests_permissions:
         return _NO_PERMISSIONS
     # Golds of other documents cannot win a chunk, so their headings do not matter.
-    closed = {norm_path(bad.rel_path, view.settings.path_case) for bad in case.irrelevant_supports}
-    rivals = tuple(
-        gold
-        for gold in case.gold_supports
-        if norm_path(gold.rel_path, view.settings.path_case) in closed
-    )
-    reduced = replace(view, case=replace(case, gold_supports=rivals))
+    closed = {norm_path(bad.rel_path, path_case) for bad in case.irrelevant_supports}
+    rivals = [one for one in case.gold_supports if norm_path(one.rel_path, path_case) in closed]
+    reduced = replace(view, case=replace(case, gold_supports=tuple(rivals)))
     blocked = anchors_unreadable(reduced) or chunks_missing(view)
     if blocked is not None:
         return blocked

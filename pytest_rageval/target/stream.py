@@ -231,9 +231,8 @@ class StreamReader:
             self.ttft_ms = None
             return parse_reply_bytes(body, self._hide), ""
         if self._rules.kind == "text":
-            return {
-                "answer": self._text(body, content_type)
-            }, "" if delimited else f"{ENDED_EARLY}: {_CLOSED}"
+            cut = "" if delimited else f"{ENDED_EARLY}: {_CLOSED}"
+            return {"answer": self._text(body, content_type)}, cut
         self._read(body[self._n_read :])
         self._take(self._parser.end())
         if not self._n_read:  # as from a cassette

@@ -16,7 +16,7 @@ from pytest_rageval.values.case import Anchor
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import TargetErrorKind
 from pytest_rageval.values.record import CaseRecord
-from pytest_rageval.values.reply import RetrievedChunk
+from pytest_rageval.values.reply import ErrorInfo, RetrievedChunk
 
 _STATUS: Final = re.compile(r"\bHTTP (\d{3})\b")
 _EXCEPTION: Final = re.compile(
@@ -86,7 +86,7 @@ def group_errors(records: Iterable[CaseRecord]) -> tuple[ErrorGroup, ...]:
     found: dict[tuple[str, ...], dict[str, CaseRecord]] = {}
     for record in records:
         if record.error is not None:
-            found.setdefault(_cause(record), {}).setdefault(record.nodeid, record)
+            found.setdefault(_cause(record, record.error), {}).setdefault(record.nodeid, record)
     groups = []
     for cases in found.values():
         members = tuple(cases.values())
@@ -101,9 +101,7 @@ def group_errors(records: Iterable[CaseRecord]) -> tuple[ErrorGroup, ...]:
     return tuple(sorted(groups, key=lambda g: (g.kind == "not_attempted", -len(g.records))))
 
 
-def _cause(record: CaseRecord) -> tuple[str, ...]:
-    error = record.error
-    assert error is not None
+def _cause(record: CaseRecord, error: ErrorInfo) -> tuple[str, ...]:
     message = error.message
     for word in (record.question, record.case_id):
         message = message.replace(word, "#") if len(word) >= _WORD_CHARS else message

@@ -84,8 +84,7 @@ def _gold_words(base: CaseRecord, new: CaseRecord, named: bool) -> Iterator[str]
             yield _lost_words(gold, new, now, named)
         elif has and not had:
             shown = was or f"not in top {len(base.retrieved_chunks or ())}"
-            place = f"(rank {now}, was {shown})"
-            found = f"found {_gold(gold, golds, named)} {place}"
+            found = f"found {_gold(gold, golds, named)} (rank {now}, was {shown})"
             yield f"gold now at rank {now}" if len(golds) == 1 else found
 
 

@@ -106,12 +106,8 @@ def _message(check: Check, figure: CheckFigure, decision: LimitDecision) -> str:
     if decision.outcome == "no_data":
         return no_interval(check, format_value(estimate, unit_of(check.metric)))
     met = decide_limit(check.kind, check.limit, estimate=estimate).outcome == "pass"
-    words = {
-        ("min", True): "is at least",
-        ("min", False): "is below",
-        ("max", True): "is at most",
-        ("max", False): "is above",
-    }[check.kind, met]
+    beyond, within = ("below", "at least") if check.kind == "min" else ("above", "at most")
+    words = f"is {within if met else beyond}"
     value, limit = format_limit_pair(estimate, check.limit, unit_of(check.metric))
     more = " (a lower bound: calls timed out)" if figure.censored else ""
     sentence = f"{value}{more} {words} {check.kind} {limit}"
