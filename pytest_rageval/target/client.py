@@ -13,6 +13,7 @@ from typing import Any, Final
 from urllib.parse import urlencode
 
 from pytest_rageval.support.http.address import (
+    TOKEN,
     blot_out,
     blot_out_of_reply,
     blot_out_written,
@@ -108,7 +109,9 @@ class HttpRagClient:
         self._stream = StreamRules(target) if target.stream != "off" else None
         self._auth = HeaderSource(target.auth, clock=clock) if target.auth is not None else None
         self._environ = environ
-        self._known = (*reply_secrets(environ), *request_literals(target.request))
+        # A word in the place of a key, such as 'test', would be removed from answers.
+        written = filter(TOKEN.fullmatch, request_literals(target.request))
+        self._known = (*reply_secrets(environ), *written)
         self._of_errors = environment_secrets(environ)
         self._clock = clock
         self._pacing = Pacing(sleep=sleep, rng=rng or random.Random(), slots=slots)

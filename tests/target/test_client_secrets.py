@@ -190,13 +190,18 @@ def test_a_secret_that_a_good_reply_echoes_is_blotted_out_of_it() -> None:
     assert "You are ***" in result.response.answer
 
 
-def test_a_key_in_the_text_of_a_request_that_a_server_echoes_is_blotted_out() -> None:
-    echo = json_reply({"answer": "You sent tvly-12345"})
+@pytest.mark.parametrize(
+    ("key", "shown"), [("tvly-0123456789", "You sent ***"), ("test", "You sent test")]
+)
+def test_a_key_in_the_text_of_a_request_is_blotted_where_it_is_echoed_and_a_word_is_not(
+    key: str, shown: str
+) -> None:
+    echo = json_reply({"answer": f"You sent {key}"})
     with fake_target(echo) as target:
-        settings = TargetSettings(url=target.url, request="{q: question, api_key: 'tvly-12345'}")
+        settings = TargetSettings(url=target.url, request=f"{{q: question, api_key: '{key}'}}")
         client = HttpRagClient(settings)
         result = client.ask_result(QUESTION)
         client.close()
-    assert target.received[0].json["api_key"] == "tvly-12345"
+    assert target.received[0].json["api_key"] == key
     assert result.response is not None
-    assert result.response.answer == "You sent ***"
+    assert result.response.answer == shown
