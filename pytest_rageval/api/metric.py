@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from types import NoneType
+from types import FunctionType
 from typing import TypeVar, get_args
 
 from pytest_rageval.metrics.registry import Direction, MetricInfo
@@ -124,6 +124,9 @@ def _check(info: MetricInfo) -> None:
     where = f"metric {info.key!r}"
     for name in ("key", "title", "population", "version"):
         value = getattr(info, name)
+        if isinstance(value, FunctionType):  # that of a decorator without its brackets
+            told = f'no key, expected one after the decorator such as ("acme.{value.__name__}")'
+            raise ConfigError(f"metric {value.__qualname__}: {told}")
         if not isinstance(value, str):
             raise ConfigError(f"{where}: {name} {value!r}, expected a string")
     if info.direction not in get_args(Direction):
@@ -139,12 +142,10 @@ def _check(info: MetricInfo) -> None:
 
 
 def _is_scale(scale: object) -> bool:
-    if not isinstance(scale, tuple) or len(scale) != 2:
-        return False
-    low, high = scale
-    if not isinstance(low, (int, float)) or not isinstance(high, (int, float, NoneType)):
-        return False
-    return math.isfinite(low) and (high is None or low < high < math.inf)
+    match scale:
+        case tuple((int() | float() as low, int() | float() | None as high)):
+            return math.isfinite(low) and (high is None or low < high < math.inf)
+    return False
 
 
 def _origin(function: object) -> str:

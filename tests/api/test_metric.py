@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import pytest
 
-from pytest_rageval.api.metric import metric
+from pytest_rageval.api.metric import metric, run_metric
 from pytest_rageval.metrics.registry import MetricInfo
 from pytest_rageval.project.plugins import Extensions
 from pytest_rageval.values.case import Case
@@ -55,6 +56,14 @@ def test_a_decorated_function_stays_a_function_and_has_its_definitions() -> None
 def test_a_wrong_definition_is_refused(given: dict[str, Any], told: str) -> None:
     with pytest.raises(ConfigError, match=f"metric 'acme.x': .*{told}"):
         metric("acme.x", **given)(partial(one))
+
+
+@pytest.mark.parametrize("decorator", [metric, run_metric])
+def test_a_decorator_without_its_key_is_told_to_take_one(decorator: Callable[..., object]) -> None:
+    with pytest.raises(ConfigError) as caught:
+        decorator(one)
+    told = 'metric one: no key, expected one after the decorator such as ("acme.one")'
+    assert str(caught.value) == told
 
 
 def test_a_key_that_is_not_a_text_is_refused() -> None:
