@@ -117,7 +117,7 @@ def unknown_metric(
     else:
         hint = suggest(name, known)
         if not hint and may_be_own(name):
-            hint = "no rubric or plug-in in use defines it"
+            hint = "no rubric, and no module of plugins in [tool.rageval], defines it"
     return f'unknown metric "{name}"{place}', hint
 
 

@@ -75,11 +75,7 @@ def load_thresholds(
 
 
 def parse_thresholds(
-    text: str,
-    *,
-    display: str,
-    known: KnownNames = ANY_NAMES,
-    gates: Sequence[str] = (),
+    text: str, *, display: str, known: KnownNames = ANY_NAMES, gates: Sequence[str] = ()
 ) -> Thresholds:
     """Parse the text of thresholds.toml.
 
@@ -247,22 +243,21 @@ class _Reader:
             here = (*path, key)
             name = ".".join(here[depth:])
             metric = resolve_gate_key(name, self.registry)
-            if metric is None and isinstance(value, dict) and is_metric_prefix(name, self.registry):
+            prefix = is_metric_prefix(name, self.registry)
+            if metric is None and isinstance(value, dict) and (prefix or _holds_limits(value)):
                 self._metrics(here, value, table, group)
                 continue
             if metric is None:
                 place = f" in [{'.'.join(here[:depth])}]"
-                self.source.key_fault(
-                    here, *unknown_metric(name, table, self.registry, place), whole=True
-                )
+                unknown = unknown_metric(name, table, self.registry, place)
+                self.source.key_fault(here, *unknown, whole=True)
             elif table != "overall" and not is_of_groups(metric, self.registry):
                 message = f"{name} is a figure of the whole run"
                 self.source.key_fault(here, message, "put it in [overall]", whole=True)
             else:
                 self._note_once(here, name, (table, group, metric))
-            self._limits(here, value, Check(
-                metric=metric or name, kind="min", limit=0.0, table=table, group=group
-            ))  # fmt: skip
+            blank = Check(metric=metric or name, kind="min", limit=0.0, table=table, group=group)
+            self._limits(here, value, blank)
 
     def _note_once(self, path: KeyPath, name: str, identity: tuple[str, str | None, str]) -> None:
         first = self.limited.setdefault(identity, path)
@@ -290,9 +285,8 @@ class _Reader:
         good = self.source.plain(path, LIMIT_RULES, value)
         limits = [kind for kind in LIMITS if kind in value]
         if not limits:
-            self.source.key_fault(
-                path, f"{path[-1]}: no limit, expected one of {', '.join(LIMITS)}"
-            )
+            message = f"{path[-1]}: no limit, expected one of {', '.join(LIMITS)}"
+            self.source.key_fault(path, message)
         if "min" in good and "max" in good and good["min"] > good["max"]:
             message = f"min: got {good['min']}, which is above max {good['max']}"
             self.source.value_fault((*path, "min"), message)
@@ -314,6 +308,12 @@ class _Reader:
         if fault := off_scale(self.registry.info(metric), limit[0], float(limit[1])):
             self.source.value_fault(path, f"{name}: {joined(*fault)}")
         return fault is None
+
+
+def _holds_limits(table: Mapping[str, Any]) -> bool:
+    """Say whether names in a table have limits, as below the dotted key of an unknown metric."""
+    others = (value for key, value in table.items() if key not in LIMIT_RULES)
+    return any(isinstance(value, dict) or short_limit(str(value)) for value in others)
 
 
 def project_thresholds(

@@ -202,7 +202,7 @@ def test_own_metrics_are_limited_by_file_and_option_and_shown(
     ("arguments", "told"),
     [
         (("--gate", "tone.politness>=3"), 'did you mean "tone.politeness"?'),
-        (("--gate", "tune.x>=3"), "no rubric or plug-in in use defines it"),
+        (("--gate", "tune.x>=3"), "no module of plugins in [tool.rageval], defines it"),
         (("--gate", "tone.politeness>=6"), "from 1 to 5, the scale of tone.politeness"),
         (("--gate", "tone.jargon[evn]<=1"), 'unknown category "evn"'),
         (("--gate", "quality.tone>=1"), 'unknown metric "quality.tone"'),

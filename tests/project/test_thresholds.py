@@ -289,6 +289,21 @@ def test_a_name_and_its_alias_are_one_metric() -> None:
 # --- faults ------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(
+    "text", ["acme.length = '<= 5'", "acme.length.max = 5", "acme = { length = { max = 5 } }"]
+)
+def test_an_unknown_metric_of_a_project_is_one_fault_by_its_whole_name(text: str) -> None:
+    found = fault(f"[overall]\n{text}\n")
+    assert 'unknown metric "acme.length" in [overall]\n' in found
+    assert "no rubric, and no module of plugins in [tool.rageval], defines it" in found
+    assert found.count("thresholds.toml:") == 1
+
+
+@pytest.mark.parametrize("table", ["{ minimum = 0.5 }", "{ min = '>= 0.5' }", "{}"])
+def test_a_table_without_limits_below_its_names_is_that_of_a_metric(table: str) -> None:
+    assert heads(f"[overall]\nrecal = {table}\n")[0].endswith('unknown metric "recal" in [overall]')
+
+
 def test_all_faults_come_at_once_with_excerpts_and_carets() -> None:
     text = (
         "version = 2\n"
