@@ -54,6 +54,8 @@ _INSIDE: Final = {
                         "message", "messages"),
 }  # fmt: skip
 """Names that a field often has inside an object, such as the inputs and outputs of LangSmith."""
+_EXPECTED: Final = {*ALIASES["expected_answer"], "answers", "output", "outputs", "target"}
+"""Names of objects that hold what is expected, whose text is not the question."""
 Rows = Iterator[tuple[int, str, Any]]
 """Line (0: unknown), place and values of each case of a file."""
 _ReadFile = Callable[[SourceFile, Source, Ledger], Rows]
@@ -156,13 +158,13 @@ def _check_names(
         return
     first = {name: parse_object(value) for name, value in (rows[0] if rows else {}).items()}
     inside = [(name, key) for name, found in first.items() for key in part(found)]
-    named, outer = [], None
+    named, others = [], _EXPECTED
     for field, words in _INSIDE.items():
-        for name, key in inside:
-            if key.casefold() in words and name != outer:
-                named.append(f"--column {shlex.quote(f'{field}={name}.{key}')}")
-                outer = name
-                break
+        fitting = (one for one in inside if one[1].casefold() in words and one[0] not in others)
+        if (path := next(fitting, None)) is None:
+            break
+        named.append(f"--column {shlex.quote(f'{field}=' + '.'.join(path))}")
+        others = {path[0]}
     names += [".".join(path) for path in inside]
     message = (
         f"no {'column' if is_table(file) else 'field'} of questions among "

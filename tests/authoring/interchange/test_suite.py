@@ -178,6 +178,20 @@ def test_the_command_is_named_that_reads_questions_inside_an_object() -> None:
     assert str(caught.value).endswith(f"name it with {named}")
 
 
+@pytest.mark.parametrize(
+    ("row", "named"),
+    [
+        ({"data": {"q": "Who?"}, "target": {"text": "I"}}, "--column question=HEADER"),
+        ({"data": {"q": "Who?"}, "target": {"answer": "I"}}, "--column question=HEADER"),
+        ({"answers": {"text": "I"}, "data": {"text": "Who?"}}, "--column question=data.text"),
+    ],
+)
+def test_the_text_of_an_answer_is_not_named_as_the_question(row: object, named: str) -> None:
+    with pytest.raises(DatasetError) as caught:
+        read_texts("json", {"a.json": json.dumps([row])})
+    assert str(caught.value).endswith(f"name it with {named}")
+
+
 def test_a_column_that_no_case_has_is_refused() -> None:
     with pytest.raises(DatasetError, match=r"answer=outputs\.anwser: no such header; there are id"):
         read_samples("json", "langsmith.jsonl", columns={"expected_answer": "outputs.anwser"})
