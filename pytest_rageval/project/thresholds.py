@@ -6,7 +6,7 @@ Every fault of the file is reported at once, with line and column.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -65,7 +65,6 @@ def load_thresholds(
     try:
         text = read_plain(path)
     except FileNotFoundError:
-        # Without limits every miss counts.
         return add_gates(Thresholds(on_miss="fail"), gates, known=known)
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path.name}: not UTF-8 at byte {error.start}") from None
@@ -149,20 +148,18 @@ def add_gates(
     for gate in gates:
         try:
             check = parse_gate_expression(gate, known.registry)
-            _check_group(gate, check, known.of(check.table))
         except ConfigError as error:
             faults.append(f"--gate: {error}")
+            continue
+        groups = known.of(check.table)
+        if check.group is not None and groups is not None and check.group not in groups:
+            unknown = unknown_group(check.table, check.group, groups)
+            faults.append(f"--gate: got {shown(gate)}: {joined(*unknown)}")
         else:
             checks[_identity(check)] = replace(check, **(defaults or {}))
     if faults:
         raise ConfigError("\n".join(faults))
     return replace(thresholds, checks=_name_apart(checks.values()))
-
-
-def _check_group(gate: str, check: Check, known: Collection[str] | None) -> None:
-    if check.group is not None and known is not None and check.group not in known:
-        unknown = unknown_group(check.table, check.group, known)
-        raise ConfigError(f"got {shown(gate)}: {joined(*unknown)}")
 
 
 def _identity(check: Check) -> tuple[str, str | None, str, str]:
