@@ -149,15 +149,21 @@ def count_stages(stages: Iterable[FailureStage | None]) -> dict[str, int]:
 def worst_misses(records: Iterable[CaseRecord]) -> list[CaseRecord]:
     """Return the deciding record of every case that missed, is flawed or has a failure stage.
 
-    Sorted by what to look at first: misses by recall (none counts as 0), then flaws, then the rest
-    by the score of the answer, the lowest first; cases that nobody has reviewed come last.
+    Sorted by ``first_to_see``.
     """
     cases = (case.deciding for case in group_repeats(records) if case.outcome != "error")
     found = [r for r in cases if r.outcome != "passed" or r.failure_stage is not None]
-    return sorted(found, key=_first_to_see)
+    return sorted(found, key=first_to_see)
 
 
-def _first_to_see(record: CaseRecord) -> tuple[bool, int, float, str]:
+def first_to_see(record: CaseRecord) -> tuple[bool, int, float, str]:
+    """Return the place of a record by what to look at first.
+
+    Errors, then misses by recall (none counts as 0), then flaws and answers with a failure stage by
+    their score, the lowest first. What passed has one place; what nobody has reviewed comes last.
+    """
+    if record.outcome == "passed" and record.failure_stage is None:
+        return not record.counted, 1, 0.0, ""
     if record.outcome == "missed":
         score = record.metrics.get("recall_at_k") or 0.0
     else:

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Final
 from urllib.parse import quote
 
-from pytest_rageval.analysis.aggregate.case_groups import BADNESS, record_outcome
+from pytest_rageval.analysis.aggregate.case_groups import first_to_see, record_outcome
 from pytest_rageval.metrics.definitions import stored_registry
 from pytest_rageval.report.explain.verdict import stage_of
 from pytest_rageval.report.html.run.check_cases import check_rules, checks_of
@@ -48,7 +48,7 @@ def view_cases(
     anchors = case_anchors(run.records)
     rules = check_rules(run.gate, stored_registry(run.config))
     most = len(run.records) if options.full else options.full_up_to
-    order = sorted(run.records, key=_first_to_read)
+    order = sorted(run.records, key=first_to_see)
     flipped = sorted(order, key=lambda record: (record.file, record.name) not in flips)
     whole = {case_key(record) for record in flipped[:most]}
 
@@ -82,17 +82,6 @@ def view_cases(
     rows = tuple(row(number, record) for number, record in enumerate(order))
     n_brief = sum(row.brief for row in rows)
     return CasesView(columns=columns, rows=rows, anchors=anchors, n_brief=n_brief)
-
-
-def _first_to_read(record: CaseRecord) -> tuple[bool, int, float]:
-    """Order what did not pass by how bad it is; what passed stays in the order of the run.
-
-    Cases that nobody has reviewed come last.
-    """
-    passed = record.outcome == "passed" and record.failure_stage is None
-    scores = (record.metrics.get(key) for key in _COLUMNS)
-    worst = 0.0 if passed else sum(score for score in scores if score is not None)
-    return not record.counted, -BADNESS[record.outcome], worst
 
 
 def case_key(record: CaseRecord) -> CaseKey:

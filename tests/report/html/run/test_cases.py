@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from pytest_rageval.analysis.aggregate.case_groups import worst_misses
 from pytest_rageval.report.html.run.cases import case_anchors, view_cases
 from pytest_rageval.report.html.run.detail import view_detail
 from pytest_rageval.report.html.run.page import render_report
@@ -35,6 +36,13 @@ def test_above_the_limit_only_cases_worth_a_look_are_shown_whole() -> None:
     assert (brief.answer, [fact.text for fact in brief.facts]) == ("Answer to ok.", ["a fact"])
     assert brief.chunks is None
     assert found.n_brief == 1
+
+
+def test_the_worst_cases_come_first_in_the_order_of_the_summary() -> None:
+    records = [passed("ok"), missed("z"), missed("b"), errored("err")]
+    order = [row.case_id for row in rows(*records)]
+    assert order == ["err", *(record.name for record in worst_misses(records)), "ok"]
+    assert order[1] == "b"
 
 
 def test_up_to_the_limit_or_when_asked_all_cases_are_shown_whole() -> None:
