@@ -1,6 +1,7 @@
 """Attributes of pytest and of other plugins that are not part of their public interface.
 
-All uses of such names are here, so that a new version of one of them breaks at most this module.
+All uses of such names are here, so that a new version of one of them breaks at most this module;
+one is in ``hooks``, which every session of pytest loads.
 Tested with pytest 8.0.0 and 9.2.0, pytest-xdist 3.8.0 and pytest-json-report 1.5.0.
 """
 

@@ -447,6 +447,23 @@ def test_a_session_without_an_evaluation_looks_for_case_files_once(
     assert len(looked) == 1
 
 
+CALLED = """
+def test_it(request):
+    relay = vars(request.config.hook)
+    wanted = ("pytest_runtest", "pytest_pyfunc")
+    callers = [relay[name] for name in relay if name.startswith(wanted)]
+    places = [one.function.__module__ for caller in callers for one in caller.get_hookimpls()]
+    assert "_pytest.runner" in places
+    assert not [place for place in places if place.startswith("pytest_rageval")]
+"""
+
+
+def test_a_session_without_an_evaluation_calls_us_for_no_test(project: Project) -> None:
+    project.write("tests/test_plain.py", CALLED)
+    result = project.pytester.runpytest_inprocess(*QUIET, "tests")
+    assert result.parseoutcomes() == {"passed": 1}
+
+
 def test_an_async_fixture_of_our_name_is_left_alone_where_nothing_is_evaluated(
     project: Project,
 ) -> None:
