@@ -346,9 +346,10 @@ def test_ctrl_c_does_not_wait_for_a_pause_that_the_target_asks_for(project: Proj
 STARTING = """
 import os, pathlib, time
 
-if "PYTEST_XDIST_WORKER" in os.environ:
-    pathlib.Path(f"{os.getpid()}.pid").touch()
-    time.sleep(60)
+def pytest_configure(config):
+    if hasattr(config, "workerinput"):
+        pathlib.Path(f"{os.getpid()}.pid").touch()
+        time.sleep(60)
 """
 
 
