@@ -19,7 +19,7 @@ from pytest_rageval.values.settings import JudgeSettings, Settings, TargetSettin
 from tests.build.hostile_judge import Canned, HostileJudge, completion, error
 from tests.build.targets import fake_target, http_reply
 from tests.judges.model.conftest import KEY, DictCache, OpenJudge, model_judge
-from tests.judges.model.test_endpoint_replies import GOOD, REQUEST
+from tests.judges.model.groundedness_replies import GOOD, REQUEST
 
 ECHO = f"you sent Authorization: Bearer {KEY}"
 ESCAPED = "".join(f"\\u{ord(char):04x}" for char in KEY)

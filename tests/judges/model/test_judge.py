@@ -27,7 +27,7 @@ from pytest_rageval.values.settings import JudgeSettings
 from pytest_rageval.values.verdict import Judge, JudgeRequest, Passage
 from tests.build.hostile_judge import Asked, Canned, HostileJudge, completion, error
 from tests.judges.model.conftest import DictCache, OpenJudge, model_judge
-from tests.judges.model.test_endpoint_replies import GOOD, REQUEST
+from tests.judges.model.groundedness_replies import GOOD, REQUEST
 
 UNPAUSED = Pacing(sleep=lambda _: None)
 
@@ -377,7 +377,7 @@ def test_a_verdict_of_a_server_of_ones_own_needs_no_heavy_library(tmp_path: Path
         "from pytest_rageval.judges.model.judge import OpenAIJudge\n"
         "from pytest_rageval.values.settings import JudgeSettings\n"
         "from tests.build.hostile_judge import HostileJudge, completion\n"
-        "from tests.judges.model.test_endpoint_replies import GOOD, REQUEST\n"
+        "from tests.judges.model.groundedness_replies import GOOD, REQUEST\n"
         "before = set(sys.modules)\n"
         "with HostileJudge(lambda asked: completion(GOOD)) as server:\n"
         "    settings = JudgeSettings(base_url=server.url)\n"

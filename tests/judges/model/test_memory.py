@@ -24,7 +24,7 @@ from pytest_rageval.values.verdict import (
 )
 from tests.build.hostile_judge import Canned, completion, error
 from tests.judges.model.conftest import DictCache, OpenJudge
-from tests.judges.model.test_endpoint_replies import GOOD, REQUEST, scored
+from tests.judges.model.groundedness_replies import GOOD, REQUEST, scored
 
 PRICE = {"input_per_mtok": 1.0, "output_per_mtok": 1.0}
 

@@ -18,7 +18,7 @@ from pytest_rageval.support.http.reason import document_reason
 from pytest_rageval.values.settings import JudgeSettings
 from tests.build.hostile_judge import Asked, Canned, completion, error
 from tests.judges.model.conftest import DictCache, OpenJudge
-from tests.judges.model.test_endpoint_replies import GOOD, REQUEST
+from tests.judges.model.groundedness_replies import GOOD, REQUEST
 
 
 def level_of(asked: Asked) -> str:

@@ -1,0 +1,386 @@
+"""Kinds and messages of failed verdicts, over a real socket."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from pytest_rageval.judges.model.endpoint import MAX_BODY_BYTES
+from tests.build.hostile_judge import USAGE, Canned, completion, error
+from tests.judges.model.conftest import OpenJudge
+from tests.judges.model.groundedness_replies import GOOD, REQUEST, failed, scored
+
+
+@pytest.mark.parametrize("content", ["I cannot say.", "[5]", '{"score": ', "", "   ", None, 5, {}])
+def test_no_object_of_the_shape_is_unparseable_after_one_repair(
+    open_judge: OpenJudge, content: Any
+) -> None:
+    judge, server = open_judge([completion(content)])
+    judgement = judge.judge("groundedness", REQUEST)
+    assert judgement.failure is not None
+    assert judgement.failure.kind == "unparseable"
+    assert judgement.repaired
+    assert len(server.asked) == 2
+
+
+@pytest.mark.parametrize("score", ["6", "-1", "1e999", "NaN", "Infinity", '"NaN"', "5.1"])
+def test_a_score_off_its_scale_is_out_of_range(open_judge: OpenJudge, score: str) -> None:
+    failure = failed(open_judge, completion(scored(score)))
+    assert failure.kind == "out_of_range"
+    assert failure.raw is not None
+    assert "score" in failure.raw
+
+
+@pytest.mark.parametrize("name", ["reasoning_content", "reasoning"])
+@pytest.mark.parametrize("content", [None, "", "\n\n"])
+def test_a_reply_that_stands_in_the_place_of_thoughts_is_read(
+    open_judge: OpenJudge, name: str, content: str | None
+) -> None:
+    message = {"role": "assistant", "content": content, name: f"\n{GOOD}"}
+    choices = [{"index": 0, "message": message, "finish_reason": "stop"}]
+    judge, server = open_judge([completion("", choices=choices)])
+    assert judge.judge("groundedness", REQUEST).verdict is not None
+    assert len(server.asked) == 1
+
+
+@pytest.mark.parametrize(
+    ("thoughts", "finish_reason", "kind"),
+    [
+        (f"A draft: {GOOD}", "stop", "unparseable"),
+        (f"{GOOD} Or rather less?", "stop", "unparseable"),
+        (GOOD, "length", "truncated"),
+    ],
+)
+def test_thoughts_without_a_reply_are_no_verdict(
+    open_judge: OpenJudge, thoughts: str, finish_reason: str, kind: str
+) -> None:
+    message = {"role": "assistant", "content": "", "reasoning_content": thoughts}
+    choices = [{"index": 0, "message": message, "finish_reason": finish_reason}]
+    assert failed(open_judge, completion("", choices=choices)).kind == kind
+
+
+def test_a_refusal_is_refused_without_a_second_try(open_judge: OpenJudge) -> None:
+    judge, server = open_judge([completion(None, refusal="I can't help with that.")])
+    failure = judge.judge("groundedness", REQUEST).failure
+    assert failure is not None
+    assert failure.kind == "refused"
+    assert "I can't help with that." in failure.message
+    assert len(server.asked) == 1
+
+
+def test_a_content_filter_is_refused(open_judge: OpenJudge) -> None:
+    assert failed(open_judge, completion(GOOD, finish_reason="content_filter")).kind == "refused"
+    assert failed(open_judge, error(400, "filtered", code="content_filter")).kind == "refused"
+
+
+@pytest.mark.parametrize("message", [None, {"role": "assistant"}])
+def test_the_filter_of_gemini_which_may_leave_out_the_message_is_refused(
+    open_judge: OpenJudge, message: Any
+) -> None:
+    choice = {"index": 0, "finish_reason": "content_filter: PROHIBITED_CONTENT"}
+    choices = [choice if message is None else {**choice, "message": message}]
+    judge, server = open_judge([completion("", choices=choices)])
+    failure = judge.judge("groundedness", REQUEST).failure
+    assert failure is not None
+    assert failure.kind == "refused"
+    assert failure.message.endswith("stopped the reply: PROHIBITED_CONTENT")
+    assert len(server.asked) == 1
+
+
+FLAGGED = "your prompt was flagged as potentially violating our usage policy."
+FILTERED = (
+    "litellm.BadRequestError: litellm.ContentPolicyViolationError: AzureException - The response "
+    "was filtered due to the prompt triggering Azure OpenAI's content management policy."
+)
+LONG = "input length and `max_tokens` exceed context limit: 199759 + 8192 > 200000, decrease it"
+SMALL = "request (4390 tokens) exceeds the available context size (4096 tokens), try increasing it"
+PER_MINUTE = (
+    "Request too large for model `llama-3.3-70b-versatile` on tokens per minute (TPM): Limit 6000"
+)
+CUT = "Could not finish the message because max_tokens or model output limit was reached."
+
+
+@pytest.mark.parametrize(
+    ("kind", "refusal"),
+    [
+        ("refused", error(400, f"Invalid prompt: {FLAGGED}", code="invalid_prompt", param=None)),
+        ("refused", error(400, FILTERED, code="400")),
+        ("refused", error(403, 'Your input was flagged for "violence".', code=403)),
+        ("refused", error(400, LONG)),
+        ("refused", error(400, SMALL, code=400)),
+        (
+            "refused",
+            Canned(status=400, body='{"message": "maximum context length is 4096 tokens"}'),
+        ),
+        ("refused", error(413, PER_MINUTE, code="rate_limit_exceeded")),
+        ("refused", Canned(status=413, body="<h1>413 Request Entity Too Large</h1>")),
+        ("truncated", error(400, CUT, param=None, code=None)),
+        (
+            "truncated",
+            error(
+                400,
+                "Failed to generate JSON. See 'failed_generation' for more details.",
+                code="json_validate_failed",
+                failed_generation="max completion tokens reached before generating a document",
+            ),
+        ),
+    ],
+    ids=[
+        "openai",
+        "litellm",
+        "openrouter",
+        "anthropic long",
+        "llama.cpp long",
+        "vllm long",
+        "groq long",
+        "nginx long",
+        "openai cut",
+        "groq cut",
+    ],
+)
+def test_an_error_about_one_prompt_or_reply_is_not_that_of_an_endpoint_that_is_away(
+    open_judge: OpenJudge, kind: str, refusal: Canned
+) -> None:
+    judge, server = open_judge([refusal])
+    failure = judge.judge("groundedness", REQUEST).failure
+    assert failure is not None
+    assert failure.kind == kind
+    assert "check the key" not in failure.message
+    # max_tokens is named as too small, and is not left out for it.
+    assert len(server.asked) == 1
+
+
+@pytest.mark.parametrize("failed", ['{"score": "high"}', "Here you are.", ""])
+def test_a_reply_that_groq_found_not_to_fit_is_repaired_in_the_same_form(
+    open_judge: OpenJudge, failed: str
+) -> None:
+    message = "Generated JSON does not match the expected schema. Error: jsonschema: '/score' no"
+    bad = error(400, message, code="json_validate_failed", failed_generation=failed)
+    judge, server = open_judge([bad, completion(GOOD)])
+    judgement = judge.judge("groundedness", REQUEST)
+    assert judgement.verdict is not None
+    assert judgement.repaired
+    assert judgement.level == "json_schema"
+    assert failed in server.asked[1].prompt
+    assert judgement.usage.tokens_reported
+    assert judgement.usage.prompt_tokens == USAGE["prompt_tokens"]
+
+
+def test_a_reply_that_groq_kept_back_for_good_is_unparseable(open_judge: OpenJudge) -> None:
+    bad = error(400, "Failed to generate JSON.", code="json_validate_failed")
+    failure = failed(open_judge, bad)
+    assert failure.kind == "unparseable"
+    assert "Failed to generate JSON." in failure.message
+
+
+@pytest.mark.parametrize("code", [[], {}, ["content_filter"], 7, None])
+def test_an_error_with_an_odd_code_is_still_a_failure(open_judge: OpenJudge, code: Any) -> None:
+    assert failed(open_judge, error(400, "wrong", code=code)).kind == "unreachable"
+
+
+@pytest.mark.parametrize("content", [GOOD[:30], GOOD, None])
+def test_a_reply_cut_by_its_length_is_truncated_even_if_it_reads_well(
+    open_judge: OpenJudge, content: Any
+) -> None:
+    judge, server = open_judge([completion(content, finish_reason="length")])
+    failure = judge.judge("groundedness", REQUEST).failure
+    assert failure is not None
+    assert failure.kind == "truncated"
+    assert len(server.asked) == 1
+
+
+@pytest.mark.parametrize(
+    "body",
+    ["", "null", "[]", "{}", '{"choices": []}', '{"choices": [null]}', '{"choices": [{}]}', "{"],
+)
+def test_a_body_that_is_no_completion_is_unparseable(open_judge: OpenJudge, body: str) -> None:
+    assert failed(open_judge, Canned(body=body)).kind == "unparseable"
+
+
+@pytest.mark.parametrize("comment", ["", ": PROCESSING\n\n", "event: message\n"])
+def test_a_stream_of_events_is_named_as_one(open_judge: OpenJudge, comment: str) -> None:
+    body = comment + 'data: {"object": "chat.completion.chunk", "choices": []}\n\ndata: [DONE]\n\n'
+    failure = failed(open_judge, Canned(body=body, content_type="text/event-stream"))
+    assert failure.kind == "unparseable"
+    assert failure.message.startswith("the endpoint sent a stream of events; ")
+    assert "base URL" not in failure.message
+
+
+def test_a_completion_without_a_choice_is_not_taken_for_a_wrong_address(
+    open_judge: OpenJudge,
+) -> None:
+    failure = failed(open_judge, completion("", choices=[]))
+    assert failure.message == "the endpoint sent a chat completion without a message"
+
+
+def test_a_web_page_is_named_as_one(open_judge: OpenJudge) -> None:
+    page = Canned(body="<!DOCTYPE html><title>Sign in</title>", content_type="text/html")
+    failure = failed(open_judge, page)
+    assert failure.kind == "unparseable"
+    assert "HTML page; check the base URL" in failure.message
+
+
+def test_a_body_of_bytes_that_are_no_text_is_unparseable(open_judge: OpenJudge) -> None:
+    assert failed(open_judge, Canned(body=b"\xff\xfe\x00" * 50)).kind == "unparseable"
+
+
+@pytest.mark.parametrize("how", ["reset", "cut"])
+def test_a_connection_that_always_breaks_is_unreachable(open_judge: OpenJudge, how: Any) -> None:
+    failure = failed(open_judge, Canned(body=completion(GOOD).body, how=how), retries=1)
+    assert failure.kind == "unreachable"
+    assert "(after 2 attempts)" in failure.message
+
+
+def test_a_slow_reply_is_unreachable_after_one_more_try(
+    open_judge: OpenJudge, naps: list[float]
+) -> None:
+    slow = Canned(body=completion(GOOD).body, delay_s=1.0)
+    failure = failed(open_judge, slow, timeout_s=0.1, retries=4)
+    assert failure.kind == "unreachable"
+    assert "no whole reply within 0.1 s (after 2 attempts)" in failure.message
+    assert len(naps) == 1
+
+
+@pytest.mark.parametrize("how", ["trickle", "trickling head"])
+def test_a_reply_that_trickles_beyond_the_limit_is_unreachable(
+    open_judge: OpenJudge, how: Any
+) -> None:
+    trickle = Canned(body=completion(GOOD).body, how=how, delay_s=0.02)
+    judge, _ = open_judge([trickle], timeout_s=0.2, retries=0)
+    judgement = judge.judge("groundedness", REQUEST)
+    assert judgement.failure is not None
+    assert judgement.failure.kind == "unreachable"
+    assert "no whole reply within 0.2 s" in judgement.failure.message
+    assert judgement.duration_ms is not None
+    assert judgement.duration_ms < 2000
+
+
+@pytest.mark.parametrize("status", [307, 400, 500])
+def test_an_error_page_without_end_is_still_that_error(open_judge: OpenJudge, status: int) -> None:
+    page = Canned(status=status, body=" " * 1000, how="trickle", delay_s=0.02)
+    judge, _ = open_judge([page], timeout_s=0.2, retries=0)
+    judgement = judge.judge("groundedness", REQUEST)
+    assert judgement.failure is not None
+    assert f"HTTP {status}" in judgement.failure.message
+    assert judgement.duration_ms is not None
+    assert judgement.duration_ms < 2000
+
+
+def test_an_error_page_that_breaks_off_is_tried_again(
+    open_judge: OpenJudge, naps: list[float]
+) -> None:
+    broken = Canned(status=503, body="x" * 100, how="cut", headers={"retry-after": "7"})
+    judge, _ = open_judge([broken, completion(GOOD)])
+    assert judge.judge("groundedness", REQUEST).verdict is not None
+    assert naps == [7.0]
+
+
+def test_an_error_page_of_many_megabytes_is_not_read_whole(open_judge: OpenJudge) -> None:
+    failure = failed(open_judge, Canned(status=400, body="x" * (MAX_BODY_BYTES + 1)))
+    assert "HTTP 400: a reply of over 8,388,608 bytes" in failure.message
+
+
+def test_a_redirect_is_not_followed(open_judge: OpenJudge) -> None:
+    _, other = open_judge([completion(GOOD)])
+    there = Canned(status=307, headers={"location": f"{other.url}/chat/completions"})
+    failure = failed(open_judge, there)
+    assert failure.kind == "unreachable"
+    assert "HTTP 307; redirects are not followed: set the base URL" in failure.message
+    assert other.asked == []
+
+
+def test_what_the_server_calls_itself_is_one_line_that_can_be_stored(
+    open_judge: OpenJudge,
+) -> None:
+    judge, _ = open_judge(
+        [completion(GOOD, model="m\ud800\x1b[31m\nrun ok", system_fingerprint="\udfff")]
+    )
+    judgement = judge.judge("groundedness", REQUEST)
+    assert judgement.model == "m run ok"
+    assert judgement.system_fingerprint is None
+
+
+@pytest.mark.parametrize(
+    ("status", "hint"),
+    [
+        (401, "check the key in OPENAI_API_KEY"),
+        (403, "check the key"),
+        (404, "base URL"),
+        (413, ""),
+    ],
+)
+def test_a_client_error_is_unreachable_at_once(
+    open_judge: OpenJudge, naps: list[float], status: int, hint: str
+) -> None:
+    failure = failed(open_judge, error(status, "no such thing"))
+    assert failure.kind == "unreachable"
+    assert f"HTTP {status}: no such thing" in failure.message
+    assert hint in failure.message
+    assert naps == []
+
+
+def test_a_server_error_to_the_end_is_unreachable_and_its_page_is_cut_short(
+    open_judge: OpenJudge,
+) -> None:
+    failure = failed(open_judge, Canned(status=500, body="oops\n" * 5000), retries=1)
+    assert failure.kind == "unreachable"
+    assert len(failure.message) < 500
+
+
+def test_nobody_listening_is_unreachable(open_judge: OpenJudge) -> None:
+    judge, server = open_judge([completion(GOOD)], retries=0)
+    server.__exit__(None, None, None)
+    try:
+        failure = judge.judge("groundedness", REQUEST).failure
+    finally:
+        server._thread.join(5)
+    assert failure is not None
+    assert failure.kind == "unreachable"
+    assert "no connection" in failure.message
+
+
+def test_an_error_in_the_clothes_of_a_200_is_read_as_the_error(
+    open_judge: OpenJudge, naps: list[float]
+) -> None:
+    dressed = Canned(body=json.dumps({"error": {"message": "busy", "code": 429}}))
+    assert failed(open_judge, dressed, retries=1).kind == "rate_limited"
+    assert len(naps) == 1
+
+
+@pytest.mark.parametrize(
+    ("choice_error", "said"),
+    [
+        ({"code": 503, "message": "Upstream idle"}, "HTTP 503: Upstream idle"),
+        (None, "HTTP 502: the provider broke the reply off"),
+    ],
+)
+def test_a_choice_that_ended_by_an_error_is_asked_again(
+    open_judge: OpenJudge, naps: list[float], choice_error: Any, said: str
+) -> None:
+    # As OpenRouter and the gateways before it pass on what a provider did not finish.
+    message = {"role": "assistant", "content": GOOD[:40]}
+    choice = {"index": 0, "message": message, "finish_reason": "error", "error": choice_error}
+    broken = completion("", choices=[choice])
+    judge, _ = open_judge([broken, completion(GOOD)])
+    judgement = judge.judge("groundedness", REQUEST)
+    assert judgement.verdict is not None
+    assert not judgement.repaired
+    assert len(naps) == 1
+    failure = failed(open_judge, broken, retries=0)
+    assert failure.kind == "unreachable"
+    assert said in failure.message
+
+
+@pytest.mark.parametrize("status", [200, 429])
+@pytest.mark.parametrize("raw", ["glm is rate-limited upstream", '{"error": {"message": "full"}}'])
+def test_the_error_of_the_provider_behind_a_router_is_shown(
+    open_judge: OpenJudge, status: int, raw: str
+) -> None:
+    metadata = {"raw": raw, "provider_name": "BaseTen"}
+    passed_on = {"error": {"message": "Provider returned error", "code": 429, "metadata": metadata}}
+    failure = failed(open_judge, Canned(status=status, body=json.dumps(passed_on)), retries=0)
+    assert failure.kind == "rate_limited"
+    said = "full" if raw.startswith("{") else raw
+    assert failure.message.endswith(f"HTTP 429: {said}")

@@ -1,0 +1,145 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pytest_rageval.project.settings import (
+    config_warnings,
+    load_settings,
+    settings_document,
+)
+from pytest_rageval.values.settings import Settings, TargetSettings
+from tests.project.settings_files import faults, write
+
+
+@pytest.mark.parametrize("url", ["http://ann:hunter2@host", "ann:hunter2@host", "http://hunter2@h"])
+def test_credentials_in_a_url_are_refused_and_not_repeated(tmp_path: Path, url: str) -> None:
+    (fault,) = faults(tmp_path, {"rageval_rag_url": url})
+    assert "hunter2" not in fault
+    assert "env:RAG_TOKEN" in fault
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("https://traces.example.com/", "a URL with {trace_id} and no other braces"),
+        ("https://traces.example.com/{trace_id}/{case}", "a URL with {trace_id} and no other"),
+        ("https://traces.example.com/{trace_id} x", "a URL with {trace_id} and no other braces"),
+        ("javascript:open('{trace_id}')", "a URL such as"),
+        ("https://ann:hunter2@traces.example.com/{trace_id}", "an address without them"),
+    ],
+)
+def test_the_address_of_traces_is_one_of_http_with_a_place_for_the_id(
+    tmp_path: Path, url: str, expected: str
+) -> None:
+    write(tmp_path, f'[tool.rageval.target]\ntrace_url = "{url}"\n')
+    (fault,) = faults(tmp_path)
+    assert fault.startswith("pyproject.toml: [tool.rageval.target] trace_url: got ")
+    assert f"expected {expected}" in fault
+    assert "hunter2" not in fault
+
+
+def test_a_secret_in_the_address_of_traces_is_not_stored(tmp_path: Path) -> None:
+    text = 'trace_url = "https://traces.example.com/{trace_id}?org=a&token=hunter2"'
+    write(tmp_path, f"[tool.rageval.target]\n{text}\n")
+    stored = settings_document(load_settings(tmp_path, flags={}, environ={}))
+    assert stored["target"]["trace_url"].endswith("/{trace_id}?org=a&token=(hidden)")
+
+
+def test_a_wrong_header_is_refused_without_its_value(tmp_path: Path) -> None:
+    write(tmp_path, "[tool.rageval.target]\nheaders = { Authorization = ['hunter2'] }\n")
+    (fault,) = faults(tmp_path)
+    assert fault == (
+        "pyproject.toml: [tool.rageval.target] headers: Authorization: got a value of type list, "
+        'expected a string such as "env:RAG_TOKEN"'
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("'hunter2'", "got a value of type str, expected a table"),
+        ("{ X = 'env: ' }", "X: got 'env:', expected env: and the name of a variable"),
+    ],
+)
+def test_headers_are_a_table_of_strings(tmp_path: Path, text: str, expected: str) -> None:
+    write(tmp_path, f"[tool.rageval.target]\nheaders = {text}\n")
+    assert faults(tmp_path) == [f"pyproject.toml: [tool.rageval.target] headers: {expected}"]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "count"),
+    [
+        ("Authorization", "Bearer abc", 1),
+        ("X-Api-Key", "abc", 1),
+        ("Cookie", "abc", 1),
+        ("Authorization", "env:TOKEN", 0),
+        ("Authorization", "Bearer env:TOKEN", 0),
+        ("X-Tenant", "acme", 0),
+    ],
+)
+def test_a_literal_secret_in_a_header_is_warned_about(name: str, value: str, count: int) -> None:
+    settings = Settings(rootdir="", target=TargetSettings(headers={name: value}))
+    warnings = config_warnings(settings)
+    assert len(warnings) == count
+    assert "abc" not in "".join(warnings)
+
+
+def test_a_secret_param_is_warned_about_and_a_token_count_is_not() -> None:
+    settings = Settings(rootdir="", params={
+        "api_key": "abc", "openAIApiKey": "abc", "accessToken": "abc",
+        "max_tokens": 5, "tokens": "many", "maxTokens": "many",
+    })  # fmt: skip
+    names = ["params api_key", "params openAIApiKey", "params accessToken"]
+    assert [warning.split(":")[0] for warning in config_warnings(settings)] == names
+
+
+def test_a_key_in_the_query_of_the_path_is_warned_about() -> None:
+    settings = Settings(rootdir="", target=TargetSettings(path="/ask?key=abc"))
+    (warning,) = config_warnings(settings)
+    assert "path" in warning
+    assert "abc" not in warning
+    assert config_warnings(Settings(rootdir="")) == []
+
+
+@pytest.mark.parametrize(
+    ("request_", "stored"),
+    [
+        ("{q: question, api_key: 'hushed'}", "{q: question, api_key: '***'}"),
+        ({"q": "question", "accessToken": "'hushed'"}, {"q": "question", "accessToken": "'***'"}),
+    ],
+)
+def test_a_key_in_the_text_of_a_request_is_warned_about_and_not_stored(
+    request_: str | dict[str, str], stored: object
+) -> None:
+    settings = Settings(rootdir="", target=TargetSettings(request=request_))
+    (warning,) = config_warnings(settings)
+    assert "env.RAG_TOKEN" in warning
+    assert settings_document(settings)["target"]["request"] == stored
+    for harmless in ("{mode: 'hushed', max_tokens: '4096', token: env.TOKEN}", None):
+        plain = Settings(rootdir="", target=TargetSettings(request=harmless))
+        assert config_warnings(plain) == []
+        assert settings_document(plain)["target"]["request"] == harmless
+
+
+def test_the_stored_settings_hold_no_secret() -> None:
+    settings = Settings(
+        rootdir="",
+        params={
+            "api_key": "abc",
+            "nested": {"token": "abc"},
+            "list": [{"secret": "abc"}, 1],
+            "mode": "fast",
+        },
+        target=TargetSettings(
+            path="/ask?debug=true&api_key=abc&max_tokens=5",
+            headers={"Authorization": "Bearer abc", "X-Key": "Key env:NAME"},
+        ),
+    )
+    document = settings_document(settings)
+    assert "abc" not in str(document)
+    assert document["params"]["mode"] == "fast"
+    assert document["params"]["list"] == [{"secret": "(hidden)"}, 1]
+    assert document["target"]["path"] == "/ask?debug=true&api_key=(hidden)&max_tokens=5"
+    assert document["target"]["headers"] == {"Authorization": "(hidden)", "X-Key": "Key env:NAME"}
