@@ -282,6 +282,7 @@ class Run:
             last_s=self._last_added - self._asking_since,
             in_flight=None if slots is None else slots.held,
             pausing=0 if slots is None else slots.pausing,
+            limited=0 if slots is None else slots.limited,
         )
 
     def _open_writer(self) -> RunWriter:

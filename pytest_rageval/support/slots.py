@@ -47,6 +47,8 @@ class Slots:
         """Number of requests in flight."""
         self.pausing = 0
         """Number of requests that pause before another attempt."""
+        self.limited = 0
+        """Number of requests that wait for a rate limit."""
         self._waiting: deque[_Place] = deque()
         self._last_cut: float | None = None
         self._closed = False
@@ -62,15 +64,17 @@ class Slots:
         return len(self._waiting)
 
     @contextmanager
-    def pause(self) -> Iterator[None]:
-        """Count a request as pausing."""
+    def pause(self, *, limited: bool = False) -> Iterator[None]:
+        """Count a request as pausing before another attempt, or as waiting for a rate limit."""
         with self._lock:
-            self.pausing += 1
+            self.pausing += not limited
+            self.limited += limited
         try:
             yield
         finally:
             with self._lock:
-                self.pausing -= 1
+                self.pausing -= not limited
+                self.limited -= limited
 
     @contextmanager
     def hold(self) -> Iterator[None]:

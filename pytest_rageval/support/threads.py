@@ -253,7 +253,7 @@ def drain(tasks: Collection[Future[_T]], slots: Slots, turns: Turns) -> None:
     running = {task for task in tasks if not task.done()}
     while running and (now := time.monotonic()) < began + _SCORING_S:
         # An answered case keeps its slot until it has its turn, which another one may have.
-        idle = slots.held + slots.waiting + slots.pausing
+        idle = slots.held + slots.waiting + slots.pausing + slots.limited
         if turns.taken() or len(running) > idle:
             calm = now
         elif now > calm + _IN_FLIGHT_S:

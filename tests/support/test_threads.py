@@ -225,11 +225,12 @@ def test_tasks_are_read_a_window_ahead_and_none_is_started_after_an_early_end() 
         slots.take()
 
 
-def test_an_early_end_does_not_wait_for_a_request_that_pauses_before_another_attempt() -> None:
+@pytest.mark.parametrize("limited", [False, True])
+def test_an_early_end_does_not_wait_for_a_request_that_pauses(*, limited: bool) -> None:
     slots, pausing, goes_on = Slots(2), threading.Event(), threading.Event()
 
     def pause() -> int:
-        with waiting(), slots.pause():
+        with waiting(), slots.pause(limited=limited):
             pausing.set()
             goes_on.wait(30)
         return 1

@@ -173,6 +173,7 @@ class SweepRuns(Closing):
             last_s=max(one.last_s for one in counts),
             in_flight=self.slots.held,
             pausing=self.slots.pausing,
+            limited=self.slots.limited,
         )
 
     def _run(self, trial: Trial, *, judged: bool) -> Run:

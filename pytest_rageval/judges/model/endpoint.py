@@ -13,6 +13,7 @@ import re
 import tempfile
 import threading
 from collections.abc import Mapping
+from contextlib import nullcontext
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -237,7 +238,8 @@ class ChatEndpoint:
         # Opened before: opening is so slow that the request would be late, and those of several
         # processes would leave at the same time.
         self._client()
-        with waiting():
+        slots = self.pacing.slots
+        with waiting(), slots.pause(limited=True) if slots else nullcontext():
             self._limiter.wait(tokens)
 
     def _attempt(self, content: bytes) -> _Attempt:

@@ -38,6 +38,8 @@ class Progress:
     """Requests sent and not answered; None: not known in this process."""
     pausing: int = 0
     """Requests that failed and pause before another attempt."""
+    limited: int = 0
+    """Requests that wait for the rate limit of the judge."""
 
     @property
     def done(self) -> int:
@@ -96,6 +98,8 @@ def _parts(progress: Progress) -> Iterator[tuple[str, Style]]:
         yield f"{progress.in_flight} in flight", ""
     if progress.pausing:
         yield f"{progress.pausing} waiting to retry", "yellow"
+    if progress.limited:
+        yield f"{progress.limited} rate-limited", "yellow"
     if left is not None:
         rate = (progress.done - progress.earlier) / progress.elapsed_s
         yield (f"{rate:.1f}/s" if rate >= 1 else f"{rate * 60:.1f}/min"), ""

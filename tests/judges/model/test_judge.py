@@ -21,6 +21,7 @@ from pytest_rageval.support.http import client as http_client
 from pytest_rageval.support.http import exchange
 from pytest_rageval.support.http.pool import Pool
 from pytest_rageval.support.http.retry import Pacing
+from pytest_rageval.support.slots import Slots
 from pytest_rageval.values.dataclass import replace
 from pytest_rageval.values.errors import ConfigError, JudgeError
 from pytest_rageval.values.settings import JudgeSettings
@@ -121,6 +122,24 @@ def test_a_client_is_opened_before_its_request_takes_a_place_in_the_line(
         with model_judge("m", settings, environ={}, pacing=UNPAUSED) as judge:
             judge.judge("groundedness", REQUEST)
     assert order == ["opened", "waited", "waited"]
+
+
+def test_a_request_counts_as_limited_while_it_waits_for_the_limits(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    slots, seen = Slots(2), list[tuple[int, int]]()
+
+    class Line(CountingLimiter):
+        def wait(self, tokens: float) -> float:
+            seen.append((slots.limited, slots.held))
+            return super().wait(tokens)
+
+    monkeypatch.setattr(endpoint, "shared_limiter", lambda *_: Line())
+    with HostileJudge([completion(GOOD)]) as server:
+        settings, pacing = JudgeSettings(base_url=server.url), Pacing(slots=slots)
+        with model_judge("m", settings, environ={}, pacing=pacing) as judge:
+            judge.judge("groundedness", REQUEST)
+    assert (seen, slots.limited) == ([(1, 0)], 0)
 
 
 def test_idle_connections_are_kept_for_five_seconds(monkeypatch: pytest.MonkeyPatch) -> None:

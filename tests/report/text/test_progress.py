@@ -46,6 +46,10 @@ def test_a_run_that_only_waits_for_a_server_says_so() -> None:
     assert text.endswith("10 s so far, 0 in flight, 4 waiting to retry")
 
 
+def test_a_run_that_waits_for_a_rate_limit_says_so() -> None:
+    assert line(in_flight=0, limited=8).endswith("10 s so far, 0 in flight, 8 rate-limited")
+
+
 def test_nothing_is_foretold_from_the_first_of_many_asked_at_once() -> None:
     assert "10 s so far" in line(outcomes={"passed": 7}, last_s=10.0, in_flight=8)
     assert "2 min left" in line(outcomes={"passed": 8}, last_s=10.0, in_flight=8)
