@@ -306,6 +306,7 @@ Loc = tuple[int | str, ...]
 """Path of a value: keys and list indices from the outside in."""
 
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
+_HALF: Final = "half of a surrogate pair, expected whole characters"
 
 
 def is_json(text: str | bytes) -> bool:
@@ -423,44 +424,34 @@ def survey(text: str) -> Survey:
 def _walk(text: str, at: int, loc: Loc, found: Survey) -> int:
     """Note the value that begins at ``at`` and return the offset after it."""
     found.values[loc] = at
-    if text[at] == "{":
-        return _walk_object(text, at, loc, found)
-    if text[at] == "[":
-        return _walk_list(text, at, loc, found)
+    if text[at] in "{[":
+        return _walk_members(text, at, loc, found)
     value, end = _LENIENT.raw_decode(text, at)
     if isinstance(value, float) and not math.isfinite(value):
         found.unfit.append((loc, at, f"{text[at:end][:40]}, expected a finite number"))
     elif isinstance(value, str) and _SURROGATE.search(value):
-        found.unfit.append((loc, at, "half of a surrogate pair, expected whole characters"))
+        found.unfit.append((loc, at, _HALF))
     return end
 
 
-def _walk_object(text: str, at: int, loc: Loc, found: Survey) -> int:
+def _walk_members(text: str, at: int, loc: Loc, found: Survey) -> int:
+    close = "}" if text[at] == "{" else "]"
+    at, index = _skip(text, at + 1), 0
     seen: set[str] = set()
-    at = _skip(text, at + 1)
-    while text[at] != "}":
-        start = at
-        key, at = _LENIENT.raw_decode(text, at)
-        inner = (*loc, key)
-        found.keys[inner] = start
-        if key in seen:
-            found.unfit.append((inner, start, "the key stands twice, expected it once"))
-        elif _SURROGATE.search(key):
-            found.unfit.append(
-                (inner, start, "half of a surrogate pair, expected whole characters")
-            )
-        seen.add(key)
-        at = _skip(text, _walk(text, _skip(text, _skip(text, at) + 1), inner, found))
-        if text[at] == ",":
-            at = _skip(text, at + 1)
-    return at + 1
-
-
-def _walk_list(text: str, at: int, loc: Loc, found: Survey) -> int:
-    index = 0
-    at = _skip(text, at + 1)
-    while text[at] != "]":
-        at = _skip(text, _walk(text, at, (*loc, index), found))
+    while text[at] != close:
+        inner: Loc = (*loc, index)
+        if close == "}":
+            start = at
+            key, at = _LENIENT.raw_decode(text, at)
+            inner = (*loc, key)
+            found.keys[inner] = start
+            if key in seen:
+                found.unfit.append((inner, start, "the key stands twice, expected it once"))
+            elif _SURROGATE.search(key):
+                found.unfit.append((inner, start, _HALF))
+            seen.add(key)
+            at = _skip(text, _skip(text, at) + 1)
+        at = _skip(text, _walk(text, at, inner, found))
         index += 1
         if text[at] == ",":
             at = _skip(text, at + 1)
