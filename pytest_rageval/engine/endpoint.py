@@ -110,22 +110,19 @@ class EndpointClient:
         # ASCII, so that even a lone surrogate in a text can be sent.
         content = json.dumps(body).encode("ascii")
         with Reading():
-            return self._reply(http, content)
-
-    def _reply(self, http: Client, content: bytes) -> Any:
-        last, attempts = self._pacing.until_settled(
-            lambda: self._attempt(http, content), retries=self.endpoint.retries
-        )
-        error = last.error
-        if error is not None:
-            message = error.message + (f" (after {attempts} attempts)" if attempts > 1 else "")
-            kind = RefusedError if last.status in _TEXT_REFUSED else EndpointError
-            raise kind(error.kind, message, attempts=attempts) from error.__cause__
-        try:
-            return parse_reply_bytes(last.body, partial(blot_out, secrets=self._of_reasons))
-        except EndpointError as wrong:
-            # Not chained: the cause may quote a key, which a traceback would show.
-            raise self.error("protocol", wrong.message) from None
+            last, attempts = self._pacing.until_settled(
+                lambda: self._attempt(http, content), retries=self.endpoint.retries
+            )
+            error = last.error
+            if error is not None:
+                message = error.message + (f" (after {attempts} attempts)" if attempts > 1 else "")
+                kind = RefusedError if last.status in _TEXT_REFUSED else EndpointError
+                raise kind(error.kind, message, attempts=attempts) from error.__cause__
+            try:
+                return parse_reply_bytes(last.body, partial(blot_out, secrets=self._of_reasons))
+            except EndpointError as wrong:
+                # Not chained: the cause may quote a key, which a traceback would show.
+                raise self.error("protocol", wrong.message) from None
 
     def error(self, kind: TargetErrorKind, text: str) -> EndpointError:
         """Return an error of this endpoint without secrets."""

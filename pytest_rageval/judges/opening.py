@@ -56,7 +56,7 @@ def open_judge(
         yield None
     elif second:
         with ExitStack() as stack:
-            yield _Unopened(lambda: stack.enter_context(_open_second(settings, environ, pacing)))
+            yield _Unopened(lambda: _opened_second(settings, environ, pacing, stack))
     elif settings.judge == "offline":
         from pytest_rageval.judges.offline.judge import OfflineJudge
 
@@ -144,17 +144,16 @@ def second_settings(settings: Settings) -> Settings:
     return replace(settings, judge=model, judging=judging)
 
 
-@contextmanager
-def _open_second(settings: Settings, environ: Mapping[str, str], pacing: Pacing) -> Iterator[Judge]:
+def _opened_second(
+    settings: Settings, environ: Mapping[str, str], pacing: Pacing, stack: ExitStack
+) -> Judge:
     named = settings.judging.spot_check_model
     if named == "offline":
         from pytest_rageval.judges.offline.judge import OfflineJudge
 
-        yield OfflineJudge()
-        return
+        return OfflineJudge()
     second = second_settings(settings)
-    with open_model(second, environ, pacing=pacing, alternate=named is None) as judge:
-        yield judge
+    return stack.enter_context(open_model(second, environ, pacing=pacing, alternate=named is None))
 
 
 class _Unopened:

@@ -180,17 +180,6 @@ _LENIENT: Final[Mapping[str, Callable[[object], Any]]] = {
 }
 
 
-def _usual_reply(payload: object) -> ReplyBody:
-    """Read a reply without a fault.
-
-    Raises:
-        msgspec.ValidationError, TypeError, ValueError, OverflowError: it may have one.
-    """
-    reply = msgspec.convert(payload, UsualReply)
-    msgspec.json.encode(reply)  # what encodes has no lone surrogates
-    return usual_fields(reply)
-
-
 def usual_fields(reply: Any) -> ReplyBody:
     """Read the fields of a ``UsualReply`` that may hold any value, in place."""
     debug = reply.get("debug") or {}
@@ -379,7 +368,9 @@ def _read(payload: object, *, plain: bool) -> AskResponse:
         raise EndpointError("target", reported)
     if plain:
         with suppress(msgspec.ValidationError, TypeError, ValueError, OverflowError):
-            return ask_response(_usual_reply(payload))
+            usual = msgspec.convert(payload, UsualReply)
+            msgspec.json.encode(usual)  # what encodes has no lone surrogates
+            return ask_response(usual_fields(usual))
     from pytest_rageval.target.reply_fields import read_fields  # its library is slow to import
 
     reply = read_fields(payload)
