@@ -71,8 +71,7 @@ _FILLER: Final = re.compile(
     r"\s*(?:(?:I )?hope (?:this|that) helps|let me know if|(?:please )?feel free to|if you have any"
     r" (?:other|more|further)?\s*questions|is there anything else|(?:would|do) you (?:like"
     r"|want) (?:me )?to|(?:you(?:'re| are) )welcome\b[^.]{0,40}$|I(?:'d| would|'ll| will| am"
-    r"|'m) (?:be )?"
-    r"(?:happy|glad|here) to|here(?:'s| is| are) (?:what|the|a|an|some)\b[^.]{0,80}:$"
+    r"|'m) (?:be )?(?:happy|glad|here) to|here(?:'s| is| are) (?:what|the|a|an|some)\b[^.]{0,80}:$"
     r"|(?:sure|certainly|of course|great question|good question|absolutely|no problem)\b[^.]{0,40}$"
     r"|(?:in (?:summary|conclusion)|overall|to summari[sz]e),?$|you asked\b|thank(?:s| you)\b"
     r"|it is (?:important|worth|useful|helpful) to (?:note|remember|mention|keep in mind) that"
@@ -94,15 +93,6 @@ class RawClaim:
     written: str = ""
     """As written, with its citations, of which those after its full stop are part."""
 
-    def with_citations_of(self, other: RawClaim) -> RawClaim:
-        """Return this claim with another's citations as well."""
-        return replace(
-            self,
-            cited=self.cited or other.cited,
-            numbers=self.numbers + other.numbers,
-            written=f"{self.written} {other.written}",
-        )
-
 
 _FOOTNOTE: Final = re.compile(r"^[ ]{0,3}\[\^[^\]\s]{1,60}\]:.*$", re.MULTILINE)
 """Definition of a footnote, which names a source."""
@@ -122,8 +112,10 @@ def split_claims(answer: str) -> list[RawClaim]:
         plain = _LOOSE_STOP.sub(r"\1", " ".join(_EMPHASIS.sub("", plain).split()).strip(" |"))
         if not _WORD.search(plain) or _names_sources(plain, cited=cited):
             if cited and claims:
-                claims[-1] = claims[-1].with_citations_of(
-                    RawClaim(text="", cited=True, numbers=numbers, written=sentence)
+                last = claims[-1]
+                written = f"{last.written} {sentence}"
+                claims[-1] = replace(
+                    last, cited=True, numbers=last.numbers + numbers, written=written
                 )
             continue
         if late and claims:
