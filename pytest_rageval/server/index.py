@@ -95,7 +95,16 @@ def build_index(
         findings: Files left out or read with loss, reported with the coverage.
         known: An earlier index of the same settings whose vectors from an endpoint are reused.
     """
-    by_note = [_chunks_of(config, note) for note in notes]
+    by_note = [
+        chunk_note(
+            vault=config.effective_vault_name,
+            rel_path=note.rel_path,
+            data=note.data,
+            max_tokens=config.chunk_tokens,
+            overlap=config.chunk_overlap,
+        )
+        for note in notes
+    ]
     chunks = tuple(chunk for found in by_note for chunk in found)
     chunk_terms = [terms(f"{chunk.heading_path}\n{chunk.text}") for chunk in chunks]
     frequencies = TermFrequencies.count(chunk_terms)
@@ -133,16 +142,6 @@ def _warnings(
     findings: Sequence[Finding], notes: Sequence[Note], chunks: Sequence[Chunk]
 ) -> list[str]:
     return list(finding_lines([*findings, *content_findings(notes, chunks)]))
-
-
-def _chunks_of(config: ReferenceConfig, note: Note) -> tuple[Chunk, ...]:
-    return chunk_note(
-        vault=config.effective_vault_name,
-        rel_path=note.rel_path,
-        data=note.data,
-        max_tokens=config.chunk_tokens,
-        overlap=config.chunk_overlap,
-    )
 
 
 def _embed(

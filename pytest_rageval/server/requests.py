@@ -96,13 +96,10 @@ class DocumentsUpdate:
 class RequestError(ValueError):
     """A request body that cannot be served; the message names the field."""
 
-    status = 422
-
-
-class ScopeError(RequestError):
-    """A document or scope at a path where documents are not allowed."""
-
-    status = 400
+    def __init__(self, message: str, status: int = 422) -> None:
+        """Keep the HTTP status of the reply."""
+        super().__init__(message)
+        self.status = status
 
 
 def parse_ask(body: object, config: ReferenceConfig) -> AskQuery:
@@ -150,8 +147,8 @@ def parse_documents(body: object) -> DocumentsUpdate:
     """Check the body of `PUT /api/v1/documents`.
 
     Raises:
-        RequestError: A field is missing or of the wrong type.
-        ScopeError: The prefix is empty, or a document lies outside it.
+        RequestError: A field is missing or of the wrong type; with status 400: the prefix is
+            empty, or a document lies outside it.
     """
     given = parse_body(_DocumentsBody, body)
     prefix = _scope(given.scope_prefix)
@@ -168,8 +165,8 @@ def parse_deletion(body: object) -> str:
     """Check the body of `DELETE /api/v1/documents` and return its scope prefix.
 
     Raises:
-        RequestError: A field is missing or of the wrong type.
-        ScopeError: The prefix is empty or not a relative folder.
+        RequestError: A field is missing or of the wrong type; with status 400: the prefix is
+            empty or not a relative folder.
     """
     return _scope(parse_body(_DeletionBody, body).scope_prefix)
 
@@ -179,7 +176,7 @@ def _scope(prefix: str) -> str:
     folder = prefix.removesuffix("/")
     if not folder.strip() or not _is_plain_path(folder):
         expected = "a folder such as 'datasets/name/', relative and without '..'"
-        raise ScopeError(f"scope_prefix: got {shown(prefix)}, expected {expected}")
+        raise refusal("scope_prefix", prefix, expected, status=400)
     return f"{folder}/"
 
 
@@ -187,9 +184,9 @@ def _note(document: _Document, where: str, prefix: str) -> Note:
     path = document.rel_path
     if not _is_plain_path(path) or not path.lower().endswith(NOTE_SUFFIXES):
         expected = "a relative path of a Markdown note (.md) without '..', '.' or empty parts"
-        raise ScopeError(f"{where}: got {shown(path)}, expected {expected}")
+        raise refusal(where, path, expected, status=400)
     if not path.startswith(prefix):
-        raise ScopeError(f"{where}: {shown(path)} is outside the scope {prefix!r}")
+        raise RequestError(f"{where}: {shown(path)} is outside the scope {prefix!r}", 400)
     data = document.text.replace("\0", "\ufffd").encode("utf-8", errors="replace")
     return Note(rel_path=path, data=data)
 
@@ -241,9 +238,9 @@ def _place(steps: Sequence[int | str]) -> str:
     return written.removeprefix(".") or "body"
 
 
-def refusal(place: str, came: object, expected: str) -> RequestError:
+def refusal(place: str, came: object, expected: str, *, status: int = 422) -> RequestError:
     """Return the error for a field with an unexpected value."""
-    return RequestError(f"{place}: got {shown(came)}, expected {expected}")
+    return RequestError(f"{place}: got {shown(came)}, expected {expected}", status)
 
 
 def shown(value: object) -> str:

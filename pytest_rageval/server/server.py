@@ -6,7 +6,7 @@ import json
 import re
 import socket
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import islice
 
@@ -163,14 +163,6 @@ _VALUE = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[\[{,]', re.DOTALL)
 _TRUE = frozenset({"1", "true", "yes", "on"})
 
 
-class _BodyError(RequestError):
-    """A body that cannot be read as JSON at all."""
-
-    def __init__(self, message: str, status: int = 400) -> None:
-        super().__init__(message)
-        self.status = status
-
-
 def create_app(engine: ReferenceEngine) -> Starlette:
     """Return the application: ask, documents, embeddings, rerank and health.
 
@@ -216,27 +208,23 @@ def create_app(engine: ReferenceEngine) -> Starlette:
 
     return Starlette(
         routes=[
-            Route("/api/v1/ask", _guarded(ask), methods=["POST"]),
-            Route("/api/v1/documents", _guarded(documents), methods=["PUT", "DELETE"]),
-            Route("/v1/embeddings", _guarded(embeddings), methods=["POST"]),
-            Route("/v1/rerank", _guarded(reranked), methods=["POST"]),
+            Route("/api/v1/ask", ask, methods=["POST"]),
+            Route("/api/v1/documents", documents, methods=["PUT", "DELETE"]),
+            Route("/v1/embeddings", embeddings, methods=["POST"]),
+            Route("/v1/rerank", reranked, methods=["POST"]),
             Route("/healthz", healthz, methods=["GET"]),
-        ]
+        ],
+        exception_handlers={RequestError: _refused, UpstreamError: _failed},
     )
 
 
-def _guarded(
-    handler: Callable[[Request], Awaitable[JSONResponse]],
-) -> Callable[[Request], Awaitable[JSONResponse]]:
-    async def guarded(request: Request) -> JSONResponse:
-        try:
-            return await handler(request)
-        except RequestError as error:
-            return JSONResponse({"error": str(error)}, status_code=error.status)
-        except UpstreamError as error:
-            return JSONResponse({"error": f"model endpoint: {error}"}, status_code=502)
+async def _refused(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, RequestError)
+    return JSONResponse({"error": str(error)}, status_code=error.status)
 
-    return guarded
+
+async def _failed(request: Request, error: Exception) -> JSONResponse:
+    return JSONResponse({"error": f"model endpoint: {error}"}, status_code=502)
 
 
 async def _json_body(request: Request, most: int = MAX_BODY_BYTES) -> object:
@@ -244,13 +232,14 @@ async def _json_body(request: Request, most: int = MAX_BODY_BYTES) -> object:
     async for piece in request.stream():
         received += piece
         if len(received) > most:
-            raise _BodyError(f"request body: over the limit of {most:,} bytes", 413)
+            raise RequestError(f"request body: over the limit of {most:,} bytes", 413)
     if any(True for _ in islice(_VALUE.finditer(received), MAX_VALUES, None)):
-        raise _BodyError(f"request body: over the limit of {MAX_VALUES:,} values", 413)
+        raise RequestError(f"request body: over the limit of {MAX_VALUES:,} values", 413)
     try:
         body: object = json.loads(received.decode("utf-8"))
     except UnicodeDecodeError as error:
-        raise _BodyError(f"request body: not UTF-8 at byte {error.start}") from error
+        raise RequestError(f"request body: not UTF-8 at byte {error.start}", 400) from error
     except (ValueError, RecursionError) as error:
-        raise _BodyError(f"request body: not JSON: {error or 'too deeply nested'}") from error
+        reason = error or "too deeply nested"
+        raise RequestError(f"request body: not JSON: {reason}", 400) from error
     return body
