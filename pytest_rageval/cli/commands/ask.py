@@ -71,7 +71,7 @@ def command(
     Without QUESTION and --case, questions and commands are read line by line, from a terminal or a
     pipe; :help lists the commands. Exit code 4 if a question failed.
     """
-    from pytest_rageval.authoring.asking.prompt import Prompt
+    from pytest_rageval.authoring.asking.prompt import COMMANDS, Prompt
     from pytest_rageval.report.text.asked import asked_document
 
     if question is not None and case_id is not None:
@@ -87,14 +87,15 @@ def command(
         desk = _Desk(stack.enter_context(opened_target(settings)), settings, file, stack)
         prompt = Prompt(desk, settings, _cases(settings), width=terminal_width())
         for name, words in _commands(**sent):
-            _drain(prompt, name, words)
+            with _as_command_errors(f"--{name}: "):
+                list(COMMANDS[name].run(prompt, words))
         if not single:
             _converse(prompt, _lines(settings, prompt))
             return ExitCode.UNREACHABLE if desk.failed and not sys.stdin.isatty() else ExitCode.YES
-        asked = prompt.ask_case([case_id]) if case_id else prompt.ask(question or "")
-        lines = list(_checked(asked))
-        if judged:
-            lines += _checked(prompt.take(":judge"))
+        with _as_command_errors():
+            lines = [*(prompt.ask_case([case_id]) if case_id else prompt.ask(question or ""))]
+            if judged:
+                lines += prompt.take(":judge")
         assert desk.record is not None
         print_result(asked_document(desk.record), lines, as_json=as_json)
         return ExitCode.UNREACHABLE if desk.record.error is not None else ExitCode.YES
@@ -113,22 +114,14 @@ def _commands(
     yield from (("set", [one]) for one in parameters)
 
 
-def _checked(lines: Iterator[Any]) -> Iterator[Any]:
+@contextmanager
+def _as_command_errors(before: str = "") -> Iterator[None]:
     from pytest_rageval.authoring.asking.prompt import PromptError
 
     try:
-        yield from lines
+        yield
     except PromptError as error:
-        raise CommandError(str(error)) from error
-
-
-def _drain(prompt: Prompt, name: str, words: Sequence[str]) -> None:
-    from pytest_rageval.authoring.asking.prompt import COMMANDS, PromptError
-
-    try:
-        list(COMMANDS[name].run(prompt, words))
-    except PromptError as error:
-        raise CommandError(f"--{name}: {error}") from error
+        raise CommandError(f"{before}{error}") from error
 
 
 # --- the desk ------------------------------------------------------------------------------

@@ -12,13 +12,7 @@ import click
 from pytest_rageval.cli.assumed import NEW_FILE, file_to_extend, project_case_files
 from pytest_rageval.cli.completion import complete_case_of_file
 from pytest_rageval.cli.judge_options import project_settings
-from pytest_rageval.cli.output import (
-    CommandError,
-    ExitCode,
-    HintingGroup,
-    json_option,
-    print_result,
-)
+from pytest_rageval.cli.output import CommandError, HintingGroup, json_option, print_result
 from pytest_rageval.support.text import clean, did_you_mean
 
 if TYPE_CHECKING:
@@ -104,7 +98,7 @@ def _field_options(command: _Command) -> _Command:
 @click.option("--id", "case_id", help="Id of the case.  [default: made from the question]")
 @_field_options
 @json_option
-def add(path: Path | None, case_id: str | None, as_json: bool, **given: Any) -> ExitCode:
+def add(path: Path | None, case_id: str | None, as_json: bool, **given: Any) -> None:
     """Add a case at the end of a case file."""
     from pytest_rageval.authoring.interchange.files import add_case
     from pytest_rageval.authoring.interchange.ids import id_from_question
@@ -117,7 +111,7 @@ def add(path: Path | None, case_id: str | None, as_json: bool, **given: Any) -> 
     _check(line)
     path = path or file_to_extend(project_settings({}))
     add_case(path, line)
-    return _done("added", path, [line["id"]], as_json=as_json)
+    _done("added", path, [line["id"]], as_json=as_json)
 
 
 @command.command("edit")
@@ -134,7 +128,7 @@ def edit(
     unset: tuple[str, ...],
     as_json: bool,
     **given: Any,
-) -> ExitCode:
+) -> None:
     """Change fields of the case ID; new values replace the old ones."""
     from pytest_rageval.project.case_file_edit import change_line
     from pytest_rageval.support.json_text import REMOVED
@@ -154,7 +148,7 @@ def edit(
         raise CommandError(f"{path}:{taken.number}: has the id {changed['id']!r} already")
     change_line(path, line, {**changes, **dict.fromkeys(unset, REMOVED)})
     _warn_of_translations(lines, [case_id] if changed["id"] != case_id else [])
-    return _done("changed", path, [changed["id"]], as_json=as_json)
+    _done("changed", path, [changed["id"]], as_json=as_json)
 
 
 @command.command("remove")
@@ -163,7 +157,7 @@ def edit(
 )
 @_file_option("the one with the case")
 @json_option
-def remove(path: Path | None, case_ids: tuple[str, ...], as_json: bool) -> ExitCode:
+def remove(path: Path | None, case_ids: tuple[str, ...], as_json: bool) -> None:
     """Remove cases from a case file."""
     from pytest_rageval.project.case_file_edit import remove_line
 
@@ -175,7 +169,7 @@ def remove(path: Path | None, case_ids: tuple[str, ...], as_json: bool) -> ExitC
     for line in sorted(found, key=lambda line: line.number, reverse=True):
         remove_line(path, line)
     _warn_of_translations(lines, wanted)
-    return _done("removed", path, wanted, as_json=as_json)
+    _done("removed", path, wanted, as_json=as_json)
 
 
 def _warn_of_translations(lines: Mapping[str, FileLine], gone: Sequence[str]) -> None:
@@ -265,7 +259,6 @@ def _line_of(lines: Mapping[str, FileLine], case_id: str, path: Path) -> FileLin
     raise CommandError(f"{path}: no case has the id {case_id!r}{did_you_mean(case_id, lines)}")
 
 
-def _done(what: str, path: Path, ids: list[str], *, as_json: bool) -> ExitCode:
+def _done(what: str, path: Path, ids: list[str], *, as_json: bool) -> None:
     line = clean(f"{path.as_posix()}: {what} {', '.join(ids)}", 500)
     print_result({what: ids, "file": path.as_posix()}, [line], as_json=as_json)
-    return ExitCode.YES

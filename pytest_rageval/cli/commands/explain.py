@@ -15,7 +15,6 @@ import click
 from pytest_rageval.cli.assumed import report_assumed, run_or_last
 from pytest_rageval.cli.completion import complete_case, complete_run_or_case
 from pytest_rageval.cli.output import CommandError, json_option, print_json, print_lines
-from pytest_rageval.report.text.lines import Line
 from pytest_rageval.support.text import did_you_mean, first_few
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.errors import DatasetError, StorageError
@@ -74,7 +73,15 @@ def command(
     if case is None:
         if repeat is not None:
             raise click.UsageError("--repeat: expected a CASE beside it")
-        lines = _misses(stored, run or "last", width, verbose=verbose, as_json=as_json)
+        from pytest_rageval.report.text.misses import find_misses, misses_document, render_misses
+
+        if as_json:
+            misses = misses_document(find_misses(stored.records))
+            print_json({"run_id": stored.run_id, "misses": misses})
+            return
+        lines = render_misses(
+            stored.records, run_id=stored.run_id, run=run or "last", width=width, verbose=verbose
+        )
         print_lines(lines, colour=_coloured(color))
         return
     explanations = []
@@ -133,21 +140,6 @@ def _open(run: str | None, case: str | None) -> tuple[StoredRun, str | None]:
             raise CommandError(f"{error}; no case of the last run has this name{hint}") from error
         report_assumed("RUN", f"{last.run_id}, the last run")
         return last, run
-
-
-def _misses(
-    stored: StoredRun, name: str, width: int, *, verbose: bool, as_json: bool
-) -> list[Line]:
-    """Return the lines of the misses; as JSON they are printed instead."""
-    from pytest_rageval.report.text.misses import find_misses, misses_document, render_misses
-
-    if as_json:
-        misses = misses_document(find_misses(stored.records))
-        print_json({"run_id": stored.run_id, "misses": misses})
-        return []
-    return render_misses(
-        stored.records, run_id=stored.run_id, run=name, width=width, verbose=verbose
-    )
 
 
 # --- which case ----------------------------------------------------------------------------

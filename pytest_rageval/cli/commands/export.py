@@ -14,7 +14,6 @@ from pytest_rageval.cli.assumed import all_case_files, run_or_last
 from pytest_rageval.cli.completion import complete_run
 from pytest_rageval.cli.output import (
     CommandError,
-    ExitCode,
     HintingGroup,
     json_option,
     left_out_lines,
@@ -52,9 +51,9 @@ def command() -> None:
 @_cases
 @_folder_option
 @json_option
-def beir_command(files: tuple[Path, ...], output: Path, as_json: bool) -> ExitCode:
+def beir_command(files: tuple[Path, ...], output: Path, as_json: bool) -> None:
     """Write case files as a BEIR dataset, whose corpus is their documents."""
-    return _export_cases("beir", files or all_case_files("CASES"), output, as_json=as_json)
+    _export_cases("beir", files or all_case_files("CASES"), output, as_json=as_json)
 
 
 @command.command("trec")
@@ -72,13 +71,14 @@ def beir_command(files: tuple[Path, ...], output: Path, as_json: bool) -> ExitCo
 @json_option
 def trec_command(
     files: tuple[Path, ...], run: str | None, output: Path, level: Level, as_json: bool
-) -> ExitCode:
+) -> None:
     """Write case files as TREC topics and qrels, or a run for trec_eval."""
     if run is None:
-        return _export_cases("trec", files or all_case_files("CASES"), output, as_json=as_json)
-    if files:
+        _export_cases("trec", files or all_case_files("CASES"), output, as_json=as_json)
+    elif files:
         raise click.UsageError("expected case files, or --run RUN")
-    return _export_run(run, output, level, as_json=as_json)
+    else:
+        _export_run(run, output, level, as_json=as_json)
 
 
 @command.command("otlp")
@@ -97,7 +97,7 @@ def trec_command(
     "reasons.",
 )
 @json_option
-def otlp_command(run: str | None, output: Path | None, content: bool, as_json: bool) -> ExitCode:
+def otlp_command(run: str | None, output: Path | None, content: bool, as_json: bool) -> None:
     """Write a stored run as OTLP JSON: a span for each case, with its scores as events.
 
     RUN is by default the last one. Ids, numbers, categories and tags are written, and no text of
@@ -117,7 +117,7 @@ def otlp_command(run: str | None, output: Path | None, content: bool, as_json: b
     text = json.dumps(found.document, allow_nan=False)
     if output is None:
         click.echo(text)
-        return ExitCode.YES
+        return
     write_new(output, (text, "\n"))
     document = {
         "format": "otlp",
@@ -137,13 +137,12 @@ def otlp_command(run: str | None, output: Path | None, content: bool, as_json: b
         f"wrote   {clean(output.as_posix())}",
     ]  # fmt: skip
     print_result(document, lines, as_json=as_json)
-    return ExitCode.YES
 
 
 # --- cases -----------------------------------------------------------------------------------
 
 
-def _export_cases(name: str, paths: Sequence[Path], output: Path, *, as_json: bool) -> ExitCode:
+def _export_cases(name: str, paths: Sequence[Path], output: Path, *, as_json: bool) -> None:
     from pytest_rageval.authoring.interchange import beir, trec
     from pytest_rageval.authoring.interchange.files import write_new_files
 
@@ -166,7 +165,6 @@ def _export_cases(name: str, paths: Sequence[Path], output: Path, *, as_json: bo
         *(f"wrote   {clean(path)}" for path in written),
     ]
     print_result(document, lines, as_json=as_json)
-    return ExitCode.YES
 
 
 def _load(paths: Sequence[Path]) -> list[Case]:
@@ -205,7 +203,7 @@ def _documents(paths: Sequence[Path]) -> tuple[list[Any], str | None]:
 # --- a run -----------------------------------------------------------------------------------
 
 
-def _export_run(name: str, output: Path, level: Level, *, as_json: bool) -> ExitCode:
+def _export_run(name: str, output: Path, level: Level, *, as_json: bool) -> None:
     from pytest_rageval.authoring.interchange.files import write_new_files
     from pytest_rageval.authoring.interchange.trec_run import trec_eval_command, write_run
     from pytest_rageval.runs.read import open_run
@@ -225,7 +223,6 @@ def _export_run(name: str, output: Path, level: Level, *, as_json: bool) -> Exit
         "command": line,
     }
     print_result(document, _run_lines(run.run_id, found, written, line), as_json=as_json)
-    return ExitCode.YES
 
 
 def _run_lines(run_id: str, found: TrecRun, written: list[str], line: str) -> Iterator[str]:

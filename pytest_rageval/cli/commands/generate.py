@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import shlex
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -117,19 +117,18 @@ def command(
     print_result(document, _lines(output, document), as_json=as_json)
 
 
-@contextlib.contextmanager
-def _opened(model: str | None, flags: dict[str, object]) -> Iterator[ChatModel | None]:
+def _opened(
+    model: str | None, flags: dict[str, object]
+) -> AbstractContextManager[ChatModel | None]:
     if model is None:
-        yield None
-        return
+        return nullcontext()
     from pytest_rageval.cli.judge_options import project_settings
     from pytest_rageval.judges.model.chat import ChatModel
 
     settings = project_settings(flags)
     judging, max_tokens = settings.judging, max(settings.judging.max_tokens, 1024)
     extra = judging.extra_body if model == settings.judge else {}  # they are those of its model
-    with ChatModel(model, replace(judging, max_tokens=max_tokens, extra_body=extra)) as chat:
-        yield chat
+    return ChatModel(model, replace(judging, max_tokens=max_tokens, extra_body=extra))
 
 
 def _progress(done: int, total: int) -> None:

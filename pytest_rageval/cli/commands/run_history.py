@@ -121,7 +121,7 @@ def trend_command(
     project: str | None,
     as_json: bool,
     **chosen: Any,
-) -> ExitCode:
+) -> None:
     """Show METRIC over the runs, oldest first.
 
     METRIC is a key such as recall_at_k, error_rate, latency_ms.p95 or cost_usd.total. The line
@@ -150,7 +150,7 @@ def trend_command(
         document = {"metric": query.metric, "scope": query.scope, "group": query.group or None}
         shown = [point.document() for point in points]
         print_json({**document, "runs": shown, "n_partial_left_out": left_out})
-        return ExitCode.YES
+        return
     if not points:
         click.echo("no such runs" if source.runs else "no runs with figures")
     else:
@@ -160,7 +160,6 @@ def trend_command(
     if left_out:
         runs = counted(left_out, "partial run")
         click.echo(f"{runs} left out (--partial shows {'it' if left_out == 1 else 'them'})")
-    return ExitCode.YES
 
 
 def _source(query: TrendQuery, db: str, project: str | None) -> TrendSource:

@@ -34,13 +34,14 @@ if TYPE_CHECKING:
 
 @click.group("runs", cls=HintingGroup, invoke_without_command=True)
 @click.pass_context
-def command(context: click.Context) -> ExitCode | None:
+def command(context: click.Context) -> None:
     """List, show, tag and remove stored runs, and show trends.
 
     Without a command they are listed. A RUN is an id, a prefix of one, a tag, last, last~N or a
     path.
     """
-    return context.invoke(list_command) if context.invoked_subcommand is None else None
+    if context.invoked_subcommand is None:
+        context.invoke(list_command)
 
 
 # --- list ------------------------------------------------------------------------------------
@@ -48,7 +49,7 @@ def command(context: click.Context) -> ExitCode | None:
 
 @command.command("list")
 @json_option
-def list_command(as_json: bool) -> ExitCode:
+def list_command(as_json: bool) -> None:
     """List the runs, newest first."""
     from pytest_rageval.runs.list import documents_of_runs, run_entry
 
@@ -56,7 +57,6 @@ def list_command(as_json: bool) -> ExitCode:
     entries = [run_entry(run) for run in documents_of_runs(results)][::-1]
     lines = _list_lines(entries) if entries else [f"no runs in {clean(str(results))}"]
     print_result({"runs": [entry.document() for entry in entries]}, lines, as_json=as_json)
-    return ExitCode.YES
 
 
 def _list_lines(entries: list[RunEntry]) -> Iterator[Line]:
@@ -83,7 +83,7 @@ def _list_lines(entries: list[RunEntry]) -> Iterator[Line]:
 @command.command("show")
 @click.argument("run", required=False, shell_complete=complete_run)
 @json_option
-def show_command(run: str | None, as_json: bool) -> ExitCode:
+def show_command(run: str | None, as_json: bool) -> None:
     """Show the gate, figures, versions and settings of RUN, by default the last run."""
     from pytest_rageval.runs.list import run_entry
     from pytest_rageval.runs.read import read_documents
@@ -96,7 +96,6 @@ def show_command(run: str | None, as_json: bool) -> ExitCode:
     documents = {name: getattr(stored, name) or None for name in ("metrics", "gate", "config")}
     document = {**entry.document(), "folder": str(folder), **documents}
     print_result(document, _show_lines(entry, stored), as_json=as_json)
-    return ExitCode.YES
 
 
 def _show_lines(entry: RunEntry, run: StoredRun) -> Iterator[Line]:
@@ -142,7 +141,7 @@ def _figure_lines(statistics: Mapping[str, Any]) -> Iterator[str]:
 @click.argument("tag", required=False)
 @click.option("--delete", is_flag=True, help="Remove the tag; its name is the only argument.")
 @json_option
-def tag_command(run: str, tag: str | None, delete: bool, as_json: bool) -> ExitCode:
+def tag_command(run: str, tag: str | None, delete: bool, as_json: bool) -> None:
     """Give RUN a name such as main; another run with that name loses it.
 
     Without RUN, the last run gets the name.
@@ -158,7 +157,8 @@ def tag_command(run: str, tag: str | None, delete: bool, as_json: bool) -> ExitC
             raise click.UsageError("--delete: got two names, expected the tag alone")
         gone = remove_tag(results, run)
         put_and_warn(gone)
-        return _print_tag({"tag": run, "run_id": None, "before": gone}, as_json)
+        _print_tag({"tag": run, "run_id": None, "before": gone}, as_json)
+        return
     if tag is None:
         if run == "last" or (results / run).is_dir():
             raise click.UsageError("missing argument 'TAG', such as main")
@@ -168,17 +168,16 @@ def tag_command(run: str, tag: str | None, delete: bool, as_json: bool) -> ExitC
         raise CommandError(f"{folder}: is not in {results}, where tags name runs; copy it there")
     before = write_tag(results, tag, folder.name)
     put_and_warn(*filter(None, dict.fromkeys((folder.name, before))))
-    return _print_tag({"tag": tag, "run_id": folder.name, "before": before}, as_json)
+    _print_tag({"tag": tag, "run_id": folder.name, "before": before}, as_json)
 
 
-def _print_tag(document: Mapping[str, Any], as_json: bool) -> ExitCode:
+def _print_tag(document: Mapping[str, Any], as_json: bool) -> None:
     tag, run_id, before = document["tag"], document["run_id"], document["before"]
     line = f"{tag} no longer names run {before}"
     if run_id is not None:
         moved = f", and no longer {before}" if before not in {None, run_id} else ""
         line = f"{tag} names run {run_id}{moved}"
     print_result(document, [line], as_json=as_json)
-    return ExitCode.YES
 
 
 # --- prune -----------------------------------------------------------------------------------

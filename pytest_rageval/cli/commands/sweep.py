@@ -261,10 +261,9 @@ def _write(folder: Path, outcome: SweepOutcome, *, page: bool) -> list[str]:
     from pytest_rageval.report.sweep import best_toml
     from pytest_rageval.runs.store import write_text_document, write_versioned
 
-    page_text = {"sweep.html": render_sweep(outcome, name=folder.name)} if page else {}
     texts: dict[str, str | Iterator[str]] = {
         "sweep.md": render_sweep_markdown(outcome),
-        **page_text,
+        **({"sweep.html": render_sweep(outcome, name=folder.name)} if page else {}),
         "best.toml": best_toml(outcome),
     }
     for name, text in texts.items():

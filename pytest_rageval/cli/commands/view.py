@@ -9,7 +9,7 @@ import click
 from pytest_rageval.cli.commands.run_history import project_folders, put_and_warn
 from pytest_rageval.cli.completion import complete_run
 from pytest_rageval.cli.loopback import announcer, print_tunnel
-from pytest_rageval.cli.output import CommandError, ExitCode
+from pytest_rageval.cli.output import CommandError
 
 
 @click.command("view")
@@ -17,7 +17,7 @@ from pytest_rageval.cli.output import CommandError, ExitCode
 @click.option("--port", type=click.IntRange(0, 65535), default=0, show_default=True,
               help="Port on 127.0.0.1; 0 takes a free one.")  # fmt: skip
 @click.option("--open", "open_browser", is_flag=True, help="Open the page in the browser.")
-def command(run: str | None, port: int, open_browser: bool) -> ExitCode:
+def command(run: str | None, port: int, open_browser: bool) -> None:
     """Show all runs of the project in a browser until Ctrl-C, or RUN first.
 
     The page lists the runs with their trend, compares two or three of them, shows each as its
@@ -47,4 +47,3 @@ def command(run: str | None, port: int, open_browser: bool) -> ExitCode:
     print_tunnel(server.port)
     with suppress(KeyboardInterrupt):  # the only way to end it
         server.run()
-    return ExitCode.YES
