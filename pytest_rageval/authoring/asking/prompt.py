@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final, Protocol
+from typing import Any, Final, Literal, Protocol
 
 from pytest_rageval.authoring.interchange.ids import id_from_question
 from pytest_rageval.authoring.labelling.draft import gold_for
@@ -227,14 +227,11 @@ class Prompt:
         self._fields["k"] = k
         return self._set(k=k)
 
-    def set_folders(self, words: Sequence[str]) -> Iterator[Line]:
-        """Set the folders to search; none: all."""
-        self._fields["folders"] = tuple(words)
-        return self.show_settings()
-
-    def set_vaults(self, words: Sequence[str]) -> Iterator[Line]:
-        """Set the vaults to search; none: all."""
-        self._fields["vaults"] = tuple(words)
+    def set_places(
+        self, kind: Literal["folders", "vaults"], names: Sequence[str]
+    ) -> Iterator[Line]:
+        """Set the folders or vaults to search; none: all."""
+        self._fields[kind] = tuple(names)
         return self.show_settings()
 
     def set_folder_mode(self, words: Sequence[str]) -> Iterator[Line]:
@@ -350,8 +347,8 @@ COMMANDS: Final[Mapping[str, Command]] = {
     "chunk": Command("N", "the whole text of a chunk", Prompt.chunk),
     "save": Command("[ID] [N ...]", "save as a case; N: chunks with evidence", Prompt.save),
     "k": Command("N", "number of chunks", Prompt.set_k),
-    "folders": Command("[NAME ...]", "search only there", Prompt.set_folders),
-    "vaults": Command("[NAME ...]", "search only there", Prompt.set_vaults),
+    "folders": Command("[NAME ...]", "search only there", lambda p, w: p.set_places("folders", w)),
+    "vaults": Command("[NAME ...]", "search only there", lambda p, w: p.set_places("vaults", w)),
     "folder-mode": Command("MODE", "selection of folders", Prompt.set_folder_mode),
     "weights": Command("VECTOR LEXICAL", "weights of the two searches", Prompt.set_weights),
     "set": Command("NAME=VALUE", "parameter of the request", Prompt.set_parameter),
