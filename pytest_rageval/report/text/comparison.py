@@ -415,11 +415,11 @@ def group_verdict(one: GroupChange) -> str:
 def telling(groups: Sequence[GroupChange]) -> list[GroupChange]:
     """Return the groups shown by default.
 
-    These are better or worse ones, and the first metric of each category that changed.
+    These are better or worse ones, and the first changed metric of each category.
     """
-    leading = {(one.table, one.group): one for one in reversed(groups)}.values()
-    changed = [one for one in leading if one.table == "category" and one.change.delta]
-    return [one for one in groups if one.verdict in {"better", "worse"} or one in changed]
+    changed = [one for one in reversed(groups) if one.table == "category" and one.change.delta]
+    leading = {one.group: one for one in changed}.values()
+    return [one for one in groups if one.verdict in {"better", "worse"} or one in leading]
 
 
 def change_interval(change: MetricChange) -> str:

@@ -448,6 +448,22 @@ def test_groups_that_changed_are_shown_and_all_of_them_on_request(capsys: Output
     assert "more row" not in more
 
 
+def test_a_category_whose_answers_alone_changed_is_shown(capsys: Output) -> None:
+    for name, correctness in (("one", 5.0), ("two", 2.0)):
+        answered = {"recall_at_k": 1.0, "mrr": 1.0}
+        rows = [
+            record(f"c{n}", {**answered, "correctness": score}, category=category)
+            for n in range(40)
+            for category, score in (("few", correctness) if n < 8 else ("factual", 5.0),)
+        ]
+        write_run(RESULTS, name, rows)
+    lines = printed(capsys, "one", "two")
+    (row,) = (line for line in lines if line.startswith("correctness [few]"))
+    assert row.split()[2:4] == ["8", "-3.000"]
+    assert row.endswith("  too few")
+    assert not any("[factual]" in line for line in lines)
+
+
 def test_groups_are_in_json_and_markdown(capsys: Output) -> None:
     write_run(RESULTS, "one", of_two_groups(range(0)))
     write_run(RESULTS, "two", of_two_groups(range(15, 32)), day=2)
