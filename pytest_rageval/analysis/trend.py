@@ -17,7 +17,7 @@ from pytest_rageval.analysis.compare.settings import (
     judge_dependent_keys,
     shown,
 )
-from pytest_rageval.analysis.gate.figures import ERROR_KINDS
+from pytest_rageval.analysis.gate.figures import BY_OUTCOME, ERROR_KINDS
 from pytest_rageval.metrics.definitions import stored_registry
 from pytest_rageval.metrics.registry import STAGE_PREFIX, Registry
 from pytest_rageval.values.dataclass import dataclass
@@ -287,8 +287,12 @@ def differences(
     if metric.startswith(TIMED) and other_concurrency(one, other):
         at = ["unknown" if n is None else n for n in (one, other)]
         breaks.append(ConfigDifference(name="concurrency", base=at[0], new=at[1]))
+    asked = [part(run.config, "settings").get("repeats", 1) for run in (before, now)]
+    if metric.startswith(BY_OUTCOME) and asked[0] != asked[1]:
+        breaks.append(ConfigDifference(name="repeats", base=asked[0], new=asked[1]))
+    known = {one.name for one in breaks}
     # The version of the set is its hash unless the user named it.
-    known = {"dataset_version"} if before.dataset_hash != now.dataset_hash else set()
+    known |= {"dataset_version"} if before.dataset_hash != now.dataset_hash else set()
     changed = [one.name for one in (*found.versions, *found.config) if one.name not in known]
     return tuple(breaks), tuple(dict.fromkeys(changed))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Final
 
 from pytest_rageval.analysis.compare.metrics import ComparisonSettings, compare_groups
 from pytest_rageval.analysis.gate.differences import margins
@@ -11,6 +12,11 @@ from pytest_rageval.engine.finish import EndedRun
 from pytest_rageval.report.text.comparison import ComparisonView
 from pytest_rageval.values.gate import CheckResult, needs_baseline
 from pytest_rageval.values.run import StoredRun
+
+_REPEATS: Final = (
+    "cases were not asked equally often: of each, as many repeats as both runs have decide flips, "
+    "stages and newly_missed"
+)
 
 
 def compare_stored(base: StoredRun, gate: EndedRun, *, ignore_invariants: bool) -> ComparisonView:
@@ -29,10 +35,13 @@ def compare_stored(base: StoredRun, gate: EndedRun, *, ignore_invariants: bool) 
         notes.append("both names are of one run")
     if any(change.n > 1 and change.low is None for change in found.comparison.metrics.values()):
         notes.append("the cases of a metric are all about one document, so it has no interval")
+    pairs = found.comparison.pairing.pairs
+    if any(len(pair.base.records) != len(pair.new.records) for pair in pairs):
+        notes.append(_REPEATS)
     if found.comparable and found.comparison.unscored:
         notes.append(found.comparison.unscored)
     groups = compare_groups(
-        found.comparison.pairing.pairs,
+        pairs,
         ComparisonSettings(
             keys=frozenset(found.comparison.metrics),
             margins=margins(gate.thresholds.checks),

@@ -203,6 +203,20 @@ def test_another_concurrency_breaks_the_line_of_latency_alone() -> None:
         assert [one.name for one in now.breaks] == names
 
 
+def test_another_number_of_repeats_breaks_the_line_of_figures_that_the_worst_repeat_decides() -> (
+    None
+):
+    def runs(metric: str) -> list[TrendRun]:
+        return [run(day, metric=metric, settings={"repeats": day}) for day in (1, 3)]
+
+    for metric in ("pass_rate", "stage.not_retrieved"):
+        _, now = trend(*runs(metric), metric=metric)
+        assert [(one.name, one.base, one.new) for one in now.breaks] == [("repeats", 1, 3)]
+        assert (now.delta, now.changed) == (None, ())
+    _, now = trend(*runs("recall_at_k"))
+    assert (now.breaks, now.delta, now.changed) == ((), 0.0, ("repeats",))
+
+
 def test_times_at_an_unknown_concurrency_compare_with_none() -> None:
     for config in ({"concurrency": None}, {"concurrency": None, "settings": {"concurrency": 8}}):
         days = [run(day, metric="latency_ms.p95", config=config) for day in (1, 2)]

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from typing import Final, Literal
 
 from pytest_rageval.analysis.aggregate.case_groups import CaseGroup, CaseOutcome
+from pytest_rageval.analysis.compare.pairs import CasePair
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.matching import in_scope
 from pytest_rageval.support.text import TOLERANCE
@@ -239,7 +240,7 @@ class CaseFlip:
 
 
 def find_flips(
-    pairs: Iterable[tuple[CaseGroup, CaseGroup]],
+    pairs: Iterable[CasePair],
     *,
     keys: Collection[str] | None = None,
     outcomes: bool = True,
@@ -247,12 +248,13 @@ def find_flips(
     """Return the cases that changed, worse ones first.
 
     Args:
-        pairs: base and new of each case.
+        pairs: each of equally many repeats.
         keys: metrics that may be compared; None: all.
         outcomes: whether outcomes may be compared.
     """
-    found = [flip for base, new in pairs if (flip := _flip(base, new, keys, outcomes)) is not None]
-    return tuple(sorted(found, key=lambda f: (f.direction != "worse", f.file, f.case_id)))
+    found = (_flip(pair.base, pair.new, keys, outcomes) for pair in pairs)
+    flips = filter(None, found)
+    return tuple(sorted(flips, key=lambda f: (f.direction != "worse", f.file, f.case_id)))
 
 
 def _flip(

@@ -297,16 +297,15 @@ def compare_records(
         base, new = (_without_answers(records) for records in (base, new))
     pairing = pair_cases(base, new, any_k=given.any_k)
     pairs = pairing.pairs
+    alike = [pair.alike for pair in pairs]
     outcomes = given.keys is None or given.keys >= OUTCOME_KEYS
     return Comparison(
         pairing=pairing,
         metrics=compare_metrics(pairs, given),
         latency=_latency(base, new, given),
-        flips=find_flips(
-            ((pair.base, pair.new) for pair in pairs), keys=given.keys, outcomes=outcomes
-        ),
-        newly_missed=tuple(r.name for r in newly_missed(pairs) if outcomes),
-        stages=_moved_stages(pairs) if outcomes else {},
+        flips=find_flips(alike, keys=given.keys, outcomes=outcomes),
+        newly_missed=tuple(r.name for r in newly_missed(alike) if outcomes),
+        stages=_moved_stages(alike) if outcomes else {},
         confidence=given.confidence,
     )
 

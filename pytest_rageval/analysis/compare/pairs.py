@@ -25,6 +25,13 @@ class CasePair:
     base: CaseGroup
     new: CaseGroup
 
+    @property
+    def alike(self) -> CasePair:
+        """The pair with as many repeats of each run: of more, the worst one is worse by chance."""
+        n = min(len(self.base.records), len(self.new.records))
+        base, new = (CaseGroup(records=case.records[:n]) for case in (self.base, self.new))
+        return CasePair(base=base, new=new)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeftOut:

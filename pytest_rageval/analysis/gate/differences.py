@@ -6,7 +6,7 @@ Defined in docs/statistics.md#what-a-gate-decides.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -20,6 +20,7 @@ from pytest_rageval.analysis.compare.pairs import (
     newly_missed,
 )
 from pytest_rageval.analysis.gate.figures import (
+    BY_OUTCOME,
     GateRun,
     LimitDecision,
     LimitOutcome,
@@ -224,7 +225,7 @@ def check_differences(
         if not needs_baseline(check):
             continue
         if check.metric == "newly_missed":
-            found[check] = _newly_missed(pairs)
+            found[check] = _newly_missed([pair.alike for pair in pairs])
         elif check.metric in registry.cases:
             found[check] = _paired(check, registry.cases[check.metric], pairs, confidence)
         else:
@@ -254,11 +255,20 @@ def _of_figures(check: Check, base_run: GateRun, new_run: GateRun) -> Difference
         return Difference(estimate=None, problem=problem)
     if check.metric == _NOT_USED and not tells_not_used(base_run.records):
         return Difference(estimate=None, problem=_NOT_TOLD)
+    if check.metric.startswith(BY_OUTCOME):
+        base_run, new_run = _asked_alike(base_run, new_run)
     base, new = (find_figure(replace(check, kind="max"), run) for run in (base_run, new_run))
     if base.estimate is None or new.estimate is None:
         return Difference(estimate=None, paired=False)
     n = min((count for count in (base.n, new.n) if count is not None), default=0)
     return Difference(estimate=new.estimate - base.estimate, n=n, paired=False)
+
+
+def _asked_alike(*runs: GateRun) -> Iterator[GateRun]:
+    """Yield runs with as many repeats as that which asked its cases the fewest times."""
+    last = min(max((record.repeat for record in run.records), default=0) for run in runs)
+    for run in runs:
+        yield replace(run, records=tuple(r for r in run.records if r.repeat <= last))
 
 
 def _paired(

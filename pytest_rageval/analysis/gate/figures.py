@@ -52,6 +52,10 @@ class GateRun:
     extra_figures: Mapping[str, float] = field(default_factory=dict)
 
 
+BY_OUTCOME: Final = ("pass_rate", STAGE_PREFIX)
+"""Prefixes of figures that count a case by its worst repeat, so that they depend on the number."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckFigure:
     """A number with its uncertainty; None: no data, or no interval."""
