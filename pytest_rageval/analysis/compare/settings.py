@@ -199,16 +199,22 @@ def compare_configs(base: Mapping[str, Any], new: Mapping[str, Any]) -> Comparab
     """
     versions = [{key: config.get(key) for key in VERSIONS} for config in (base, new)]
     groups = zip(_other_things(base), _other_things(new), strict=True)
+    invariants = tuple(_invariants(base, new))
+    named = {one.name for one in invariants}
     return Comparability(
-        invariants=tuple(_invariants(base, new)),
+        invariants=invariants,
         versions=tuple(_differing(*versions)),
-        config=tuple(one for pair in groups for one in _differing(*pair)),
+        config=tuple(d for pair in groups for d in _differing(*pair) if d.name not in named),
     )
 
 
 def _invariants(base: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Invariant]:
     one, other = _settings(base), _settings(new)
     yield from _differing_invariants("", one, other)
+    a, b = one["token_budget"], other["token_budget"]
+    if a != b and a is not None and b is not None:  # without a budget nothing is scored
+        only = "recall_at_tokens"
+        yield Invariant(name="token_budget", base=a, new=b, affects="everything", only=only)
     params = [{f"payload.{k}": v for k, v in part(s, "params").items()} for s in (one, other)]
     for found in _differing(*params, absent=_MISSING):
         yield Invariant(name=found.name, base=found.base, new=found.new, affects="everything")

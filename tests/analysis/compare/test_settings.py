@@ -162,6 +162,17 @@ def test_another_definition_of_an_own_metric_leaves_all_others(
     assert [one.name for one in setting_differences(base, new)] == ["metric tone.warm"]
 
 
+def test_another_budget_of_tokens_leaves_all_metrics_but_the_one_that_it_defines() -> None:
+    found = compared(replace(BASE, token_budget=400), replace(BASE, token_budget=100))
+    (invariant,) = found.invariants
+    assert (invariant.name, invariant.base, invariant.new) == ("token_budget", 400, 100)
+    assert unaffected_keys(found, JUDGED) == frozenset({*BUILT_IN.cases} - {"recall_at_tokens"})
+    assert found.config == ()
+    # A run without a budget has no such score to compare.
+    unset = compared(BASE, replace(BASE, token_budget=100))
+    assert (unset.comparable, [one.name for one in unset.config]) == (True, ["token_budget"])
+
+
 def test_a_title_and_a_metric_that_only_one_run_defines_are_no_difference() -> None:
     base = defined(TONE)
     assert compare_configs(base, defined(replace(TONE, title="T"), JARGON)).comparable
