@@ -238,10 +238,10 @@ def _notes(plan: SweepPlan, results: Sequence[RungResult]) -> Iterator[str]:
             f"{counted(ties, 'configuration')} cut although the cases of the rung could not tell "
             "them from one that went on; more cases or a larger budget could"
         )
-    errors = sum(one.n_error for one in results[-1].measures.values())
-    asked = sum(len(plan.rungs[-1].cases) for _ in results[-1].measures)
-    if errors > _TOO_MANY_ERRORS * asked:
-        yield f"{errors} of {asked} questions of the last rung had no answer"
+    most, last = _TOO_MANY_ERRORS * len(plan.rungs[-1].cases), results[-1].measures
+    if silent := [plan.by_key[key].name for key, one in last.items() if one.n_error > most]:
+        named = first_few(silent, _NAMED, "; ")
+        yield f"figures leave out cases without an answer, more than one in ten of {named}"
 
 
 def _twins(plan: SweepPlan, decision: Decision, finals: Mapping[str, Measures]) -> Iterator[str]:

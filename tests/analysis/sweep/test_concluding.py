@@ -92,6 +92,27 @@ def test_a_baseline_without_any_score_is_said() -> None:
     assert outcome.sentence == "the baseline has no hit_at_k in any of the cases, 40 had no answer"
 
 
+def test_a_configuration_that_answers_too_few_cases_is_named_however_many_others_answer() -> None:
+    plan = planned(replace(TWELVE, method="grid"), 100)
+    keys = [one.key for one in plan.configurations]
+    plain = levels(keys, [30, 0, *[25] * 10])
+
+    def silent(n_error: int) -> tuple[str, ...]:
+        results = {}
+        for one in plan.configurations:
+            errors = n_error if one.key == keys[1] else 0
+            values = {id: plain(one, id) for id in plan.rungs[0].cases[errors:]}
+            results[one.key] = measured(values, plan.goal, n_error=errors)
+        spent = {key: Spent(run=key, requests=100) for key in keys}
+        outcome = conclude(plan, [close_rung(plan, 0, results)], spent)
+        assert outcome.winner_key == keys[1]
+        return outcome.notes
+
+    (note,) = silent(11)
+    assert note.endswith(f"without an answer, more than one in ten of {plan.by_key[keys[1]].name}")
+    assert silent(10) == ()
+
+
 def test_a_finalist_that_was_not_asked_the_held_out_cases_decides_nothing() -> None:
     plan = planned(replace(TWELVE, method="grid", holdout=0.5), 200)
     keys = [one.key for one in plan.configurations]
