@@ -103,6 +103,9 @@ def command(
         return
     from pytest_rageval.report.text.explanation import render_explanation
 
+    if len(explanations) > 1:  # the first one need not be the one that the summary names
+        outcomes = ", ".join(one.record.outcome for one in explanations)
+        print_lines([((f"repeats   {outcomes}", "bold"),), ()], colour=_coloured(color))
     for number, explanation in enumerate(explanations):
         lines = render_explanation(explanation, run_id=stored.run_id, width=width, verbose=verbose)
         print_lines([(), *lines] if number else lines, colour=_coloured(color))

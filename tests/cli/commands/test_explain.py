@@ -212,6 +212,8 @@ def test_the_results_folder_is_the_configured_one(project: Path, capsys: Output)
 def test_each_repeat_is_shown_unless_one_is_chosen(capsys: Output) -> None:
     write_run([record("c", S), record("c", U, repeat=1)], config={})
     assert explain("one", "c", capsys=capsys).count("c  PASSED") == 1
+    assert explain("one", "c", capsys=capsys).startswith("repeats   passed, missed\n\nc  PASSED\n")
+    assert explain("one", "c", "--repeat", "1", capsys=capsys).startswith("c  MISSED")
     both = document("one", "c", capsys=capsys)["repeats"]
     assert [(one["repeat"], one["outcome"]) for one in both] == [(0, "passed"), (1, "missed")]
     (second,) = document("one", "c", "--repeat", "1", capsys=capsys)["repeats"]
