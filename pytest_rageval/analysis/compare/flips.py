@@ -306,8 +306,6 @@ def _telling(
     base: CaseGroup, new: CaseGroup, change: MetricFlip | None, direction: Direction
 ) -> tuple[CaseRecord, CaseRecord]:
     """Return the repeats in which the change shows most."""
-    if len(base.records) == len(new.records) == 1:
-        return base.first, new.first
     sign = 1.0 if direction == "better" else -1.0
 
     def order(record: CaseRecord) -> float:

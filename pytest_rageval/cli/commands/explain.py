@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -44,7 +43,7 @@ _NAMED: Final = 5
     type=click.Choice(["auto", "yes", "no"]),
     default="auto",
     show_default=True,
-    help="auto: on a terminal, unless NO_COLOR is set.",
+    help="auto: on a terminal or with FORCE_COLOR, unless NO_COLOR is set.",
 )
 @json_option
 def command(
@@ -64,25 +63,24 @@ def command(
     """
     from pytest_rageval.metrics.definitions import stored_registry
     from pytest_rageval.report.explain.case import explain_record
+    from pytest_rageval.report.text.misses import find_misses, misses_document, render_misses
     from pytest_rageval.runs.read import settled
     from pytest_rageval.runs.record_json import to_plain
     from pytest_rageval.values.trace import trace_link
 
     stored, case = _open(run, case)
+    run_id, colour = stored.run_id, {"yes": True, "no": False}.get(color)
     width = min(shutil.get_terminal_size((80, 24)).columns, _WIDEST)
     if case is None:
         if repeat is not None:
             raise click.UsageError("--repeat: expected a CASE beside it")
-        from pytest_rageval.report.text.misses import find_misses, misses_document, render_misses
-
+        found = stored.records
         if as_json:
-            misses = misses_document(find_misses(stored.records))
-            print_json({"run_id": stored.run_id, "misses": misses})
-            return
-        lines = render_misses(
-            stored.records, run_id=stored.run_id, run=run or "last", width=width, verbose=verbose
-        )
-        print_lines(lines, colour=_coloured(color))
+            print_json({"run_id": run_id, "misses": misses_document(find_misses(found))})
+        else:
+            name = run or "last"
+            lines = render_misses(found, run_id=run_id, run=name, width=width, verbose=verbose)
+            print_lines(lines, colour=colour)
         return
     explanations = []
     for record in map(stored.whole, _choose(stored.records, case, repeat)):
@@ -99,16 +97,16 @@ def command(
         explanations.append(explanation)
     if as_json:
         shown = [explanation.document() for explanation in explanations]
-        print_json({"run_id": stored.run_id, "repeats": to_plain(shown)})
+        print_json({"run_id": run_id, "repeats": to_plain(shown)})
         return
     from pytest_rageval.report.text.explanation import render_explanation
 
     if len(explanations) > 1:  # the first one need not be the one that the summary names
         outcomes = ", ".join(one.record.outcome for one in explanations)
-        print_lines([((f"repeats   {outcomes}", "bold"),), ()], colour=_coloured(color))
+        print_lines([((f"repeats   {outcomes}", "bold"),), ()], colour=colour)
     for number, explanation in enumerate(explanations):
-        lines = render_explanation(explanation, run_id=stored.run_id, width=width, verbose=verbose)
-        print_lines([(), *lines] if number else lines, colour=_coloured(color))
+        lines = render_explanation(explanation, run_id=run_id, width=width, verbose=verbose)
+        print_lines([(), *lines] if number else lines, colour=colour)
 
 
 def _people_noted(stored: StoredRun, record: CaseRecord) -> Iterator[str]:
@@ -206,12 +204,3 @@ def _one_of(found: Sequence[str], name: str, nodeids: Iterable[str]) -> str:
     hint = did_you_mean(name, [*known, *known.values()])
     hint = hint or f", it holds {first_few([*known], _NAMED)}"
     raise CommandError(f"case {name!r}: not in this run{hint}")
-
-
-# --- terminal ------------------------------------------------------------------------------
-
-
-def _coloured(color: str) -> bool:
-    if color == "auto":
-        return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
-    return color == "yes"

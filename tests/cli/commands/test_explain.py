@@ -220,6 +220,19 @@ def test_each_repeat_is_shown_unless_one_is_chosen(capsys: Output) -> None:
     assert second["outcome"] == "missed"
 
 
+def test_colours_are_those_of_other_commands_unless_chosen(
+    capsys: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_run([record("c", S)], config={})
+    assert "\x1b" not in explain("one", "c", capsys=capsys)
+    assert "\x1b[32mPASSED" in explain("one", "c", "--color", "yes", capsys=capsys)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert "\x1b[32mPASSED" in explain("one", "c", capsys=capsys)
+    assert "\x1b" not in explain("one", "c", "--color", "no", capsys=capsys)
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b" not in explain("one", "c", capsys=capsys)
+
+
 def test_the_last_record_of_a_case_asked_again_counts(capsys: Output) -> None:
     write_run([record("c", U), record("c", S)], config={})
     (only,) = document("one", "c", capsys=capsys)["repeats"]
