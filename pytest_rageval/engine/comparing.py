@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Final
 
 from pytest_rageval.analysis.compare.metrics import ComparisonSettings, compare_groups
 from pytest_rageval.analysis.gate.differences import margins
@@ -12,11 +11,6 @@ from pytest_rageval.engine.finish import EndedRun
 from pytest_rageval.report.text.comparison import ComparisonView
 from pytest_rageval.values.gate import CheckResult, needs_baseline
 from pytest_rageval.values.run import StoredRun
-
-_REPEATS: Final = (
-    "cases were not asked equally often: of each, as many repeats as both runs have decide flips, "
-    "stages and newly_missed"
-)
 
 
 def compare_stored(base: StoredRun, gate: EndedRun, *, ignore_invariants: bool) -> ComparisonView:
@@ -37,7 +31,8 @@ def compare_stored(base: StoredRun, gate: EndedRun, *, ignore_invariants: bool) 
         notes.append("the cases of a metric are all about one document, so it has no interval")
     pairs = found.comparison.pairing.pairs
     if any(len(pair.base.records) != len(pair.new.records) for pair in pairs):
-        notes.append(_REPEATS)
+        rule = "flips, stages and newly_missed read as many repeats of each as both runs have"
+        notes.append(f"cases were not asked equally often: {rule}")
     if found.comparable and found.comparison.unscored:
         notes.append(found.comparison.unscored)
     groups = compare_groups(

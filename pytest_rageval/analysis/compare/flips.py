@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final, Literal
 
-from pytest_rageval.analysis.aggregate.case_groups import CaseGroup, CaseOutcome
+from pytest_rageval.analysis.aggregate.case_groups import BADNESS, CaseGroup, CaseOutcome
 from pytest_rageval.analysis.compare.pairs import CasePair
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.matching import in_scope
@@ -196,14 +196,6 @@ FLIP_METRICS: Final = (
 )
 """Recall and expectations of single cases, the most significant first."""
 
-_RANK: Final[Mapping[CaseOutcome, float | None]] = {
-    "passed": 3.0,
-    "flawed": 2.0,
-    "missed": 1.0,
-    "error": 0.0,
-    "unchecked": None,
-}
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricFlip:
@@ -296,10 +288,10 @@ def _changes(base: CaseGroup, new: CaseGroup, keys: Collection[str] | None) -> I
 
 
 def _outcome_direction(base: CaseOutcome, new: CaseOutcome) -> Direction | None:
-    one, other = _RANK[base], _RANK[new]
+    one, other = BADNESS.get(base), BADNESS.get(new)
     if one is None or other is None or one == other:
         return None
-    return "better" if other > one else "worse"
+    return "worse" if other > one else "better"
 
 
 def _telling(
@@ -309,9 +301,9 @@ def _telling(
     sign = 1.0 if direction == "better" else -1.0
 
     def order(record: CaseRecord) -> float:
-        rank = _RANK[record.outcome] or 0.0
         value = None if change is None else record.metrics.get(change.metric)
         lower = change is not None and BUILT_IN.cases[change.metric].direction == "lower"
-        return sign * (rank + (0.0 if value is None else -value if lower else value))
+        good = 0.0 if value is None else -value if lower else value
+        return sign * (good - BADNESS[record.outcome])
 
     return min(base.records, key=order), max(new.records, key=order)
