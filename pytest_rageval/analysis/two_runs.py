@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import field, replace
+from dataclasses import asdict, field, replace
 
 from pytest_rageval.analysis.aggregate.run import aggregate
 from pytest_rageval.analysis.compare.metrics import (
@@ -35,7 +35,7 @@ from pytest_rageval.metrics.scoring import decided_by
 from pytest_rageval.support.text import counted, first_few
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.gate import BaselineInfo, Thresholds
-from pytest_rageval.values.json_documents import whole
+from pytest_rageval.values.json_documents import items, part, whole
 from pytest_rageval.values.numbers import Aggregate
 from pytest_rageval.values.run import StoredRun, other_concurrency
 
@@ -143,13 +143,17 @@ def compare_runs(
     Args:
         base: the earlier run.
         new: the later one.
-        thresholds: of the project, with margins and confidence.
+        thresholds: of the project, with margins and confidence; None: margins are those of the
+            gate of the later run.
         ignore_invariants: compare everything, regardless of differences.
         with_p: compute p-values, which takes most of the time.
     """
     judged_on = new.settings.judged_on
     base = replace(base, records=[decided_by(record, judged_on) for record in base.records])
     given = thresholds or Thresholds()
+    checks = [part(one, "check") for one in items(new.gate, "checks")]
+    if thresholds is not None:
+        checks = [asdict(check) for check in thresholds.checks]
     comparability = _comparability(base, new)
     registry = stored_registry(base.config, new.config)
     judged = _judged(base, new, registry)
@@ -160,7 +164,7 @@ def compare_runs(
         ComparisonSettings(
             keys=keys,
             registry=registry,
-            margins=margins(given.checks),
+            margins=margins(checks),
             confidence=given.confidence,
             base_timeout_ms=base.timeout_ms,
             new_timeout_ms=new.timeout_ms,

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 from pytest_rageval.analysis.aggregate.case_groups import tells_not_used
 from pytest_rageval.analysis.compare.pairs import (
@@ -44,6 +44,7 @@ from pytest_rageval.values.gate import (
     CheckStatus,
     needs_baseline,
 )
+from pytest_rageval.values.json_documents import number, text
 from pytest_rageval.values.run import TIMED, other_concurrency
 
 
@@ -313,13 +314,15 @@ def _worst(check: Check, values: PairedValues) -> tuple[str, ...]:
     return tuple(nodeid for _, nodeid in bad[:MOST_CASES])
 
 
-def margins(checks: Iterable[Check]) -> Mapping[str, float]:
-    """Return the largest difference by metric that thresholds accept.
+def margins(checks: Iterable[Mapping[str, Any]]) -> Mapping[str, float]:
+    """Return the largest difference by metric that checks accept, as ``gate.json`` has them.
 
     Of several limits over the whole set, the tighter one.
     """
     found: dict[str, float] = {}
     for check in checks:
-        if check.table == "overall" and check.kind in {"max_drop", "max_rise"}:
-            found[check.metric] = min(check.limit, found.get(check.metric, check.limit))
+        metric, limit = text(check, "metric"), number(check, "limit")
+        overall = text(check, "table") == "overall" and text(check, "kind") in CHANGE_WORDS
+        if overall and limit is not None:
+            found[metric] = min(limit, found.get(metric, limit))
     return found

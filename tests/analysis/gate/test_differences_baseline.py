@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import pytest
@@ -292,7 +292,20 @@ def test_differing_invariants_can_be_ignored_in_a_comparison_alone() -> None:
 
 def test_the_tightest_limit_over_the_set_is_the_margin() -> None:
     checks = [drop(0.03), rise("recall_at_k", 0.02), drop(0.01, table="tag", group="t")]
-    assert margins(checks) == {"recall_at_k": 0.02}
+    assert margins(map(asdict, checks)) == {"recall_at_k": 0.02}
+
+
+def test_without_thresholds_the_margins_are_those_of_the_later_run_s_gate() -> None:
+    base, new = side(run_of(40), run_id="b"), side(run_of(40), run_id="n")
+
+    def found(gate: dict[str, Any], thresholds: Thresholds | None = None) -> tuple[float, str]:
+        pair = compare_runs(base, replace(new, gate=gate), thresholds=thresholds)
+        change = pair.comparison.metrics["recall_at_k"]
+        return change.margin, change.verdict
+
+    gate = {"checks": [{"check": asdict(drop(0.3))}, {"check": {"metric": "recall_at_k"}}, 1]}
+    assert found(gate) == found({}, Thresholds(checks=(drop(0.3),))) == (0.3, "same")
+    assert found({}) == found(gate, Thresholds()) == (0.05, "equal")
 
 
 def test_a_case_that_is_an_error_now_is_no_silent_pass() -> None:
