@@ -102,7 +102,7 @@ def view_report(
         failed=failed,
         others=others,
         facts=tuple(_facts(run)),
-        notes=tuple(_notes(run, chosen)),
+        notes=tuple(_notes(run, chosen, baseline)),
         compare=compare,
         metrics=metrics,
         mean_bars={row.key: mean_bar(row) for row in metrics},
@@ -151,8 +151,11 @@ def _facts(run: StoredRun) -> Iterator[tuple[str, str]]:
         yield "Asked", ", ".join(asked)
 
 
-def _notes(run: StoredRun, options: ReportOptions) -> Iterator[str]:
+def _notes(run: StoredRun, options: ReportOptions, baseline: RunComparison | None) -> Iterator[str]:
     yield from run.notes
+    decided = text(run.gate, "baseline", "run_id")
+    if baseline is not None and decided not in {"", baseline.base.run_id}:
+        yield f"The checks of changes were decided against {decided}, another run than this page's."
     yield from filter(None, [run.saturation])
     yield from chunk_sentences(run.records, run.settings, texts(run.config, "asked"))
     if not options.redact:  # they include the target's notes about its index

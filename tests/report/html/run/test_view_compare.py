@@ -48,6 +48,17 @@ def test_the_largest_fall_of_an_outcome_comes_first() -> None:
     assert [flip.case_id for flip in found.flips] == ["b", "a", "c"]
 
 
+def test_a_page_with_another_baseline_than_its_gate_says_what_the_checks_were_decided_against() -> (
+    None
+):
+    old, other = run([passed("a")], "old"), run([missed("a")], "other")
+    new = run([passed("a")], "new", gate={"baseline": {"run_id": "old"}})
+    assert view_report(new, baseline=against(old, new)).notes == ()
+    (note,) = view_report(new, baseline=against(other, new)).notes
+    assert "decided against old, another run" in note
+    assert view_report(new).notes == ()
+
+
 def test_a_redacted_flip_keeps_its_reason_to_itself() -> None:
     found = view_comparison(against(run([passed("a")]), run([missed("a")])), {}, redact=True)
 
