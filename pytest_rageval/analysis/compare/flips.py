@@ -183,18 +183,18 @@ _BY_METRIC: Final[Mapping[str, _Explainer]] = {
 
 Direction = Literal["worse", "better"]
 
-FLIP_METRICS: Final = (
-    "recall_all_at_k",
-    "hit_at_k",
-    "recall_at_k",
-    "abstention_accuracy",
-    "over_abstention_rate",
-    "specificity_accuracy",
-    "leak_rate",
-    "recency_conflict_accuracy",
-    "attribution_hit_rate",
-)
-"""Recall and expectations of single cases, the most significant first."""
+FLIP_METRICS: Final = {
+    "recall_all_at_k": "all",
+    "hit_at_k": "hit",
+    "recall_at_k": "recall",
+    "abstention_accuracy": "abstain",
+    "over_abstention_rate": "over-abstain",
+    "specificity_accuracy": "specific",
+    "leak_rate": "leak",
+    "recency_conflict_accuracy": "conflict",
+    "attribution_hit_rate": "cited",
+}
+"""Recall and expectations of single cases, the most significant first, and short names of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

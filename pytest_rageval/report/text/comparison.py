@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from pytest_rageval.analysis.aggregate.case_groups import case_names
-from pytest_rageval.analysis.compare.flips import CaseFlip
+from pytest_rageval.analysis.compare.flips import FLIP_METRICS, CaseFlip
 from pytest_rageval.analysis.compare.metrics import GroupChange, MetricChange
 from pytest_rageval.analysis.compare.pairs import LeftOutReason, Verdict
 from pytest_rageval.analysis.compare.settings import ConfigDifference, shown
@@ -38,16 +38,6 @@ _STYLES: Final[Mapping[Verdict, Style]] = {
     "same": "",
     "equal": "",
     "unclear": "yellow",
-}
-_SHORT: Final = {
-    "hit_at_k": "hit",
-    "recall_at_k": "recall",
-    "recall_all_at_k": "all",
-    "abstention_accuracy": "abstain",
-    "over_abstention_rate": "over-abstain",
-    "specificity_accuracy": "specific",
-    "recency_conflict_accuracy": "conflict",
-    "attribution_hit_rate": "cited",
 }
 _TESTED: Final = 80
 """Terminal width from which intervals and p have room beside the verdict."""
@@ -368,7 +358,7 @@ def flip_value(flip: CaseFlip) -> str:
     if not flip.changes:
         return f"{flip.base_outcome} -> {flip.new_outcome}"
     first = flip.changes[0]
-    return f"{_SHORT[first.metric]} {first.base:.2f} -> {first.new:.2f}"
+    return f"{FLIP_METRICS[first.metric]} {first.base:.2f} -> {first.new:.2f}"
 
 
 # --- verdict -----------------------------------------------------------------------------------

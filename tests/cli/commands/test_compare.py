@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from pytest_rageval.analysis.compare.flips import FLIP_METRICS
 from pytest_rageval.cli import main as cli
 from pytest_rageval.cli.output import ExitCode
 from pytest_rageval.runs.tags import write_tag
@@ -409,6 +410,18 @@ def test_the_comparison_is_appended_to_the_summary_of_a_ci_step(
     printed(capsys, "base", "new", "--md", "diff.md")
     diff = Path("diff.md").read_text(encoding="utf-8")
     assert step.read_text(encoding="utf-8") == f"{diff}\n{diff}"
+
+
+@pytest.mark.parametrize("metric", FLIP_METRICS)
+def test_a_case_is_shown_whichever_metric_it_changed_in(capsys: Output, metric: str) -> None:
+    for name, value in (("one", 0.0), ("two", 1.0)):
+        write_run(RESULTS, name, [record("c", {metric: value})])
+    (flip,) = compared(capsys, "one", "two")["flips"]
+    assert [change["metric"] for change in flip["changes"]] == [metric]
+    (row,) = (line for line in printed(capsys, "one", "two", "--md", "diff.md") if " c g" in line)
+    assert row.startswith("  - " if flip["direction"] == "worse" else "  + ")
+    assert " 0.00 -> 1.00 " in row
+    assert " 0.00 -> 1.00 |" in Path("diff.md").read_text(encoding="utf-8")
 
 
 # --- by group ----------------------------------------------------------------------------------
