@@ -188,6 +188,7 @@ def compare_runs(
 def _run_metrics(base: StoredRun, new: StoredRun, registry: Registry) -> dict[str, UnpairedChange]:
     """Return the changes of own metrics of whole runs that both runs define alike."""
     first, second = stored_registry(base.config), stored_registry(new.config)
+    n_base, n_new = (len({place_of(r) for r in run.records if r.counted}) for run in (base, new))
     found = {}
     for key in registry.runs:
         before, after = base.run_metrics.get(key), new.run_metrics.get(key)
@@ -201,14 +202,10 @@ def _run_metrics(base: StoredRun, new: StoredRun, registry: Registry) -> dict[st
             base=before,
             new=after,
             delta=after - before,
-            n_base=_n_counted(base),
-            n_new=_n_counted(new),
+            n_base=n_base,
+            n_new=n_new,
         )
     return found
-
-
-def _n_counted(run: StoredRun) -> int:
-    return len({(record.file, record.name) for record in run.records if record.counted})
 
 
 def _comparability(base: StoredRun, new: StoredRun) -> Comparability:

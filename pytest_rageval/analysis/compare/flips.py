@@ -244,9 +244,8 @@ def find_flips(
         keys: metrics that may be compared; None: all.
         outcomes: whether outcomes may be compared.
     """
-    found = (_flip(pair.base, pair.new, keys, outcomes) for pair in pairs)
-    flips = filter(None, found)
-    return tuple(sorted(flips, key=lambda f: (f.direction != "worse", f.file, f.case_id)))
+    found = filter(None, (_flip(pair.base, pair.new, keys, outcomes) for pair in pairs))
+    return tuple(sorted(found, key=lambda f: (f.direction != "worse", f.file, f.case_id)))
 
 
 def _flip(

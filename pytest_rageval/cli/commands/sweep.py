@@ -19,8 +19,6 @@ from pytest_rageval.cli.output import (
     NotComparableError,
     UnreachableError,
     json_option,
-    print_json,
-    print_lines,
     print_result,
     terminal_width,
 )
@@ -278,11 +276,9 @@ def _show(folder: Path, outcome: SweepOutcome, written: Sequence[str], *, as_jso
     from pytest_rageval.support.files import shown_below
 
     place = shown_below(folder, Path.cwd())
-    if as_json:
-        print_json({**outcome_document(outcome), "folder": place})
-        return
-    print_lines(sweep_lines(outcome, terminal_width()))
-    click.echo(clean(f"in {place}: {', '.join(written)} and the runs"))
+    files: Line = ((clean(f"in {place}: {', '.join(written)} and the runs"), ""),)
+    lines = [*sweep_lines(outcome, terminal_width()), files]
+    print_result({**outcome_document(outcome), "folder": place}, lines, as_json=as_json)
 
 
 def _show_plan(settings: Settings, plan: SweepPlan, sweep: SweepFile, *, as_json: bool) -> None:
