@@ -135,10 +135,9 @@ def baseline_name(project: Settings) -> str | None:
     Raises:
         ConfigError: thresholds.toml is wrong.
     """
-    from pytest_rageval.engine.registry import registry_for_runs
+    from pytest_rageval.project.discovery import THRESHOLDS
     from pytest_rageval.project.threshold_keys import KnownNames
-    from pytest_rageval.project.thresholds import project_thresholds
+    from pytest_rageval.project.thresholds import load_thresholds
 
-    known = KnownNames(registry=registry_for_runs(project))
-    thresholds = project_thresholds(project, gates=(), judge_configured=False, known=known)
-    return project.baseline or thresholds.baseline
+    file = Path(project.rootdir) / THRESHOLDS
+    return project.baseline or load_thresholds(file, known=KnownNames(more=True)).baseline

@@ -101,7 +101,12 @@ def check_open_files(settings: Settings, n_cases: int) -> None:
 
 
 def run_thresholds(
-    settings: Settings, registry: Registry, sets: Iterable[LoadedSet], *, whole: bool
+    settings: Settings,
+    registry: Registry,
+    sets: Iterable[LoadedSet],
+    *,
+    whole: bool,
+    more: bool = False,
 ) -> Thresholds:
     """Read the gate of a run.
 
@@ -111,6 +116,7 @@ def run_thresholds(
         sets: the case files.
         whole: whether all of them could be read; else any category and tag is accepted, because a
             faulty file may hold it.
+        more: whether a conftest.py may register further metrics.
 
     Raises:
         ConfigError: with every fault.
@@ -122,6 +128,7 @@ def run_thresholds(
         judge_configured=settings.judge != "none",
         known=KnownNames(
             registry=registry,
+            more=more,
             categories={c.category for c in cases} if whole else None,
             tags={t for c in cases for t in c.tags} if whole else None,
         ),

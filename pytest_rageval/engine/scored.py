@@ -13,7 +13,6 @@ from pytest_rageval.analysis.aggregate.run import aggregate_columns
 from pytest_rageval.analysis.two_runs import RunNumbers
 from pytest_rageval.engine.finish import EndedRun, EndWords, finish_run
 from pytest_rageval.engine.recorded_lines import file_may_name
-from pytest_rageval.engine.registry import registry_for_runs
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.registry import Registry
 from pytest_rageval.project.case_reader import dataset_hash
@@ -37,8 +36,8 @@ def scored_settings(project: Settings, *, retrieval_only: bool) -> Settings:
     Raises:
         ConfigError: thresholds.toml is wrong.
     """
-    known = KnownNames(registry=registry_for_runs(project))
-    thresholds = load_thresholds(Path(project.rootdir) / THRESHOLDS, known=known)
+    file = Path(project.rootdir) / THRESHOLDS
+    thresholds = load_thresholds(file, known=KnownNames(more=True))
     return replace(
         project,
         judged_on=thresholds.judged_on,

@@ -32,6 +32,8 @@ class KnownNames:
     """Names that limits may use."""
 
     registry: Registry = BUILT_IN
+    more: bool = False
+    """Whether any other name with a dot may be that of a metric, which a conftest.py registers."""
     categories: Collection[str] | None = None
     """Those of the case files; None: any name is valid."""
     tags: Collection[str] | None = None

@@ -147,7 +147,7 @@ def add_gates(
     faults = []
     for gate in gates:
         try:
-            check = parse_gate_expression(gate, known.registry)
+            check = parse_gate_expression(gate, None if known.more else known.registry)
         except ConfigError as error:
             faults.append(f"--gate: {error}")
             continue
@@ -244,15 +244,15 @@ class _Reader:
             if metric is None and isinstance(value, dict) and (prefix or _holds_limits(value)):
                 self._metrics(here, value, table, group)
                 continue
-            if metric is None:
+            if metric is None and not (self.known.more and may_be_own(name)):
                 place = f" in [{'.'.join(here[:depth])}]"
                 unknown = unknown_metric(name, table, self.registry, place)
                 self.source.key_fault(here, *unknown, whole=True)
-            elif table != "overall" and not is_of_groups(metric, self.registry):
+            elif metric and table != "overall" and not is_of_groups(metric, self.registry):
                 message = f"{name} is a figure of the whole run"
                 self.source.key_fault(here, message, "put it in [overall]", whole=True)
             else:
-                self._note_once(here, name, (table, group, metric))
+                self._note_once(here, name, (table, group, metric or name))
             blank = Check(metric=metric or name, kind="min", limit=0.0, table=table, group=group)
             self._limits(here, value, blank)
 

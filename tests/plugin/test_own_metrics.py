@@ -339,6 +339,25 @@ def test_a_hook_in_conftest_registers_metrics(
     assert "conftest.py:25: in pytest_rageval_register" in said(result)
 
 
+def test_commands_accept_limits_of_metrics_that_only_conftest_registers(
+    own: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own.write("pyproject.toml", SETTINGS.replace('plugins = ["acme.metrics"]', ""))
+    own.write("conftest.py", CLIENT + REGISTER)
+    limits = "[overall]\nacme.words = '<= 9'\n[category.odd]\nacme.pii_free = { min = 0.5 }\n"
+    own.write("thresholds.toml", limits)
+    reply = {"answer": "Thirty.", "debug": {"retrieved_chunks": []}}
+    own.write("replies.jsonl", json.dumps({"id": "c01", "response": reply}) + "\n")
+    for command in (["score", "replies.jsonl"], ["runs", "prune", "--keep", "5"], ["doctor"]):
+        code, shown = rageval(capsys, *command)
+        assert code == 0, shown
+    assert "ok    project thresholds: thresholds.toml: 3 checks" in shown
+    own.write("thresholds.toml", limits.replace("words", "wrds"))
+    code, shown = rageval(capsys, "doctor")
+    assert code == 1
+    assert 'FAIL  target pytest: thresholds.toml:2:1: unknown metric "acme.wrds"' in shown
+
+
 @SERIAL_AND_PARALLEL
 def test_a_hook_beside_the_cases_is_found_from_any_folder(
     own: Project, workers: tuple[str, ...]
