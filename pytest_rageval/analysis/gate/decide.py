@@ -129,9 +129,10 @@ def _decide_absolute(check: Check, run: GateRun) -> CheckResult:
     small = figure.is_mean and figure.n is not None and figure.n < check.min_n
     status: CheckStatus = "pass" if decision.outcome == "pass" else _failed(check)
     message = _message(check, figure, decision)
-    if small and decision.outcome != "no_data" and check.on_small_n != "warn":
+    if small and figure.estimate is not None and check.on_small_n != "warn":
         status = "skip" if check.on_small_n == "skip" else _failed(check)
-        message = f"only {figure.n} scored cases, fewer than min_n {check.min_n}"
+        scored = counted(figure.n or 0, "scored case")
+        message = f"only {scored}, fewer than min_n {check.min_n}"
     return CheckResult(
         check=check,
         status=status,

@@ -136,8 +136,8 @@ def decide_difference_check(
     small = check.kind in CHANGE_WORDS and difference.paired and difference.n < check.min_n
     status: CheckStatus = "pass" if outcome == "pass" else bad
     message = _message(check, difference, decision, outcome, p_adjusted)
-    few = f"only {difference.n} paired cases, fewer than min_n {check.min_n}"
-    if small and outcome != "no_data" and check.on_small_n != "warn":
+    few = f"only {counted(difference.n, 'paired case')}, fewer than min_n {check.min_n}"
+    if small and difference.estimate is not None and check.on_small_n != "warn":
         status = "skip" if check.on_small_n == "skip" else bad
         message = few
     elif small and status == "fail" and (check.table != "overall" or _unproven(check, difference)):

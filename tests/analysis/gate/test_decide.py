@@ -164,6 +164,16 @@ def test_few_cases_can_skip_or_fail_a_check(
     )
 
 
+@pytest.mark.parametrize("decide", ["prove_pass", "prove_fail"])
+@pytest.mark.parametrize(("on_small_n", "status"), [("skip", "skip"), ("fail", "fail")])
+def test_one_case_has_no_interval_and_is_few_cases_all_the_same(
+    on_small_n: Any, status: str, decide: Any
+) -> None:
+    of = Check(metric="mrr", kind="min", limit=0.5, decide=decide, on_small_n=on_small_n)
+    found = check([record("a", {"mrr": 1.0})], of)
+    assert (found.status, found.message) == (status, "only 1 scored case, fewer than min_n 20")
+
+
 def test_no_data_is_not_excused_as_few_cases() -> None:
     of = Check(metric="mrr", kind="min", limit=0.75, on_small_n="skip")
     assert check([record("a")], of).status == "fail"

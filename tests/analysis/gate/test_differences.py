@@ -10,7 +10,7 @@ from pytest_rageval.analysis.gate.differences import (
     decide_differences,
 )
 from pytest_rageval.analysis.stats.intervals import Interval
-from pytest_rageval.values.gate import Check, needs_baseline
+from pytest_rageval.values.gate import Check, Decide, needs_baseline
 
 
 def drop(limit: float = 0.05, **fields: Any) -> Check:
@@ -81,10 +81,15 @@ def test_the_detectable_effect_comes_from_the_interval() -> None:
     assert found.mde == pytest.approx(2.4865 * 0.02, abs=1e-4)
 
 
-def test_few_pairs_can_skip_the_check() -> None:
-    found = decide_difference_check(drop(on_small_n="skip"), difference(-0.5, n=19))
+@pytest.mark.parametrize("decide", ["estimate", "prove_pass", "prove_fail"])
+@pytest.mark.parametrize(("n", "pairs"), [(19, "19 paired cases"), (1, "1 paired case")])
+def test_few_pairs_can_skip_the_check_with_an_interval_and_without(
+    n: int, pairs: str, decide: Decide
+) -> None:
+    check = drop(on_small_n="skip", decide=decide)
+    found = decide_difference_check(check, difference(-0.5, n=n))
     assert (found.status, found.small_n) == ("skip", True)
-    assert found.message == "only 19 paired cases, fewer than min_n 20"
+    assert found.message == f"only {pairs}, fewer than min_n 20"
 
 
 def test_proofs_of_failure_are_one_family() -> None:
