@@ -5,6 +5,7 @@ Independent of pytest and of the kind of judge: a judge is the value of the ``ju
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
@@ -211,9 +212,11 @@ class _Asker:
             name = str(getattr(judge, "identity", type(judge).__name__))
             return Judgement(rubric=rubric, rubric_version="", judge=name, failure=failure)
         if not isinstance(found, Judgement):
+            if inspect.iscoroutine(found):
+                found.close()  # or it would warn that it was never awaited
             raise ConfigError(
                 f"judge: {type(judge).__name__}.judge returned {type(found).__name__}, expected a "
-                "pytest_rageval.Judgement"
+                "pytest_rageval.Judgement from a plain function"
             )
         return found
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 from collections.abc import Mapping
 from dataclasses import replace
@@ -498,6 +499,20 @@ def test_a_judge_that_is_set_up_wrongly_is_a_configuration_error() -> None:
 
     with pytest.raises(ConfigError, match=r"Wrong\.judge returned dict, expected a .*Judgement"):
         judged(GOLD, reply(), Wrong())
+
+
+def test_an_async_judge_is_refused_without_a_warning(recwarn: pytest.WarningsRecorder) -> None:
+    class Later(FakeJudge):
+        async def judge(  # type: ignore[override]
+            self, rubric: str, request: JudgeRequest, *, repeat: int = 0
+        ) -> Judgement:
+            raise AssertionError
+
+    said = r"Later\.judge returned coroutine, expected .*Judgement from a plain function"
+    with pytest.raises(ConfigError, match=said):
+        judged(GOLD, reply(), Later())
+    gc.collect()
+    assert not [*recwarn]
 
 
 def test_a_cache_that_cannot_be_used_is_no_failed_verdict() -> None:
