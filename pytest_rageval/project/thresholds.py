@@ -228,7 +228,10 @@ class _Reader:
         for name in groups:
             path = (table, name)
             if known is not None and name not in known:
-                self.source.key_fault(path, *unknown_group(table, name, known))
+                message, hint = unknown_group(table, name, known)
+                meant = {f"{name}.{key}" for key in self.source.table(path)}.intersection(known)
+                hint = f'write [{table}."{min(meant)}"]' if meant else hint
+                self.source.key_fault(path, message, hint)
             self._metrics(path, self.source.table(path), table, name)
 
     def _metrics(

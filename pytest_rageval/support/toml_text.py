@@ -33,6 +33,8 @@ _STRING: Final = re.compile(
 )
 _BARE: Final = re.compile(r"[^,\]}#\r\n]+")
 _SYNTAX: Final = re.compile(r"(.*) \(at (?:line (\d+), column (\d+)|end of document)\)", re.DOTALL)
+_UNQUOTED: Final = re.compile(r"""[ \t]*\[ *([\w-]+) *\. *([^][\s"'][^]["'\n]*?) *\]""")
+"""Header of a table in a table, whose name ``tomllib`` refuses without quotes."""
 
 _EXCERPT_CHARS: Final = 100
 _MOST_FAULTS: Final = 90
@@ -347,7 +349,9 @@ def read_toml(text: str, *, display: str) -> TomlSource:
         places = locate(text)
     except tomllib.TOMLDecodeError as error:
         offset, message = _syntax_error(text, str(error))
-        source = TomlSource(display, text, {}, {}, [_Fault(offset, offset + 1, message, "")])
+        header = _UNQUOTED.match(text, text.rfind("\n", 0, offset) + 1)
+        hint = f'write [{header[1]}."{header[2]}"]' if header and offset < header.end() else ""
+        source = TomlSource(display, text, {}, {}, [_Fault(offset, offset + 1, message, hint)])
         source.raise_faults()
         raise
     except (RecursionError, ValueError) as error:  # too deep, or a number of too many digits

@@ -415,6 +415,15 @@ def test_an_unknown_group_that_resembles_none_lists_those_there_are() -> None:
     assert "the case files hold multi_hop, recency/conflict" in fault("[category.zzz]")
 
 
+def test_a_group_with_a_dot_is_shown_in_quotes() -> None:
+    known = KnownNames(tags={"v1.2", "v2"})
+    with pytest.raises(ConfigError) as caught:
+        parse_thresholds("[tag.v1.2]\nmrr = '>= 0.5'\n", display="t", known=known)
+    assert str(caught.value).splitlines()[2].endswith('^^ write [tag."v1.2"]')
+    quoted = parse_thresholds("[tag.'v1.2']\nmrr = '>= 0.5'\n", display="t", known=known)
+    assert [check.name for check in quoted.checks] == ["mrr [tag v1.2]"]
+
+
 def test_unknown_groups_pass_where_the_case_files_are_not_known() -> None:
     found = parse_thresholds(
         "[category.any]\nmrr = '>= 0'\n[tag.any]\nmrr = '>= 0'",

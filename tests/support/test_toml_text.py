@@ -176,6 +176,23 @@ def test_a_text_that_is_no_toml_is_shown_where_it_breaks(text: str, expected: st
     assert str(caught.value) == expected
 
 
+@pytest.mark.parametrize(
+    ("header", "written"),
+    [
+        ("[category.recency/conflict]", '[category."recency/conflict"]'),
+        ("  [ tag . größe ] # of the parcel", '[tag."größe"]'),
+        ("[tag.c++]", '[tag."c++"]'),
+        ("[category.alpha] mrr = 1", ""),
+        ("[category.a/b", ""),
+        ('[tag."a" b]', ""),
+    ],
+)
+def test_a_name_of_a_table_that_needs_quotes_is_shown_with_them(header: str, written: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        read_toml(f"a = 1\n{header}\n[overall]\n", display="t.toml")
+    assert str(caught.value).partition("^")[2] == (f" write {written}" if written else "")
+
+
 @pytest.mark.parametrize("text", ["a = " + "[" * 5000, "a = " + "1" * 5000])
 def test_a_text_beyond_all_measure_is_no_crash(text: str) -> None:
     with pytest.raises(ConfigError, match=r"t\.toml:.* not TOML"):
