@@ -269,8 +269,9 @@ def _run_rows(
         rows["error_rate"] = view.aggregate.rates.get("error_rate")
     for metric, results in checks.items():
         if metric not in view.registry.cases and metric not in rows:
-            # A skipped check has no estimate, but the run may have the figure.
-            rows[metric] = view.aggregate.rates.get(metric, results[0].estimate)
+            # A skipped check has no estimate, but the run may have the figure; a change is none.
+            held = [r.estimate for r in results if r.check.kind not in CHANGE_WORDS]
+            rows[metric] = view.aggregate.rates.get(metric, held[0] if held else None)
     for metric, value in rows.items():
         total = latency.n if metric.startswith("latency_ms") else view.aggregate.total
         results = checks.get(metric, [])
@@ -313,8 +314,10 @@ class _Table:
         label, n, sign, interval = cells
         for result in checks or (None,):
             shown = value_text(key, value) if result is None else held_value_text(result, value)
-            change = change_text(key, self.changes.get(key))
-            yield self._one((label, n, sign + shown, interval), result, change)
+            change = self.changes.get(key)
+            if change is None and result and result.check.kind in CHANGE_WORDS:
+                change = result.estimate
+            yield self._one((label, n, sign + shown, interval), result, change_text(key, change))
 
     def _one(
         self, cells: tuple[str, str, str, str], result: CheckResult | None, change: str
@@ -360,8 +363,9 @@ def value_text(metric: str, value: float | None, check: Check | None = None) -> 
 
 
 def held_value_text(result: CheckResult, value: float | None) -> str:
-    """Show the value of a check; ``-`` if a skipped check has none."""
-    if value is None and result.status == "skip":
+    """Show the value of a check; ``-`` if a skipped check, or a known change, has none."""
+    changed = result.check.kind in CHANGE_WORDS and result.estimate is not None
+    if value is None and (result.status == "skip" or changed):
         return "-"
     return value_text(result.check.metric, value, result.check)
 

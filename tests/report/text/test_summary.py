@@ -422,6 +422,18 @@ def test_a_figure_of_the_run_has_the_count_of_its_check_unless_that_is_of_pairs(
     }
 
 
+def test_a_change_of_a_figure_of_the_run_does_not_look_like_the_figure() -> None:
+    stage = {"metric": "stage.incorrect", "limit": 3}
+    held = replace(result("pass", kind="max", **stage), estimate=2.0)
+    rise = replace(result("fail", kind="max_rise", **stage), estimate=4.0)
+    rate = result("pass", metric="pass_rate", kind="max_drop")
+    for checks, n, value in (((held, rise), "2", "2"), ((rise,), "3", "-")):
+        shown = view(hits(1, 1, 0), *checks, rate, changes={"hit_at_k": 0.1})
+        rows = [t.split() for t in text(shown) if t.startswith(("stage.", "pass_rate"))]
+        assert ["stage.incorrect", n, value, "-", "rise", "3", "+4", "FAIL"] in rows
+        assert ["pass_rate", "3", "0.667", "-", "drop", "0.9", "+0.500", "ok"] in rows
+
+
 @pytest.mark.parametrize("width", [50, 80])
 def test_a_skipped_check_shows_the_figure_that_the_run_knows(width: int) -> None:
     shown = view(hits(1, 0), skipped("error_rate", 0.0), skipped("newly_missed", 2.0))
