@@ -422,7 +422,8 @@ def test_an_own_metric_is_calibrated_in_its_direction(
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (("tone.warmth",), "there are: tone.politeness, tone.jargon, tone.honest"),
+        (("tone.warmth",), "abstention, tone.politeness, tone.jargon, tone.honest"),
+        (("tone",), "no rubric in use gives 'tone'; there are: groundedness, correctness, abst"),
         (("tone.politeness", "--threshold", "6"), "6.0 is not in the range 1<=x<=5."),
         (("tone.jargon", "--probes"), "of which higher is better"),
         (("tone.politeness",), 'grounded", expected good or bad, or --rubric groundedness'),

@@ -56,10 +56,10 @@ class _Wanted:
 
 
 class _RubricName(click.Choice[str]):
-    """A rubric of the package, or any name with a dot, which may be an own metric."""
+    """A rubric of the package, or any name, which may be an own metric."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        return value if "." in str(value) else super().convert(value, param, ctx)
+        return str(value)
 
 
 @click.command("calibrate")
@@ -119,8 +119,8 @@ def _own_metric(name: str, settings: Settings) -> MetricInfo | None:
 
     own = {key: one for key, one in open_registry(settings).own.items() if one.judged}
     if name not in own:
-        there = f"there are: {', '.join(own)}" if own else "the project has none"
-        raise click.UsageError(f"--rubric: no rubric in use gives {name!r}; {there}")
+        there = ", ".join((*_RUBRICS, *own))
+        raise click.UsageError(f"--rubric: no rubric in use gives {name!r}; there are: {there}")
     return own[name]
 
 

@@ -402,7 +402,7 @@ def test_a_missing_rubric_is_named_with_the_choices(capsys: Output) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["labels.jsonl", "--judge", "m", "--rubric", "quality"], "'quality' is not one of"),
+        (["labels.jsonl", "--judge", "m", "--rubric", "quality"], "there are: groundedness, corr"),
         (["labels.jsonl", "--rubric", "correctness", "--judge", "none"], "no judge: expected"),
         (
             ["labels.jsonl", "--judge", "m", "--rubric", "groundedness", "--threshold", "6"],
