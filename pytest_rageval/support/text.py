@@ -251,8 +251,9 @@ def nearest(name: str, known: Iterable[str], *, cutoff: float = 0.6) -> str | No
 def _nearest(name: str, known: tuple[str, ...], cutoff: float) -> str | None:
     import difflib
 
-    near = difflib.get_close_matches(name, known, n=1, cutoff=cutoff)
-    return near[0] if near else None
+    folded = {one.casefold(): one for one in known}
+    near = difflib.get_close_matches(name.casefold(), folded, n=1, cutoff=cutoff)
+    return folded[near[0]] if near else None
 
 
 def did_you_mean(

@@ -104,6 +104,8 @@ def test_a_value_in_a_message_is_cut_to_one_short_line() -> None:
 def test_a_near_name_is_offered_and_a_far_one_is_not() -> None:
     known = ["recall_at_k", "mrr"]
     assert nearest("recal_at_k", known) == "recall_at_k"
+    assert nearest("MRR", known) == "mrr"
+    assert nearest("wrok", ["Work", "home"]) == "Work"
     assert did_you_mean("recal_at_k", known) == ", did you mean 'recall_at_k'?"
     assert did_you_mean("recal_at_k", known, before="; ") == "; did you mean 'recall_at_k'?"
     assert did_you_mean("latency", known) == ""
