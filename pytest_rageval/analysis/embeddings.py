@@ -142,10 +142,7 @@ def wanted_texts(
 
 
 def analyse_embeddings(
-    records: Iterable[CaseRecord],
-    vectors: VectorTable,
-    *,
-    path_case: PathCase = "sensitive",
+    records: Iterable[CaseRecord], vectors: VectorTable, *, path_case: PathCase = "sensitive"
 ) -> EmbeddingAnalysis:
     """Compare questions with their retrieved chunks, and chunks with each other.
 
@@ -175,9 +172,7 @@ def analyse_embeddings(
 
 
 def compare_translations(
-    records: Iterable[CaseRecord],
-    *,
-    path_case: PathCase = "sensitive",
+    records: Iterable[CaseRecord], *, path_case: PathCase = "sensitive"
 ) -> tuple[MetricSummary, CrossLingualConsistency[CaseKey]]:
     """Compare the documents that cases and their translations retrieved; needs no vectors.
 

@@ -129,6 +129,5 @@ def _validations(versions: dict[str, dict[str, str]], settings: Settings) -> Ite
 def _alias(model: str) -> Iterator[str]:
     from pytest_rageval.judges.model.memory import unpinned_alias
 
-    warning = unpinned_alias(model)
-    if warning:
+    if warning := unpinned_alias(model):
         yield warning

@@ -131,9 +131,8 @@ def _thresholds(parts: Sequence[StoredRun], project: Settings) -> Thresholds:
 
 def _wall_s(parts: Sequence[StoredRun]) -> float | None:
     """Return the time of the part that took longest; None: a part does not store its time."""
-    times = [part.wall_s for part in parts]
-    known = [wall_s for wall_s in times if wall_s is not None]
-    return max(known) if len(known) == len(times) else None
+    known = [wall_s for one in parts if (wall_s := one.wall_s) is not None]
+    return max(known) if len(known) == len(parts) else None
 
 
 def _notes(parts: Sequence[StoredRun]) -> list[str]:

@@ -155,18 +155,14 @@ def _checked(found: object, info: MetricInfo) -> OwnScore:
     value = _number(found.value)
     low, high = info.bounds
     if value is None or not abs(value) <= MOST_SCORE:
-        raise ValueError(
-            f"returned Scored({_shown(found.value)}), expected a finite number of at most "
-            f"{MOST_SCORE:g}"
-        )
-    if info.binary and value not in (0.0, 1.0):
-        raise ValueError(f"returned Scored({_shown(found.value)}), expected 0 or 1: it is binary")
-    if not low <= value <= high:
-        end = "" if info.scale[1] is None else f" to {high:g}"
-        raise ValueError(
-            f"returned Scored({_shown(found.value)}), expected {low:g}{end or ' or more'}"
-        )
-    return OwnScore(value, MetricDetail(detail=_words(found.detail)))
+        expected = f"a finite number of at most {MOST_SCORE:g}"
+    elif info.binary and value not in (0.0, 1.0):
+        expected = "0 or 1: it is binary"
+    elif not low <= value <= high:
+        expected = f"{low:g} or more" if info.scale[1] is None else f"{low:g} to {high:g}"
+    else:
+        return OwnScore(value, MetricDetail(detail=_words(found.detail)))
+    raise ValueError(f"returned Scored({_shown(found.value)}), expected {expected}")
 
 
 def _number(value: Any) -> float | None:

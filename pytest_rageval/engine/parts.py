@@ -20,10 +20,7 @@ from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.run import StoredRun
 
 _SAME_OF_SET: Final = {"hash": "the cases of the set", "files": "the case files asked for"}
-_REPORTED: Final = {
-    "llm_model": "answerer_version",
-    "embedding_model": "retriever_version",
-}
+_REPORTED: Final = {"llm_model": "answerer_version", "embedding_model": "retriever_version"}
 """Models that the target reports, and the names of their versions in settings."""
 
 

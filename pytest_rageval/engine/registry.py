@@ -59,8 +59,6 @@ def _definitions(settings: Settings, registered: Iterable[Definition] = ()) -> I
 
         for name in own:
             yield from load_rubric(name, root=settings.rootdir).definitions
-    coded = list(registered)
-    if settings.plugins:
-        coded = [*load_plugins(settings.plugins, settings.rootdir), *coded]
+    loaded = load_plugins(settings.plugins, settings.rootdir) if settings.plugins else ()
     # Both ways may lead to the same function.
-    yield from {id(info): info for info in coded}.values()
+    yield from {id(info): info for info in (*loaded, *registered)}.values()

@@ -120,15 +120,14 @@ def parse_gate_expression(text: str, registry: Registry | None = BUILT_IN) -> Ch
         table = "tag" if match["tag"] else "category"
     name, known = match["metric"], registry or BUILT_IN
     key = resolve_gate_key(name, known)
-    if key is None and registry is None and may_be_own(name):
-        return Check(metric=name, kind=limit[0], limit=limit[1], table=table, group=match["group"])
-    if key is None:
+    if key is None and not (registry is None and may_be_own(name)):
         raise ConfigError(f"got {shown(text)}: " + joined(*unknown_metric(name, table, known)))
-    if table != "overall" and not is_of_groups(key, known):
+    if key and table != "overall" and not is_of_groups(key, known):
         raise ConfigError(f"got {shown(text)}: {key} is a figure of the whole run")
-    if fault := off_scale(known.info(key), *limit):
+    name = key or name
+    if fault := off_scale(known.info(name), *limit):
         raise ConfigError(f"got {shown(text)}: {joined(*fault)}")
-    return Check(metric=key, kind=limit[0], limit=limit[1], table=table, group=match["group"])
+    return Check(metric=name, kind=limit[0], limit=limit[1], table=table, group=match["group"])
 
 
 def add_gates(

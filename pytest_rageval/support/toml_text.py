@@ -272,10 +272,7 @@ class TomlSource:
         return {}
 
     def plain(
-        self,
-        path: KeyPath,
-        rules: Mapping[str, Rule],
-        values: Mapping[str, Any] | None = None,
+        self, path: KeyPath, rules: Mapping[str, Rule], values: Mapping[str, Any] | None = None
     ) -> dict[str, Any]:
         """Check plain keys of the table at ``path``, or some of them; return the valid values."""
         good = {}

@@ -170,8 +170,7 @@ def _decide_checks(
     }
     differences = {} if baseline is None else baseline.differences or {}
     compared = decide_differences(
-        {c: d for c, d in differences.items() if c not in skipped},
-        confidence=thresholds.confidence,
+        {c: d for c, d in differences.items() if c not in skipped}, confidence=thresholds.confidence
     )
     results = []
     for check in thresholds.checks:
@@ -288,26 +287,22 @@ def decide_gate(
     incomplete = _incomplete(cases, n_expected, n_reported)
     case_failures = _case_failures([c for c in cases if c.first.counted], thresholds.on_miss, names)
     n_failed, sentence = _check_sentences(results, _skipped_for(results, info))
-    decided = any(r.status != "skip" for r in results)
-
-    def result(verdict: GateVerdict, sentence: str) -> GateResult:
-        return GateResult(
-            verdict=verdict,
-            sentence=sentence,
-            checks=results,
-            complete=incomplete is None,
-            n_expected=n_expected,
-            n_reported=n_reported,
-            baseline=info,
-        )
-
+    verdict: GateVerdict = "pass"
     if incomplete or unchecked or n_failed or case_failures:
         failures = [*([sentence] if n_failed else []), *case_failures]
         fail = f"FAIL {'; '.join(failures)}" if failures else ""
-        return result("fail", "; ".join(part for part in (incomplete, unchecked, fail) if part))
-    if nothing:
-        return result("not_evaluated", f"NOT EVALUATED: {nothing}")
-    if not decided:
+        verdict, said = "fail", "; ".join(filter(None, (incomplete, unchecked, fail)))
+    elif nothing or all(r.status == "skip" for r in results):
         why = f"all checks were skipped: {results[0].message}" if results else "there is no check"
-        return result("not_evaluated", f"NOT EVALUATED: {why}")
-    return result("pass", f"PASS {sentence}")
+        verdict, said = "not_evaluated", f"NOT EVALUATED: {nothing or why}"
+    else:
+        said = f"PASS {sentence}"
+    return GateResult(
+        verdict=verdict,
+        sentence=said,
+        checks=results,
+        complete=incomplete is None,
+        n_expected=n_expected,
+        n_reported=n_reported,
+        baseline=info,
+    )

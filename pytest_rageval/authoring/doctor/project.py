@@ -108,8 +108,7 @@ def check_thresholds(settings: Settings, sets: Sequence[LoadedSet | DatasetError
     whole = bool(sets) and len(readable) == len(sets)
     try:
         registry = open_registry(settings)
-        # The session of pytest that asks the target has the metrics of a conftest.py, and says
-        # which names are wrong.
+        # The session of pytest below has the metrics of a conftest.py, and checks their names.
         thresholds = run_thresholds(settings, registry, readable, whole=whole, more=True)
     except ConfigError as error:
         return _FOUND.fail("thresholds", _first_lines(error), "mend what it names")
