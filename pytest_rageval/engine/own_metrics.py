@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import field
 from numbers import Real
 from pathlib import Path
 from typing import Any, Final
 
+from pytest_rageval.analysis.aggregate.case_groups import case_names
 from pytest_rageval.metrics.registry import MetricInfo, Registry
 from pytest_rageval.metrics.view import FAILED, NotApplicable, Score
+from pytest_rageval.report.text.next_commands import explain_worst
 from pytest_rageval.support.http.address import blot_out_known
 from pytest_rageval.support.text import clean, counted, shown
 from pytest_rageval.support.threads import GivenUp, call_within
@@ -185,7 +187,7 @@ def _words(text: str) -> str:
     return clean(blot_out_known(text[:_READ_CHARS]), _TEXT_CHARS)
 
 
-def own_notes(records: Iterable[CaseRecord]) -> list[str]:
+def own_notes(records: Sequence[CaseRecord]) -> list[str]:
     """Name each metric of the project that erred, with its place and the first case.
 
     Its message stays in the record, since it may quote an answer, and notes go into summary.md.
@@ -195,9 +197,10 @@ def own_notes(records: Iterable[CaseRecord]) -> list[str]:
         for key, said in record.metric_details.items():
             if said.error:
                 found.setdefault((key, said.place), []).append(record)
+    names = case_names(records)
     return [
         f"{key}: {counted(len(erred), 'error')} of {place}, shown by "
-        f"`rageval explain last {clean(erred[0].case_id, 80)}`"
+        f"`{explain_worst(erred, names, 'last')[0]}`"
         for (key, place), erred in found.items()
     ]
 

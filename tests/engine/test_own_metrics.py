@@ -112,3 +112,8 @@ def test_errors_are_counted_by_metric_and_place() -> None:
     assert own_notes([bad, bad, record("b", {"mrr": 1.0})]) == [
         "acme.x: 2 errors of acme:x (acme.py:3), shown by `rageval explain last a`"
     ]
+    twin = replace(bad, file="evals/de.jsonl")
+    (note,) = own_notes([twin, bad])
+    assert note.endswith("shown by `rageval explain last evals/de.jsonl::a`")
+    (note,) = own_notes([replace(bad, case=replace(bad.case, id="--a"))])
+    assert note.endswith("shown by `rageval explain last -- --a`")

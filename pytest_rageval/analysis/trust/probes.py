@@ -114,10 +114,7 @@ def variant_of(probe: Probe, answer: str) -> str | None:
 
 
 def summarise_probe(
-    pairs: Iterable[tuple[float | None, float | None]],
-    *,
-    line: float,
-    n_not_applicable: int = 0,
+    pairs: Iterable[tuple[float | None, float | None]], *, line: float, n_not_applicable: int = 0
 ) -> ProbeSummary:
     """Compare the scores of answers with those of their changed versions.
 
