@@ -204,8 +204,8 @@ NAMES: Final = (
     "Underhay", "Sablefin", "Marlowen", "Cindermoor", "Holbrix", "Tessarine", "Aldermoss",
 )  # fmt: skip
 """Invented names; names that occur in a note are not used."""
-_SUBJECT: Final = re.compile(r"(?<=[a-z,:] )(?:[A-Z][\w-]*[\w]|\w*\d[\w.-]*\w)(?: [A-Z][\w-]*\w)*")
-"""Names, and words with a digit, that do not begin the question."""
+_SUBJECT: Final = re.compile(r"(?<=[a-z,] )(?:[A-Z][\w-]*[\w]|\w*\d[\w.-]*\w)(?: [A-Z][\w-]*\w)*")
+"""Names, and words with a digit, that do not begin the question, not even after a title."""
 
 
 def swap_subjects(

@@ -196,6 +196,17 @@ def test_a_name_that_no_note_holds_takes_the_place_of_a_subject() -> None:
         assert case.gold_supports == ()
 
 
+def test_the_first_word_of_a_question_below_a_title_is_no_subject() -> None:
+    vault = notes(
+        faq="# FAQ\n\n## Where is it?\n\nIn Berlin.\n\n## Who owns it in Texas?\n\nAnn.\n"
+    )
+    made = generate(vault, Wish(unanswerable=2))
+    assert questions(made) == ["FAQ: Where is it?", "FAQ: Who owns it in Texas?"]
+    (case,) = [case for case in made.cases if not case.answerable]
+    assert case.question.startswith("FAQ: Who owns it in ")
+    assert " instead of Texas;" in case.notes
+
+
 def test_a_name_that_a_note_happens_to_hold_is_never_used() -> None:
     everywhere = "# X\n\n" + " ".join(NAMES[1:])
     vault = [*VAULT, parse_note("x.md", everywhere.encode())]
