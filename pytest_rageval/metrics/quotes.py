@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from functools import lru_cache
+from html import unescape
 from typing import Final
 
 from pytest_rageval.metrics.matching import INVISIBLE, fold, norm_text
@@ -26,7 +27,7 @@ _TAG: Final = re.compile(
 )
 _NUMBERED: Final = re.compile(r"^[ \t>*+-]*\d{1,9}[.)][ \t]+", re.MULTILINE)
 _EMPHASIS: Final = str.maketrans("", "", "*`~\\")
-_HYPHEN: Final = re.compile(r"(?<=[^\W\d_])[-\u00ad\u2010](?:[ \t]*\r?\n[ \t>]*)?(?=[^\W\d_])")
+_HYPHEN: Final = re.compile(r"(?<=[^\W\d_])[-\xad\u2010\u2011](?:[ \t]*\r?\n[ \t>]*)?(?=[^\W\d_])")
 UNSPACED: Final = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
 )
@@ -52,13 +53,14 @@ _as_written: Final = lru_cache(maxsize=2048)(norm_text)
 def words_of(text: str) -> str:
     r"""Return the words of a text, folded and separated by single blanks.
 
-    Words are runs of letters, marks and digits. Markup is removed: links leave their text, tags
-    and the numbers of list items nothing. Hyphens between letters join, also at the end of a line.
-    Each character of a script without blanks is a word.
+    Words are runs of letters, marks and digits. Markup is removed: links leave their text, entities
+    their character, tags and the numbers of list items nothing. Hyphens between letters join, also
+    at the end of a line. Each character of a script without blanks is a word.
 
     >>> words_of("1. Use **`kpctl`** ([docs](a.md)), | the *command-\nline* tool")
     'use kpctl docs the commandline tool'
     """
+    text = unescape(text)
     if "[" in text:
         text = _LINK.sub(_link_text, _LINK.sub(_link_text, text))  # an image may be in a link
     if "<" in text:

@@ -22,6 +22,8 @@ WORDS = ("refund", "receipt", "thirty", "days", "well-known", "caf\u00e9", "\u7d
         ("[![alt](img.png)](page.md)", "alt"),
         ("don\u2019t", "don t"),
         ("a_b __c__ ~~d~~ `e` \\*f", "a b c d e f"),
+        ("R&amp;D&nbsp;&#8211; &lt;b&gt;5&lt;/b&gt;&nbsp;\u20ac, a&b", "r d 5 a b"),
+        ("a well\u2011known limit", "a wellknown limit"),
         ("| a | b |\n|:--|--:|\n| c | d |", "a b c d"),
         ("2. two\n   10) ten\nin 2024. Then", "two ten in 2024 then"),
         ("\u0e01\u0e34\u0e19", "\u0e01 \u0e34 \u0e19"),

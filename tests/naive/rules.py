@@ -5,6 +5,7 @@ Written from the definitions, character by character where the package uses patt
 
 from __future__ import annotations
 
+import html
 import re
 import unicodedata
 
@@ -178,7 +179,7 @@ def holds_most(wanted: str, got: str) -> bool:
 
 def words(text: str) -> list[str]:
     """Words of a text without its markup."""
-    text = without_links(without_links(text))
+    text = without_links(without_links(html.unescape(text)))
     text = re.sub(r"<!--.*?-->", " ", text, flags=re.DOTALL)
     text = re.sub(r"</?(?![A-Za-z][\w+.-]*:)[A-Za-z][^<>]*>", " ", text)
     text = "\n".join(re.sub(r"^[ \t>*+-]*\d{1,9}[.)][ \t]+", "", one) for one in text.split("\n"))
@@ -201,7 +202,7 @@ def joined(text: str) -> str:
     """Leave out hyphens between letters, with the end of a line after them."""
     made, at = "", 0
     while at < len(text):
-        if text[at] in "-\u00ad\u2010" and at and is_letter(text[at - 1]):
+        if text[at] in "-\u00ad\u2010\u2011" and at and is_letter(text[at - 1]):
             line = re.match(r"[ \t]*\r?\n[ \t>]*", text[at + 1 :])
             for after in (at + 1 + (line.end() if line else 0), at + 1):
                 if after < len(text) and is_letter(text[after]):
