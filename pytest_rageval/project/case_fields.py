@@ -29,7 +29,7 @@ NOT_BLANK_PATTERN: Final = r"\S"
 Label = Annotated[
     StrictStr,
     Field(pattern=LABEL_PATTERN),
-    "a name without spaces, '[', ']' or '::'",
+    "a string without spaces, '[', ']' or '::'",
 ]
 NotBlank = Annotated[StrictStr, Field(pattern=NOT_BLANK_PATTERN), "a string that is not blank"]
 Count = Annotated[StrictInt, Field(ge=1, le=MAX_INTEGER), "an integer of at least 1"]
@@ -107,7 +107,7 @@ class CaseLine(TypedDict, total=False):
                 description="Unique in the file; the pytest node is <file>::<id>. "
                 "No '.' or '..' between slashes.",
             ),
-            "a name without spaces, '[', ']', '::', or a '.' or '..' between slashes",
+            "a string without spaces, '[', ']', '::', or a '.' or '..' between slashes",
         ]
     ]
     question: Required[Annotated[NotBlank, Field(description="The question that is asked.")]]

@@ -30,6 +30,7 @@ from pytest_rageval.support.jsonl import (
     Rules,
     cannot_be_read,
     iterate_lines,
+    one_for_values,
     open_lines,
     repeated_id,
 )
@@ -256,6 +257,9 @@ class CaseReader:
                     case = self._read(line)
                     if case is not None:
                         yield LocatedCase(case=case, lineno=line.number, sent=self._sent)
+                if self.faults and self._places is None:
+                    file.seek(0)
+                    self.faults = one_for_values(file.read(), self.faults)
         except OSError as error:
             raise cannot_be_read(self.display, error) from error
 

@@ -309,6 +309,24 @@ _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _HALF: Final = "half of a surrogate pair, expected whole characters"
 
 
+_OPENS: Final = re.compile(r"^[ \t]*[\[{]", re.MULTILINE)
+
+
+def values_over_lines(text: str) -> Iterator[tuple[int, int, str]]:
+    """Yield first line, last line and first character of each JSON value over several lines."""
+    line, at, tries = 1, 0, 100  # each that fails takes a search of the text
+    while tries and (found := _OPENS.search(text, at)):
+        start, before = found.end() - 1, at
+        try:
+            at = _DECODER.raw_decode(text, start)[1]
+        except (ValueError, RecursionError):
+            at, tries = start + 1, tries - 1
+        line += text.count("\n", before, start)
+        if n := text.count("\n", start, at):
+            yield line, line + n, text[start]
+        line += n
+
+
 def is_json(text: str | bytes) -> bool:
     """Whether a text is one JSON value."""
     try:

@@ -7,7 +7,7 @@ faults with their line and column.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from functools import cache
 from pathlib import Path
@@ -31,7 +31,7 @@ from typing import (
 )
 
 from pytest_rageval.support.files import open_plain
-from pytest_rageval.support.json_text import Loc, Survey, is_json, parse, survey
+from pytest_rageval.support.json_text import Loc, Survey, is_json, parse, survey, values_over_lines
 from pytest_rageval.support.text import cut, did_you_mean, shown_json
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import DatasetError, Fault, faults_error
@@ -131,6 +131,21 @@ def open_lines(path: Path, display: str, *, pipes: bool = False) -> IO[bytes]:
         raise cannot_be_read(display, error) from error
 
 
+def one_for_values(data: bytes, faults: Sequence[Fault]) -> list[Fault]:
+    """Return the faults of a file, of all JSON values over several lines one in place of theirs."""
+    found = list(values_over_lines(data.decode("utf-8-sig", "replace")))
+    if not found:
+        return list(faults)
+    first, last, begins = found[0]
+    more = f", and {len(found) - 1:,} more such" if found[1:] else ""
+    message = f"JSON over lines {first} to {last}{more}, expected one JSON object on each line"
+    if begins == "[":
+        message += "; `rageval import json` reads a list, from a file named .json"
+    lines = {number for one, end, _ in found for number in range(one, end + 1)}
+    rest = (fault for fault in faults if fault.line not in lines)
+    return [Fault(file=faults[0].file, line=first, message=message), *rest]
+
+
 def cut_torn_line(path: Path) -> None:
     """Remove the last line of a file if its writer was killed, or end it if only its end lacks."""
     with open_plain(path) as lines:
@@ -196,9 +211,8 @@ class ObjectLine(Generic[T]):
         try:
             seen = survey(line.text)
         except json.JSONDecodeError as error:
-            curly = line.text[error.pos : error.pos + 1] in {"“", "”", "„", "‘", "’"}
-            straight = ' with straight quotes (")' if curly else ""
-            yield Fault(col=error.colno, message=f"{error.msg}, expected {self.shape}{straight}")
+            came, hint = error.msg.removesuffix(" at"), _HINTS.get(line.text[error.pos :][:1], "")
+            yield Fault(col=error.colno, message=f"{came}, expected {self.shape}{hint}")
             return
         except (ValueError, RecursionError) as error:
             # The ValueError is an integer beyond Python's limit of digits.
@@ -257,6 +271,13 @@ def _col(loc: Loc, seen: Survey) -> int:
     return seen.values[loc] + 1
 
 
+_HINTS: Final = {
+    **dict.fromkeys("“”„‘’", ' with straight quotes (")'),
+    **dict.fromkeys("TFN", " with true, false and null in small letters"),
+    "\t": r" with \t for a tab",
+    ",": " without a comma after it",
+}
+"""What to write, by the character that is no JSON."""
 _WORDS: Final[Mapping[object, str]] = {
     str: "a string",
     bool: "true or false",

@@ -33,7 +33,7 @@ def test_every_field_of_a_line_says_what_it_takes() -> None:
     assert words["review"][0] == "reviewed or generated"
     assert words["tags"][0] == "a list of strings"
     assert what_is_expected(CaseLine, ("tags", 3)) == (
-        "a name without spaces, '[', ']' or '::'",
+        "a string without spaces, '[', ']' or '::'",
         (),
     )
     assert what_is_expected(CaseLine, ("gold_supports", 1, "snippets", 0)) == (

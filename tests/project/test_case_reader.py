@@ -131,7 +131,8 @@ def test_an_id_may_hold_what_a_node_id_can(case_id: str) -> None:
 @pytest.mark.parametrize(
     ("fields", "field", "message"),
     [
-        ({"id": ""}, "id", '"", expected a name without spaces'),
+        ({"id": 1}, "id", "1, expected a string without spaces"),
+        ({"id": ""}, "id", '"", expected a string without spaces'),
         ({"id": "a\u202eb"}, "id", r'"a\u202eb", expected'),
         ({"id": "a b"}, "id", '"a b", expected'),
         ({"id": "a::b"}, "id", '"a::b", expected'),
@@ -150,12 +151,12 @@ def test_an_id_may_hold_what_a_node_id_can(case_id: str) -> None:
         ({"k": "5"}, "k", '"5", expected null or an integer of at least 1'),
         ({"k": 10**30}, "k", "expected null or an integer of at least 1"),
         ({"tags": "a"}, "tags", '"a", expected a list of strings'),
-        ({"tags": ["a b"]}, "tags[0]", "expected a name without spaces"),
-        ({"tags": ["a", "b::c"]}, "tags[1]", "expected a name without spaces"),
-        ({"tags": ["a\u00a0b"]}, "tags[0]", "expected a name without spaces"),
-        ({"tags": ["a\u202eb"]}, "tags[0]", r'"a\u202eb", expected a name without spaces'),
-        ({"category": "a[b"}, "category", "expected a name without spaces"),
-        ({"category": ""}, "category", "expected a name without spaces"),
+        ({"tags": ["a b"]}, "tags[0]", "expected a string without spaces"),
+        ({"tags": ["a", "b::c"]}, "tags[1]", "expected a string without spaces"),
+        ({"tags": ["a\u00a0b"]}, "tags[0]", "expected a string without spaces"),
+        ({"tags": ["a\u202eb"]}, "tags[0]", r'"a\u202eb", expected a string without spaces'),
+        ({"category": "a[b"}, "category", "expected a string without spaces"),
+        ({"category": ""}, "category", "expected a string without spaces"),
         ({"difficulty": "hrad"}, "difficulty", "hard or null, did you mean 'hard'?"),
         (
             {"answer_rules": [{"contains": "a"}, {"contains": "b", "matches": "c"}]},

@@ -48,7 +48,7 @@ def test_four_kinds_of_bad_lines_are_reported_at_once(tmp_path: Path) -> None:
         "evals/cases.jsonl:2:30: gold_suports: unknown field, did you mean 'gold_supports'?",
         "evals/cases.jsonl:3:12: Expecting ',' delimiter, expected one JSON object on this line",
         'evals/cases.jsonl:4:8: id: "good" is already the id of line 1, expected a unique id',
-        "evals/cases.jsonl:5:1: id: missing, expected a name without spaces, '[', ']', '::', "
+        "evals/cases.jsonl:5:1: id: missing, expected a string without spaces, '[', ']', '::', "
         "or a '.' or '..' between slashes",
         'evals/cases.jsonl:5:34: difficulty: "hrad", expected easy, medium, hard or null, '
         "did you mean 'hard'?",
@@ -98,6 +98,11 @@ def test_utf16_is_named_once(tmp_path: Path) -> None:
     [
         ("[1]", "[1], expected one JSON object on this line"),
         ('[{"id": "a", "question": "q"},', "expected one JSON object on this line"),
+        ('{"id": "a", "question": "q"},', "expected one JSON object on this line without a comma"),
+        (
+            '{"id": "a", "required": True}',
+            "on this line with true, false and null in small letters",
+        ),
         ('{"id": “a”}', 'expected one JSON object on this line with straight quotes (")'),
         ('{"id": "a", "question": "q", "id": "b"}', "the key stands twice, expected it once"),
         (
@@ -107,13 +112,34 @@ def test_utf16_is_named_once(tmp_path: Path) -> None:
         ('{"id": "a", "question": "q", "metadata": [' + "[" * 200_000, "nested too deeply"),
         ('{"id": "a", "question": "q", "k": ' + "9" * 9999 + "}", "a number is too long"),
         ('{"id": "a", "question": "q"} {}', "Extra data, expected one JSON object"),
-        ('{"id": "a", "question": "a\tb"}', "Invalid control character at"),
+        (
+            '{"id": "a", "question": "a\tb"}',
+            "character, expected one JSON object on this line with \\t for a tab",
+        ),
     ],
 )
 def test_a_line_that_is_no_plain_json_object_is_refused(
     tmp_path: Path, line: str, message: str
 ) -> None:
     assert message in faults_of(write(tmp_path, line))[0].message
+
+
+@pytest.mark.parametrize("end", ["", "\r"])
+def test_json_over_several_lines_is_one_fault(tmp_path: Path, end: str) -> None:
+    listed = write(
+        tmp_path, "\ufeff[", *(f'  {{"id": "{n}",\n"question": "q"}},' for n in "ab"), "{}]" + end
+    )
+    assert list(map(str, faults_of(listed))) == [
+        "evals/cases.jsonl:1: JSON over lines 1 to 6, expected one JSON object on each line; "
+        "`rageval import json` reads a list, from a file named .json"
+    ]
+    objects = ['{"id": "a", "question": "q", "k": 0}', *['{"id": "b",', '"tags": []}'] * 3, "x"]
+    assert list(map(str, faults_of(write(tmp_path, *(one + end for one in objects))))) == [
+        "evals/cases.jsonl:1:35: k: 0, expected null or an integer of at least 1",
+        "evals/cases.jsonl:2: JSON over lines 2 to 3, and 2 more such, expected one JSON object "
+        "on each line",
+        "evals/cases.jsonl:8:1: Expecting value, expected one JSON object on this line",
+    ]
 
 
 @pytest.mark.parametrize("name", ["missing.jsonl", "."])

@@ -100,7 +100,7 @@ def test_a_line_that_is_broken_keeps_nobody_from_mending_another(two_cases: str)
     [
         (["add"], "--question: expected the question"),
         (["add", "--question", " "], 'question: " ", expected a string that is not blank'),
-        (["add", "--id", "a b", "--question", "x"], 'id: "a b", expected a name'),
+        (["add", "--id", "a b", "--question", "x"], 'id: "a b", expected a string'),
         (["add", "--id", "a", "--question", "x"], "evals/eval_set.jsonl:1: has the id 'a' already"),
         (["add", "--question", "x", "--set", "qestion=y"], "unknown field, did you mean"),
         (["add", "--question", "x", "--set", "k"], "expected FIELD=JSON"),
