@@ -22,10 +22,9 @@ _LACK: Final = re.compile(
     rf"could not|couldn't|cannot|can't|can not) (?:currently |actually |really )?(?:have"
     r"|know|find|see|possess|recall|hold|locate)\b(?! (?:the )?(?:ability|to (?!answer)))"
     rf"|\b{_SELF} (?:have|found|find|see) (?:no|not enough|insufficient) {_KNOWLEDGE}"
-    rf"|\b{_SELF} (?:cannot|can't|can not|could not|couldn't|won't|will not|am not able to"
-    rf"|'m not able to"
-    rf"|are not able to|am unable to|are unable to|unable to|not able to|must decline|have"
-    r" to decline)(?! (?:guarantee|say enough|wait|stress))\b"
+    rf"|\b{_SELF} (?:cannot|can't|can not|could not|couldn't|won't|will not"
+    r"|must decline|have to decline|(?:am |are |was |were )?(?:unable|not able) to)"
+    r"(?! (?:guarantee|say enough|wait|stress))\b"
     r"|\b(?:unable|not able|impossible|not possible) to (?:answer|determine|say|tell|confirm)"
     rf"|\b(?:there (?:is|are|was|were)|contains?|provides?|holds?|has|have|offers?) (?:no"
     rf"|not enough|insufficient) {_KNOWLEDGE}"
@@ -37,15 +36,19 @@ _LACK: Final = re.compile(
     r"|specifically |actually )?"
     r"(?:contain|mention|provide|include|specify|state|say|discuss|cover|address|give|have"
     r"|sufficient|enough|available|indicate|answer|describe|hold|list)"
-    r"|\b(?:not|n't) (?:mentioned|specified|stated|covered|addressed|included|found"
+    r"|(?:\bnot|n't) (?:mentioned|specified|stated|covered|addressed|included|found"
     r"|described|answered|contained) (?:in|by|within) (?:the|any|these|my|our)"
     r"|\bno (?:relevant |specific |such )?(?:information|details|data|mention|documents?"
     r"|passages?|answer)"
     r" (?:\w+ ){0,3}(?:was|were|is|are|can be)? ?(?:available|found|provided|given|mentioned"
     r"|on|about|regarding)"
-    r"|^\W*(?:I'm |I am )?not sure\b[^,]*\.?$|^\W*unknown\.?$|^\W*no (?:answer|idea)\b|\bI"
-    r" have no idea"
-    r"|\bI(?:'m| am) not (?:sure|aware|certain)\b",
+    r"|\banswer (?:is|was) ?(?:not|n't) (?:in|within|part of) (?:the|any|these|my|our)"
+    r"|\b(?:cannot|can't|can not|could not|couldn't) be (?:answered|determined|inferred)\b"
+    r"|\bnone of the (?:\w+ )?(?:documents|passages|sources|notes|pages|texts|results)"
+    r" (?:contains?|mentions?|provides?|specif(?:y|ies)|states?|says?|answers?)\b"
+    rf"|^\W*(?:insufficient|not enough) {_KNOWLEDGE}\W*$"
+    r"|^\W*(?:I'm |I am )?not sure\b[^,]*\.?$|^\W*(?:unknown|unanswerable|n/a)\.?$"
+    r"|^\W*no (?:answer|idea)\b|\bI have no idea|\bI(?:'m| am) not (?:sure|aware|certain)\b",
     re.IGNORECASE,
 )
 _REFUSAL: Final = re.compile(
@@ -54,12 +57,14 @@ _REFUSAL: Final = re.compile(
     r"|\bagainst my (?:programming|guidelines|principles)|\basking about [^.]* is not appropriate",
     re.IGNORECASE,
 )
-_CUES: Final = ("no", "n't", "unable", "impossible", "decline", "insufficient", "against my")
+_CUES: Final = (
+    "no", "n't", "n/a", "unable", "unanswer", "impossible", "decline", "insufficient", "against my",
+)  # fmt: skip
 """Every match of the patterns contains one of these; most sentences contain none."""
 _CONDITION: Final = re.compile(r"^\W*(?:if|when|unless|whenever|in case) you\b", re.IGNORECASE)
 _APOLOGY: Final = re.compile(
     r"^\W*(?:unfortunately,? )?(?:I(?:'m| am) |we(?:'re| are) )?(?:very |so |truly )?"
-    r"(?:sorry|apologi[sz]e|apologies)(?: for [^.,]{0,60})?[.,!]?(?:,? but\b)?(?! to hear)",
+    r"(?:sorry|apologi[sz]e|apologies)(?: for [^.,:]{0,60})?\W*",
     re.IGNORECASE,
 )
 _OFFER: Final = re.compile(
@@ -101,17 +106,14 @@ def read_abstention(answer: str) -> Abstention:
     claims = [claim.text for claim in split_claims(answer)]
     if not claims:
         return Abstention(abstained=False, reason="The answer states nothing.")
-    head = [at for at, text in enumerate(claims[:_HEAD]) if declines(text) or _is_apology(text)]
+    head = [
+        at for at, text in enumerate(claims[:_HEAD]) if declines(text) or _APOLOGY.fullmatch(text)
+    ]
     if not head:
         return Abstention(abstained=False, reason="It does not begin by declining.")
-    rest = [t for t in claims if not (declines(t) or _is_apology(t) or _OFFER.search(t))]
+    rest = [t for t in claims if not (declines(t) or _APOLOGY.fullmatch(t) or _OFFER.search(t))]
     first = claims[head[0]]
     said = first if len(first) <= 80 else first[:79] + "…"
     if len(rest) > _LONGEST_REST:
         return Abstention(abstained=False, reason=f'It says "{said}" and answers nevertheless.')
     return Abstention(abstained=True, reason=f'It says "{said}".')
-
-
-def _is_apology(text: str) -> bool:
-    match = _APOLOGY.match(text)
-    return match is not None and match.group().strip(" .,!") != "" and len(text) < 60

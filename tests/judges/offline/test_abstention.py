@@ -17,6 +17,15 @@ from pytest_rageval.judges.offline.abstention import read_abstention
         "Unfortunately, I am unable to assist you. Sorry.",
         "The answer is not mentioned in the context.",
         "The notes do not say. [1]",
+        "This isn't covered in the documentation.",
+        "I was unable to find an answer to your question.",
+        "The answer is not in the context.",
+        "None of the provided documents mention a refund period.",
+        "This cannot be determined from the context.",
+        "Insufficient information.",
+        "N/A",
+        "Unanswerable.",
+        "Sorry.",
     ],
 )
 def test_declining_is_seen(answer: str) -> None:
@@ -34,6 +43,9 @@ def test_declining_is_seen(answer: str) -> None:
         "I do not have the price. Backups stay for 30 days. Keys rotate weekly. Logs stay a year.",
         "Users do not have access to the vault.",
         "Notes do not expire.",
+        "Sorry, we are closed on Sundays.",
+        "Sorry for the delay: refunds take 14 days.",
+        "The fee cannot be refunded.",
     ],
 )
 def test_answering_is_no_declining(answer: str) -> None:
