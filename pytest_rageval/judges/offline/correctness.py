@@ -135,6 +135,7 @@ class Expected:
         self.claim: Final = ReadClaim(words, question)
         self.content: Final = content_keys(words)
         self.line: Final = _line(words)
+        self.says: Final = _yes_or_no(words)
         self.is_statement: Final = len(words) >= LONG
 
 
@@ -144,17 +145,21 @@ class StatedText(NamedTuple):
     line: str
     """Its words in a row between blanks, articles left out."""
     context: ContextIndex
+    says: str = ""
+    """Whether it begins with yes or no."""
 
     @classmethod
     def of_answer(cls, answer: str) -> StatedText:
         """Read an answer."""
         text = plain_text(answer)
-        return cls(_line(read_words(text)), read_context((Passage(text=text),)))
+        words = read_words(text)
+        return cls(_line(words), read_context((Passage(text=text),)), _yes_or_no(words))
 
     def look_up(self, expected: Expected) -> Stated:
         """Look an expected answer or key fact up."""
-        support = find_support(expected.claim, self.context)
-        return Stated(expected, expected.line in self.line, support, self.context.places.keys())
+        support, places = find_support(expected.claim, self.context), self.context.places
+        opposed = {expected.says, self.says} == {"yes", "no"}
+        return Stated(expected, expected.line in self.line, support, places.keys(), opposed)
 
 
 class Stated(NamedTuple):
@@ -167,6 +172,8 @@ class Stated(NamedTuple):
     """None: it has no content words."""
     known: Set[str]
     """Words of the text, at least those that are expected."""
+    opposed: bool
+    """Whether one of them answers yes and the other no."""
 
     def features(self) -> Mapping[str, float] | None:
         """Return the features of a short text; None: it has no content words."""
@@ -183,7 +190,7 @@ class Stated(NamedTuple):
             "last": 1.0 if content[-1] in self.known else 0.0,
             "exact": 1.0 if self.exact else 0.0,
             "numbers": 1.0 if lost else 0.0,
-            "against": found.covered**2 * (found.negated != found.denied),
+            "against": self.opposed or found.covered**2 * (found.negated != found.denied),
         }
 
     def score(self, layer: Layer) -> float:
@@ -243,6 +250,11 @@ def stated_passage(text: str, heading_path: str | None) -> StatedText:
     """Read a retrieved passage."""
     line = _line(read_words(plain_text(text, PASSAGE_LIMIT)))
     return StatedText(line, read_passage(text, heading_path))
+
+
+def _yes_or_no(words: Sequence[Word]) -> str:
+    first = words[0] if words else None
+    return first.form if first and first.form in {"yes", "no"} and not first.negates else ""
 
 
 def _line(words: Sequence[Word]) -> str:

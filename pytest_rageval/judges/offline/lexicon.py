@@ -210,6 +210,8 @@ _DAY: Final = re.compile(
 )
 _FULL_HOUR: Final = re.compile(r"(?<=\d):00(?![:\d])")
 _PREFIX: Final = re.compile(r"\b(e|wi)-(?=[a-z])", re.IGNORECASE)
+_NO: Final = re.compile(r"(?:\W*\w+:)?\W*no(?:[,;:!]|\s*[–—]|\s+-\s|\.(?!\s*\d))", re.IGNORECASE)
+"""The "No" that answers a question, as in "No, entry is free": it negates no word of it."""
 _LONGEST: Final = 64
 
 
@@ -241,6 +243,9 @@ def read_words(text: str) -> list[Word]:
         text = _DAY.sub(r"\g<month>\g<day>", text)
     pattern, text = (_ASCII, text) if text.isascii() else (_any(), _INVISIBLE.sub("", text))
     words = list(map(read_word, pattern.findall(text)))
+    if found := _NO.match(text):
+        at = len(pattern.findall(found[0])) - 1
+        words[at] = words[at]._replace(negates=False)
     # Three searches of the text are faster than a check of every word.
     scaled = "illion" in text or "undred" in text or "housand" in text
     return list(_join_scales(words)) if scaled else words

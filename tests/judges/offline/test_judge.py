@@ -257,6 +257,39 @@ def test_other_lines_stay_apart(lines: str) -> None:
     assert len(index.sentences) > 1
 
 
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "No, backups are kept for 30 days.",
+        "**No** \u2013 backups are kept for 30 days.",
+        "No. Backups are kept for 30 days.",
+        "Answer: no, backups are kept for 30 days.",
+    ],
+)
+def test_the_no_that_answers_a_question_negates_nothing_of_its_sentence(answer: str) -> None:
+    assert groundedness(answer) >= 4
+    facts = verdict("correctness", answer, expected_key_facts=("backups are kept for 30 days",))
+    assert facts.scores == {"correctness": 5.0, "key_fact_recall": 1.0}
+    assert groundedness("No, the service is available in Canada.") < 4
+    assert groundedness("No backups are kept for 30 days.") < 4
+
+
+@pytest.mark.parametrize(
+    ("answer", "passes"),
+    [
+        ("No, it is closed.", True),
+        ("No, the library is closed on Sundays.", True),
+        ("It is closed on Sundays.", True),
+        ("Yes, it is open on Sundays.", False),
+        ("Yes, it is closed on Sundays.", False),
+        ("Yes, there is no day on which it is closed.", False),
+    ],
+)
+def test_yes_is_not_a_right_answer_where_no_is_expected(answer: str, passes: bool) -> None:
+    found = verdict("correctness", answer, expected_answer="No, it is closed on Sundays.")
+    assert (found.scores["correctness"] >= 4) is passes
+
+
 def test_declining_finds_no_fact() -> None:
     found = verdict(
         "correctness", "I don't have that information.", expected_key_facts=("30 days",)
