@@ -14,7 +14,7 @@ from pytest_rageval.server.answer import ANSWERER_VERSION, Answer, abstain, answ
 from pytest_rageval.server.chunking import Chunk
 from pytest_rageval.server.config import ReferenceConfig
 from pytest_rageval.server.index import Index, build_index
-from pytest_rageval.server.requests import AskQuery, DocumentsUpdate
+from pytest_rageval.server.requests import AskQuery
 from pytest_rageval.server.retrieval import Hit, Retrieval, retrieve
 from pytest_rageval.server.store import index_key, index_version, open_index
 from pytest_rageval.server.upstream import PROMPT_VERSION, Endpoint, generate
@@ -77,7 +77,7 @@ class ReferenceEngine:
             response["debug"] = self._debug(found, index, latency)
         return response
 
-    def put_documents(self, update: DocumentsUpdate) -> int:
+    def put_documents(self, notes: Sequence[Note]) -> int:
         """Add documents to the vault, replacing those of the same path; files are not changed.
 
         Returns:
@@ -87,7 +87,7 @@ class ReferenceEngine:
             UpstreamError: The embedding endpoint failed; nothing is changed.
         """
         with self._update_lock:
-            overlay = {**self._overlay, **{note.rel_path: note for note in update.notes}}
+            overlay = {**self._overlay, **{note.rel_path: note for note in notes}}
             self._replace_overlay(overlay)
             return len(overlay)
 

@@ -85,14 +85,6 @@ class _DocumentsBody(_DeletionBody):
     documents: list[_Document]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DocumentsUpdate:
-    """Checked documents to put under a scope."""
-
-    scope_prefix: str
-    notes: tuple[Note, ...]
-
-
 class RequestError(ValueError):
     """A request body that cannot be served; the message names the field."""
 
@@ -143,8 +135,8 @@ def _both_weights(given: RerankWeights, config: ReferenceConfig) -> RerankWeight
     return RerankWeights(vector=vector, lexical=lexical)
 
 
-def parse_documents(body: object) -> DocumentsUpdate:
-    """Check the body of `PUT /api/v1/documents`.
+def parse_documents(body: object) -> tuple[Note, ...]:
+    """Check the body of `PUT /api/v1/documents` and return its documents.
 
     Raises:
         RequestError: A field is missing or of the wrong type; with status 400: the prefix is
@@ -158,7 +150,7 @@ def parse_documents(body: object) -> DocumentsUpdate:
         if note.rel_path in notes:
             raise RequestError(f"documents[{number}].rel_path: {note.rel_path!r} is given twice")
         notes[note.rel_path] = note
-    return DocumentsUpdate(scope_prefix=prefix, notes=tuple(notes.values()))
+    return tuple(notes.values())
 
 
 def parse_deletion(body: object) -> str:

@@ -178,9 +178,9 @@ def create_app(engine: ReferenceEngine) -> Starlette:
     async def documents(request: Request) -> JSONResponse:
         body = await _json_body(request)
         if request.method == "PUT":
-            update = parse_documents(body)
-            total = await run_in_threadpool(engine.put_documents, update)
-            return JSONResponse({"put": len(update.notes), "documents": total})
+            notes = parse_documents(body)
+            total = await run_in_threadpool(engine.put_documents, notes)
+            return JSONResponse({"put": len(notes), "documents": total})
         removed = await run_in_threadpool(engine.delete_documents, parse_deletion(body))
         return JSONResponse({"deleted": removed})
 

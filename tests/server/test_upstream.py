@@ -14,7 +14,6 @@ import pytest
 
 from pytest_rageval.server import upstream as endpoints
 from pytest_rageval.server.config import ReferenceConfig
-from pytest_rageval.server.requests import DocumentsUpdate
 from pytest_rageval.server.server import start_in_thread
 from pytest_rageval.server.terms import terms
 from pytest_rageval.server.upstream import Endpoint, EndpointEmbedder, UpstreamError, checked
@@ -101,7 +100,7 @@ def test_putting_a_document_embeds_that_document_alone(tmp_path: Path, models: M
     engine = make_engine(write_vault(tmp_path), **endpoint_settings(models))
     before = len(models.embedded)
     note = Note(rel_path="d/a.md", data=b"# New\n\nA wholly new text.\n")
-    engine.put_documents(DocumentsUpdate(scope_prefix="d/", notes=(note,)))
+    engine.put_documents([note])
     assert len(models.embedded) == before + 1
 
 

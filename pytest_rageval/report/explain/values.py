@@ -257,13 +257,13 @@ class Explanation:
 _LISTED = 8
 
 
-def join(names: Sequence[str], last: str = "and") -> str:
+def join(names: Sequence[str]) -> str:
     """List names: ``a``, ``a and b``, ``a, b and c``; a long list is cut and says so."""
     if len(names) > _LISTED:
         names = [*names[: _LISTED - 1], f"{len(names) - _LISTED + 1} more"]
     if len(names) < 2:
         return "".join(names)
-    return f"{', '.join(names[:-1])} {last} {names[-1]}"
+    return f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def indices(golds: Iterable[int]) -> str:
