@@ -257,11 +257,10 @@ def _append(path: Path, markdown: str) -> None:
         found = os.fstat(file.fileno())
         if not stat.S_ISREG(found.st_mode):
             raise ValueError("is not a regular file")
-        ends_line = False
+        gap = b""
         if found.st_size:
             file.seek(-1, os.SEEK_END)
-            ends_line = file.read(1) == b"\n"
-        gap = b"" if not found.st_size else b"\n" if ends_line else b"\n\n"
+            gap = b"\n" if file.read(1) == b"\n" else b"\n\n"
         room = LIMIT_BYTES - found.st_size - len(gap)
         block = fit_markdown(markdown, room).encode("utf-8", "backslashreplace")
         rest = gap + block if block else b""
