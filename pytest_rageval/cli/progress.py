@@ -12,7 +12,6 @@ from typing import Final
 
 import click
 
-from pytest_rageval.report.text.lines import Line
 from pytest_rageval.support.closing import Closing
 from pytest_rageval.support.terminal import is_steerable, log_pauses
 from pytest_rageval.support.text import clean, columns_of
@@ -28,7 +27,7 @@ class ProgressOnStderr(Closing):
         source: returns the line for a width; called on another thread. None: nothing to show.
     """
 
-    def __init__(self, source: Callable[[int | None], Line | None]) -> None:
+    def __init__(self, source: Callable[[int | None], str | None]) -> None:
         self._source = source
         self._stopped = threading.Event()
         self._lock = threading.Lock()
@@ -55,9 +54,8 @@ class ProgressOnStderr(Closing):
             if self._stopped.wait(pause_s):
                 return
             width = shutil.get_terminal_size().columns - 1 if self._live else None
-            line = self._source(width)
-            if line is not None:
-                text = "".join(part for part, _ in line)
+            text = self._source(width)
+            if text is not None:
                 text = text if width is None else _fitting(text, width)
                 self._write(f"{_ERASE}{text}" if self._live else f"rageval: {text}\n")
 

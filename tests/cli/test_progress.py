@@ -11,7 +11,7 @@ SCRIPT = """
 import time
 from pytest_rageval.cli.progress import ProgressOnStderr
 
-with ProgressOnStderr(lambda width: (("12/40 cases " * 20, "bold"),)) as display:
+with ProgressOnStderr(lambda width: "12/40 cases " * 20) as display:
     time.sleep(0.5)
     display.say("rung 1 of 2 \\x1b[31mis done\\nsecond line")
     time.sleep(0.3)

@@ -172,7 +172,7 @@ def _judged(stored: StoredRun, settings: Settings, judges: Judges, slots: Slots)
     n = len(stored.records)
     with (
         closing(in_order(tasks, slots)) as every,
-        ProgressOnStderr(lambda _: ((f"judged {len(found)} of {n}", ""),)),
+        ProgressOnStderr(lambda _: f"judged {len(found)} of {n}"),
     ):
         for one in every:
             found.append(one)

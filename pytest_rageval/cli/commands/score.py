@@ -135,7 +135,7 @@ def _score(
         )
         with (
             closing(recorded.records()) as records,
-            ProgressOnStderr(lambda _: ((f"judged {scored.n_records}", ""),) if judge else None),
+            ProgressOnStderr(lambda _: f"judged {scored.n_records}" if judge else None),
         ):
             for record in records:
                 watch.see(record)
@@ -203,7 +203,7 @@ def _score_in_parts(
         open_pool(pool["workers"], pool["scheduler"], signals) as processes,
         job.claimed(),
     ):
-        with ProgressOnStderr(lambda _: ((str(step), ""),)):
+        with ProgressOnStderr(lambda _: str(step)):
             found = score_parts(job, processes, registry, step)
         for warning in found.scored.findings.warnings:
             click.echo(clean(f"warning: {warning}"), err=True)

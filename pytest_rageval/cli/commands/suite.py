@@ -242,5 +242,5 @@ def _counted(client: object, total: int) -> Iterator[Callable[[AskRequest], obje
         asked = next(numbers)
         return ask(request)
 
-    with ProgressOnStderr(lambda _: ((f"{asked}/{total} questions asked", ""),)):
+    with ProgressOnStderr(lambda _: f"{asked}/{total} questions asked"):
         yield counting

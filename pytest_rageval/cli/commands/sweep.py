@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from pytest_rageval.analysis.sweep.plan import SweepPlan
     from pytest_rageval.engine.sweep.runner import SweepRunner
     from pytest_rageval.engine.sweep.trials import SweepCases
-    from pytest_rageval.report.text.lines import Line
     from pytest_rageval.values.sweep import Axis, SweepFile, Value
 
 _QUICK: Final = "quick"
@@ -240,15 +239,15 @@ def _run(
             return runner.run()
 
 
-def _progress(runner: SweepRunner, width: int | None) -> Line | None:
+def _progress(runner: SweepRunner, width: int | None) -> str | None:
     from pytest_rageval.report.text.progress import progress_line
 
     progress = runner.runs.progress()
     if progress is None:
-        return ((runner.stage, ""),) if runner.stage else None
+        return runner.stage or None
     stage = f"{runner.stage}: "
     rest = None if width is None else max(width - len(stage), 0)
-    return ((stage, ""), *progress_line(progress, rest))
+    return stage + "".join(text for text, _ in progress_line(progress, rest))
 
 
 def _write(folder: Path, outcome: SweepOutcome, *, page: bool) -> list[str]:
