@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from pytest_rageval.analysis.sweep.plan import SweepPlan
     from pytest_rageval.engine.sweep.runner import SweepRunner
     from pytest_rageval.engine.sweep.trials import SweepCases
+    from pytest_rageval.report.text.lines import Line
     from pytest_rageval.values.sweep import Axis, SweepFile, Value
 
 _QUICK: Final = "quick"
