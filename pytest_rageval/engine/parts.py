@@ -132,19 +132,14 @@ def selection_of(parts: Sequence[StoredRun], records: Iterable[CaseRecord]) -> S
     skipped = {nodeid.split("[", 1)[0] for nodeid in skipped_cases(parts)}
     chosen = list(cases.values())
     found = Selection.of(chosen, chosen)
-    described = parts[0].set
-    totals = {key: _totals(described, key) for key in ("by_category", "by_tag")}
     n_selected = len(cases.keys() | skipped)
-    n_total = whole(described, "n_cases") or 0
-    if n_selected == n_total:
-        # All are there, but the category of a skipped case is unknown.
-        both = {key: {name: (n, n) for name, n in totals[key].items()} for key in totals}
-    else:
-        counted = {"by_category": found.by_category, "by_tag": found.by_tag}
-        both = {
-            key: {name: (counted[key].get(name, (0, 0))[0], n) for name, n in totals[key].items()}
-            for key in totals
-        }
+    n_total = whole(parts[0].set, "n_cases") or 0
+    both = {}
+    for key, counted in (("by_category", found.by_category), ("by_tag", found.by_tag)):
+        totals = _totals(parts[0].set, key)
+        # If all are there, they count, although the category of a skipped case is unknown.
+        counts = totals if n_selected == n_total else {name: n for name, (n, _) in counted.items()}
+        both[key] = {name: (counts.get(name, 0), n) for name, n in totals.items()}
     return replace(found, n_selected=n_selected, n_total=n_total, **both)
 
 
