@@ -11,7 +11,7 @@ import difflib
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import field
 from enum import Enum
@@ -382,13 +382,12 @@ def parse(text: str) -> Any:
             # Of equal keys it keeps the last, so that a key has several colons.
             if colons == _count_keys(value):
                 return value
+    value = _STRICT.decode(text)
     # Escaped surrogates are rare, and usually pairs (emoji), so only these texts are searched.
     if "\\ud" in text or "\\uD" in text:
-        value = _STRICT.decode(text)
-        if any(True for _ in _lone_surrogates(value)):
+        if _SURROGATE.search(json.dumps(value, ensure_ascii=False)):
             raise UnfitJsonError
-        return value
-    return _STRICT.decode(text)
+    return value
 
 
 def _count_keys(value: Any) -> int:
@@ -398,20 +397,6 @@ def _count_keys(value: Any) -> int:
         if type(item) is dict or type(item) is list:
             n += _count_keys(item)
     return n
-
-
-def _lone_surrogates(value: Any, loc: Loc = ()) -> Iterator[Loc]:
-    if isinstance(value, str):
-        if _SURROGATE.search(value):
-            yield loc
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            if _SURROGATE.search(key):
-                yield (*loc, key)
-            yield from _lone_surrogates(item, (*loc, key))
-    elif isinstance(value, list):
-        for index, item in enumerate(value):
-            yield from _lone_surrogates(item, (*loc, index))
 
 
 @dataclass(slots=True)
