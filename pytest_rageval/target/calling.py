@@ -242,15 +242,16 @@ def _error_info(error: BaseException, place: str, reported: str = "") -> ErrorIn
         said = clean(hide(str(error.message)[:_BODY_BYTES]), _MESSAGE_CHARS)
         message = said if error.kind == "target" else refusal(said, reported)
         return ErrorInfo(kind=error.kind, message=message, attempts=error.attempts, traceback=place)
-    lines = error_text(error).strip().splitlines()
-    text = type(error).__name__
-    if lines:
-        text += f": {clean(hide(lines[0][:_BODY_BYTES]), 200)}"
+    status, body = _failed_reply(error)
+    said = error_text(error).strip()
+    if status:  # the second line of httpx links to a page about the status
+        said = said.partition("\n")[0]
+    said = clean(hide(said[:_BODY_BYTES]), 200)
+    text = f"{type(error).__name__}{said and ': '}{said}"
     if isinstance(error, BaseExceptionGroup):  # of a TaskGroup, whose text does not say the fault
         inner = _error_info(error.exceptions[0], place, reported)
         message = f"{text}, which holds {inner.message}"[:_MESSAGE_CHARS]
         return replace(inner, message=message)
-    status, body = _failed_reply(error)
     reason = reply_reason(body, hide) or clean(page_text(body, hide), 200)
     if reason and reason not in text:
         text += f"; the reply says: {reason}"

@@ -225,7 +225,7 @@ class ApiTimeoutError(Exception):
         (ConnectionRefusedError("no"), "connection", "ConnectionRefusedError: no"),
         (OSError("no route"), "connection", "OSError: no route"),
         (KeyError("answer"), "raised", "KeyError: 'answer'"),
-        (ValueError("one\ntwo\x1b[2J"), "raised", "ValueError: one"),
+        (ValueError("one\n\ttwo\x1b[2J"), "raised", "ValueError: one two"),
         (RuntimeError(), "raised", "RuntimeError"),
         (EndpointError("http", "HTTP 500", attempts=4), "http", "HTTP 500"),
         (
@@ -375,6 +375,17 @@ def test_an_exception_whose_reply_cannot_be_read_any_more_keeps_the_kind_of_its_
     assert error_of(call(closed)) == ("http", "HTTPError: HTTP Error 429: Too Many Requests")
     assert error_of(call(partial(streamed, status=429))) == ("http", "HTTPStatusError: no")
     assert error_of(call(partial(streamed, status=200)))[0] == "raised"
+
+
+def test_the_page_about_a_status_that_httpx_names_is_left_out() -> None:
+    import httpx
+
+    def refused(request: AskRequest) -> None:
+        asked = httpx.Request("POST", "http://x.example")
+        httpx.Response(403, request=asked).raise_for_status()
+
+    expected = "HTTPStatusError: Client error '403 Forbidden' for url 'http://x.example'"
+    assert error_of(call(refused)) == ("http", expected)
 
 
 def test_an_error_that_a_reply_reports_leads_the_message() -> None:
