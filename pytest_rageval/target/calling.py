@@ -188,11 +188,9 @@ def _response(reply: object, client: object) -> AskResponse:
         try:
             response = parse_ask_response(payload, plain=False)
         except EndpointError as error:
-            if "answer" in payload:
-                raise
-            text = likely_answer(payload)
-            advice = f"return `{text}` as answer" if text else "return its text as answer"
-            raise EndpointError(error.kind, f"{error.message}; {advice}") from error
+            if error.kind == "protocol" and (advice := _advice(error.message, payload)):
+                raise EndpointError("protocol", f"{error.message}; {advice}") from error
+            raise
         if response.retrieved_chunks:
             return response
         given = _given(payload) if isinstance(reply, AskResponse) else payload
@@ -201,6 +199,16 @@ def _response(reply: object, client: object) -> AskResponse:
         "protocol",
         f"{named(client)} returned {named(reply)}; expected an AskResponse or a dict with answer",
     )
+
+
+def _advice(fault: str, payload: Mapping[str, Any]) -> str:
+    """Return what the client should return instead; empty: the fault says it."""
+    if fault.startswith("answer: ") and not fault.endswith(" null"):
+        text = likely_answer(payload)
+        return f"return `{text}` as answer" if text else "return its text as answer"
+    if fault.startswith("debug.retrieved_chunks[") and "a value of type" in fault:
+        return "from_documents of pytest_rageval makes chunks of the documents of a framework"
+    return ""
 
 
 def _payload(response: AskResponse) -> dict[str, Any]:

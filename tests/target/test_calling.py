@@ -508,6 +508,28 @@ def test_a_reply_with_other_names_is_advised_on_its_answer() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("reply", "advice"),
+    [
+        ({"answer": Message()}, "; return its text as answer"),
+        ({"answer": {"text": "Yes."}}, "; return `answer.text` as answer"),
+        (
+            {"answer": "Yes.", "debug": {"retrieved_chunks": [Message()]}},
+            "; from_documents of pytest_rageval makes chunks of the documents of a framework",
+        ),
+        ({"answer": "Yes.", "debug": {"retrieved_chunks": [7]}}, ""),
+    ],
+)
+def test_objects_of_a_framework_are_advised_on(reply: dict[str, object], advice: str) -> None:
+    kind, message = error_of(call(lambda request: reply))
+    assert kind == "protocol"
+    assert message.partition("got ")[2].partition(";")[1:] == advice.partition(";")[1:]
+
+
+def test_an_error_of_a_reply_without_an_answer_is_its_text_alone() -> None:
+    assert error_of(call(lambda request: {"error": "quota spent"})) == ("target", "quota spent")
+
+
 def test_a_call_that_reaches_no_line_of_a_client_names_the_client() -> None:
     def answer() -> None:
         """Take no question."""

@@ -49,8 +49,10 @@ class Asked:
             server: advice for a server that is asked without a mapping.
         """
         if self.mapping is None:
+            inner = field in {"retrieved_chunks", "latency"}
+            place = f"debug.{field}, or an AskResponse with {field}," if inner else field
             return (
-                f"return {field} from rag_client: help(pytest_rageval.AskResponse) has the fields"
+                f"return {place} from rag_client: help(pytest_rageval.AskResponse) has the fields"
             )
         if not self.mapping.response:
             return server

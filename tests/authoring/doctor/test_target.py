@@ -449,6 +449,19 @@ def test_what_a_mapped_target_lacks_is_advised_for_the_mapping() -> None:
     assert all("[tool.rageval.target.response]" in fix for fix in fixes.values())
 
 
+def test_what_a_client_in_code_lacks_is_advised_with_its_place_in_a_dictionary() -> None:
+    reply = {"answer": "a", "retrieved_chunks": [{"rel_path": "a.md"}]}
+    answered = call_client(lambda request: reply, AskRequest(question="q"))
+    found = check_replies(answered, None, Asked(Case(id="q", question="q"), 3))
+    fixes = {one.check: one.fix.partition(" from rag_client")[0] for one in found if one.fix}
+    assert fixes == {
+        "chunks": "return debug.retrieved_chunks, or an AskResponse with retrieved_chunks,",
+        "abstained": "return abstained",
+        "references": "return references",
+        "latency": "return debug.latency, or an AskResponse with latency,",
+    }
+
+
 def test_references_that_a_mapping_gives_as_null_are_shown_with_their_expression() -> None:
     found = chat({"answer": "choices[0].message.content", "references": "sources"})
     [warned] = [one for one in found if one.check == "references"]
