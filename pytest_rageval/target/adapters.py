@@ -25,7 +25,8 @@ _SCORES: Final = ("score", "relevance_score", "similarity")
 _PAGES: Final = ("page_label", "page_number", "page")
 """Fields of metadata that name a page counted from 1; a label counts as the document prints it."""
 _HEADER: Final = re.compile(r"[Hh]eader[ _]([1-6])")
-_OWN_HEADING: Final = re.compile(r"#{1,6} ++(.*)")
+_OWN_HEADING: Final = re.compile(r"(?:Source \d+:\n)?#{1,6} ++(.*)")
+"""First line of a node, below the number that CitationQueryEngine of LlamaIndex puts before it."""
 _KNOWN: Final = (
     "a document of LangChain or Haystack, a node of LlamaIndex, a dict, or a pair of one and its "
     "score"

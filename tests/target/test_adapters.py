@@ -89,6 +89,8 @@ def test_a_node_of_llamaindex_brings_its_score_and_the_headings_above_its_own() 
             f"Pumps > Oil{' ' * 50_000}{' #' * 50_000} pan",
         ),
         ("####### Oil", "Pumps"),
+        ("Source 2:\n## Oil", "Pumps > Oil"),
+        ("Source: 2\n## Oil", "Pumps"),
     ],
 )
 def test_the_own_heading_of_a_node_is_read_to_what_closes_it(line: str, heading: str) -> None:
@@ -226,6 +228,20 @@ def test_llamaindex_itself() -> None:
     assert [chunk.heading_path for chunk in chunks] == ["Pumps", "Pumps > Oil"]
     assert {(chunk.rel_path, chunk.score_final) for chunk in chunks} == {("a.md", 0.5)}
     assert [chunk.chunk_id for chunk in chunks] == [node.node_id for node in nodes]
+
+
+def test_the_citation_engine_of_llamaindex_itself() -> None:
+    core = installed("llama_index.core")
+    engines = installed("llama_index.core.query_engine")
+    document = core.Document(text=MARKDOWN, metadata={"file_path": "a.md"})
+    index = core.VectorStoreIndex.from_documents(
+        [document],
+        transformations=[core.node_parser.MarkdownNodeParser()],
+        embed_model=core.MockEmbedding(4),
+    )
+    engine = engines.CitationQueryEngine.from_args(index, llm=core.llms.MockLLM())
+    chunks = from_documents(engine.query("How often?").source_nodes)
+    assert {chunk.heading_path for chunk in chunks} == {"Pumps", "Pumps > Oil"}
 
 
 def test_haystack_itself() -> None:
