@@ -254,7 +254,7 @@ def _write_documents(folder: Path, run: StoredRun) -> None:
 
 def _judge(run: StoredRun) -> str:
     """Return the judge of the settings, or those that judged in its place, such as a fixture."""
-    named = run.settings.judge
+    named = run.judge or "none"
     found = dict.fromkeys(text(one, "judge") for one in items(run.config, "judges"))
     ours = (f"{named}/", f"{named} at ")
     others = [clean(name, 60) for name in found if name and not name.startswith(ours)]

@@ -129,6 +129,13 @@ def test_answers_are_judged_offline_unless_told_otherwise(project: Project) -> N
     assert project.stored("metrics.json")["statistics"]["groundedness"]["n"] == len(judged)
 
 
+def test_a_run_of_retrieval_alone_names_no_judge(project: Project) -> None:
+    project.write("pyproject.toml", PYPROJECT.replace('judge = "none"\n', ""))
+    result = project.run("--retrieval-only")
+    result.stdout.fnmatch_lines(["*judge off"])
+    assert {record["groundedness"] for record in project.records().values()} == {None}
+
+
 def test_a_judge_of_ones_own_takes_the_place_of_the_configured_one(project: Project) -> None:
     project.write("pyproject.toml", PYPROJECT.replace('judge = "none"\n', ""))
     project.write("conftest.py", CONFTEST + OWN_JUDGE)
