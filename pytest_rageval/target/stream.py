@@ -416,8 +416,13 @@ def likely_stream_answer(reply: object) -> str:
     if last_data(reply) is reply or not isinstance(reply, Mapping):
         return likely_answer(reply)
     found = (likely_answer(event["data"]) for event in reply["events"])
-    name = next(filter(None, found), "")
-    return f"join('', events[].data.{name})" if name else ""
+    if name := next(filter(None, found), ""):
+        return f"join('', events[].data.{name})"
+    texts = Counter(str(e["event"] or "") for e in reply["events"] if isinstance(e["data"], str))
+    name = max(texts, key=texts.__getitem__, default="")
+    # A piece such as [1] of plain text is read as a list.
+    pieces = f"map(&to_string(@), events[?event=='{name}'].data)"
+    return f"join('', {pieces})" if re.fullmatch(r"[\w-]{1,40}", name) else ""
 
 
 def _is_true(value: object) -> bool:

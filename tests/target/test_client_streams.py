@@ -18,6 +18,7 @@ from tests.build.targets import FakeTarget, Reply, fake_target, http_reply, json
 from tests.docs.examples import read_document
 
 TRUTH_MS = 30
+MAP_IT = "; map it with answer in [tool.rageval.target.response]"
 TOKENS = ("Every ", "14", " days.")
 END = {"documents": [{"path": "pump.md", "text": "Oil it every 14 days."}]}
 SSE: dict[str, Any] = {
@@ -406,3 +407,24 @@ def test_a_stream_without_a_mapping_is_answered_with_the_likely_one() -> None:
     kind, message = failure(whole(body.replace(b'"t"', b'"text"')), stream="sse")
     assert kind == "protocol"
     assert """answer = "join('', events[].data.text)\"""" in message
+
+
+@pytest.mark.parametrize("event", ["", "text-delta"])
+def test_pieces_of_text_without_a_mapping_are_answered_with_the_one_that_joins_them(
+    event: str,
+) -> None:
+    pieces = [sse("Every ", event), sse("14", event), sse("[1]", event)]
+    body = whole(
+        b"".join([sse([{"path": "a.md"}], "sources"), sse("searching", "status"), *pieces])
+    )
+    _, message = failure(body, stream="sse")
+    found = re.search(r'answer = "(.*)"', message)
+    assert found is not None
+    result = ask(body, stream="sse", response={"answer": found[1]})
+    assert result.response is not None
+    assert result.response.answer == "Every 14[1]"
+
+
+def test_a_stream_without_texts_is_answered_without_an_expression() -> None:
+    for one in (sse([1]), sse("a", "it's")):
+        assert failure(whole(one), stream="sse")[1].endswith("(fields: events, last)" + MAP_IT)
