@@ -68,8 +68,6 @@ def _read(document: object, n: int) -> dict[str, Any]:
     """Return the fields of a chunk, with the metadata in place of its path."""
     given: Any = document
     score: object = None
-    metadata: object
-    chunk_id: object
     if isinstance(given, tuple) and len(given) == 2:
         given, score = given
     if hasattr(given, "node"):  # LlamaIndex, with a score

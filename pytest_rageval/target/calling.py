@@ -245,22 +245,20 @@ def _members(value: object) -> object:
 
 
 def _error_info(error: BaseException, place: str, reported: str = "") -> ErrorInfo:
-    hide = blot_out_known
     if isinstance(error, EndpointError):
-        said = clean(hide(str(error.message)[:_BODY_BYTES]), _MESSAGE_CHARS)
+        said = clean(blot_out_known(str(error.message)[:_BODY_BYTES]), _MESSAGE_CHARS)
         message = said if error.kind == "target" else refusal(said, reported)
         return ErrorInfo(kind=error.kind, message=message, attempts=error.attempts, traceback=place)
     status, body = _failed_reply(error)
     said = error_text(error).strip()
     if status:  # the second line of httpx links to a page about the status
         said = said.partition("\n")[0]
-    said = clean(hide(said[:_BODY_BYTES]), 200)
+    said = clean(blot_out_known(said[:_BODY_BYTES]), 200)
     text = f"{type(error).__name__}{said and ': '}{said}"
     if isinstance(error, BaseExceptionGroup):  # of a TaskGroup, whose text does not say the fault
         inner = _error_info(error.exceptions[0], place, reported)
-        message = f"{text}, which holds {inner.message}"[:_MESSAGE_CHARS]
-        return replace(inner, message=message)
-    reason = reply_reason(body, hide) or clean(page_text(body, hide), 200)
+        return replace(inner, message=f"{text}, which holds {inner.message}"[:_MESSAGE_CHARS])
+    reason = reply_reason(body, blot_out_known) or clean(page_text(body, blot_out_known), 200)
     if reason and reason not in text:
         text += f"; the reply says: {reason}"
     kind: TargetErrorKind = "http" if status else _kind(error)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Final
 
@@ -155,13 +156,9 @@ class LinesParser:
 
     def end(self) -> Iterator[Event]:
         """Yield the event of a last line without an end, if it is whole."""
-        rest = self._lines.rest.strip()
-        if not rest:
-            return
-        try:
-            yield _line_event(rest.removeprefix(_BOM), self._n + 1, self._hide)
-        except EndpointError:
-            return  # cut within the line, which the missing last event shows
+        if rest := self._lines.rest.strip():
+            with suppress(EndpointError):  # cut within the line, which the missing last event shows
+                yield _line_event(rest.removeprefix(_BOM), self._n + 1, self._hide)
 
 
 class StreamReader:
@@ -472,10 +469,7 @@ def _line_event(line: bytes, number: int, hide: Callable[[str], str]) -> Event:
         return {"event": name, "data": DONE}
     try:
         return {"event": name, "data": parse_json_text(rest.decode("utf-8"))}
-    except RecursionError as error:
-        raise EndpointError("protocol", f"line {number} of the stream is {error}") from error
-    except ValueError as error:
-        begins = _beginning(rest, hide)
-        raise EndpointError(
-            "protocol", f"line {number} of the stream is not JSON; it begins: {begins}"
-        ) from error
+    except (RecursionError, ValueError) as error:
+        deep = isinstance(error, RecursionError)
+        fault = str(error) if deep else f"not JSON; it begins: {_beginning(rest, hide)}"
+        raise EndpointError("protocol", f"line {number} of the stream is {fault}") from error

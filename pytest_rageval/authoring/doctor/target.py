@@ -26,6 +26,7 @@ from pytest_rageval.values.settings import REQUEST_TABLE, RESPONSE_TABLE, Settin
 _FOUND: Final = Findings("target")
 _UNREACHABLE: Final = frozenset({"connection", "timeout", "not_attempted"})
 _TABLE: Final = "[tool.rageval.target]"
+_HELP: Final = "help(pytest_rageval.AskResponse) has the fields"
 _STATUS: Final = re.compile(r": HTTP (\d{3})\b")
 """First in a message is the status itself; what the target wrote may name others."""
 _DRIVE: Final = re.compile(r"[A-Za-z]:[\\/]|file:|https?:")
@@ -51,9 +52,7 @@ class Asked:
         if self.mapping is None:
             inner = field in {"retrieved_chunks", "latency"}
             place = f"debug.{field}, or an AskResponse with {field}," if inner else field
-            return (
-                f"return {place} from rag_client: help(pytest_rageval.AskResponse) has the fields"
-            )
+            return f"return {place} from rag_client: {_HELP}"
         if not self.mapping.response:
             return server
         if (name := self.mapping.name_of(field)) is None:
@@ -171,10 +170,9 @@ def _unreachable(kind: str, message: str, check: str) -> Finding:
 
 
 def _failed(error: ErrorInfo | None, asked: Asked, *, check: str = "reachable") -> Finding:
-    kind = "protocol" if error is None else error.kind
-    message = "no answer" if error is None else error.message
-    place = "" if error is None else " <- ".join(reversed(places(error.traceback)))
-    if place:
+    error = error or ErrorInfo(kind="protocol", message="no answer", attempts=1)
+    kind, message = error.kind, error.message
+    if place := " <- ".join(reversed(places(error.traceback))):
         message = f"{message}, at {place}"
     if asked.mapping is None:
         return _failed_fixture(kind, message, check)
@@ -191,7 +189,7 @@ def _failed(error: ErrorInfo | None, asked: Asked, *, check: str = "reachable") 
         return _FOUND.fail(check, f"the target reports an error: {message}", fix)
     if kind == "http":
         return _refused(message, check)
-    if error is not None and not error.attempts:
+    if not error.attempts:
         fix = f"give the case what its request needs, or change the setting in {_TABLE}"
         return _FOUND.fail("request", message, fix)
     return _unread(message, asked, asked.mapping)
@@ -221,8 +219,7 @@ def _failed_fixture(kind: str, message: str, check: str) -> Finding:
         check = {"protocol": "reply", "raised": "rag_client"}.get(kind, check)
     fix = "change the code of rag_client there"
     if kind == "protocol":
-        fix = "return answer and debug.retrieved_chunks there: "
-        fix += "help(pytest_rageval.AskResponse) has the fields"
+        fix = f"return answer and debug.retrieved_chunks there: {_HELP}"
     return _FOUND.fail(check, message, fix)
 
 
@@ -294,16 +291,12 @@ def _lacking(
 
 def _stability(first: Sequence[RetrievedChunk], second: Sequence[RetrievedChunk] | None) -> Finding:
     again = second or ()
-    ids = {chunk.chunk_id for chunk in first}
-    ids_again = {chunk.chunk_id for chunk in again}
     places, places_again = {*map(_place, first)}, {*map(_place, again)}
     if places != places_again:
-        fix = (
-            "make retrieval repeatable (seeds, exact search), or measure it with --rageval-repeats"
-        )
+        fix = "make retrieval repeatable (seeds, exact search), or measure it by --rageval-repeats"
         message = f"{len(places - places_again)} of {len(places)} chunks were not retrieved again"
         return _FOUND.warn("same twice", message, fix)
-    if ids != ids_again:
+    if {chunk.chunk_id for chunk in first} != {chunk.chunk_id for chunk in again}:
         fix = "derive chunk ids from the content (path, position, text), not from the call"
         return _FOUND.fail("same twice", "the same chunks came with other chunk ids", fix)
     if [*map(_place, first)] != [*map(_place, again)]:
