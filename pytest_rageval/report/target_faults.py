@@ -29,20 +29,19 @@ def chunk_sentences(
     """Say which replies lack retrieved chunks, or their headings, of which cases name some."""
     found, response = chunk_faults(records), settings.target.response
     fixture = response is None and any(one in target for one in _IN_PYTHON for target in asked)
+    in_code = fixture or any(target.startswith("client ") for target in asked)
     if headings := heading_faults(records):
         yield _by_document_alone(headings, fixture=fixture)
     if (n_other := path_faults(records)) is not None:
-        yield _other_paths(n_other, response, fixture=fixture)
-    if found is None:
-        return
-    if found.unreported:
-        yield _unreported(found, response, fixture=fixture)
-    if found.all_empty:
+        yield _other_paths(n_other, response)
+    if found and found.unreported:
+        yield _unreported(found, response, in_code=in_code)
+    if found and found.all_empty:
         yield _all_empty(found, response)
 
 
 def _unreported(
-    found: ChunkFaults, response: str | Mapping[str, str] | None, *, fixture: bool
+    found: ChunkFaults, response: str | Mapping[str, str] | None, *, in_code: bool
 ) -> str:
     have = "has" if found.n_cases == 1 else "have"
     some = (
@@ -56,7 +55,7 @@ def _unreported(
         advice = f"their expression in [tool.rageval.target.response], {shown}, found nothing"
     elif "retrieved_chunks" in found.keys:
         advice = "retrieved_chunks belongs into debug: {answer, debug: {retrieved_chunks}}"
-    elif fixture:
+    elif in_code:
         advice = "return the chunks as debug.retrieved_chunks, or in an AskResponse"
     else:
         advice = "map them with [tool.rageval.target.response]"
@@ -79,8 +78,8 @@ def _by_document_alone(found: HeadingFaults, *, fixture: bool) -> str:
     return f"{text}; `rageval doctor` compares those of a case{every}"
 
 
-def _other_paths(n_cases: int, response: str | Mapping[str, str] | None, *, fixture: bool) -> str:
-    mapped = "" if fixture or response is None else f", mapped by {_expression(response)},"
+def _other_paths(n_cases: int, response: str | Mapping[str, str] | None) -> str:
+    mapped = "" if response is None else f", mapped by {_expression(response)},"
     return (
         f"no document of a gold was retrieved in any of {counted(n_cases, 'case')}: if the "
         f"rel_path of the chunks{mapped} is another name than that of the golds, such as a title "

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import pytest
+
 from pytest_rageval.report.target_faults import chunk_sentences
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import RetrievedChunk
@@ -45,8 +47,9 @@ def test_an_expression_that_found_nothing_is_named() -> None:
     )
 
 
-def test_a_client_in_python_is_to_return_them() -> None:
-    found = sentence(chunkless("answer"), asked=FIXTURE)
+@pytest.mark.parametrize("asked", [FIXTURE, ("client my_app.rag:ask",)])
+def test_a_client_in_python_is_to_return_them(asked: tuple[str, ...]) -> None:
+    found = sentence(chunkless("answer"), asked=asked)
     assert found.endswith("return the chunks as debug.retrieved_chunks, or in an AskResponse")
 
 
