@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from pytest_rageval.report.html.markup import Element, element, harmless
@@ -16,7 +16,6 @@ _ROW: Final = 18
 _WIDE: Final = 290
 _MOVES: Final = (34, 200)
 """X of the two columns of ranks."""
-_Place = tuple[str, str, str]
 
 
 def phase_bar(phases: Sequence[tuple[str, float]], total_ms: float | None) -> Element:
@@ -44,8 +43,6 @@ def phase_bar(phases: Sequence[tuple[str, float]], total_ms: float | None) -> El
 
 def rank_moves(old: Sequence[ChunkView], new: Sequence[ChunkView]) -> Element:
     """Draw a line from the rank of each chunk in the baseline to its rank now."""
-    now = {_place(chunk): chunk.rank for chunk in reversed(new)}
-    before = {_place(chunk) for chunk in old}
     height = _ROW * max(len(old), len(new), 1) + 24
     left, right = _MOVES
     parts = [
@@ -53,14 +50,14 @@ def rank_moves(old: Sequence[ChunkView], new: Sequence[ChunkView]) -> Element:
         label(right, 12, "now", "axis", "middle"),
     ]
     for chunk in old:
-        rank = now.get(_place(chunk))
+        rank = chunk.elsewhere
         parts += _end(chunk, left, -10, "" if rank else "gone", 10)
         if rank:
             style = f"move {'gold' if chunk.golds else 'plain'}"
             parts.append(line(left + 5, _y(chunk.rank), right - 5, _y(rank), style))
     for chunk in new:
-        parts += _end(chunk, right, 10, "" if _place(chunk) in before else "new", 34)
-    words = "; ".join(_moved(old, now, before, new)) or "the same"
+        parts += _end(chunk, right, 10, "" if chunk.elsewhere else "new", 34)
+    words = "; ".join(_moved(old, new)) or "the same"
     return element(
         "svg",
         element("title", f"Ranks of the chunks in the baseline and now: {words}"),
@@ -73,21 +70,12 @@ def rank_moves(old: Sequence[ChunkView], new: Sequence[ChunkView]) -> Element:
     )
 
 
-def _moved(
-    old: Sequence[ChunkView],
-    now: Mapping[_Place, int],
-    before: Collection[_Place],
-    new: Sequence[ChunkView],
-) -> Iterator[str]:
+def _moved(old: Sequence[ChunkView], new: Sequence[ChunkView]) -> Iterator[str]:
     for chunk in old:
-        rank = now.get(_place(chunk))
+        rank = chunk.elsewhere
         if rank != chunk.rank:
             yield f"rank {chunk.rank} is {f'now rank {rank}' if rank else 'gone'}"
-    yield from (f"rank {chunk.rank} is new" for chunk in new if _place(chunk) not in before)
-
-
-def _place(chunk: ChunkView) -> _Place:
-    return chunk.path, chunk.heading, chunk.text
+    yield from (f"rank {chunk.rank} is new" for chunk in new if not chunk.elsewhere)
 
 
 def _y(rank: int) -> float:

@@ -297,7 +297,7 @@ def _moved(
     for chunk in chunks:
         place = places.get((chunk.path, chunk.heading, chunk.text))
         moved = absent if place is None else "" if place == chunk.rank else f"{at} {place}"
-        marked.append(replace(chunk, moved=moved))
+        marked.append(replace(chunk, moved=moved, elsewhere=place))
     return tuple(marked)
 
 

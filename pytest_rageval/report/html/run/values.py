@@ -63,6 +63,8 @@ class ChunkView:
     truncated: bool
     moved: str = ""
     """Rank in the other run, such as ``was rank 3``; empty: the same rank."""
+    elsewhere: int | None = None
+    """Rank in the other run; None: not retrieved there, or not compared."""
 
 
 @dataclass(slots=True, kw_only=True)

@@ -8,10 +8,10 @@ from pytest_rageval.report.html.run.case_charts import phase_bar, rank_moves
 from pytest_rageval.report.html.run.values import ChunkView
 
 
-def chunk(rank: int, name: str, golds: str = "") -> ChunkView:
+def chunk(rank: int, elsewhere: int | None, golds: str = "") -> ChunkView:
     return ChunkView(
-        rank=rank, in_cut=True, golds=golds, irrelevant=False, path=name, heading="", facts="",
-        text="", marks=(), truncated=False, moved="",
+        rank=rank, in_cut=True, golds=golds, irrelevant=False, path="", heading="", facts="",
+        text="", marks=(), truncated=False, elsewhere=elsewhere,
     )  # fmt: skip
 
 
@@ -35,8 +35,8 @@ def test_without_a_phase_the_total_is_said(phases: list[tuple[str, float]]) -> N
 
 
 def test_moves_are_drawn_and_said() -> None:
-    old = [chunk(1, "a"), chunk(2, "b", "gold [0]"), chunk(3, "c")]
-    new = [chunk(1, "b", "gold [0]"), chunk(2, "a"), chunk(3, "d")]
+    old = [chunk(1, 2), chunk(2, 1, "gold [0]"), chunk(3, None)]
+    new = [chunk(1, 2, "gold [0]"), chunk(2, 1), chunk(3, None)]
 
     html = rank_moves(old, new)
 
@@ -48,5 +48,5 @@ def test_moves_are_drawn_and_said() -> None:
 
 
 def test_a_chunk_that_comes_twice_moves_to_its_first_place() -> None:
-    html = rank_moves([chunk(1, "a")], [chunk(1, "b"), chunk(2, "a"), chunk(3, "a")])
+    html = rank_moves([chunk(1, 2)], [chunk(1, None), chunk(2, 1), chunk(3, 1)])
     assert "rank 1 is now rank 2; rank 1 is new" in html

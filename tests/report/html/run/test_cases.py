@@ -172,17 +172,22 @@ def test_the_baseline_is_shown_as_far_as_it_differs(field: str) -> None:
     assert (found.base.chunks is None) == (field == "answer")
 
 
-def test_chunks_say_where_the_other_run_had_them() -> None:
-    now = passed("a", retrieved_chunks=(chunk(1), replace(chunk(3), rank=2), chunk(4)))
+@pytest.mark.parametrize("redact", [False, True])
+def test_chunks_say_where_the_other_run_had_them(*, redact: bool) -> None:
+    again = replace(chunk(3), rank=4)  # the same passage once more
+    now = passed("a", retrieved_chunks=(chunk(1), replace(chunk(3), rank=2), chunk(5), again))
     before = changed(now, retrieved_chunks=(chunk(1), chunk(2), chunk(3)))
-    key = (now.file, now.case_id, 0)
+    key, options = (now.file, now.case_id, 0), ReportOptions(redact=redact)
 
-    found = view_cases(run([now]), ReportOptions(), baseline={key: before}).rows[0].detail
+    found = view_cases(run([now]), options, baseline={key: before}).rows[0].detail
 
     assert found is not None
     assert found.base is not None
-    assert [one.moved for one in found.chunks or ()] == ["", "was rank 3", "new"]
-    assert [one.moved for one in found.base.chunks or ()] == ["", "gone", "now rank 2"]
+    new, old = found.chunks or (), found.base.chunks or ()
+    assert [one.moved for one in new] == ["", "was rank 3", "new", "was rank 3"]
+    assert [one.moved for one in old] == ["", "gone", "now rank 2"]
+    assert [one.elsewhere for one in new] == [1, 3, None, 3]
+    assert [one.elsewhere for one in old] == [1, None, 2], "a redacted page has nothing but ranks"
 
 
 @pytest.mark.parametrize(
