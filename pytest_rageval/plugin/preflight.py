@@ -44,13 +44,15 @@ def left_out(config: pytest.Config) -> list[str]:
         return [
             f"rageval: cases left out, since they were not asked for; `pytest {names}` runs them"
         ]
-    others = sorted({*_other_projects(config, here)})
+    others = {one: os.path.relpath(one, here) for one in sorted(_other_projects(config, here))}
     if others:
+        alone = f", or run it alone with a table [tool.pytest.ini_options] in its {_PYPROJECT}"
         return [
             "rageval: cases left out, since their project is not the rootdir of pytest: give "
-            f"--rootdir {os.path.relpath(folder, here)}, or run it alone with a table "
-            f"[tool.pytest.ini_options] in its {_PYPROJECT}"
-            for folder in others
+            f"--rootdir {name}"
+            # Files conftest.py above the ini file are read with --confcutdir alone.
+            + (alone if config.rootpath in folder.parents else f" --confcutdir {name}")
+            for folder, name in others.items()
         ]
     named = sorted({*_elsewhere(config, here)})
     paths = json.dumps([*(testpaths if files else ()), *named], ensure_ascii=False)
@@ -62,14 +64,17 @@ def left_out(config: pytest.Config) -> list[str]:
 
 
 def _other_projects(config: pytest.Config, here: Path) -> Iterator[Path]:
-    """Yield the projects below pytest's rootdir whose cases an argument names."""
-    for argument in session_arguments(config):
-        path = argument_path(argument, here)
-        for folder in (path, *path.parents):
-            if config.rootpath in folder.parents and "[tool.rageval" in _text(folder / _PYPROJECT):
-                files = iter_case_files(rootdir=folder, testpaths=_raw_testpaths(folder))
-                if selected_files([argument], files, invocation_dir=here):
-                    yield folder
+    """Yield the projects whose cases an argument names, and which are not pytest's rootdir.
+
+    It is above them in a monorepo, and elsewhere with ``-c ci/pytest.ini`` or ``evals/pytest.ini``.
+    """
+    arguments = session_arguments(config)
+    paths = [argument_path(argument, here) for argument in arguments]
+    for folder in {one for path in paths for one in (path, *path.parents)} - {config.rootpath}:
+        if "[tool.rageval" in _text(folder / _PYPROJECT):
+            files = iter_case_files(rootdir=folder, testpaths=_raw_testpaths(folder))
+            if selected_files(arguments, files, invocation_dir=here):
+                yield folder
 
 
 def _elsewhere(config: pytest.Config, here: Path) -> Iterator[str]:

@@ -229,6 +229,22 @@ def test_cases_of_a_project_below_the_rootdir_are_said_to_be_left_out(project: P
     assert outcomes(project.run("--rootdir", "packages/a", *both))["passed"] == 4
 
 
+@pytest.mark.parametrize("settings", ["ci/pytest.ini", "evals/pytest.ini"])
+def test_cases_of_a_project_above_or_beside_the_rootdir_are_said_to_be_left_out(
+    project: Project, settings: str
+) -> None:
+    project.write(settings, "[pytest]\n")
+    arguments = ("-c", settings, "evals")
+    result = project.run(*arguments)
+    assert result.ret == 5
+    advice = (
+        "rageval: cases left out, since their project is not the rootdir of pytest: give --rootdir "
+    )
+    assert f"{advice}. --confcutdir ." in result.outlines
+    again = project.run("--rootdir", ".", "--confcutdir", ".", *arguments)
+    assert outcomes(again)["passed"] == 3
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
