@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -52,6 +53,7 @@ from pytest_rageval.project.settings import no_target, target_kind
 from pytest_rageval.report.markdown.summary import append_step_summary
 from pytest_rageval.runs.index import put_into_index
 from pytest_rageval.runs.list import prune_hint
+from pytest_rageval.support.files import shown_below
 from pytest_rageval.support.process import import_whole
 from pytest_rageval.support.text import counted, wrapped_text
 from pytest_rageval.target.opening import configured_target
@@ -316,10 +318,15 @@ class Controller:
             if records and deciding_record(records).outcome != self._shown[nodeid]
         }
         settings = self.state.settings
+        root, here = self.config.rootpath, self.config.invocation_params.dir
         remarks = (
             append_step_summary(finished.summary, os.environ),
             put_into_index([self.run.run_id], settings, os.environ),
             prune_hint(settings.results_folder, settings.results_dir),
+            ""
+            if root.samefile(here)
+            else "paths and commands below, but for `go on`, start in the project's folder: "
+            f"cd {shlex.quote(shown_below(root, here))}",
         )
         own = self._own_failures(decided)
         notes = [*finished.view.notes, *filter(None, remarks), *self._change_notes(), *own]

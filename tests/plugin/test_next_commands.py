@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pytest_rageval.runs.tags import write_tag
-from tests.plugin.scratch import CASES, REFUSED, Project
+from tests.plugin.scratch import CASES, CONFTEST, PYPROJECT, REFUSED, Project
 
 EXPLAIN = "next     rageval explain last short-1   (shows why it missed)"
 
@@ -50,6 +50,25 @@ def test_a_run_in_another_folder_is_named_by_it(project: Project) -> None:
     assert advised(result)[0].startswith("next     rageval explain other/one short-1")
     project.cases(CASES[:2])
     assert advised(project.run("--rageval-results", "other")) == []
+
+
+@pytest.mark.parametrize(
+    ("here", "place"), [("packages", "a"), ("packages/a/evals", ".."), ("packages/a", "")]
+)
+def test_a_session_started_elsewhere_names_the_folder_of_its_commands(
+    project: Project, here: str, place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = project.path / "packages/a"
+    project.write("packages/a/pyproject.toml", PYPROJECT)
+    project.write("packages/a/conftest.py", CONFTEST)
+    project.cases(CASES, "../packages/a/evals/eval_set")
+    monkeypatch.chdir(project.path / here)
+    result = project.run(str(folder / "evals"))
+    start = "paths and commands below, but for `go on`, start in the project's folder: cd "
+    text = " ".join(" ".join(result.outlines).split())
+    assert (f"note {start}{place} " in text) == bool(place)
+    assert (start in text) == bool(place)
+    assert "results evals/results/" in text
 
 
 def test_the_texts_of_misses_are_shown_with_v_alone(project: Project) -> None:
