@@ -50,7 +50,9 @@ class Pool:
     def close(self) -> None:
         """Close all connections, and those in use when they are given back."""
         with self._lock:
-            idle, self._idle = self._idle, deque()
+            # Without a name of this module: an ending interpreter has removed them.
+            idle = [*self._idle]
+            self._idle.clear()
             self.generation += 1
         for sock, _ in idle:
             sock.close()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import socket
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -59,6 +61,15 @@ def test_a_pool_that_was_used_after_it_was_closed_closes_its_connections_with_it
     pool.give(ends[0][0], pool.generation)
     del pool
     assert ends[0][0].fileno() == -1
+
+
+def test_a_pool_that_lives_until_the_interpreter_ends_closes_in_silence() -> None:
+    code = (
+        f"import gc, threading; from {Pool.__module__} import Pool; threading.kept = Pool(2.0); "
+        "gc.freeze()"  # as a run does at its end
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+    assert ended.stderr == b""
 
 
 def test_old_connections_are_closed_while_newer_ones_serve(
