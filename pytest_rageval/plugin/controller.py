@@ -334,8 +334,8 @@ class Controller:
         commands = replace(finished.view.commands, reran=reran)
         if getattr(self.config, "cache", None) is None:
             # pytest does not store the failures, but the run does.
-            rerun = f"pytest --rageval-failed-from {self.run.run_id}"
-            commands = replace(commands, rerun=rerun)
+            name = self.run.run_id if commands.name == "last" else shlex.quote(commands.name)
+            commands = replace(commands, rerun=f"pytest --rageval-failed-from {name}")
         return replace(finished, view=replace(finished.view, notes=notes, commands=commands))
 
     def _change_notes(self) -> Iterator[str]:

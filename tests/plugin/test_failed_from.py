@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.plugin.long_runs import document, lines_of
-from tests.plugin.scratch import CASES, REFUSED, SERIAL_AND_PARALLEL, Project, checks
+from tests.plugin.scratch import CASES, REFUSED, SERIAL_AND_PARALLEL, Project, checks, outcomes
 
 
 def told(result: pytest.RunResult) -> str:
@@ -74,3 +74,10 @@ def test_it_is_advised_where_pytest_keeps_no_cache(project: Project) -> None:
     assert "next     pytest --lf" in project.run().stdout.str()
     result = project.run("-p", "no:cacheprovider", "--rageval-run-id", "one")
     assert "next     pytest --rageval-failed-from one" in result.stdout.str()
+
+
+def test_it_is_advised_with_the_folder_of_results_elsewhere(project: Project) -> None:
+    elsewhere = ("--rageval-results", "other", "--rageval-run-id", "one")
+    result = project.run("-p", "no:cacheprovider", *elsewhere)
+    assert "next     pytest --rageval-failed-from other/one" in result.stdout.str()
+    assert outcomes(project.run("--rageval-failed-from", "other/one"))["missed"] == 1
