@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import warnings
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -454,7 +455,9 @@ class Controller:
         failed = dict(cache.get("cache/lastfailed", {}))
         failed = {k: v for k, v in failed.items() if not k.startswith(f"{THRESHOLDS}::")}
         failed.update({nodeid: True for nodeid in self.run.cases.to_rerun()})
-        cache.set("cache/lastfailed", failed)
+        with warnings.catch_warnings():  # pytest has warned if nothing can be stored
+            warnings.simplefilter("ignore", pytest.PytestCacheWarning)
+            cache.set("cache/lastfailed", failed)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_json_modifyreport(self, json_report: dict[str, Any]) -> None:

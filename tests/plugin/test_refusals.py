@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 
 import pytest
 
@@ -222,6 +223,29 @@ def test_a_results_folder_that_cannot_be_written_is_refused_before_anything_is_a
         folder.chmod(0o755)
     assert result.ret == 4
     result.stderr.fnmatch_lines([f"*/{made}' cannot be written*--rageval-results*"])
+
+
+def test_a_project_that_cannot_be_written_is_warned_of_by_pytest_alone(
+    project: Project, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    results = tmp_path_factory.mktemp("elsewhere")
+    options = (
+        "-W",
+        "default::pytest.PytestCacheWarning",
+        "--rageval-results",
+        str(results),
+        "evals",
+    )
+    project.path.chmod(0o555)
+    try:
+        with without_root_rights(), warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            result = project.run(*options)
+    finally:
+        project.path.chmod(0o755)
+    assert result.ret == 0
+    assert "PytestCacheWarning" in result.stdout.str()
+    assert caught == []
 
 
 def test_a_file_above_the_results_folder_is_named(project: Project) -> None:
