@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     from pytest_rageval.engine.finish import FinishedRun
     from pytest_rageval.report.text.progress import Progress
 
+_START: Final = "paths and commands below, but for `go on`, start in the project's folder: cd "
 _NAMED: Final = 10
 """Cases that a failure of the whole run names."""
 _MOST_WHOLE: Final = 1_000
@@ -324,10 +325,7 @@ class Controller:
             append_step_summary(finished.summary, os.environ),
             put_into_index([self.run.run_id], settings, os.environ),
             prune_hint(settings.results_folder, settings.results_dir),
-            ""
-            if root.samefile(here)
-            else "paths and commands below, but for `go on`, start in the project's folder: "
-            f"cd {shlex.quote(shown_below(root, here))}",
+            "" if root.samefile(here) else _START + shlex.quote(shown_below(root, here)),
         )
         own = self._own_failures(decided)
         notes = [*finished.view.notes, *filter(None, remarks), *self._change_notes(), *own]
@@ -452,12 +450,12 @@ class Controller:
         cache = getattr(self.config, "cache", None)
         if cache is None or self.finished is None:
             return
-        failed = dict(cache.get("cache/lastfailed", {}))
-        failed = {k: v for k, v in failed.items() if not k.startswith(f"{THRESHOLDS}::")}
-        failed.update({nodeid: True for nodeid in self.run.cases.to_rerun()})
+        known = cache.get("cache/lastfailed", {})
+        failed = [nodeid for nodeid in known if not nodeid.startswith(f"{THRESHOLDS}::")]
+        failed += self.run.cases.to_rerun()
         with warnings.catch_warnings():  # pytest has warned if nothing can be stored
             warnings.simplefilter("ignore", pytest.PytestCacheWarning)
-            cache.set("cache/lastfailed", failed)
+            cache.set("cache/lastfailed", dict.fromkeys(failed, True))
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_json_modifyreport(self, json_report: dict[str, Any]) -> None:
@@ -509,8 +507,7 @@ def _override_lines(state: State, cases: Iterable[CaseItem]) -> Iterator[str]:
 def _unasked_hint(nodeids: set[str]) -> str:
     if not nodeids:
         return ""
-    example = min(nodeids)
     return (
         f"{counted(len(nodeids), 'case')} ran a test function that does not take the fixture "
-        f"eval_record, which is what asks and scores a case: such as {example}"
+        f"eval_record, which is what asks and scores a case: such as {min(nodeids)}"
     )

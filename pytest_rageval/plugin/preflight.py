@@ -50,7 +50,7 @@ def left_out(config: pytest.Config) -> list[str]:
         return [
             "rageval: cases left out, since their project is not the rootdir of pytest: give "
             f"--rootdir {name}"
-            # Files conftest.py above the ini file are read with --confcutdir alone.
+            # conftest.py above evals/pytest.ini, or that of -c, is read with --confcutdir alone.
             + (alone if config.rootpath in folder.parents else f" --confcutdir {name}")
             for folder, name in others.items()
         ]
@@ -64,10 +64,7 @@ def left_out(config: pytest.Config) -> list[str]:
 
 
 def _other_projects(config: pytest.Config, here: Path) -> Iterator[Path]:
-    """Yield the projects whose cases an argument names, and which are not pytest's rootdir.
-
-    It is above them in a monorepo, and elsewhere with ``-c ci/pytest.ini`` or ``evals/pytest.ini``.
-    """
+    """Yield the projects whose cases an argument names, and which are not pytest's rootdir."""
     arguments = session_arguments(config)
     paths = [argument_path(argument, here) for argument in arguments]
     for folder in {one for path in paths for one in (path, *path.parents)} - {config.rootpath}:
@@ -135,8 +132,7 @@ def _selects_cases(markexpr: str) -> bool:
 def _some_case_failed(config: pytest.Config) -> bool:
     # Where nothing failed, --lf runs everything.
     cache = getattr(config, "cache", None)
-    failed = cache.get("cache/lastfailed", {}) if cache is not None else {}
-    return any(".jsonl::" in nodeid for nodeid in failed)
+    return cache is not None and any(".jsonl::" in one for one in cache.get("cache/lastfailed", {}))
 
 
 def _raw_testpaths(rootdir: Path) -> tuple[str, ...]:
@@ -150,9 +146,8 @@ def _raw_testpaths(rootdir: Path) -> tuple[str, ...]:
         found: Any = tomllib.loads(text)["tool"]["rageval"]["testpaths"]
     except (ValueError, RecursionError, LookupError, TypeError):
         return DEFAULT_TESTPATHS
-    if isinstance(found, list) and all(isinstance(f, str) for f in found):
-        return tuple(found)
-    return DEFAULT_TESTPATHS
+    listed = isinstance(found, list) and all(isinstance(f, str) for f in found)
+    return tuple(found) if listed else DEFAULT_TESTPATHS
 
 
 def _text(path: Path) -> str:

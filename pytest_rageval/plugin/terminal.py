@@ -83,14 +83,13 @@ def outcome_lines(reporter: pytest.TerminalReporter) -> Iterator[str]:
     if reporter.config.option.reportchars == _NOT_ASKED:
         return
     wanted = set(reporter.reportchars or "")  # another plugin's reporter may have none
-    every = "P" in wanted
     for outcome, letters in _LISTED.items():
         if wanted.isdisjoint(letters):
             continue
         for report in reporter.stats.get(outcome, ()):
             reason = clean(getattr(report, "wasxfail", ""))
             yield f"{outcome.upper()} {clean(report.nodeid)}" + (f" - {reason}" if reason else "")
-            for title, text in report.sections if every else ():
+            for title, text in report.sections if "P" in wanted else ():
                 if reporter.config.option.showcapture in {"all", *title.split()}:
                     yield f"{title:-^{terminal_width(reporter.config)}}"
                     yield from text.splitlines()
@@ -106,13 +105,11 @@ def recount(reporter: pytest.TerminalReporter, outcomes: Mapping[str, Outcome]) 
     for category in ("passed", "flawed", "missed"):
         found = reporter.stats.get(category, [])
         moved = [r for r in found if r.nodeid in outcomes and outcomes[r.nodeid] != category]
-        if moved:
-            reporter.stats[category] = [r for r in found if r not in moved]
         for report in moved:
+            found.remove(report)
             outcome = outcomes[report.nodeid]
-            reporter.stats.setdefault("errored" if outcome == "error" else outcome, []).append(
-                report
-            )
+            shown = "errored" if outcome == "error" else outcome
+            reporter.stats.setdefault(shown, []).append(report)
 
 
 def terminal_width(config: pytest.Config) -> int:

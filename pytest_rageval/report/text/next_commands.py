@@ -34,27 +34,24 @@ class RunCommands:
 def next_commands(records: Sequence[CaseRecord], commands: RunCommands) -> list[tuple[str, str]]:
     """Return at most two commands, each with a reason in a few words."""
     found = []
-    if commands.rerun and any(record.outcome == "error" for record in records):
+    errors = any(record.outcome == "error" for record in records)
+    if commands.rerun and errors:
         found.append((commands.rerun, "asks again, once the errors are mended"))
     if heading_faults(records) is not None:
         found.append(("rageval doctor", "compares the headings of golds and chunks"))
     worst = [record for record in worst_misses(records) if record.counted]
     if worst and worst[0].outcome != "passed":
         found.append(explain_worst(worst, case_names(records), commands.name))
-        if commands.rerun and not commands.reran:
+        if commands.rerun and not (errors or commands.reran):
             found.append((commands.rerun, "asks again what did not pass"))
     unreviewed = Counter(r.file for r in {r.nodeid: r for r in records}.values() if not r.counted)
     for file, n in unreviewed.items():
         why = f"{counted(n, 'generated case')} to review"
         found.append((f"rageval label {shlex.quote(clean(file))} --review", why))
-    checked = any(not record.unchecked for record in records)
-    if not found and checked and commands.may_become_baseline:
+    if not found and commands.may_become_baseline and any(not r.unchecked for r in records):
         why = "to compare later runs with this one"
         found.append((f"rageval runs tag {commands.name} {BASELINE_TAG}", why))
-    first_reasons: dict[str, str] = {}
-    for command, why in found:
-        first_reasons.setdefault(command, why)
-    return [*first_reasons.items()][:_MOST]
+    return found[:_MOST]
 
 
 def explain_worst(

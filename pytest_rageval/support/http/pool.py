@@ -50,12 +50,9 @@ class Pool:
     def close(self) -> None:
         """Close all connections, and those in use when they are given back."""
         with self._lock:
-            # Without a name of this module: an ending interpreter has removed them.
-            idle = [*self._idle]
-            self._idle.clear()
             self.generation += 1
-        for sock, _ in idle:
-            sock.close()
+            while self._idle:  # no name of this module: an ending interpreter has removed them
+                self._idle.pop()[0].close()
 
     # A thread that began its request after the last close gives its connection to a pool that
     # nobody closes again.
