@@ -40,7 +40,8 @@ def trend_lines(query: TrendQuery, points: Sequence[TrendPoint]) -> Iterator[Lin
     way = ways.get(info.direction, "") if info else ""
     yield ((f"{clean(query.metric)}{where}{way}", "bold"),)
     room = max(3, *(len(point.run.run_id) for point in points))
-    head = f"{'run':<{room}}  {'when':<16}  {'n':>5}  {'value':>8}  {'interval':<11}  {'change':>8}"
+    # One blank before numbers, so that a default run id and a short tag fit in 80 columns.
+    head = f"{'run':<{room}}  {'when':<16} {'n':>5} {'value':>8}  {'interval':<11} {'change':>8}"
     yield ((f"{head}  tags", ""),)
     for point in points:
         if point.breaks:
@@ -60,6 +61,6 @@ def _point_text(query: TrendQuery, point: TrendPoint, room: int) -> str:
     rest = "  ".join(filter(None, (", ".join(run.tags), partial, changed)))
     value = format_value(point.value, unit_of(query.metric))
     return (
-        f"{clean(run.run_id):<{room}}  {run.ran_at:%Y-%m-%d %H:%M}  {n:>5}  {value:>8}  "
-        f"{interval:<11}  {change:>8}  {clean(rest)}"
+        f"{clean(run.run_id):<{room}}  {run.ran_at:%Y-%m-%d %H:%M} {n:>5} {value:>8}  "
+        f"{interval:<11} {change:>8}  {clean(rest)}"
     )

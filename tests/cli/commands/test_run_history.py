@@ -96,9 +96,19 @@ def test_a_trend_is_told_from_the_folders(capsys: Output) -> None:
     told = lines(capsys, "trend", "recall_at_k", "--last", "2")
     assert told[:2] == [
         "recall_at_k, higher is better",
-        "run  when                  n     value  interval       change  tags",
+        "run  when                 n    value  interval      change  tags",
     ]
-    assert told[3] == f"r4   2026-01-04 00:00      5     0.200  {low}-{high}      -0.200"
+    assert told[3] == f"r4   2026-01-04 00:00     5    0.200  {low}-{high}     -0.200"
+
+
+def test_a_trend_over_run_ids_of_the_default_form_fits_in_80_columns(capsys: Output) -> None:
+    name = "20260105-0900-1a2b"
+    shutil.move(f"{RESULTS}/r1", f"{RESULTS}/{name}")
+    assert cli.run(["runs", "tag", name, "main"]) == 0
+    capsys.readouterr()
+    told = lines(capsys, "trend", "recall_at_k")
+    assert any(line.startswith(name) and line.endswith("  main") for line in told)
+    assert max(map(len, told)) <= 80
 
 
 def test_the_index_gives_the_same_answers(capsys: Output, monkeypatch: pytest.MonkeyPatch) -> None:
