@@ -136,7 +136,7 @@ def read_run_rows(folder: Path, tags: tuple[str, ...]) -> RunRows:
         "has_metrics": bool(metrics),
         "has_records": entry.has_records,
         "unreadable": " ".join(unreadable),
-        "config": json.dumps(compared_config(config), sort_keys=True),
+        "config": json.dumps(compared_config(config)),
     }
     return RunRows(
         run=run,

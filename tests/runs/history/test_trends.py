@@ -30,7 +30,9 @@ def both(url: str, query: TrendQuery) -> tuple[TrendSource, TrendSource]:
 def history() -> None:
     """Runs that differ in all that a trend looks at."""
     write_run(RESULTS, "a", cases(missed=(1,)), day=1)
-    write_run(RESULTS, "b", cases(), day=2, answerer_version="m2", git={"commit": "x"})
+    models = {"llm_model": "m", "embedding_model": "e"}  # not in alphabetical order
+    changed: dict[str, Any] = {"answerer_version": "m2", "target_models": models}
+    write_run(RESULTS, "b", cases(), day=2, git={"commit": "x"}, **changed)
     write_run(RESULTS, "c", cases(8), day=3)
     write_run(RESULTS, "d", cases(), replace(SETTINGS, k=9), day=4)
     judged = {"judges": [{"judge": "offline/7", "model": None, "rubrics": {"groundedness": "v1"}}]}
