@@ -96,10 +96,11 @@ class Comparability:
 
     @property
     def warning(self) -> str | None:
-        """A sentence if several versions changed at once; None: at most one did."""
-        if len(self.versions) < 2:
+        """A sentence if several versions changed at once; None: at most one is known to have."""
+        both = [one.name for one in self.versions if None not in (one.base, one.new)]
+        if len(both) < 2:
             return None
-        names = [one.name.removesuffix("_version").replace("_", " ") for one in self.versions]
+        names = [name.removesuffix("_version").replace("_", " ") for name in both]
         return (
             f"{', '.join(names[:-1])} and {names[-1]} changed at once, so no difference can be put "
             "down to one of them"

@@ -294,6 +294,13 @@ def test_more_than_one_version_that_changed_is_warned_about() -> None:
     )
 
 
+def test_versions_that_one_run_does_not_know_are_not_warned_about() -> None:
+    known = replace(BASE, retriever_version="r2", answerer_version="a2")
+    found = compared(replace(BASE, retriever_version="r1"), known)
+    assert [v.name for v in found.versions] == ["retriever_version", "answerer_version"]
+    assert found.warning is None
+
+
 def test_the_target_and_its_models_may_differ_and_are_listed() -> None:
     found = compared(
         BASE,
