@@ -135,7 +135,8 @@ class ScoredRun:
 
     def _write(self, writer: RunWriter, numbers: Aggregate) -> None:
         config = config_document(
-            self._settings,
+            # Of the responses: nothing was asked as often as the project's settings say.
+            replace(self._settings, repeats=numbers.repeats.repeats if numbers.repeats else 1),
             run_id=writer.run_id,
             started_at=self._started_at,
             dataset_hash=dataset_hash(self._case_hashes.values()),

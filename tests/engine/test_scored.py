@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +69,17 @@ def test_a_wide_interval_stands_apart_from_its_value(files: list[str], capsys: O
     assert cli.run(["score", *files]) == ExitCode.YES
     row = next(r for r in capsys.readouterr().out.splitlines() if r.startswith("context_tokens"))
     assert len(row.split()) == 6
+
+
+@pytest.mark.parametrize("numbers", [(0,), (0, 1, 2), (1, 2)])
+def test_a_saved_run_says_how_many_repeats_it_holds(
+    files: list[str], numbers: Sequence[int]
+) -> None:
+    Path("pyproject.toml").write_text("[tool.rageval]\nrepeats = 5\n", encoding="utf-8")
+    write_lines("r.jsonl", *({**one, "repeat": number} for number in numbers for one in RESPONSES))
+    assert cli.run(["score", *files, "--save", "recorded-1"]) == ExitCode.YES
+    settings = read_json(Path("evals/results/recorded-1/config.json"))["settings"]
+    assert settings["repeats"] == len(numbers)
 
 
 def test_a_saved_run_has_every_file_and_can_be_named(files: list[str], capsys: Output) -> None:
