@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from pytest_rageval.judges.spot_check import COMPARED, repeated_rubrics, spot_check_fields
 from pytest_rageval.metrics.built_in import BUILT_IN
-from pytest_rageval.metrics.judged import valid_score
+from pytest_rageval.metrics.judged import NOT_GIVEN, valid_score
 from pytest_rageval.metrics.registry import Registry
 from pytest_rageval.metrics.view import (
     FAILED,
@@ -54,7 +54,6 @@ _make_request: Final = maker(JudgeRequest)
 _passage: Final = maker(Passage)
 _GROUNDED: Final = frozenset({"groundedness", "claims"})
 _EVERY_ANSWER: Final = frozenset({"five_dimensions"})
-_NOT_GIVEN: Final = "The judge gave no such score."
 _NO_TEXT: Final = "The target reports chunks without their text."
 
 
@@ -312,7 +311,7 @@ def _verdicts(
             elif key in verdict.scores:
                 scores[key] = verdict.scores[key]
             elif key in verdict.not_applicable or rubric in verdict.scores:  # a judge in code
-                outside[key] = verdict.not_applicable.get(key, _NOT_GIVEN)
+                outside[key] = verdict.not_applicable.get(key, NOT_GIVEN)
     if textless:
         outside |= {key: _NO_TEXT for rubric in _GROUNDED for key in rubric_keys(rubric)}
     # A score of one rubric, or its failure, counts even if another one found nothing to score.
@@ -338,7 +337,7 @@ def _own_scores(
             elif verdict is None:
                 yield key, FAILED
             else:
-                reason = NotApplicable(verdict.not_applicable.get(key, _NOT_GIVEN))
+                reason = NotApplicable(verdict.not_applicable.get(key, NOT_GIVEN))
                 yield key, verdict.scores.get(key, reason)
 
 

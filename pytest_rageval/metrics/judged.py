@@ -75,6 +75,7 @@ def scores_disagree(one: float, other: float, scale: tuple[float, float]) -> boo
     return apart or (one >= line) != (other >= line)
 
 
+NOT_GIVEN: Final = "The judge gave no such score."
 _UNUSED: Final = NotApplicable("No rubric in use gives this score.")
 
 

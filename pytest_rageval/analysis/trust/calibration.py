@@ -19,7 +19,7 @@ from typing import Any, Final, Literal
 
 from pytest_rageval.analysis.stats.agreement import auroc, bootstrap_agreement, precision_recall_f1
 from pytest_rageval.metrics.built_in import BUILT_IN
-from pytest_rageval.metrics.judged import PASS_SHARE, valid_score
+from pytest_rageval.metrics.judged import NOT_GIVEN, PASS_SHARE, valid_score
 from pytest_rageval.metrics.registry import MetricInfo
 from pytest_rageval.support.text import TOLERANCE
 from pytest_rageval.values.dataclass import dataclass
@@ -156,7 +156,8 @@ def read_judgement(rubric: str, judgement: Judgement, own: MetricInfo | None = N
             return Reading(error="unparseable")
         return Reading(score=float(verdict.abstained))
     if rubric not in verdict.scores:
-        reason = verdict.not_applicable.get(rubric)
+        # A judge may leave out a metric of a user's rubric, in a run, too.
+        reason = verdict.not_applicable.get(rubric, NOT_GIVEN if own else None)
         return Reading(error="unparseable") if reason is None else Reading(not_applicable=reason)
     score = valid_score(verdict.scores[rubric], scale_of(rubric, own))
     return Reading(error="out_of_range") if score is None else Reading(score=score)

@@ -24,6 +24,8 @@ from pytest_rageval.analysis.trust.calibration import (
     request_of,
     split_context,
 )
+from pytest_rageval.metrics.judged import NOT_GIVEN
+from pytest_rageval.metrics.registry import MetricInfo
 from pytest_rageval.values.verdict import JudgeFailure, Judgement, Passage, Verdict
 
 GOOD = {"groundedness": "grounded", "correctness": "correct", "abstention": "answer"}
@@ -144,6 +146,12 @@ def test_a_verdict_gives_a_valid_score_or_an_error(
     rubric: CalibrationRubric, verdict: Verdict, expected: Reading
 ) -> None:
     assert read_judgement(rubric, judgement(verdict)) == expected
+
+
+def test_a_score_of_an_own_rubric_that_a_judge_leaves_out_is_not_applicable() -> None:
+    own = MetricInfo(key="style.tone", title="Tone", population="answers", level="judged")
+    found = judgement(Verdict(scores={"style.brevity": 1.0}))
+    assert read_judgement("style.tone", found, own) == Reading(not_applicable=NOT_GIVEN)
 
 
 def test_a_failure_is_an_error_of_its_kind() -> None:
