@@ -324,7 +324,7 @@ def gate_of(run: StoredRun, project: Settings, *, gates: Sequence[str] = ()) -> 
     thresholds = project_thresholds(
         project,
         gates=(*all_gates(project, [run]), *gates),
-        judge_configured=run.settings.judge != "none",
+        judge_configured=run.settings.judged,
         # A check of a category or tag that is newer than the run has no data.
         known=KnownNames(registry=registry_for_runs(project, run.config)),
     )

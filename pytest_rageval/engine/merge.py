@@ -120,7 +120,7 @@ def _thresholds(parts: Sequence[StoredRun], project: Settings) -> Thresholds:
     return project_thresholds(
         project,
         gates=all_gates(project, parts),
-        judge_configured=parts[0].settings.judge != "none",
+        judge_configured=parts[0].settings.judged,
         known=KnownNames(
             registry=registry_for_runs(project, *(one.config for one in parts)),
             categories=set(part(parts[0].set, "by_category")),

@@ -125,7 +125,7 @@ def run_thresholds(
     return project_thresholds(
         settings,
         gates=settings.extra_gates,
-        judge_configured=settings.judge != "none",
+        judge_configured=settings.judged,
         known=KnownNames(
             registry=registry,
             more=more,
@@ -142,7 +142,7 @@ def read_labels(settings: Settings, sets: Iterable[LoadedSet]) -> JudgeLabels | 
         ConfigError: the file is wrong, or a label matches several cases.
     """
     given = settings.judging.labels
-    if given is None or settings.judge == "none" or settings.retrieval_only:
+    if given is None or not settings.judged:
         return None
     from pytest_rageval.analysis.trust.reliability import labels_by_case
     from pytest_rageval.engine.labels import load_judge_labels

@@ -51,8 +51,7 @@ def open_judge(
         StorageError: its cache cannot be read.
     """
     pacing = Pacing(sleep=sleep, slots=slots)
-    judged = settings.judge != "none" and not settings.retrieval_only
-    if not judged or (second and not asks_second_judge(settings)):
+    if not settings.judged or (second and not asks_second_judge(settings)):
         yield None
     elif second:
         with ExitStack() as stack:

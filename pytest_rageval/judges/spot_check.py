@@ -34,9 +34,7 @@ def repeated_rubrics(rubrics: Iterable[str]) -> tuple[str, ...]:
 
 def asks_second_judge(settings: Settings) -> bool:
     """Return whether a second judge is configured beside a first one."""
-    return (
-        settings.judging.spot_check > 0 and settings.judge != "none" and not settings.retrieval_only
-    )
+    return settings.judged and settings.judging.spot_check > 0
 
 
 def check_second_judge(settings: Settings) -> None:

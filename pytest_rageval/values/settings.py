@@ -186,6 +186,11 @@ class Settings:
         return Path(self.rootdir) / self.results_dir
 
     @property
+    def judged(self) -> bool:
+        """Whether a judge is asked about the answers."""
+        return self.judge != "none" and not self.retrieval_only
+
+    @property
     def citation_markers(self) -> CitationMarkers | None:
         """Forms of citations besides the usual ones; None: none."""
         if not self.citation_presets and self.citation_pattern is None:

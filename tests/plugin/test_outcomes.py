@@ -134,6 +134,9 @@ def test_a_run_of_retrieval_alone_names_no_judge(project: Project) -> None:
     result = project.run("--retrieval-only")
     result.stdout.fnmatch_lines(["*judge off"])
     assert {record["groundedness"] for record in project.records().values()} == {None}
+    checks = [one["name"] for one in project.stored("gate.json")["checks"]]
+    assert "error_rate" in checks
+    assert "judge_error_rate" not in checks
 
 
 def test_a_judge_of_ones_own_takes_the_place_of_the_configured_one(project: Project) -> None:

@@ -70,7 +70,7 @@ def command(runs: tuple[str, ...], run_id: str | None, no_report: bool, as_json:
 
 
 def _labels(parts: list[StoredRun], project: Settings) -> JudgeLabels | None:
-    if parts[0].settings.judge == "none" or parts[0].settings.retrieval_only:
+    if not parts[0].settings.judged:
         return None
     return read_labels([record for part in parts for record in part.records], project)
 

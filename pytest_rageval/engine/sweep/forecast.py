@@ -17,7 +17,7 @@ def forecast(settings: Settings, plan: SweepPlan, *, in_place: bool) -> dict[str
     """Return what a sweep would ask as JSON values; ``in_place`` as of ``groups_of``."""
     groups = groups_of(plan, in_place=in_place)
     judged = 0
-    if settings.judge != "none" and not settings.retrieval_only:
+    if settings.judged:
         judged = judged_answers(plan, groups) * plan.repeats
     rungs = [
         {
