@@ -90,6 +90,7 @@ def gate_run(run: StoredRun, *, confidence: float, numbers: RunNumbers | None = 
             **{name: figure for name, figure in figures.items() if figure is not None},
             **run.run_metrics,
         },
+        no_figures=run.run_metric_reasons,
     )
 
 

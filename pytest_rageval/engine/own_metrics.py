@@ -19,13 +19,12 @@ from pytest_rageval.support.threads import GivenUp, call_within
 from pytest_rageval.support.tracebacks import error_text, last_place, source_place, user_traceback
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.dataclass import dataclass
-from pytest_rageval.values.json_documents import part, text
 from pytest_rageval.values.numbers import plain
 from pytest_rageval.values.own_metric import NA, Scored
 from pytest_rageval.values.read_only import read_only
 from pytest_rageval.values.record import MOST_SCORE, CaseRecord, MetricDetail
 from pytest_rageval.values.reply import AskResponse
-from pytest_rageval.values.run import RUN_METRICS, StoredRun
+from pytest_rageval.values.run import StoredRun
 from pytest_rageval.values.settings import Settings
 
 _TEXT_CHARS: Final = 500
@@ -242,9 +241,4 @@ def run_scores(
 
 def run_notes(run: StoredRun) -> list[str]:
     """Say of each own metric of the whole run without a value why it has none."""
-    found = part(run.metrics, RUN_METRICS)
-    reasons = {
-        key: text(found, str(key), "error") or text(found, str(key), "not_applicable")
-        for key in found
-    }
-    return [f"{key}: {reason}" for key, reason in reasons.items() if reason]
+    return [f"{key}: {reason}" for key, reason in run.run_metric_reasons.items()]

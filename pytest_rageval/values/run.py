@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pytest_rageval.values.dataclass import dataclass
-from pytest_rageval.values.json_documents import items, number, part, value, whole, word
+from pytest_rageval.values.json_documents import items, number, part, text, value, whole, word
 from pytest_rageval.values.record import CaseRecord, ScoreSettings
 from pytest_rageval.values.settings import Settings
 
@@ -117,6 +117,13 @@ class StoredRun:
         found = part(self.metrics, RUN_METRICS)
         values = {str(key): number(found, str(key), "value") for key in found}
         return {key: value for key, value in values.items() if value is not None}
+
+    @property
+    def run_metric_reasons(self) -> dict[str, str]:
+        """Why own metrics of the whole run have no value."""
+        found = part(self.metrics, RUN_METRICS)
+        names = ("error", "not_applicable")
+        return {str(k): said for k in found for n in names if (said := text(found, str(k), n))}
 
     @property
     def given(self) -> Mapping[str, Any]:

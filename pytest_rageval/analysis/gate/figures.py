@@ -50,6 +50,8 @@ class GateRun:
     registry: Registry = BUILT_IN
     """The metrics of the run."""
     extra_figures: Mapping[str, float] = field(default_factory=dict)
+    no_figures: Mapping[str, str] = field(default_factory=dict)
+    """Why metrics of the project of the whole run have no value."""
 
 
 BY_OUTCOME: Final = ("pass_rate", STAGE_PREFIX)
@@ -296,7 +298,8 @@ def _run_figure(check: Check, run: GateRun, cases: Sequence[CaseGroup]) -> Check
         no_pairs = "no case of the run is a translation of another"
         return CheckFigure(estimate=pairs.get("mean"), n=int(pairs.get("n") or 0), no_data=no_pairs)
     found = run.aggregate.rates.get(metric, run.aggregate.indexing.get(metric))
-    return CheckFigure(estimate=found, no_data=f"the run did not measure {metric}")
+    no_data = run.no_figures.get(metric, f"the run did not measure {metric}")
+    return CheckFigure(estimate=found, no_data=no_data)
 
 
 # --- one limit -------------------------------------------------------------------------------
