@@ -34,7 +34,14 @@ from pytest_rageval.metrics.view import located_citations, read_markers
 from pytest_rageval.project.case_reader import CaseReader, Concerned, LocatedCase, case_warnings
 from pytest_rageval.project.case_variables import sent_fields
 from pytest_rageval.support.files import shown_below
-from pytest_rageval.support.jsonl import Line, Place, cannot_be_read, iterate_lines, open_lines
+from pytest_rageval.support.jsonl import (
+    Line,
+    Place,
+    cannot_be_read,
+    iterate_lines,
+    one_for_values,
+    open_lines,
+)
 from pytest_rageval.support.slots import Slots
 from pytest_rageval.support.text import counted
 from pytest_rageval.support.threads import in_order
@@ -51,6 +58,8 @@ _UNRECORDED: Final = "(the answer was not recorded)"
 NO_RESPONSE: Final = "no response is recorded for this case"
 _SHOWN_UNKNOWN: Final = 20
 _IDS_AT_ONCE: Final = 100
+_SEARCHED: Final = 1 << 26
+"""Bytes of a faulty file that are searched for JSON over several lines."""
 _UNASKED: Final = unasked(ErrorInfo(kind="not_attempted", message=NO_RESPONSE, attempts=0))
 _CASES_AT_ONCE: Final = 16
 """Cases that are read, then scored (`records_of`)."""
@@ -152,6 +161,9 @@ class RecordedResponses:
         """Read to the end, so that ``faults``, ``repeats`` and ``unknown`` are complete."""
         for _ in self._ahead:
             pass
+        if self.faults and self._at is None:
+            self._file.seek(0)
+            self.faults = one_for_values(self._file.read(_SEARCHED), self.faults, cases=False)
 
     def has_repeats(self, case_id: str | None = None) -> bool:
         """Whether further responses, of one case or at all, were read so far."""

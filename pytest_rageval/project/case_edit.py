@@ -13,7 +13,7 @@ from pydantic import TypeAdapter
 from pytest_rageval.project.case_fields import AnchorLine, CaseLine
 from pytest_rageval.project.case_file_edit import FileLine, FileLines, read_file_lines
 from pytest_rageval.project.case_reader import json_object, parse_case
-from pytest_rageval.support.jsonl import Line, ObjectLine, repeated_id
+from pytest_rageval.support.jsonl import Line, ObjectLine, one_for_values, repeated_id
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import DatasetError, Fault, faults_error
@@ -74,7 +74,7 @@ def load_editable(path: Path, *, display: str | None = None) -> EditableSet:
             unknown[key] = number, n + 1
         found.append(one)
     if faults:
-        raise faults_error(faults)
+        raise faults_error(one_for_values(lines.joined(), faults))
     warnings = (
         f"{shown}:{number}: unknown field {key!r}"
         f"{f' (and in {n - 1} more lines)' if n > 1 else ''}, left as it is"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import threading
 from contextlib import closing
 from dataclasses import replace
@@ -118,6 +119,20 @@ def test_a_repeat_that_is_none_is_named(line: dict[str, Any], message: str, tmp_
     with pytest.raises(DatasetError) as caught:
         scored(tmp_path, [case_line("a"), case_line("b")], lines)
     assert str(caught.value).endswith(f"r.jsonl:3: {message}")
+
+
+@pytest.mark.parametrize("listed", [False, True])
+def test_responses_over_several_lines_are_one_fault(tmp_path: Path, listed: bool) -> None:
+    cases = write_lines(tmp_path / "c.jsonl", case_line("a"), case_line("b"))
+    responses = [response_line("a", "a.md"), response_line("b", "b.md")]
+    path = tmp_path / "r.jsonl"
+    values = [responses] if listed else responses
+    path.write_text("\n".join(json.dumps(one, indent=1) for one in values), encoding="utf-8")
+    with pytest.raises(DatasetError) as caught:
+        list(RecordedRun(cases, path, SETTINGS).records())
+    message = r"r.jsonl:1: JSON over lines 1 to \d+(, and 1 more such)?, expected one JSON object "
+    assert re.search(message + "on each line$", str(caught.value))
+    assert len(caught.value.faults) == 1
 
 
 def test_faults_of_both_files_come_together_after_what_is_sound(tmp_path: Path) -> None:

@@ -144,6 +144,14 @@ def test_unknown_keys_are_warned_about_and_faults_are_refused(path: Path) -> Non
     assert [line.split(":")[1] for line in lines] == ["1", "2", "2", "3", "4", "6", "7"]
 
 
+def test_cases_over_several_lines_are_one_fault(path: Path) -> None:
+    path.write_text('{"id": "a",\n"question": "q"}\n' * 3, encoding="utf-8")
+    with pytest.raises(DatasetError) as caught:
+        load_editable(path, display="c.jsonl")
+    assert str(caught.value).startswith("c.jsonl:1: JSON over lines 1 to 2, and 2 more such,")
+    assert len(caught.value.faults) == 1
+
+
 def test_a_change_of_another_line_meanwhile_is_kept(path: Path) -> None:
     session = file_session(path)
     path.write_bytes(path.read_bytes().replace(b"What else?", b"What now?"))
