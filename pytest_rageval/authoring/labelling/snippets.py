@@ -70,6 +70,7 @@ class SnippetChoice:
 
 _BREAK: Final = re.compile(r"\s*$|\s{0,3}(?:```|~~~|#{1,6}\s|[-*_=|:\s]{3,}$)")
 """Lines that end a sentence and are not part of one: blank lines, fences, headings, rules."""
+_UNDERLINE: Final = re.compile(r" {0,3}(?:=+|-+)\s*$")
 _NEW_BLOCK: Final = re.compile(r"\s*(?:[-*+]\s+|\d{1,3}[.)]\s+|>\s?|\|)")
 _MARKER: Final = re.compile(r"(?:\s*(?:[-*+]|\d{1,3}[.)])\s+|\s*>\s?)+")
 _MAX_SENTENCES: Final = 200
@@ -97,13 +98,19 @@ def split_passages(text: str) -> tuple[str, ...]:
 def _blocks(text: str) -> Iterator[str]:
     """Yield blocks as one line each: a paragraph, a list item, a table row."""
     block: list[str] = []
+    marker = None
     for line in text.splitlines():
+        if block and marker is None and _UNDERLINE.match(line):
+            block = []  # it was a heading
+            continue
         ends = _BREAK.match(line) is not None
         if block and (ends or _NEW_BLOCK.match(line)):
             yield " ".join(block)
             block = []
         if not ends:
-            marker = None if block else _MARKER.match(line)
-            block.append(" ".join(line[marker.end() if marker else 0 :].split()))
+            if not block:
+                marker = _MARKER.match(line)
+                line = line[marker.end() :] if marker else line
+            block.append(" ".join(line.split()))
     if block:
         yield " ".join(block)

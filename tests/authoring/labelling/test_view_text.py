@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import unicodedata
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -106,6 +107,12 @@ kpctl move --now
         "| a cell | b |",
         "| 60 s | 5 |",
     )
+
+
+@pytest.mark.parametrize("line", ["=======", "---", "-"])
+def test_an_underlined_heading_is_no_sentence(line: str) -> None:
+    text = f"Lending\ntools\n{line}\nFor two weeks.\n\n- one item\n---\n\nEnd.\n"
+    assert split_passages(text) == ("For two weeks.", "one item", "End.")
 
 
 @given(st.text(alphabet="ab .!\n-#>|`1*é", max_size=80))
