@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
+from pytest_rageval.analysis.compare.pairs import place_of
 from pytest_rageval.analysis.compare.settings import ConfigDifference, Invariant
 from pytest_rageval.metrics.deciding import UNDECIDED, rules_of_cut
 from pytest_rageval.support.text import counted
@@ -47,7 +48,7 @@ def rules_difference(
 def _rules_by_case(records: Iterable[CaseRecord]) -> dict[tuple[str, str, str], _Rules]:
     found: dict[tuple[str, str, str], _Rules] = {}
     for record in records:
-        key = record.file, record.name, record.case_hash
+        key = *place_of(record), record.case_hash
         found[key] = found.get(key, frozenset()) | _rules_of(record)
     return found
 

@@ -48,6 +48,14 @@ def test_cases_without_anchors_to_compare_are_undecided_by_every_version() -> No
     assert found.base == "undecided (1 of 1 case)"
 
 
+def test_a_file_whose_name_a_mac_decomposes_is_the_same() -> None:
+    composed, decomposed = "evals/\u00fcb.jsonl", "evals/u\u0308b.jsonl"
+    found = rules_difference(
+        [decided(1, ["heading"], file=composed)], [decided(1, ["snippet"], file=decomposed)]
+    )
+    assert isinstance(found, Invariant)
+
+
 def test_one_case_in_twenty_may_differ() -> None:
     base = run(*[["heading"]] * 20)
     found = rules_difference(base, run(["snippet"], *[["heading"]] * 19))
