@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -291,11 +291,20 @@ def _failed_reply(error: BaseException) -> tuple[int | None, str]:
 
 def _kind(error: BaseException) -> TargetErrorKind:
     chain = list(_causes(error))
-    if any(isinstance(cause, TimeoutError) for cause in chain):
+    statuses = set(map(_grpc_status, chain))
+    if "DEADLINE_EXCEEDED" in statuses or any(isinstance(cause, TimeoutError) for cause in chain):
         return "timeout"
     # An OSError that names a file is not about a connection.
     lost = (isinstance(cause, OSError) and cause.filename is None for cause in chain)
-    return "connection" if any(lost) else "raised"
+    return "connection" if "UNAVAILABLE" in statuses or any(lost) else "raised"
+
+
+def _grpc_status(error: Any) -> str:
+    """Return the name of the status of an exception of gRPC, which has no cause; empty: none."""
+    kinds = {(kind.__module__, kind.__name__) for kind in type(error).__mro__}
+    with suppress(Exception):  # one that the user's code makes has no code
+        return str(error.code().name) if ("grpc", "RpcError") in kinds else ""
+    return ""
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from email.message import Message
+from enum import Enum
 from functools import partial
 from io import BytesIO
 from typing import Any
@@ -250,6 +251,31 @@ def test_what_a_client_raises_becomes_an_error_of_a_kind(
     assert error_of(result) == (kind, message)
     assert result.total_ms == 500.0
     assert result.attempts == (4 if kind == "http" else 1)
+
+
+class Grpc(Enum):
+    UNAVAILABLE = 14
+    DEADLINE_EXCEEDED = 4
+    NOT_FOUND = 5
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [
+        (lambda _: Grpc.UNAVAILABLE, "connection"),
+        (lambda _: Grpc.DEADLINE_EXCEEDED, "timeout"),
+        (lambda _: Grpc.NOT_FOUND, "raised"),
+        (None, "raised"),
+    ],
+)
+def test_the_status_of_a_grpc_error_tells_its_kind(code: object, kind: str) -> None:
+    base = type("RpcError", (Exception,), {"__module__": "grpc", "code": code})
+    raised = type("_InactiveRpcError", (base,), {"__module__": "grpc._channel"})
+
+    def client(request: AskRequest) -> AskResponse:
+        raise ApiTimeoutError("search failed") from raised()
+
+    assert error_of(call(client))[0] == kind
 
 
 def test_the_cause_of_an_error_tells_its_kind() -> None:
