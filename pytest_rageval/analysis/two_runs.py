@@ -194,17 +194,12 @@ def _run_metrics(base: StoredRun, new: StoredRun, registry: Registry) -> dict[st
     for key in registry.runs:
         before, after = base.run_metrics.get(key), new.run_metrics.get(key)
         one, other = first.runs.get(key), second.runs.get(key)
-        if before is None or after is None or one is None or other is None:
+        if one is None or other is None or one.meaning != other.meaning:
             continue
-        if one.meaning != other.meaning:
+        if before is None or after is None:
             continue
         found[key] = UnpairedChange(
-            key=key,
-            base=before,
-            new=after,
-            delta=after - before,
-            n_base=n_base,
-            n_new=n_new,
+            key=key, base=before, new=after, delta=after - before, n_base=n_base, n_new=n_new
         )
     return found
 
@@ -219,9 +214,8 @@ def _comparability(base: StoredRun, new: StoredRun) -> Comparability:
     asked = {(place_of(r), r.case_hash) for r in base.records if r.counted}
     if any((place_of(r), r.case_hash) in asked for r in new.records if r.counted):
         return found
-    nothing = Invariant(
-        name="dataset", base=_dataset(base), new=_dataset(new), affects="everything"
-    )
+    ours, theirs = _dataset(base), _dataset(new)
+    nothing = Invariant(name="dataset", base=ours, new=theirs, affects="everything")
     return replace(found, invariants=(*found.invariants, nothing))
 
 

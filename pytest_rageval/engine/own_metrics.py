@@ -225,9 +225,8 @@ def run_scores(
             continue
         code = project.runs.get(key)
         if code is None or code.compute is None or code.meaning != info.meaning:
-            found[key] = {
-                "error": f"{info.source}: its code of version {info.version} is not there"
-            }
+            gone = f"{info.source}: its code of version {info.version} is not there"
+            found[key] = {"error": gone}
             continue
         one = compute(code, settings, lambda: (read_only(counted_ones),))
         if isinstance(one.score, float):

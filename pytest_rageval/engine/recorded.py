@@ -58,8 +58,6 @@ _UNRECORDED: Final = "(the answer was not recorded)"
 NO_RESPONSE: Final = "no response is recorded for this case"
 _SHOWN_UNKNOWN: Final = 20
 _IDS_AT_ONCE: Final = 100
-_SEARCHED: Final = 1 << 26
-"""Bytes of a faulty file that are searched for JSON over several lines."""
 _UNASKED: Final = unasked(ErrorInfo(kind="not_attempted", message=NO_RESPONSE, attempts=0))
 _CASES_AT_ONCE: Final = 16
 """Cases that are read, then scored (`records_of`)."""
@@ -162,8 +160,8 @@ class RecordedResponses:
         for _ in self._ahead:
             pass
         if self.faults and self._at is None:
-            self._file.seek(0)
-            self.faults = one_for_values(self._file.read(_SEARCHED), self.faults, cases=False)
+            self._file.seek(0)  # of a file that may fill a disk, the first 64 MB are searched
+            self.faults = one_for_values(self._file.read(1 << 26), self.faults, cases=False)
 
     def has_repeats(self, case_id: str | None = None) -> bool:
         """Whether further responses, of one case or at all, were read so far."""

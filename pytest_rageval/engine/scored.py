@@ -36,8 +36,7 @@ def scored_settings(project: Settings, *, retrieval_only: bool) -> Settings:
     Raises:
         ConfigError: thresholds.toml is wrong.
     """
-    file = Path(project.rootdir) / THRESHOLDS
-    thresholds = load_thresholds(file, known=KnownNames(more=True))
+    thresholds = load_thresholds(Path(project.rootdir) / THRESHOLDS, known=KnownNames(more=True))
     return replace(
         project,
         judged_on=thresholds.judged_on,

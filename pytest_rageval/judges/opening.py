@@ -72,8 +72,7 @@ def open_judge(
 
 def judging_slots(settings: Settings) -> Slots:
     """Return slots for the judging of answers that are there: one, unless a model is asked."""
-    computes = settings.judge in {"none", "offline"} or settings.retrieval_only
-    return Slots(1 if computes else settings.concurrency)
+    return Slots(settings.concurrency if settings.judged and settings.judge != "offline" else 1)
 
 
 def check_offline(settings: Settings) -> None:

@@ -45,8 +45,7 @@ def check_second_judge(settings: Settings) -> None:
     """
     if not asks_second_judge(settings):
         return
-    judging = settings.judging
-    second = judging.spot_check_model
+    judging, second = settings.judging, settings.judging.spot_check_model
     flag = f"--judge-spot-check {judging.spot_check}"
     place = "spot_check_model in [tool.rageval.judge]"
     if second is None and settings.judge in {"offline", judging.client}:

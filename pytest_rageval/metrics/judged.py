@@ -53,10 +53,9 @@ def composite(values: Mapping[str, float | None], weights: Mapping[str, float]) 
     """
     total = 0.0
     for name, weight in weights.items():
-        value = values.get(name)
-        if weight > 0 and value is None:
+        if weight > 0 and values.get(name) is None:
             return None
-        total += weight * (value or 0.0)
+        total += weight * (values.get(name) or 0.0)
     weight_sum = sum(weights.values())
     return total / weight_sum if weight_sum > 0 else None
 

@@ -59,7 +59,7 @@ def load_editable(path: Path, *, display: str | None = None) -> EditableSet:
     lines = read_file_lines(path, display=shown)
     found: list[EditableCase] = []
     faults: list[Fault] = []
-    unknown: dict[str, tuple[int, int]] = {}
+    unknown: dict[str, list[int]] = {}
     first: dict[str, int] = {}
     for line in lines.filled():
         try:
@@ -70,15 +70,14 @@ def load_editable(path: Path, *, display: str | None = None) -> EditableSet:
         for _, message in repeated_id({"id": one.case.id}, line.number, first):
             faults.append(Fault(file=shown, line=line.number, field="id", message=message))
         for key in unknown_keys(one.values):
-            number, n = unknown.get(key, (line.number, 0))
-            unknown[key] = number, n + 1
+            unknown.setdefault(key, []).append(line.number)
         found.append(one)
     if faults:
         raise faults_error(one_for_values(lines.joined(), faults))
     warnings = (
         f"{shown}:{number}: unknown field {key!r}"
-        f"{f' (and in {n - 1} more lines)' if n > 1 else ''}, left as it is"
-        for key, (number, n) in unknown.items()
+        f"{f' (and in {len(more)} more lines)' if more else ''}, left as it is"
+        for key, (number, *more) in unknown.items()
     )
     return EditableSet(path=path, display=shown, cases=tuple(found), warnings=tuple(warnings))
 

@@ -132,17 +132,14 @@ def open_lines(path: Path, display: str, *, pipes: bool = False) -> IO[bytes]:
 
 
 def one_for_values(data: bytes, faults: Sequence[Fault], *, cases: bool = True) -> list[Fault]:
-    """Return the faults of a file, of all JSON values over several lines one in place of theirs.
-
-    With ``cases`` the message names the command that reads cases from a list.
-    """
+    """Return the faults of a file, of all JSON values over several lines one in place of theirs."""
     found = list(values_over_lines(data.decode("utf-8-sig", "replace")))
     if not found:
         return list(faults)
     first, last, begins = found[0]
     more = f", and {len(found) - 1:,} more such" if found[1:] else ""
     message = f"JSON over lines {first} to {last}{more}, expected one JSON object on each line"
-    if begins == "[" and cases:
+    if begins == "[" and cases:  # no command reads a list of anything else
         message += "; `rageval import json` reads a list, from a file named .json"
     lines = {number for one, end, _ in found for number in range(one, end + 1)}
     rest = (fault for fault in faults if fault.line not in lines)

@@ -179,10 +179,8 @@ def _reply_or_error(ask: Callable[[AskRequest], object], request: AskRequest) ->
 
 
 def _response(reply: object, client: object) -> AskResponse:
-    payload: Any = reply
-    if isinstance(reply, AskResponse):
-        # Built by user code, so it may contain NaN, a wrong type or ranks out of order.
-        payload = _payload(reply)
+    # Built by user code, a response may contain NaN, a wrong type or ranks out of order.
+    payload: Any = _payload(reply) if isinstance(reply, AskResponse) else reply
     if isinstance(payload, Mapping):
         payload = blot_out_of_reply(_plain(payload), reply_secrets(os.environ))
         try:

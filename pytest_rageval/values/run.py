@@ -115,8 +115,7 @@ class StoredRun:
     def run_metrics(self) -> dict[str, float]:
         """Own metrics of the whole run that have a value."""
         found = part(self.metrics, RUN_METRICS)
-        values = {str(key): number(found, str(key), "value") for key in found}
-        return {key: value for key, value in values.items() if value is not None}
+        return {str(k): v for k in found if (v := number(found, str(k), "value")) is not None}
 
     @property
     def run_metric_reasons(self) -> dict[str, str]:

@@ -221,12 +221,8 @@ def _invariants(base: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Inv
         yield Invariant(name=found.name, base=found.base, new=found.new, affects="everything")
     definitions = "metric_definitions_version"
     if base.get(definitions, 1) != new.get(definitions, 1):
-        yield Invariant(
-            name=definitions,
-            base=base.get(definitions),
-            new=new.get(definitions),
-            affects="everything",
-        )
+        a, b = base.get(definitions), new.get(definitions)
+        yield Invariant(name=definitions, base=a, new=b, affects="everything")
     yield from _metric_invariants(base, new)
     yield from _judge_invariants(base, new)
     if not {"none", "offline"} & {one["judge"], other["judge"]}:

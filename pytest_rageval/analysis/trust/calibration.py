@@ -414,10 +414,6 @@ def calibration_document(found: Calibration) -> dict[str, Any]:
 def answer_hash(row: LabelledAnswer) -> str:
     """Return a hash of the request about a row, without its label: 16 hex digits."""
     request = request_of(row)
-    parts = [
-        request.question,
-        request.answer,
-        request.expected_answer,
-        *(passage.text for passage in request.context),
-    ]
+    parts = [request.question, request.answer, request.expected_answer]
+    parts += [passage.text for passage in request.context]
     return hashlib.sha256(json.dumps(parts).encode("ascii")).hexdigest()[:16]

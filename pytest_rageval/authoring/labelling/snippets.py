@@ -99,10 +99,9 @@ def _blocks(text: str) -> Iterator[str]:
     """Yield blocks as one line each: a paragraph, a list item, a table row."""
     block: list[str] = []
     marker = None
-    for line in text.splitlines():
+    for line in (*text.splitlines(), ""):
         if block and marker is None and _UNDERLINE.match(line):
-            block = []  # it was a heading
-            continue
+            block, line = [], ""  # a heading
         ends = _BREAK.match(line) is not None
         if block and (ends or _NEW_BLOCK.match(line)):
             yield " ".join(block)
@@ -112,5 +111,3 @@ def _blocks(text: str) -> Iterator[str]:
                 marker = _MARKER.match(line)
                 line = line[marker.end() :] if marker else line
             block.append(" ".join(line.split()))
-    if block:
-        yield " ".join(block)

@@ -16,14 +16,9 @@ from pytest_rageval.values.settings import Settings
 def forecast(settings: Settings, plan: SweepPlan, *, in_place: bool) -> dict[str, Any]:
     """Return what a sweep would ask as JSON values; ``in_place`` as of ``groups_of``."""
     groups = groups_of(plan, in_place=in_place)
-    judged = 0
-    if settings.judged:
-        judged = judged_answers(plan, groups) * plan.repeats
+    judged = judged_answers(plan, groups) * plan.repeats if settings.judged else 0
     rungs = [
-        {
-            "configurations": sum(group.sizes[number] for group in groups),
-            "cases": len(rung.cases),
-        }
+        {"configurations": sum(one.sizes[number] for one in groups), "cases": len(rung.cases)}
         for number, rung in enumerate(plan.rungs)
     ]
     return {

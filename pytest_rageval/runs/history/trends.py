@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
+from types import UnionType
 from typing import TYPE_CHECKING, Any
 
 from pytest_rageval.analysis.trend import RunFigure, TrendQuery, TrendRun
@@ -58,14 +59,13 @@ def query_trend(database: IndexDatabase, project: str, query: TrendQuery) -> Tre
 
 
 def _trend_run(row: Row[Any], query: TrendQuery) -> TrendRun:
+    names = ("verdict", "config_hash", "dataset_hash")
     return TrendRun(
         run_id=row.run_id,
         ran_at=_utc(row.ran_at),
         figure=None if row.metric is None else _figure(row, query),
-        tags=tuple((_text(row, "tags") or "").split()),
-        verdict=_text(row, "verdict"),
-        config_hash=_text(row, "config_hash"),
-        dataset_hash=_text(row, "dataset_hash"),
+        tags=tuple((_typed(row, "tags", str, "a text") or "").split()),
+        **{name: _typed(row, name, str, "a text") for name in names},
         config=_config(row),
         partial=row.partial,
     )
@@ -76,7 +76,7 @@ def _figure(row: Row[Any], query: TrendQuery) -> RunFigure:
         scope=query.scope,
         group=row.group_name,
         metric=row.metric,
-        **{name: _number(row, name) for name in NUMBERS},
+        **{name: _typed(row, name, int | float, "a number") for name in NUMBERS},
     )
 
 
@@ -87,17 +87,10 @@ def _config(row: Row[Any]) -> dict[str, Any]:
     return found
 
 
-def _text(row: Row[Any], name: str) -> str | None:
+def _typed(row: Row[Any], name: str, kind: type | UnionType, expected: str) -> Any:
     value = getattr(row, name)
-    if value is not None and not isinstance(value, str):
-        raise ValueError(f"{name}: expected a text")
-    return value
-
-
-def _number(row: Row[Any], name: str) -> Any:
-    value = getattr(row, name)
-    if value is not None and not isinstance(value, int | float):
-        raise ValueError(f"{name}: expected a number")
+    if value is not None and not isinstance(value, kind):
+        raise ValueError(f"{name}: expected {expected}")
     return value
 
 
