@@ -21,7 +21,12 @@ from pytest_rageval.analysis.compare.settings import (
     judge_dependent_keys,
     unaffected_keys,
 )
-from pytest_rageval.analysis.gate.differences import GateBaseline, check_differences, margins
+from pytest_rageval.analysis.gate.differences import (
+    Difference,
+    GateBaseline,
+    check_differences,
+    margins,
+)
 from pytest_rageval.analysis.gate.figures import GateRun
 from pytest_rageval.analysis.trust.reliability import (
     JudgeLabels,
@@ -257,8 +262,9 @@ class Baseline(GateBaseline):
 
     @property
     def not_comparable(self) -> bool:
-        """Whether there is a baseline and an invariant differs."""
-        return self.comparison is not None and not self.comparison.comparable
+        """Whether the baseline is refused because an invariant differs."""
+        found = self.comparison
+        return found is not None and self.info.problem is not None and not found.comparable
 
 
 def as_baseline(
@@ -266,8 +272,9 @@ def as_baseline(
 ) -> Baseline:
     """Compute the differences that decide a gate from a comparison; what prevents it is named."""
     base, new, problem = found.base, found.new, None
-    if not found.comparable:
-        problem = f"not comparable with the baseline: {found.comparability.sentence()}"
+    reason = f"not comparable with the baseline: {found.comparability.sentence()}"
+    if any(one.name != "token_budget" for one in found.comparability.invariants):
+        problem = reason
     pairing = found.comparison.pairing
     if problem is None and pairing.count("only_in_new"):
         problem = _partial(base)
@@ -293,6 +300,10 @@ def as_baseline(
             confidence=sure,
             registry=found.registry,
         )
+        # Here nothing but the budget of tokens can differ, which all other metrics do without.
+        for check in differences:
+            if check.metric == "recall_at_tokens" and not found.comparable:
+                differences[check] = Difference(estimate=None, problem=reason)
     return Baseline(info=info, differences=differences, comparison=found)
 
 

@@ -267,6 +267,20 @@ def test_a_baseline_made_otherwise_is_refused_by_name(other: Settings, name: str
     assert required.checks[0].status == "fail"
 
 
+def test_another_budget_of_tokens_leaves_the_checks_of_all_other_metrics() -> None:
+    larger = replace(SETTINGS, token_budget=400)
+    base = side(run_of(40), larger, run_id="b")
+    new = side(run_of(40, missed=range(40)), replace(SETTINGS, token_budget=100), run_id="n")
+    found, against = gate(base, new, drop(), drop(metric="recall_at_tokens"))
+    other, own = found.checks
+    assert (other.status, own.status, found.verdict) == ("fail", "skip", "fail")
+    said = "not comparable with the baseline: token_budget: 400 in base, 100 in new"
+    assert own.message == said
+    assert not against.not_comparable
+    refused, against = gate(side(run_of(40), replace(larger, k=9), run_id="b"), new, drop())
+    assert (refused.checks[0].status, against.not_comparable) == ("skip", True)
+
+
 def test_a_baseline_over_other_cases_is_refused() -> None:
     base = side([scored("x", 1.0)], run_id="b")
     found, against = gate(base, side(run_of(40), run_id="n"), drop())
