@@ -153,8 +153,8 @@ def _facts(run: StoredRun) -> Iterator[tuple[str, str]]:
 
 def _notes(run: StoredRun, options: ReportOptions, baseline: RunComparison | None) -> Iterator[str]:
     yield from run.notes
-    decided = text(run.gate, "baseline", "run_id")
-    if baseline is not None and decided not in {"", baseline.base.run_id}:
+    decided, refused = (text(run.gate, "baseline", name) for name in ("run_id", "problem"))
+    if baseline and not refused and decided not in {"", baseline.base.run_id}:
         yield f"The checks of changes were decided against {decided}, another run than this page's."
     yield from filter(None, [run.saturation])
     yield from chunk_sentences(run.records, run.settings, texts(run.config, "asked"))

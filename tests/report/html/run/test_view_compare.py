@@ -57,6 +57,8 @@ def test_a_page_with_another_baseline_than_its_gate_says_what_the_checks_were_de
     (note,) = view_report(new, baseline=against(other, new)).notes
     assert "decided against old, another run" in note
     assert view_report(new).notes == ()
+    new.gate["baseline"]["problem"] = "not comparable with the baseline: k: 5 in base, 9 in new"
+    assert view_report(new, baseline=against(other, new)).notes == ()
 
 
 def test_a_redacted_flip_keeps_its_reason_to_itself() -> None:
