@@ -12,7 +12,7 @@ from pytest_rageval.judges.offline.parameters import Parameters, load_parameters
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.verdict import Judgement, JudgeRequest, Verdict
 
-VERSION: Final = "7"
+VERSION: Final = "8"
 """Version of rules and fitted weights; verdicts of different versions are not compared."""
 
 
