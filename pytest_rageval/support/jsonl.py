@@ -211,7 +211,8 @@ class ObjectLine(Generic[T]):
         try:
             seen = survey(line.text)
         except json.JSONDecodeError as error:
-            came, hint = error.msg.removesuffix(" at"), _HINTS.get(line.text[error.pos :][:1], "")
+            came, at = error.msg.removesuffix(" at"), line.text[error.pos :][:1]
+            hint = "" if at == "," and came != "Extra data" else _HINTS.get(at, "")
             yield Fault(col=error.colno, message=f"{came}, expected {self.shape}{hint}")
             return
         except (ValueError, RecursionError) as error:

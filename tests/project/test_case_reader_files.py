@@ -124,6 +124,14 @@ def test_a_line_that_is_no_plain_json_object_is_refused(
     assert message in faults_of(write(tmp_path, line))[0].message
 
 
+@pytest.mark.parametrize("line", ['{"id": "a", "question": }', '{"id": "a", "question": , "k": 1}'])
+def test_a_forgotten_value_is_not_taken_for_a_comma_after_the_object(
+    tmp_path: Path, line: str
+) -> None:
+    (fault,) = faults_of(write(tmp_path, line))
+    assert fault.message == "Expecting value, expected one JSON object on this line"
+
+
 @pytest.mark.parametrize("end", ["", "\r"])
 def test_json_over_several_lines_is_one_fault(tmp_path: Path, end: str) -> None:
     listed = write(
