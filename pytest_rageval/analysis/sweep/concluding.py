@@ -241,7 +241,7 @@ def _notes(plan: SweepPlan, results: Sequence[RungResult]) -> Iterator[str]:
     most, last = _TOO_MANY_ERRORS * len(plan.rungs[-1].cases), results[-1].measures
     if silent := [plan.by_key[key].name for key, one in last.items() if one.n_error > most]:
         named = first_few(silent, _NAMED, "; ")
-        yield f"figures leave out cases without an answer, more than one in ten of {named}"
+        yield f"more than one in ten cases had no answer, and figures leave them out: {named}"
 
 
 def _twins(plan: SweepPlan, decision: Decision, finals: Mapping[str, Measures]) -> Iterator[str]:
