@@ -66,7 +66,6 @@ if TYPE_CHECKING:
     from pytest_rageval.engine.finish import FinishedRun
     from pytest_rageval.report.text.progress import Progress
 
-_START: Final = "paths and commands below, but for `go on`, start in the project's folder: cd "
 _NAMED: Final = 10
 """Cases that a failure of the whole run names."""
 _MOST_WHOLE: Final = 1_000
@@ -321,11 +320,15 @@ class Controller:
         }
         settings = self.state.settings
         root, here = self.config.rootpath, self.config.invocation_params.dir
+        but = ", except `go on`," if finished.view.resume else ""
+        place = shlex.quote(shown_below(root, here))
         remarks = (
             append_step_summary(finished.summary, os.environ),
             put_into_index([self.run.run_id], settings, os.environ),
             prune_hint(settings.results_folder, settings.results_dir),
-            "" if root.samefile(here) else _START + shlex.quote(shown_below(root, here)),
+            ""
+            if root.samefile(here)
+            else f"paths and commands below{but} are for the project's folder: cd {place}",
         )
         own = self._own_failures(decided)
         notes = [*finished.view.notes, *filter(None, remarks), *self._change_notes(), *own]

@@ -64,11 +64,15 @@ def test_a_session_started_elsewhere_names_the_folder_of_its_commands(
     project.cases(CASES, "../packages/a/evals/eval_set")
     monkeypatch.chdir(project.path / here)
     result = project.run(str(folder / "evals"))
-    start = "paths and commands below, but for `go on`, start in the project's folder: cd "
+    start = "paths and commands below are for the project's folder: cd "
     text = " ".join(" ".join(result.outlines).split())
     assert (f"note {start}{place} " in text) == bool(place)
     assert (start in text) == bool(place)
     assert "results evals/results/" in text
+    project.write("packages/a/thresholds.toml", '[cases]\non_miss = "fail"\n')
+    cut = " ".join(" ".join(project.run("-x", str(folder / "evals")).outlines).split())
+    assert "go on pytest " in cut
+    assert ("below, except `go on`, are for the project's folder: cd " in cut) == bool(place)
 
 
 def test_the_texts_of_misses_are_shown_with_v_alone(project: Project) -> None:
