@@ -21,12 +21,7 @@ from pytest_rageval.analysis.compare.settings import (
     judge_dependent_keys,
     unaffected_keys,
 )
-from pytest_rageval.analysis.gate.differences import (
-    Difference,
-    GateBaseline,
-    check_differences,
-    margins,
-)
+from pytest_rageval.analysis.gate.differences import GateBaseline, check_differences, margins
 from pytest_rageval.analysis.gate.figures import GateRun
 from pytest_rageval.analysis.trust.reliability import (
     JudgeLabels,
@@ -301,9 +296,9 @@ def as_baseline(
             registry=found.registry,
         )
         # Here nothing but the budget of tokens can differ, which all other metrics do without.
-        for check in differences:
+        for check, one in differences.items():
             if check.metric == "recall_at_tokens" and not found.comparable:
-                differences[check] = Difference(estimate=None, problem=reason)
+                differences[check] = replace(one, problem=reason)
     return Baseline(info=info, differences=differences, comparison=found)
 
 

@@ -321,14 +321,12 @@ class Controller:
         settings = self.state.settings
         root, here = self.config.rootpath, self.config.invocation_params.dir
         but = ", except `go on`," if finished.view.resume else ""
-        place = shlex.quote(shown_below(root, here))
+        start = f"paths and commands below{but} are for the project's folder: cd "
         remarks = (
             append_step_summary(finished.summary, os.environ),
             put_into_index([self.run.run_id], settings, os.environ),
             prune_hint(settings.results_folder, settings.results_dir),
-            ""
-            if root.samefile(here)
-            else f"paths and commands below{but} are for the project's folder: cd {place}",
+            "" if root.samefile(here) else start + shlex.quote(shown_below(root, here)),
         )
         own = self._own_failures(decided)
         notes = [*finished.view.notes, *filter(None, remarks), *self._change_notes(), *own]

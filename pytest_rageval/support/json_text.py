@@ -307,8 +307,6 @@ Loc = tuple[int | str, ...]
 
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _HALF: Final = "half of a surrogate pair, expected whole characters"
-
-
 _OPENS: Final = re.compile(r"^[ \t]*[\[{]", re.MULTILINE)
 
 
