@@ -205,6 +205,13 @@ TOP_RULES: Final[Mapping[str, Rule]] = {
     ),
 }
 TABLES: Final = ("cases", "overall", "category", "tag", "defaults")
+PLACES: Final[Mapping[str, str]] = {
+    # TOML has no way back out of a table, so a key of the file appended to it is in the last one.
+    **dict.fromkeys(TOP_RULES, "above the first [table]"),
+    **dict.fromkeys(DEFAULTS_RULES, "in [defaults]"),
+    **dict.fromkeys(CASES_RULES, "in [cases]"),
+}
+"""Where each plain key stands."""
 
 
 # --- JSON Schema -----------------------------------------------------------------------------

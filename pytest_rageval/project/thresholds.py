@@ -21,6 +21,7 @@ from pytest_rageval.project.threshold_keys import (
     LIMIT_RULES,
     LIMIT_TEXT,
     LIMITS,
+    PLACES,
     TABLES,
     TOP_RULES,
     KnownNames,
@@ -36,7 +37,7 @@ from pytest_rageval.project.threshold_keys import (
 )
 from pytest_rageval.support.files import read_plain
 from pytest_rageval.support.text import shown
-from pytest_rageval.support.toml_text import KeyPath, TomlSource, read_toml, suggest
+from pytest_rageval.support.toml_text import KeyPath, Rule, TomlSource, read_toml, suggest
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.gate import Check, CheckKind, CheckTable, Thresholds, needs_baseline
 from pytest_rageval.values.record import JUDGED_ON
@@ -191,13 +192,17 @@ class _Reader:
 
     def read(self) -> Thresholds:
         values = self.source.values
-        for name in values:
-            if name not in TOP_RULES and name not in TABLES:
-                self._unknown_top(name)
+        for name, value in values.items():
+            if name in TOP_RULES or name in TABLES or self._misplaced((name,), value):
+                continue
+            if isinstance(value, (dict, list)):
+                self.source.key_fault((name,), f"unknown table [{name}]", suggest(name, TABLES))
+            else:
+                self.source.unknown_key((name,), PLACES)
         top = self.source.plain((), TOP_RULES, {k: v for k, v in values.items() if k in TOP_RULES})
         top.pop("version", None)
-        self.defaults = self.source.plain(("defaults",), DEFAULTS_RULES)
-        cases = self.source.plain(("cases",), CASES_RULES)
+        self.defaults = self._plain("defaults", DEFAULTS_RULES)
+        cases = self._plain("cases", CASES_RULES)
         if "judged_on" in cases:
             cases["judged_on"] = tuple(one for one in JUDGED_ON if one in cases["judged_on"])
         self._metrics(("overall",), self.source.table(("overall",)), "overall", None)
@@ -208,19 +213,22 @@ class _Reader:
             checks=_name_apart(self.checks), path=self.source.display, **few, **top, **cases
         )
 
-    def _unknown_top(self, name: str) -> None:
-        is_table = isinstance(self.source.values[name], (dict, list))
-        homes = {**dict.fromkeys(DEFAULTS_RULES, "defaults"), **dict.fromkeys(CASES_RULES, "cases")}
-        home = None if is_table else homes.get(name)
-        key = resolve_gate_key(name, self.registry)
-        if key is not None or is_metric_prefix(name, self.registry):
-            home = "overall"
-        if home is not None:
-            self.source.key_fault((name,), f'"{name}" stands in no table', f"put it in [{home}]")
-        elif is_table:
-            self.source.key_fault((name,), f"unknown table [{name}]", suggest(name, TABLES))
-        else:
-            self.source.unknown_key((name,), [*TOP_RULES, *homes])
+    def _plain(self, table: str, rules: Mapping[str, Rule]) -> dict[str, Any]:
+        """Return the valid values of a table of plain keys."""
+        values = self.source.table((table,))
+        here = {k: v for k, v in values.items() if k in rules or not self._misplaced((table, k), v)}
+        return self.source.plain((table,), rules, here)
+
+    def _misplaced(self, path: KeyPath, value: object) -> bool:
+        """Note a key that belongs elsewhere in the file, and where; False: it belongs nowhere."""
+        *table, name = path
+        place = None if isinstance(value, dict) else PLACES.get(name)
+        if resolve_gate_key(name, self.registry) or is_metric_prefix(name, self.registry):
+            place = "in [overall]"
+        if place:
+            here = f"[{'.'.join(table)}]" if table else "no table"
+            self.source.key_fault(path, f'"{name}" stands in {here}', f"put it {place}")
+        return place is not None
 
     def _grouped(self, table: CheckTable, groups: Mapping[str, Any]) -> None:
         known = self.known.of(table)
@@ -245,6 +253,8 @@ class _Reader:
             prefix = is_metric_prefix(name, self.registry)
             if metric is None and isinstance(value, dict) and (prefix or _holds_limits(value)):
                 self._metrics(here, value, table, group)
+                continue
+            if metric is None and name in PLACES and self._misplaced(here, value):
                 continue
             if metric is None and not (self.known.more and may_be_own(name)):
                 place = f" in [{'.'.join(here[:depth])}]"

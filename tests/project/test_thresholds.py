@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -331,6 +332,34 @@ def test_all_faults_come_at_once_with_excerpts_and_carets() -> None:
 
 
 @pytest.mark.parametrize(
+    ("table", "line", "hint"),
+    [
+        ("cases", 'baseline = "main"', "put it above the first [table]"),
+        ("overall", 'baseline = "main"', "put it above the first [table]"),
+        ("category.multi_hop", "require_baseline = true", "put it above the first [table]"),
+        ("defaults", "confidence = 0.9", "put it above the first [table]"),
+        ("overall", 'on_miss = "fail"', "put it in [cases]"),
+        ("overall", 'judged_on = ["retrieval"]', "put it in [cases]"),
+        ("tag.work", "min_n = 5", "put it in [defaults]"),
+        ("cases", 'recall_at_k = ">= 0.8"', "put it in [overall]"),
+        ("defaults", 'latency_ms.p95 = "<= 900"', "put it in [overall]"),
+    ],
+)
+def test_a_key_in_a_table_that_is_not_its_own_is_told_where_it_goes(
+    table: str, line: str, hint: str
+) -> None:
+    key = re.match(r"\w+", line)
+    assert key
+    with pytest.raises(ConfigError) as caught:
+        parse(f"[{table}]\n{line}\n")
+    assert str(caught.value) == (
+        f'thresholds.toml:2:1: "{key[0]}" stands in [{table}]\n'
+        f"    2 | {line}\n"
+        f"      | {'^' * len(key[0])} {hint}"
+    )
+
+
+@pytest.mark.parametrize(
     ("text", "expected"),
     [
         ("verzion = 1", '1:1: unknown key "verzion"'),
@@ -369,6 +398,7 @@ def test_all_faults_come_at_once_with_excerpts_and_carets() -> None:
         ("latency_ms.p95 = '<= 1'", '1:1: "latency_ms" stands in no table'),
         ("on_miss = 'fail'", '1:1: "on_miss" stands in no table'),
         ("min_n = 5", '1:1: "min_n" stands in no table'),
+        ("judged_on = ['retrieval']", '1:1: "judged_on" stands in no table'),
         ("[tag.work]\nerror_rate = '<= 0'", "2:1: error_rate is a figure of the whole run"),
         ("[category.multi_hop]\nlatency_ms.p95 = '<= 1'", "2:1: latency_ms.p95 is a figure of the"
          " whole run"),

@@ -39,7 +39,8 @@ from pytest_rageval.values.gate import (
 from pytest_rageval.values.run import TIMED
 
 NO_BASELINE: Final = (
-    'no baseline is named: `rageval runs tag RUN main`, and baseline = "main" in thresholds.toml'
+    'no baseline is named: `rageval runs tag RUN main`, and baseline = "main" above the first '
+    "[table] of thresholds.toml"
 )
 
 GateVerdict = Literal["pass", "fail", "not_evaluated"]

@@ -450,8 +450,8 @@ def test_without_a_baseline_its_checks_are_skipped_with_the_way_to_make_one(of: 
     found = check(hits(1, 1), of)
     assert (found.status, found.message) == (
         "skip",
-        'no baseline is named: `rageval runs tag RUN main`, and baseline = "main" in '
-        "thresholds.toml",
+        'no baseline is named: `rageval runs tag RUN main`, and baseline = "main" above '
+        "the first [table] of thresholds.toml",
     )
 
 

@@ -255,5 +255,8 @@ def test_a_baseline_that_is_not_there_is_said_in_the_summary_of_a_ci_step(
     thresholds("[overall]\nrecall_at_k = { max_drop = 0.05 }\n")
     gate(capsys, "r2")
     said = step.read_text(encoding="utf-8")
-    advice = '\\`rageval runs tag RUN main\\`, and baseline = "main" in thresholds.toml'
+    advice = (
+        "\\`rageval runs tag RUN main\\`, and baseline = "
+        '"main" above the first \\[table\\] of thresholds.toml'
+    )
     assert f"\nNo baseline is named: {advice}.\n" in said
