@@ -76,7 +76,8 @@ def _context() -> list[MetricInfo]:
         _TOTAL(key="context_tokens", title="Tokens of the context",
             population="cases whose chunks come with token counts or texts", level="list"),
         MetricInfo(key="recall_at_tokens", title="Recall within a budget of tokens",
-            population=f"{_RETRIEVAL} with token counts or texts, if token_budget is set",
+            population=f"{_RETRIEVAL} with token counts or texts, if token_budget is set in "
+                       "[tool.rageval]",
             level="anchor"),
     ]
 

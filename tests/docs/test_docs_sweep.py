@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 from dataclasses import fields
 
+import pytest
+
 from pytest_rageval.analysis.sweep.goal import SWEEP_TIES, sweep_goal
 from pytest_rageval.analysis.sweep.halving import GRID_REQUESTS, LEAST_CASES, SHARE
 from pytest_rageval.analysis.sweep.outcome import SweepOutcome, outcome_document
 from pytest_rageval.analysis.sweep.plan import plan_sweep
 from pytest_rageval.analysis.sweep.subsets import LEAST_HELD
 from pytest_rageval.project.sweep_file import parse_sweep
+from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.sweep import QUICK, SWEEP_WEIGHTS, SweepFile
 from tests.build.sweeps import noisy, planned, some_cases, swept
 from tests.docs.examples import read_document, run_sessions
@@ -25,6 +28,10 @@ def test_the_file_of_the_page_is_valid() -> None:
     assert found.objectives == ("recall_at_tokens", "context_tokens")
     assert (found.method, found.budget, found.holdout, found.seed) == ("auto", 2000, 0.25, 7)
     assert SweepFile().seed == 7
+    goal = sweep_goal(found, some_cases(120))
+    assert plan_sweep(found, some_cases(120), goal).held
+    with pytest.raises(ConfigError, match="holdout"):
+        plan_sweep(found, some_cases(110), goal)
 
 
 def test_every_part_of_the_outcome_that_the_page_names_is_there() -> None:

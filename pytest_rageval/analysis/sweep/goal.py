@@ -77,10 +77,10 @@ def sweep_goal(
 
     Raises:
         ConfigError: ``sweep_score`` has its usual weights and no case is unanswerable; a constraint
-            is about a category or tag that no case has.
+            is about a category or tag that no case has, or a metric that its cases cannot have.
     """
     for check in sweep.constraints:
-        _check_group(check, cases)
+        _check_constraint(check, cases, registry)
     goal = Goal(
         objectives=tuple(_objective(name, sweep.weights, registry) for name in sweep.objectives),
         constraints=sweep.constraints,
@@ -110,16 +110,25 @@ def answerable_weights(weights: Mapping[str, float] = SWEEP_WEIGHTS) -> dict[str
     return {key: round(weight / total, 2) for key, weight in others.items()}
 
 
-def _check_group(check: Check, cases: Sequence[SweepCase]) -> None:
-    if check.table == "overall":
-        return
-    by_tag = check.table == "tag"
-    found = {name for one in cases for name in (one.tags if by_tag else (one.category,))}
-    if check.group not in found:
+def _check_constraint(check: Check, cases: Sequence[SweepCase], registry: Registry) -> None:
+    groups = {one.id: one.tags if check.table == "tag" else (one.category,) for one in cases}
+    inside = [one for one in cases if check.table == "overall" or check.group in groups[one.id]]
+    if not inside and check.table != "overall":
+        found = sorted({name for names in groups.values() for name in names})
         raise ConfigError(
             f"constraint on {check.name}: no case has the {check.table} {shown(check.group)}, "
-            f"expected one of {', '.join(map(shown, sorted(found))) or 'none'}"
+            f"expected one of {', '.join(map(shown, found)) or 'none'}"
         )
+    info = registry.info(check.metric)
+    if info and inside and all(info.key in one.without for one in inside):
+        raise no_value(f"constraint on {check.name}", info)
+
+
+def no_value(what: str, info: MetricInfo) -> ConfigError:
+    """Return the error of a figure that no case can have, whatever is replied."""
+    return ConfigError(
+        f"{what}: no case can have a value of it; its population is {info.population}"
+    )
 
 
 SWEEP_TIES: Final = (("recall_at_k", 1), ("mrr", 1), ("latency_ms.p95", -1))

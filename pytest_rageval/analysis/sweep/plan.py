@@ -8,7 +8,7 @@ from dataclasses import field, replace
 from typing import Final
 
 from pytest_rageval.analysis.sweep.configurations import Configuration, expand_grid
-from pytest_rageval.analysis.sweep.goal import Goal
+from pytest_rageval.analysis.sweep.goal import Goal, no_value
 from pytest_rageval.analysis.sweep.halving import GRID_REQUESTS, MOST_FINALISTS, Rung, plan_rungs
 from pytest_rageval.analysis.sweep.subsets import SweepCase, case_order, split_holdout
 from pytest_rageval.analysis.sweep.verdict import Sensitivity, sensitivity
@@ -153,10 +153,7 @@ def _deciding_groups(cases: Sequence[SweepCase], goal: Goal) -> dict[str, str]:
         raise ConfigError("no case to ask, expected at least one that a person has reviewed")
     groups = {c.id: c.group for c in cases if not c.without.issuperset(goal.deciding)}
     if not groups:
-        raise ConfigError(
-            f"objective {goal.main.info.key}: no case can have a value of it; its population is "
-            f"{goal.main.info.population}"
-        )
+        raise no_value(f"objective {goal.main.info.key}", goal.main.info)
     return groups
 
 

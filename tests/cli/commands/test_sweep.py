@@ -475,6 +475,11 @@ def test_a_range_is_searched_by_proposals_and_goes_on_without_asking_twice(
         ),
         (
             [],
+            'constraints = ["recall_at_tokens>=0.5"]\n[query]\nk = [3, 5]\n',
+            "token counts or texts, if token_budget is set in [tool.rageval]",
+        ),
+        (
+            [],
             'constraints = ["mrr[none]>=0.1"]\n[query]\nk = [3, 5]\n',
             "sweep.toml: constraint on mrr [none]: no case has the category 'none'",
         ),
