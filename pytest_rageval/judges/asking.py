@@ -235,6 +235,8 @@ def _fault(verdict: Verdict | None, rubric: str, registry: Registry) -> str | No
         return "neither a verdict nor a failure came"
     if not all(isinstance(fact, int) for fact in verdict.key_facts_found or ()):
         return f"key_facts_found: {verdict.key_facts_found!r} came, expected True and False"
+    if rubric == "abstention" and not isinstance(verdict.abstained, bool):
+        return f"abstained: {verdict.abstained!r} came, expected True or False"
     if verdict.acknowledges_conflict is not None and not verdict.scores:
         return None  # correctness may be asked about for the conflict alone
     keys = COMPARED.get(rubric) or rubric_keys(rubric) or registry.of(rubric)

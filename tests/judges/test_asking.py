@@ -476,6 +476,22 @@ def test_a_verdict_of_a_judge_in_code_without_a_valid_score_failed(
     assert aggregate([record]).rates["judge_error_rate"] == 0.5
 
 
+@pytest.mark.parametrize("said", [None, "no"])
+def test_a_verdict_on_abstention_that_does_not_say_whether_the_answer_abstains_failed(
+    said: Any,
+) -> None:
+    verdict = Verdict(scores={"abstention": 5.0}, abstained=said)
+    record = judged(
+        case(answerable=False), reply(abstained=None), FakeJudge({"abstention": verdict})
+    )
+    error = {
+        "kind": "out_of_range", "message": f"abstained: {said!r} came, expected True or False",
+    }  # fmt: skip
+    assert record.judgements["abstention"]["error"] == error
+    assert "abstention_accuracy" not in record.not_applicable
+    assert aggregate([record]).rates["judge_error_rate"] == 1.0
+
+
 def test_a_rubric_of_ones_own_without_any_valid_score_failed() -> None:
     found = Verdict(scores={"tone.warmth": 7.0, "warmth": 0.5})
     record = toned(GOLD, reply(), FakeJudge({"tone.jinja": found}))

@@ -12,6 +12,7 @@ class KeyFactJudge:
         score = 5.0 * sum(found) / len(found) if found else 5.0
         verdict = Verdict(
             scores={rubric: score},
+            abstained=answer.startswith("i do not know"),
             reasoning=f"{sum(found)} of {len(found)} key facts",
             key_facts_found=tuple(found) if rubric == "correctness" and found else None,
         )
