@@ -10,6 +10,7 @@ from typing import Final
 from pytest_rageval.authoring.labelling import view as screen
 from pytest_rageval.authoring.labelling.session import TEXT_MODES, LabelSession, Mode
 from pytest_rageval.authoring.labelling.view import SessionView, view_of
+from pytest_rageval.support.text import clean
 
 Echo = Callable[[str], object]
 
@@ -98,7 +99,8 @@ class _PlainFace:
         self._seen = view
         lines = list(self._news(view, seen))
         if view.notice:
-            lines += screen.wrap_text(view.notice, self._width)
+            said, *commands = view.notice.split("\n")  # a command is copied whole
+            lines += [*screen.wrap_text(said, self._width), *map(clean, commands)]
         if self._left_out:
             lines += screen.wrap_text(f"left out: {self._left_out}", self._width)
             self._left_out = ""

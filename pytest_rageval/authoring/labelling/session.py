@@ -513,7 +513,7 @@ class LabelSession:
     def _show_edit(self) -> None:
         assert self._review is not None
         command = self._review.edit_command(self.work.item)
-        self.notice = f"edit it in another terminal, then press R: {command}"
+        self.notice = f"edit it in another terminal, then press R:\n{command}"
 
     def _reject(self) -> None:
         self.mode = Mode.REMOVE
