@@ -298,9 +298,7 @@ def passage_lines(passage: PassageView, width: int) -> list[str]:
     """Return a sentence with its mark."""
     start = f"{'>' if passage.current else ' '} [{'x' if passage.marked else ' '}] "
     start += f"{passage.number:>2} "
-    room = width - len(start)
-    first, *rest = wrap_text(passage.text, room) or [""]
-    return [start + first, *(" " * len(start) + line for line in rest)]
+    return wrapped_text(clean(passage.text), width, first=start, rest=" " * len(start)) or [start]
 
 
 def gold_lines(view: SessionView, width: int) -> list[str]:
@@ -309,8 +307,7 @@ def gold_lines(view: SessionView, width: int) -> list[str]:
         return ["golds: none"]
     lines = ["golds:"]
     for number, gold in enumerate(view.golds, 1):
-        first, *rest = wrap_text(f"{number} {gold}", width - 2) or [str(number)]
-        lines += [f"  {first}", *(f"    {line}"[:width] for line in rest)]
+        lines += wrapped_text(clean(f"{number} {gold}"), max(width, 10), first="  ", rest="    ")
     return lines
 
 

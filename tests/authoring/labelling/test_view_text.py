@@ -1,13 +1,22 @@
 from __future__ import annotations
 
 import unicodedata
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_rageval.authoring.labelling.snippets import split_passages
-from pytest_rageval.authoring.labelling.view import RowView, row_line, window, wrap_text
+from pytest_rageval.authoring.labelling.view import (
+    RowView,
+    SessionView,
+    gold_lines,
+    row_line,
+    window,
+    wrap_text,
+)
 from pytest_rageval.metrics.matching import norm_text
 
 
@@ -36,6 +45,17 @@ def test_wrapped_lines_fit_and_hold_every_word(text: str, width: int) -> None:
     assert all(unicodedata.category(c) not in {"Cc", "Cf", "Cs"} for c in "".join(lines))
     shown = {c for c in text if c.isalnum()}
     assert shown <= set("".join(lines))
+
+
+WORDS = st.sampled_from(["who", "may", "use", "borrowed", "日本語"])
+
+
+@given(st.lists(WORDS, min_size=1, max_size=60), st.integers(20, 100))
+def test_the_lines_of_a_gold_fit_and_hold_every_word(words: list[str], width: int) -> None:
+    gold = " ".join(words)
+    lines = gold_lines(cast(SessionView, SimpleNamespace(golds=(gold,))), width)
+    assert all(columns(line) <= width for line in lines)
+    assert " ".join(lines).split() == ["golds:", "1", *words]
 
 
 def test_wide_characters_fill_their_lines() -> None:
