@@ -113,8 +113,9 @@ def parse_gate_expression(text: str, registry: Registry | None = BUILT_IN) -> Ch
     limit = short_limit(match["limit"]) if match else None
     if match is None or limit is None:
         raise ConfigError(
-            f"got {shown(text)}, expected METRIC>=NUMBER or METRIC<=NUMBER, such as "
-            "recall_at_k>=0.9, recall_all_at_k[multi_hop]>=0.7 or recall_at_k[tag work]>=0.8"
+            # A shell takes > without quotes for a file to write to, and passes on the name alone.
+            f"got {shown(text)}, expected METRIC>=NUMBER or METRIC<=NUMBER in quotes, such as "
+            "'recall_at_k>=0.9', 'recall_all_at_k[multi_hop]>=0.7' or 'recall_at_k[tag work]>=0.8'"
         )
     table: CheckTable = "overall"
     if match["group"] is not None:

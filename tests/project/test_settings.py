@@ -342,8 +342,8 @@ def test_a_wrong_gate_is_named_by_its_source(tmp_path: Path) -> None:
         ("judge = { modle = 'x' }", '[tool.rageval.judge] modle: unknown key, did you mean'
          ' "model"?'),
         ("gates = ['mrr']", "[tool.rageval] gates: got 'mrr', expected METRIC>=NUMBER or"
-         " METRIC<=NUMBER, such as recall_at_k>=0.9, recall_all_at_k[multi_hop]>=0.7 or"
-         " recall_at_k[tag work]>=0.8"),
+         " METRIC<=NUMBER in quotes, such as 'recall_at_k>=0.9', 'recall_all_at_k[multi_hop]>=0.7'"
+         " or 'recall_at_k[tag work]>=0.8'"),
     ],
 )  # fmt: skip
 def test_a_wrong_key_of_pyproject_is_named_with_its_table(
