@@ -1,4 +1,4 @@
-"""The example of an MCP server in docs/target.md, against a stand-in."""
+"""The examples of a stream and of an MCP server in docs/target.md, against stand-ins."""
 
 from __future__ import annotations
 
@@ -51,3 +51,27 @@ def test_a_tool_of_an_mcp_server_is_asked_in_a_session(
     ]
     assert errors == [("target", "Every 14 days."), ("target", "no tool")]
     assert outcomes(found)["errored"] == 2
+
+
+def test_the_example_of_a_stream_reads_the_events_that_the_page_shows(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clear_settings(monkeypatch)
+    (page,) = [one for one in sections(read_document("target.md")) if one.title == "Streams"]
+    toml = page.blocks[0].text
+    parts = [sse({"event": "message", "answer": text}) for text in ("Every ", "14 days.")]
+    resources = [{"document_name": "pump.md", "content": "Every 14 days."}]
+    end = sse({"event": "message_end", "metadata": {"retriever_resources": resources}})
+    failed = sse({"event": "error", "message": "no quota"})
+    project = Project(pytester)
+    project.cases([case("c0", "hit 0"), case("c1", "hit 1")])
+    with fake_target(whole(b"".join([*parts, end])), whole(failed + end)) as target:
+        text = toml.replace("https://rag.example.com", target.url)
+        project.write("pyproject.toml", f"[tool.rageval]\njudge = 'none'\n{text}")
+        project.write("conftest.py", "")
+        project.run_apart("--rageval-concurrency", "1")
+    records = project.records()
+    assert records["c0"]["answer"] == "Every 14 days."
+    assert [chunk["rel_path"] for chunk in records["c0"]["retrieved_chunks"]] == ["pump.md"]
+    assert records["c0"]["latency"]["ttft_ms"] > 0
+    assert records["c1"]["error"]["message"] == "no quota"
