@@ -254,15 +254,19 @@ def test_a_case_with_a_cutoff_of_its_own_is_no_way_around_another_k(capsys: Outp
 
 
 def test_more_than_one_changed_version_is_warned_about(capsys: Output) -> None:
-    two = replace(SETTINGS, retriever_version="r2", index_build_version="i2")
-    write_run(RESULTS, "new", run_of(200), two, day=2)
-    assert compared(capsys, "base", "new")["config_diff"] == {
-        "index_build_version": {"base": None, "new": "i2"},
-        "retriever_version": {"base": None, "new": "r2"},
+    for n, name in enumerate(("old", "new"), 1):
+        two = replace(SETTINGS, retriever_version=f"r{n}", index_build_version=f"i{n}")
+        write_run(RESULTS, name, run_of(200), two, day=2)
+    assert compared(capsys, "old", "new")["config_diff"] == {
+        "index_build_version": {"base": "i1", "new": "i2"},
+        "retriever_version": {"base": "r1", "new": "r2"},
     }
-    lines = printed(capsys, "base", "new")
-    assert "config   index_build_version not set -> i2" in lines
+    lines = printed(capsys, "old", "new")
+    assert "config   index_build_version i1 -> i2" in lines
     assert any(line.startswith("warning  index build and retriever changed") for line in lines)
+    lines = printed(capsys, "base", "new")  # base does not know its versions
+    assert "config   index_build_version not set -> i2" in lines
+    assert not any(line.startswith("warning ") for line in lines)
 
 
 def test_a_wide_terminal_shows_p_adjusted_for_all_metrics(
