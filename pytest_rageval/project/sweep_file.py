@@ -139,9 +139,8 @@ class _Reader:
         for place, name in enumerate(names):
             key = name if name == SWEEP_SCORE else resolve_gate_key(name, self.registry)
             if key is None:
-                self.source.value_fault(
-                    path, joined(*unknown_metric(name, "overall", self.registry))
-                )
+                unknown = unknown_metric(name, "overall", self.registry)
+                self.source.value_fault(path, joined(*unknown))
             elif fault := self._unfit(key, decides=not place):
                 self.source.value_fault(path, f"objective: {fault}")
             elif key in found:
@@ -189,10 +188,8 @@ class _Reader:
         given = self.source.values.get("constraints", [])
         path = ("constraints",)
         if not isinstance(given, list) or not all(isinstance(one, str) for one in given):
-            message = (
-                f"constraints: got {shown(given)}, expected a list such as "
-                '["over_abstention_rate <= 0.1"]'
-            )
+            expected = 'a list such as ["over_abstention_rate <= 0.1"]'
+            message = f"constraints: got {shown(given)}, expected {expected}"
             self.source.value_fault(path, message)
             return ()
         found = []

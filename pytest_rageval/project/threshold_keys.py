@@ -211,7 +211,7 @@ PLACES: Final[Mapping[str, str]] = {
     **dict.fromkeys(DEFAULTS_RULES, "in [defaults]"),
     **dict.fromkeys(CASES_RULES, "in [cases]"),
 }
-"""Where each plain key stands."""
+"""Place of each plain key, in words."""
 
 
 # --- JSON Schema -----------------------------------------------------------------------------

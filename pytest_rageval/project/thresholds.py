@@ -280,16 +280,13 @@ class _Reader:
         """Turn the value of a metric into one check per limit."""
         blank = replace(blank, line=self.source.line(path), **self.defaults)
         if isinstance(value, str) and (limit := short_limit(value)):
-            if self._fits(path, path[-1], blank.metric, limit):
+            if self._fits(path, blank.metric, limit):
                 self.checks.append(replace(blank, kind=limit[0], limit=limit[1]))
         elif isinstance(value, dict):
             self._limit_table(path, value, blank)
         else:
-            self.source.value_fault(
-                path,
-                f"{path[-1]}: got {shown(value)}, expected a limit such as "
-                '">= 0.85", "<= 0.05" or { min = 0.85 }',
-            )
+            message = f"{path[-1]}: got {shown(value)}, expected a limit such as "
+            self.source.value_fault(path, message + '">= 0.85", "<= 0.05" or { min = 0.85 }')
 
     def _limit_table(self, path: KeyPath, value: Mapping[str, Any], blank: Check) -> None:
         good = self.source.plain(path, LIMIT_RULES, value)
@@ -301,22 +298,16 @@ class _Reader:
             message = f"min: got {good['min']}, which is above max {good['max']}"
             self.source.value_fault((*path, "min"), message)
         extras = {key: item for key, item in good.items() if key not in LIMITS}
-        self.checks += [
-            replace(
-                blank,
-                kind=kind,
-                limit=float(good[kind]),
-                line=self.source.line((*path, kind)),
-                **extras,
-            )
-            for kind in limits
-            if kind in good and self._fits((*path, kind), kind, blank.metric, (kind, good[kind]))
-        ]
+        for kind in limits:
+            here = (*path, kind)
+            if kind in good and self._fits(here, blank.metric, (kind, good[kind])):
+                line, limit = self.source.line(here), float(good[kind])
+                self.checks.append(replace(blank, kind=kind, limit=limit, line=line, **extras))
 
-    def _fits(self, path: KeyPath, name: str, metric: str, limit: tuple[CheckKind, float]) -> bool:
+    def _fits(self, path: KeyPath, metric: str, limit: tuple[CheckKind, float]) -> bool:
         """Say whether a limit is on the scale of its metric; otherwise it is a fault."""
         if fault := off_scale(self.registry.info(metric), limit[0], float(limit[1])):
-            self.source.value_fault(path, f"{name}: {joined(*fault)}")
+            self.source.value_fault(path, f"{path[-1]}: {joined(*fault)}")
         return fault is None
 
 
@@ -342,10 +333,7 @@ def project_thresholds(
     """
     found = load_thresholds(Path(project.rootdir) / THRESHOLDS, known=known, gates=gates)
     if project.allow_regressions:
-        checks = (
-            replace(check, severity="warn") if needs_baseline(check) else check
-            for check in found.checks
-        )
+        checks = [replace(c, severity="warn") if needs_baseline(c) else c for c in found.checks]
         found = replace(found, checks=tuple(checks))
     return with_implicit_checks(found, judge_configured=judge_configured)
 

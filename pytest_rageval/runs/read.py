@@ -88,45 +88,47 @@ def open_index(name: str, environ: Mapping[str, str]) -> StoredRun:
     return replace(run, whole=partial(_read_one, run, places))
 
 
-_Key = tuple[str, str, int]
+CaseKey = tuple[str, str, int]
+"""File, case id and repeat."""
 
 
-def _key(record: CaseRecord) -> _Key:
+def case_key(record: CaseRecord) -> CaseKey:
+    """Return the key of a record within its run."""
     return record.file, record.name, record.repeat
 
 
-def _without_texts(run: StoredRun, slim: Slimmer) -> tuple[StoredRun, dict[_Key, int]]:
+def _without_texts(run: StoredRun, slim: Slimmer) -> tuple[StoredRun, dict[CaseKey, int]]:
     """Return a run with its records as they are stored, and the places of their lines."""
     lines = list(iterate_records(run.folder, slim))
     records = _last_of_each(run.folder, [record for _, record in lines])
     scoring = score_settings(run.settings, reported_by(records))
-    places = {_key(record): place for place, record in lines}
+    places = {case_key(record): place for place, record in lines}
     return replace(run, records=tuple(records), scoring=scoring), places
 
 
-def _read_one(run: StoredRun, places: Mapping[_Key, int], record: CaseRecord) -> CaseRecord:
-    found = read_record(run.folder, places[_key(record)])
+def _read_one(run: StoredRun, places: Mapping[CaseKey, int], record: CaseRecord) -> CaseRecord:
+    found = read_record(run.folder, places[case_key(record)])
     return settled(run, found, found.stored_case)
 
 
 def _slim_run(run: StoredRun) -> StoredRun:
     slim = Slimmer()
     run, places = _without_texts(run, slim)
-    scored_again: set[_Key] = set()
+    scored_again: set[CaseKey] = set()
 
     def again(record: CaseRecord) -> CaseRecord:
         found = settled(run, record, record.stored_case)
         if found.metrics is record.metrics:
             return found
         # Only with its texts can a record be scored again.
-        scored_again.add(_key(record))
+        scored_again.add(case_key(record))
         return slim(record_line(_read_one(run, places, record)))
 
     def whole(record: CaseRecord) -> CaseRecord:
-        if _key(record) in scored_again:
+        if case_key(record) in scored_again:
             found = _read_one(run, places, record)
         else:
-            found = read_record(run.folder, places[_key(record)])
+            found = read_record(run.folder, places[case_key(record)])
         return replace(found, scores=record.scores)
 
     return replace(run, records=tuple(map(again, run.records)), whole=whole)
@@ -237,7 +239,7 @@ def _last_of_each(folder: Path, lines: Sequence[CaseRecord]) -> list[CaseRecord]
 
 def latest_records(records: Iterable[CaseRecord]) -> list[CaseRecord]:
     """Keep the last record of each case and repeat, since a resumed run asks failed cases again."""
-    found = {_key(record): record for record in records}
+    found = {case_key(record): record for record in records}
     return sorted(found.values(), key=lambda r: (r.file, r.lineno, r.repeat))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from pytest_rageval.analysis.sweep.subsets import SweepCase
@@ -139,14 +140,7 @@ def _objective(name: str, weights: Mapping[str, float] | None, registry: Registr
     if name != SWEEP_SCORE:
         info = registry.info(name)
         if info is None:  # a phase of latency, of which only percentiles are known
-            info = MetricInfo(
-                key=name,
-                title=name,
-                direction="lower",
-                scale=(0.0, None),
-                population="answered and timed-out cases",
-                level="run",
-            )
+            info = replace(registry.runs["latency_ms.p95"], key=name, title=name)
         return Objective(info=info)
     chosen = dict(weights or SWEEP_WEIGHTS)
     return Objective(

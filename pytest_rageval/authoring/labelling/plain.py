@@ -29,9 +29,8 @@ _WORD: Final = re.compile(r"\S+")
 def run_plain(session: LabelSession, lines: Iterable[str], echo: Echo, *, width: int = 80) -> None:
     """Drive a session by the lines of a user, until it is closed or they end."""
     face = _PlainFace(session, echo, width)
-    for line in INTRODUCTION, "":
-        for part in screen.wrap_text(line, width) or [""]:
-            echo(part)
+    for line in *screen.wrap_text(INTRODUCTION, width), "":
+        echo(line)
     face.show()
     for line in lines:
         face.take(line.rstrip("\r\n"))

@@ -173,11 +173,9 @@ def _row_view(session: LabelSession, row: int, current: bool) -> RowView:
 
 def _names(session: LabelSession, chunk: RetrievedChunk) -> list[str]:
     """Return the annotators who marked a chunk."""
-    found: dict[str, None] = {}
-    for candidate in session.work.item.candidates:
-        if matches(candidate.gold, chunk, session.settings):
-            found.update(dict.fromkeys(candidate.names))
-    return list(found)
+    candidates = session.work.item.candidates
+    found = [c.names for c in candidates if matches(c.gold, chunk, session.settings)]
+    return list(dict.fromkeys(name for names in found for name in names))
 
 
 def _scores(chunk: RetrievedChunk) -> tuple[tuple[str, float], ...]:

@@ -71,7 +71,7 @@ def test_removing_an_original_names_its_translations(tmp_path: Path) -> None:
 def test_the_command_that_edits_a_case_is_quoted_for_the_shell(tmp_path: Path) -> None:
     path = write_cases(tmp_path / "my cases.jsonl", [{"id": "-$(x)", "question": "q"}])
     notice = press(file_session(path, review=True), "e").notice
-    command = shlex.split(notice.partition("R: ")[2])
+    command = shlex.split(notice.partition("R:\n")[2])
     assert command == [
         "rageval", "case", "edit", "-f", str(path), "--question", "TEXT", "--", "-$(x)",
     ]  # fmt: skip

@@ -11,9 +11,9 @@ from typing import Final
 from pytest_rageval.analysis.aggregate.case_groups import group_repeats
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.scoring import pass_line
-from pytest_rageval.report.html.run.cases import case_key
 from pytest_rageval.report.html.run.overview_values import FlipView, Reading
 from pytest_rageval.report.html.run.values import CaseRow
+from pytest_rageval.runs.read import case_key
 from pytest_rageval.support.text import counted, format_value
 from pytest_rageval.values.json_documents import number, part
 from pytest_rageval.values.record import CaseRecord

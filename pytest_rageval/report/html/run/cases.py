@@ -13,7 +13,8 @@ from pytest_rageval.metrics.definitions import stored_registry
 from pytest_rageval.report.explain.verdict import stage_of
 from pytest_rageval.report.html.run.check_cases import check_rules, checks_of
 from pytest_rageval.report.html.run.detail import brief_detail, view_detail
-from pytest_rageval.report.html.run.values import CaseKey, CaseRow, CasesView, ReportOptions
+from pytest_rageval.report.html.run.values import CaseRow, CasesView, ReportOptions
+from pytest_rageval.runs.read import CaseKey, case_key
 from pytest_rageval.support.text import free_name
 from pytest_rageval.values.dataclass import maker
 from pytest_rageval.values.record import CaseRecord
@@ -82,11 +83,6 @@ def view_cases(
     rows = tuple(row(number, record) for number, record in enumerate(order))
     n_brief = sum(row.brief for row in rows)
     return CasesView(columns=columns, rows=rows, anchors=anchors, n_brief=n_brief)
-
-
-def case_key(record: CaseRecord) -> CaseKey:
-    """Return the key of a record within its run."""
-    return record.file, record.name, record.repeat
 
 
 def case_anchors(records: Iterable[CaseRecord]) -> dict[CaseKey, str]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pytest_rageval.report.html.markup import visible
-from pytest_rageval.report.html.run.values import CaseKey
+from pytest_rageval.runs.read import CaseKey
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.run import CaseNote
 

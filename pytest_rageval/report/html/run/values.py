@@ -20,6 +20,7 @@ from pytest_rageval.report.html.run.overview_values import (
     Trend,
 )
 from pytest_rageval.report.text.word_diff import WordDiff
+from pytest_rageval.runs.read import CaseKey
 from pytest_rageval.support.text import first_few
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.record import CaseRecord
@@ -188,10 +189,6 @@ class CaseRow:
     def detail(self) -> CaseDetail:
         """The details, made anew by each call: those of a whole run are never held at once."""
         return self.make_detail()
-
-
-CaseKey = tuple[str, str, int]
-"""File, case id and repeat."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,7 +17,7 @@ from pytest_rageval.analysis.two_runs import RunComparison
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.definitions import stored_registry
 from pytest_rageval.metrics.registry import MetricInfo, Registry
-from pytest_rageval.report.html.run.cases import case_key, view_cases
+from pytest_rageval.report.html.run.cases import view_cases
 from pytest_rageval.report.html.run.charts import mean_bar
 from pytest_rageval.report.html.run.data import page_data
 from pytest_rageval.report.html.run.figures import (
@@ -32,11 +32,12 @@ from pytest_rageval.report.html.run.overview import view_overview
 from pytest_rageval.report.html.run.overview_values import ChangeView, CompareView, FlipView
 from pytest_rageval.report.html.run.sections import view_sections
 from pytest_rageval.report.html.run.trend import view_trend
-from pytest_rageval.report.html.run.values import CaseKey, CasesView, ReportOptions, ReportView
+from pytest_rageval.report.html.run.values import CasesView, ReportOptions, ReportView
 from pytest_rageval.report.matching import rules_text
 from pytest_rageval.report.target_faults import chunk_sentences
 from pytest_rageval.report.text.comparison import verdict_word
 from pytest_rageval.report.text.summary import change_text
+from pytest_rageval.runs.read import CaseKey, case_key
 from pytest_rageval.support.text import format_value
 from pytest_rageval.values.json_documents import items, number, part, text, texts, value
 from pytest_rageval.values.record import CaseRecord
