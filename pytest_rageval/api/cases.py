@@ -44,6 +44,8 @@ class ChosenCases:
     """Files that hold them."""
     sets: Mapping[Path, LoadedSet]
     """The whole set by file."""
+    known: tuple[LoadedSet, ...]
+    """Sets whose categories and tags thresholds.toml may name: those of the project, and given."""
     whole: bool
     """Whether every file of the set could be read."""
 
@@ -84,7 +86,13 @@ def _of_files(named: str, settings: Settings) -> ChosenCases:
             f"below {' or '.join(settings.testpaths)} in {settings.rootdir}"
         )
     cases = {nodeid: found for file in files for nodeid, found in _by_nodeid(sets[file])}
-    return ChosenCases(cases=cases, files=files, sets=sets, whole=not faulty.keys() - others)
+    return ChosenCases(
+        cases=cases,
+        files=files,
+        sets=sets,
+        known=tuple(sets.values()),
+        whole=not faulty.keys() - others,
+    )
 
 
 def _of_values(given: Iterable[Case | Mapping[str, Any]], settings: Settings) -> ChosenCases:
@@ -105,13 +113,19 @@ def _of_values(given: Iterable[Case | Mapping[str, Any]], settings: Settings) ->
             files[path], cases[nodeid] = None, located
         else:
             rest.append(LocatedCase(case=case, lineno=number, sent=sent))
-    chosen = sets if cases else {}
+    chosen, every = sets if cases else {}, sets
     if rest:
         path = Path(settings.rootdir) / IN_MEMORY
         own = LoadedSet(path=path, display=IN_MEMORY, cases=tuple(rest))
-        files[path], chosen = None, {**chosen, path: own}
+        files[path], chosen, every = None, {**chosen, path: own}, {**sets, path: own}
         cases |= dict(_by_nodeid(own))
-    return ChosenCases(cases=cases, files=tuple(files), sets=chosen, whole=not faulty)
+    return ChosenCases(
+        cases=cases,
+        files=tuple(files),
+        sets=chosen,
+        known=tuple(every.values()),
+        whole=not faulty,
+    )
 
 
 def _by_nodeid(loaded: LoadedSet) -> Iterator[tuple[str, LocatedCase]]:

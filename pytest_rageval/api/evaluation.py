@@ -90,7 +90,7 @@ def evaluate(
     chosen = choose_cases(cases, settings)
     _check(settings, target, judge, chosen, save=save)
     registry = open_registry(settings)
-    thresholds = run_thresholds(settings, registry, chosen.sets.values(), whole=chosen.whole)
+    thresholds = run_thresholds(settings, registry, chosen.known, whole=chosen.whole)
     settings = replace(
         settings, judged_on=thresholds.judged_on, no_report=not save or settings.no_report
     )

@@ -180,6 +180,16 @@ def test_other_cases_make_up_a_set_of_their_own() -> None:
     assert mixed.config["set"]["n_cases"] == 6
 
 
+def test_limits_may_name_a_category_of_the_project_that_no_given_case_has() -> None:
+    Path("thresholds.toml").write_text(
+        'version = 1\n[category.multi_hop]\nmrr = ">= 0.5"\n', encoding="utf-8"
+    )
+    run = evaluate([{"id": "new", "question": "hit new"}], reply)
+    said = [one["message"] for one in run.gate["checks"] if one["check"]["group"] == "multi_hop"]
+    assert said == ["no data: no case of category multi_hop was run"]
+    assert run.gate["verdict"] == "fail"
+
+
 def test_faults_of_given_cases_name_their_places() -> None:
     given: list[Any] = [
         Case(id="a", question=""), {"id": "b", "question": "?", "gold": []},
