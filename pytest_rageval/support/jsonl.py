@@ -278,7 +278,7 @@ _HINTS: Final = {
     "\t": r" with \t for a tab",
     ",": " without a comma after it",
 }
-"""What to write, by the character that is no JSON."""
+"""Advice on what to write, by the character that is not JSON."""
 _WORDS: Final[Mapping[object, str]] = {
     str: "a string",
     bool: "true or false",
