@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from math import isfinite
 from os import PathLike, fspath
-from pathlib import PurePosixPath
+from pathlib import Path
 from typing import Any, Final
 
 from pytest_rageval.target.reply_values import integer_or_none
@@ -47,7 +47,8 @@ def from_documents(
             one of these and its score, and chunks, which stay as they are.
         path: field of the metadata that names the document, or a function of the metadata; None:
             the first of ``PATHS`` that is set.
-        root: folder that paths are relative to; None: paths stay as they are.
+        root: folder that paths are relative to, itself relative to the working directory; None:
+            paths stay as they are.
 
     Raises:
         TypeError: an object is none of these; names its place and type.
@@ -126,8 +127,8 @@ def _path(
         )
     if root is None:
         return found
-    below = PurePosixPath(found.replace("\\", "/"))
-    folder = PurePosixPath(fspath(root).replace("\\", "/"))
+    # SimpleDirectoryReader("docs") of LlamaIndex notes absolute paths.
+    below, folder = (Path(p.replace("\\", "/")).absolute() for p in (found, fspath(root)))
     return below.relative_to(folder).as_posix() if below.is_relative_to(folder) else found
 
 

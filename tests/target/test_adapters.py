@@ -169,6 +169,15 @@ def test_the_path_may_be_another_field_or_a_function_of_the_metadata() -> None:
     assert one({"path": "elsewhere/a.md"}, root="docs").rel_path == "elsewhere/a.md"
 
 
+def test_an_absolute_path_lies_below_a_root_of_the_working_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    node = LlamaIndexNode("t", {"file_path": str(tmp_path / "docs" / "policies" / "a.md")})
+    assert one(NodeWithScore(node), root="docs").rel_path == "policies/a.md"
+    assert one({"path": "docs/a.md"}, root=tmp_path / "docs").rel_path == "a.md"
+
+
 def test_a_document_without_a_path_is_refused_with_the_keys_it_has() -> None:
     documents = [{"path": "a.md"}, LangChainDocument("t", {"title": "A"})]
     with pytest.raises(
