@@ -163,8 +163,8 @@ def _without_closing(heading: str) -> str:
 
 
 def _pages(metadata: Mapping[str, Any], *, from_zero: bool) -> tuple[int, ...] | None:
-    page = metadata.get("page")
-    if from_zero and not isinstance(page, str) and (whole := integer_or_none(page)) is not None:
+    index = metadata.get("page" if from_zero else "page_index")
+    if not isinstance(index, str) and (whole := integer_or_none(index)) is not None:
         return (whole + 1,)
     known = (integer_or_none(metadata.get(name)) for name in _PAGES)
     return next(((number,) for number in known if number is not None), None)

@@ -169,6 +169,17 @@ def test_the_path_may_be_another_field_or_a_function_of_the_metadata() -> None:
     assert one({"path": "elsewhere/a.md"}, root="docs").rel_path == "elsewhere/a.md"
 
 
+def test_an_index_of_a_page_counts_from_zero_as_the_error_of_a_page_zero_says() -> None:
+    row = {"path": "a.md", "text": "t", "metadata": {"page": 0}}
+    chunks = from_documents([row])
+    result = call_client(
+        lambda request: AskResponse(answer="a", retrieved_chunks=chunks), AskRequest(question="q")
+    )
+    assert result.error is not None
+    assert "counts from 0 belongs into page_index" in result.error.message
+    assert one({**row, "metadata": {"page": 0, "page_index": 0}}).pages == (1,)
+
+
 def test_an_absolute_path_lies_below_a_root_of_the_working_directory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
