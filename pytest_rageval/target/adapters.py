@@ -28,8 +28,8 @@ _HEADER: Final = re.compile(r"[Hh]eader[ _]([1-6])")
 _OWN_HEADING: Final = re.compile(r"(?:Source \d+:\n)?#{1,6} ++(.*)")
 """First line of a node, below the number that CitationQueryEngine of LlamaIndex puts before it."""
 _KNOWN: Final = (
-    "a document of LangChain or Haystack, a node of LlamaIndex, a dict, or a pair of one and its "
-    "score"
+    "a dict such as {'path': ..., 'text': ...}, a document of LangChain or Haystack, a node of "
+    "LlamaIndex, or a pair of one and its score"
 )
 
 
@@ -122,8 +122,8 @@ def _path(
         wanted = path if isinstance(path, str) else ", ".join(PATHS)
         names = ", ".join(sorted(map(str, metadata))[:20]) or "none"
         raise ValueError(
-            f"documents[{n}]: no path of the document in its metadata (its keys: {names}; looked "
-            f"for: {wanted}); name the field, as in from_documents(documents, path='doc')"
+            f"documents[{n}]: no path of the document in its metadata; name the field, as in "
+            f"from_documents(documents, path='doc') (its keys: {names}; looked for: {wanted})"
         )
     if root is None:
         return found

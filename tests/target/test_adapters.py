@@ -169,17 +169,6 @@ def test_the_path_may_be_another_field_or_a_function_of_the_metadata() -> None:
     assert one({"path": "elsewhere/a.md"}, root="docs").rel_path == "elsewhere/a.md"
 
 
-def test_an_index_of_a_page_counts_from_zero_as_the_error_of_a_page_zero_says() -> None:
-    row = {"path": "a.md", "text": "t", "metadata": {"page": 0}}
-    chunks = from_documents([row])
-    result = call_client(
-        lambda request: AskResponse(answer="a", retrieved_chunks=chunks), AskRequest(question="q")
-    )
-    assert result.error is not None
-    assert "counts from 0 belongs into page_index" in result.error.message
-    assert one({**row, "metadata": {"page": 0, "page_index": 0}}).pages == (1,)
-
-
 def test_an_absolute_path_lies_below_a_root_of_the_working_directory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -197,10 +186,33 @@ def test_a_document_without_a_path_is_refused_with_the_keys_it_has() -> None:
         from_documents(documents)
 
 
+def test_the_advice_on_an_object_is_not_cut_where_a_client_raises_it() -> None:
+    hit = {"_id": "7", "_source": {"path": "a.md"}, "matched_queries": [], "inner_hits": {}}
+    result = call_client(lambda request: from_documents([hit]), AskRequest(question="q"))
+    assert result.error is not None
+    assert "from_documents(documents, path='doc')" in result.error.message
+    found = SimpleNamespace(record={"path": "a.md"})
+    result = call_client(lambda request: from_documents([found]), AskRequest(question="q"))
+    assert result.error is not None
+    assert "a dict such as {'path': ..., 'text': ...}" in result.error.message
+    assert result.error.message.endswith("got a value of type SimpleNamespace")
+
+
+def test_an_index_of_a_page_counts_from_zero_as_the_error_of_a_page_zero_says() -> None:
+    row = {"path": "a.md", "text": "t", "metadata": {"page": 0}}
+    chunks = from_documents([row])
+    result = call_client(
+        lambda request: AskResponse(answer="a", retrieved_chunks=chunks), AskRequest(question="q")
+    )
+    assert result.error is not None
+    assert "counts from 0 belongs into page_index" in result.error.message
+    assert one({**row, "metadata": {"page": 0, "page_index": 0}}).pages == (1,)
+
+
 @pytest.mark.parametrize("odd", ["text", 7, None, SimpleNamespace(text="t")])
 def test_an_object_that_is_not_known_is_refused_with_its_place(odd: object) -> None:
     with pytest.raises(
-        TypeError, match=r"documents\[0\]: expected a document of LangChain"
+        TypeError, match=r"documents\[0\]: expected .* a document of LangChain"
     ) as caught:
         from_documents([odd])
     assert f"got a value of type {type(odd).__name__}" in str(caught.value)
