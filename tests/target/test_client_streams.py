@@ -159,13 +159,19 @@ def test_plain_text_whose_mapping_finds_nothing_is_not_called_a_json_document() 
     assert "JSON document" not in text
 
 
-def test_plain_text_that_no_setting_expects_is_named() -> None:
+@pytest.mark.parametrize("content_type", ["text/plain", "text/html; charset=utf-8"])
+def test_plain_text_that_no_setting_expects_is_named(content_type: str) -> None:
     for stream in ("off", "sse", "ndjson"):
-        kind, text = failure(whole(b"Every 14 days.", "text/plain"), stream=stream)
+        kind, text = failure(whole(b"Every 14 days.", content_type), stream=stream)
         assert kind == "protocol"
         assert text.endswith(
             'it looks like plain text: set stream = "text" in [tool.rageval.target]'
         )
+
+
+def test_a_page_is_not_called_plain_text() -> None:
+    _, text = failure(whole(b"\n<h1>Not here</h1>", "text/html"), stream="off")
+    assert "plain text" not in text
 
 
 @pytest.mark.parametrize("name", ["first_token", "last_event"])
