@@ -68,8 +68,8 @@ def document_reason(document: object, hide: Callable[[str], str] = str) -> str:
 def reported_error(document: object, hide: Callable[[str], str] = str) -> str:
     """Return the reason of a reply that reports an error under a status of success.
 
-    Such a reply has a field of errors, a ``code`` other than 0 and 200, a ``success`` that is
-    false, or a ``type`` or ``status`` that says so. Empty: it reports no error.
+    Such a reply has a field of errors, a ``code`` other than 0 and 200, a ``success`` or
+    ``ok`` that is false, or a ``type`` or ``status`` that says so. Empty: it reports no error.
 
     >>> reported_error({"code": 102, "message": "no chat with this id", "data": None})
     'no chat with this id'
@@ -83,7 +83,7 @@ def reported_error(document: object, hide: Callable[[str], str] = str) -> str:
     marked = (
         any(fields.get(name) for name in _MARKS)
         or (isinstance(code, int) and code not in {0, 200})
-        or fields.get("success") is False
+        or any(fields.get(name) is False for name in ("success", "ok"))
         or any(str(fields.get(name)).lower() in _FAILED for name in ("type", "status"))
     )
     return document_reason(document, hide) if marked else ""

@@ -85,6 +85,8 @@ def test_a_long_or_deep_reason_is_bounded() -> None:
         ),
         ({"answer": "", "error_msg": "LLM timed out"}, "LLM timed out"),
         ({"success": False, "message": "no index"}, "no index"),
+        ({"ok": False, "message": "no index"}, "no index"),
+        ({"ok": True, "message": "The answer is 4."}, ""),
         ({"status": "error", "detail": "no index"}, "no index"),
         ({"code": 0, "message": "success", "data": {}}, ""),
         ({"code": 200, "message": "ok"}, ""),
