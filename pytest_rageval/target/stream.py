@@ -47,8 +47,11 @@ _LINE_END: Final = re.compile(rb"\r\n|\r|\n")
 _PREFIX: Final = re.compile(rb"\s*([0-9a-z]):(?=\S)")
 _BOM: Final = b"\xef\xbb\xbf"
 _JSON_TYPE: Final = re.compile(r"\s*application/json\s*(;|$)", re.IGNORECASE)
-_TEXT_TYPE: Final = re.compile(r"\s*text/(plain|html)\s*(;|$)", re.IGNORECASE)
-"""Flask and Django send a stream of text as HTML, unless the view names another type."""
+_TEXT_TYPE: Final = re.compile(
+    r"\s*(text/(plain|html)|application/octet-stream)?\s*(;|$)", re.IGNORECASE
+)
+"""Unless the code names a type, Flask and Django stream text as HTML, aiohttp as bytes, and
+FastAPI without one."""
 _PAGE: Final = re.compile(rb"\s*<(!doctype\s+)?html\b", re.IGNORECASE)
 _SSE_FIELD: Final = re.compile(rb"(?:data|event|id|retry)?:")
 _FORMATS: Final = {"sse": "server-sent events", "ndjson": "lines of JSON", "text": "plain text"}
@@ -388,7 +391,8 @@ def stream_advice(body: bytes, kind: str, content_type: str = "") -> str:
         kind: the setting ``stream``.
         content_type: of the reply.
     """
-    text = _TEXT_TYPE.match(content_type) and not body.lstrip().startswith(b"<")
+    readable = body.strip()[:1] not in (b"", b"<", b"{") and b"\0" not in body
+    text = readable and _TEXT_TYPE.match(content_type)
     found = _format(body) or ("text" if text else "")
     if found in ("", kind):
         return ""

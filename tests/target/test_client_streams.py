@@ -159,7 +159,9 @@ def test_plain_text_whose_mapping_finds_nothing_is_not_called_a_json_document() 
     assert "JSON document" not in text
 
 
-@pytest.mark.parametrize("content_type", ["text/plain", "text/html; charset=utf-8"])
+@pytest.mark.parametrize(
+    "content_type", ["text/plain", "text/html; charset=utf-8", "application/octet-stream", ""]
+)
 def test_plain_text_that_no_setting_expects_is_named(content_type: str) -> None:
     for stream in ("off", "sse", "ndjson"):
         kind, text = failure(whole(b"Every 14 days.", content_type), stream=stream)
@@ -169,9 +171,10 @@ def test_plain_text_that_no_setting_expects_is_named(content_type: str) -> None:
         )
 
 
-def test_a_page_is_not_called_plain_text() -> None:
-    _, text = failure(whole(b"\n<h1>Not here</h1>", "text/html"), stream="off")
-    assert "plain text" not in text
+@pytest.mark.parametrize("body", [b"\n<h1>Not here</h1>", b" ", b'{"answer": "Ev', b"%PDF-1.7\0"])
+def test_a_body_of_another_kind_is_not_called_plain_text(body: bytes) -> None:
+    for content_type in ("text/html", "application/octet-stream", ""):
+        assert "plain text" not in failure(whole(body, content_type), stream="off")[1]
 
 
 @pytest.mark.parametrize("name", ["first_token", "last_event"])
