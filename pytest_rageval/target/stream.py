@@ -38,6 +38,8 @@ DONE: Final = "[DONE]"
 """Data of the event that ends many streams; it is not listed among the events."""
 ENDED_EARLY: Final = "the stream ended early"
 _CLOSED: Final = "the connection was closed, which does not say that it is complete"
+_IN_CHUNKS: Final = "serve it in chunks of HTTP/1.1, as gunicorn and uvicorn do"
+"""The development server of Django only closes the connection."""
 _ACCEPT: Final = {
     "sse": "text/event-stream, application/json",
     "ndjson": "application/x-ndjson, application/json",
@@ -232,7 +234,7 @@ class StreamReader:
             self.ttft_ms = None
             return parse_reply_bytes(body, self._hide), ""
         if self._rules.kind == "text":
-            cut = "" if delimited else f"{ENDED_EARLY}: {_CLOSED}"
+            cut = "" if delimited else f"{ENDED_EARLY}: {_CLOSED}; {_IN_CHUNKS}"
             return {"answer": self._text(body, content_type)}, cut
         self._read(body[self._n_read :])
         self._take(self._parser.end())

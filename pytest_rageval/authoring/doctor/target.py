@@ -27,6 +27,7 @@ _FOUND: Final = Findings("target")
 _UNREACHABLE: Final = frozenset({"connection", "timeout", "not_attempted"})
 _TABLE: Final = "[tool.rageval.target]"
 _HELP: Final = "help(pytest_rageval.AskResponse) has the fields"
+_SEE_LOG: Final = "look at its log, and at that of a proxy before it"
 _STATUS: Final = re.compile(r": HTTP (\d{3})\b")
 """First in a message is the status itself; what the target wrote may name others."""
 _DRIVE: Final = re.compile(r"[A-Za-z]:[\\/]|file:|https?:")
@@ -148,7 +149,7 @@ def _refused(message: str, check: str) -> Finding:
     if status == 429:
         fix = "ask again later, or with a key of a higher limit"
     elif status >= 500:
-        fix = "look at its log, and at that of a proxy before it"
+        fix = _SEE_LOG
     return _FOUND.fail(check, message, fix)
 
 
@@ -158,7 +159,7 @@ def _stream_fix(message: str) -> str:
         return "set last_event in [tool.rageval.target] to what holds for the last event of a reply"
     if "no event came" in message:
         return "set stream in [tool.rageval.target] to the form in which the target answers"
-    return "look at its log, and at that of a proxy before it"
+    return "run it on such a server" if "in chunks" in message else _SEE_LOG
 
 
 def _unreachable(kind: str, message: str, check: str) -> Finding:
@@ -166,6 +167,8 @@ def _unreachable(kind: str, message: str, check: str) -> Finding:
     if kind == "timeout" and "connect_timeout" not in message:
         setting = "there" if _TABLE in message else f"(`timeout` in {_TABLE})"
         fix = f"look why it takes so long, or allow more time {setting}"
+    elif "connection cut short" in message:
+        fix = _SEE_LOG
     return _FOUND.fail(check, message, tls_fix(message) or fix, unreachable=True)
 
 

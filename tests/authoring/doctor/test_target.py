@@ -303,6 +303,31 @@ def test_the_advice_for_a_stream_that_ended_early_is_that_of_its_error(
     assert found.fix.startswith(fix)
 
 
+CLOSED = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\nEvery 14 days."
+CUT = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nEvery\r\n"
+
+
+@pytest.mark.parametrize(
+    ("reply", "stream", "said", "fix"),
+    [
+        (CLOSED, "text", "as gunicorn and uvicorn do", "run it on such a server"),
+        (CUT, "off", "connection cut short", "look at its log"),
+    ],
+)
+def test_a_body_whose_end_is_not_said_is_no_service_to_start(
+    reply: bytes, stream: str, said: str, fix: str
+) -> None:
+    async def answer(question: Question, writer: asyncio.StreamWriter) -> bytes:
+        writer.write(reply)
+        await writer.drain()
+        raise ConnectionError("to be closed")
+
+    with loopback_server(answer) as server:
+        [found] = diagnose(server.url, stream=stream)
+    assert said in found.message
+    assert found.fix.startswith(fix)
+
+
 def test_an_empty_answer_fails_and_the_rest_is_looked_at() -> None:
     with rag_server(but(lambda r, c, n: r.update(answer=" "))) as server:
         findings = diagnose(server.url)
