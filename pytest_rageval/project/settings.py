@@ -234,9 +234,10 @@ def _pyproject_items(
 def _did_you_mean(section: str, key: str, known: set[str]) -> str:
     prefix = f"{section}." if section else ""
     names = [name.removeprefix(prefix) for name in known if name.startswith(prefix)]
-    homes = [name for name in known if name.split(".")[-1] == key]
-    close = nearest(key, [name for name in names if "." not in name]) or next(iter(homes), None)
-    return f', did you mean "{close}"?' if close else ""
+    homes = (name for name in known if name.split(".")[-1] == key)
+    close = nearest(key, [name for name in names if "." not in name]) or min(homes, default=None)
+    table = " in [tool.rageval]" if close == key else ""
+    return f', did you mean "{close}"{table}?' if close else ""
 
 
 def _take_text(found: _Found, option: Setting, given: object, *, source: str, env: bool) -> None:

@@ -306,6 +306,8 @@ def test_a_wrong_gate_is_named_by_its_source(tmp_path: Path) -> None:
         ('target."" = 1', '[tool.rageval.target] "": unknown key'),
         ("zzz = 1", "[tool.rageval] zzz: unknown key"),
         ("url = 'http://x'", '[tool.rageval] url: unknown key, did you mean "target.url"?'),
+        ("target.k = 5", '[tool.rageval.target] k: unknown key, did you mean "k" in'
+         " [tool.rageval]?"),
         ("target.ulr = ''", '[tool.rageval.target] ulr: unknown key, did you mean "url"?'),
         ("targt.url = ''", '[tool.rageval] targt: unknown key, did you mean "target"?'),
         ("target = 1", "[tool.rageval] target: got 1, expected a table"),
