@@ -149,15 +149,16 @@ def _check_names(
 ) -> None:
     """Refuse a file without a column that is named, or without questions."""
     names, columns = list(dict.fromkeys(given)), source.options.columns
+    first = {name: parse_object(value) for name, value in (rows[0] if rows else {}).items()}
+    inside = [(name, key) for name, found in first.items() for key in part(found)]
+    paths = [*names, *map(".".join, inside)]
     for field, name in columns.items():
         if name not in names and not any(name in lifted(row, [name]) for row in rows):
-            message = f"--column {field}={name}: no such header; there are {', '.join(names)}"
+            message = f"--column {field}={name}: no such header; there are {', '.join(paths)}"
             raise fault(file.name, message)
     folded = map(as_field, names)
     if not names or "question" in columns or not set(ALIASES["question"]).isdisjoint(folded):
         return
-    first = {name: parse_object(value) for name, value in (rows[0] if rows else {}).items()}
-    inside = [(name, key) for name, found in first.items() for key in part(found)]
     named, others = [], _EXPECTED
     for field, words in _INSIDE.items():
         fitting = (one for one in inside if one[1].casefold() in words and one[0] not in others)
@@ -165,13 +166,9 @@ def _check_names(
             break
         named.append(f"--column {shlex.quote(f'{field}=' + '.'.join(path))}")
         others = {path[0]}
-    names += [".".join(path) for path in inside]
-    message = (
-        f"no {'column' if is_table(file) else 'field'} of questions among "
-        f"{', '.join(map(shown, names[:20]))}; name it with "
-        f"{' '.join(named) or '--column question=HEADER'}"
-    )
-    raise fault(file.name, message)
+    kind = "column" if is_table(file) else "field"
+    message = f"no {kind} of questions among {', '.join(map(shown, paths[:20]))}; name it with"
+    raise fault(file.name, f"{message} {' '.join(named) or '--column question=HEADER'}")
 
 
 def with_id(line: dict[str, Any], ids: UniqueIds, *, room: str) -> dict[str, Any]:

@@ -197,6 +197,14 @@ def test_a_column_that_no_case_has_is_refused() -> None:
         read_samples("json", "langsmith.jsonl", columns={"expected_answer": "outputs.anwser"})
 
 
+def test_a_column_that_no_case_has_is_answered_with_the_fields_inside_objects() -> None:
+    row = {"inputs": {"question": "Who?"}, "outputs": {"answer": "I"}}
+    with pytest.raises(
+        DatasetError, match=r"there are inputs, outputs, inputs\.q.*, outputs\.answer"
+    ):
+        read_texts("json", {"a.json": json.dumps([row])}, columns={"question": "inputs.qestion"})
+
+
 def test_the_only_question_of_a_chat_is_the_question() -> None:
     chat = [{"role": "system", "content": "Be kind."}, {"role": "user", "content": "When?"}]
     answer = {"role": "assistant", "content": "Soon."}
