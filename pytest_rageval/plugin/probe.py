@@ -155,6 +155,8 @@ def _golds(client: object, placed: PlacedCase, settings: Settings) -> Iterator[F
         lost = list(lost_anchors(client, [replace(placed, case=case)], settings))
     except EndpointError as error:
         fix = "make the target answer other questions than that of the case, too"
+        if error.kind == "protocol":
+            fix = "mend what the message names: a run reads replies in the same way"
         yield _FOUND.warn("golds", f"could not be looked up: {error.message}", fix)
         return
     yield from check_golds(case, lost)

@@ -118,6 +118,14 @@ def test_golds_are_compared_with_what_the_target_has() -> None:
     assert "`rageval check --target`, or with --rag-url URL, looks up all cases" in fix
 
 
+def test_a_reply_to_another_question_that_cannot_be_read_is_not_called_unanswered() -> None:
+    unread = f'"references": [0] * (request.question != "{CASE["question"]}")'
+    found = doctor(CLIENT.replace('"references": []', unread))
+    (gold,) = [one for one in found if one.check == "golds"]
+    assert "references[0]: expected an object, got 0" in gold.message
+    assert gold.fix == "mend what the message names: a run reads replies in the same way"
+
+
 def test_a_question_replaces_that_of_the_case(project: Path) -> None:
     doctor(CLIENT, question="Why?")
     assert (project / "asked.txt").read_text(encoding="utf-8").split() == ["Why?", "Why?"]
