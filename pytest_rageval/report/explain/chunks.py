@@ -83,8 +83,7 @@ def relate(anchor: Anchor, name: str, chunk: RetrievedChunk, settings: ScoreSett
         return _without_heading(anchor, name, chunk, rule, settings)
     wanted, found = anchor_segments(anchor), norm_heading(chunk.heading_path) or ()
     if starts_with(found, wanted):
-        read = settings.snippets != "off" and bool(anchor.snippets)
-        if read and has_whole_text(chunk) and not matches_anchor(anchor, chunk, settings):
+        if has_whole_text(chunk) and not matches_anchor(anchor, chunk, settings):
             return Relation(rule="no_snippet", text=f"in {name}'s section, without its snippets")
         return _inside(anchor, name, wanted, found, settings)
     return _other_section(anchor, name, chunk, settings)
@@ -146,8 +145,9 @@ def _inside(
     else:
         rule, text = "below_section", f"below the section of {name}"
     if settings.snippets != "off" and anchor.snippets:
-        which = "all its snippets" if settings.snippets == "all" else "a snippet of it"
-        text = f"{text}, with {which}"
+        text += f", with {'all its snippets' if settings.snippets == 'all' else 'a snippet of it'}"
+    elif not wanted and anchor.snippets:
+        text += '; with snippets = "any" in [tool.rageval.matching] its quotes decide'
     return Relation(rule=rule, text=text, shared=len(wanted))
 
 

@@ -49,6 +49,16 @@ def test_a_chunk_is_told_by_which_rule_it_lies_at_an_anchor_or_how_far_off(
     assert relation.lies_there == (rule in LIES_THERE)
 
 
+def test_quotes_without_a_heading_do_not_decide_about_a_chunk_with_one_unless_they_are_set_to() -> (
+    None
+):
+    anchor, found = gold("a.md", snippets=("14 days",)), chunk("a.md | # S", text="30 days")
+    relation = relate(anchor, "gold [0]", found, ScoreSettings())
+    assert relation.rule == "whole_document"
+    assert relation.text.endswith('snippets = "any" in [tool.rageval.matching] its quotes decide')
+    assert relate(anchor, "gold [0]", found, ScoreSettings(snippets="any")).rule == "no_snippet"
+
+
 @pytest.mark.parametrize(
     ("anchor", "found"),
     [
