@@ -10,7 +10,7 @@ import math
 import random
 import statistics
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Literal, cast
 
 from pytest_rageval.analysis.stats.distributions import (
@@ -20,7 +20,7 @@ from pytest_rageval.analysis.stats.distributions import (
     normal_quantile,
     student_t_quantile,
 )
-from pytest_rageval.values.dataclass import dataclass
+from pytest_rageval.values.dataclass import dataclass, replace
 
 if TYPE_CHECKING:
     import numpy as np
@@ -312,44 +312,40 @@ def bootstrap_means(
     resamples: int = BOOTSTRAP_RESAMPLES,
 ) -> list[list[Interval]]:
     """``bootstrap_mean`` of each sample, by the same random numbers, which are drawn once."""
-    drawn = iter(_resampled_means((s.pieces for s in samples if s.n_clusters > 1), resamples))
     levels = [tail_level(confidence, sided) for sided in sides]
     found = []
     for sample in samples:
         n_clusters = sample.n_clusters if sample.n_clusters < sample.n else None
-        if sample.n_clusters < 2:
-            none = Interval(low=None, high=None, method=None, clusters=n_clusters)
-            found.append([none] * len(sides))
-            continue
-        means = sorted(next(drawn))
+        found.append([replace(NO_INTERVAL, clusters=n_clusters)] * len(sides))
+    drawn = [place for place, sample in enumerate(samples) if sample.n_clusters > 1]
+    for nth, resampled in _resampled_means([samples[place].pieces for place in drawn], resamples):
+        means, place = sorted(resampled), drawn[nth]
         se = statistics.pstdev(means)
-        found.append(
-            [
-                Interval(
-                    low=percentile(means, 100 * (1 - level)),
-                    high=percentile(means, 100 * level),
-                    method="bootstrap",
-                    se=se,
-                    detectable_se=se,
-                    clusters=n_clusters,
-                )
-                for level in levels
-            ]
-        )
+        found[place] = [
+            replace(
+                none,
+                low=percentile(means, 100 * (1 - level)),
+                high=percentile(means, 100 * level),
+                method="bootstrap",
+                se=se,
+                detectable_se=se,
+            )
+            for none, level in zip(found[place], levels, strict=True)
+        ]
     return found
 
 
 def _resampled_means(
     every: Iterable[Sequence[tuple[float, int]]], resamples: int
-) -> list[list[float]]:
-    """Return for each set of clusters the means of its resamples.
+) -> Iterator[tuple[int, list[float]]]:
+    """Yield the index of each set of clusters and the means of its resamples, once complete.
 
     They are those that ``random.choices`` draws, each set with a generator of its own: as all
     begin with one seed, their numbers are the same, and drawing takes longer than adding.
     """
-    adders = [(len(pieces), _adder(pieces)) for pieces in every]
-    if not adders:
-        return []
+    waiting = {nth: (len(p), _adder(p), list[float]()) for nth, p in enumerate(every)}
+    if not waiting:
+        return
     # Imported here, since commands that draw nothing read the settings of intervals.
     import numpy as np
 
@@ -357,21 +353,24 @@ def _resampled_means(
     uniform = np.random.RandomState()
     state = random.Random(BOOTSTRAP_SEED).getstate()[1]
     uniform.set_state(("MT19937", np.array(state[:-1], dtype=np.uint32), state[-1], 0, 0.0))
-    means: list[list[float]] = [[] for _ in adders]
-    most = max(n for n, _ in adders)
+    most = max(n for n, _, _ in waiting.values())
     held, begin = uniform.random_sample(most + _DRAWN_AT_ONCE), 0
     # Made once: to get and give back so much memory takes longer than to fill it.
     places = np.empty(len(held), dtype=np.intp)
     while True:
-        for (n, mean), found in zip(adders, means, strict=True):
+        for nth in list(waiting):
+            n, mean, found = waiting[nth]
             start = len(found) * n - begin
             rows = min((len(held) - start) // n, resamples - len(found))
             if rows > 0:
                 drawn = places[: rows * n]
                 np.multiply(held[start : start + rows * n], n, out=drawn, casting="unsafe")
                 found += mean(drawn.reshape(rows, n))
-        if all(len(found) == resamples for found in means):
-            return means
+            if len(found) == resamples:
+                del waiting[nth]  # those of very many groups would fill memory
+                yield nth, found
+        if not waiting:
+            return
         begin += _DRAWN_AT_ONCE
         held[:most] = held[-most:]
         held[most:] = uniform.random_sample(_DRAWN_AT_ONCE)

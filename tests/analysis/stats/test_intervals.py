@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import random
+import tracemalloc
 from collections.abc import Sequence
 from statistics import pstdev
 
@@ -240,6 +241,18 @@ def test_samples_that_share_their_random_numbers_are_drawn_as_each_alone() -> No
     together = bootstrap_means(samples, sides=(2, 1), resamples=50)
     assert together == [bootstrap_mean(one, sides=(2, 1), resamples=50) for one in samples]
     assert [two.method is None for two, _ in together] == [False, True, False, False, False]
+
+
+def test_resamples_of_many_small_groups_are_not_held_together() -> None:
+    def peak(groups: int) -> int:
+        tracemalloc.start()
+        try:
+            bootstrap_means([cluster_sums([1.0, 5.0]) for _ in range(groups)])
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    assert peak(40) < 1.5 * peak(2)
 
 
 def test_bootstrap_resamples_whole_clusters() -> None:
