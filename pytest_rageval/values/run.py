@@ -119,7 +119,7 @@ class StoredRun:
 
     @property
     def run_metric_reasons(self) -> dict[str, str]:
-        """Why own metrics of the whole run have no value."""
+        """Reasons of own metrics of the whole run without a value, by key."""
         found = part(self.metrics, RUN_METRICS)
         names = ("error", "not_applicable")
         return {str(k): said for k in found for n in names if (said := text(found, str(k), n))}

@@ -51,7 +51,7 @@ class GateRun:
     """The metrics of the run."""
     extra_figures: Mapping[str, float] = field(default_factory=dict)
     no_figures: Mapping[str, str] = field(default_factory=dict)
-    """Why metrics of the project of the whole run have no value."""
+    """Reasons of own metrics of the whole run without a value, by key."""
 
 
 BY_OUTCOME: Final = ("pass_rate", STAGE_PREFIX)
