@@ -101,6 +101,7 @@ class Controller:
         self._shown: dict[str, Outcome] = {}
         """Outcome of each case as pytest reported it, which the end of the run may change."""
         self._changed: dict[str, CaseRecord] = {}
+        self._around: list[pytest.TestReport] = []
         self._failed: set[str] = set()
         """Cases that pytest reported as failed last, but for those that had to fail and passed."""
 
@@ -475,10 +476,14 @@ class Controller:
         """Print errors of the target by cause before pytest's own account of failures."""
         if self.finished is not None:
             write_target_faults(terminalreporter, self.finished.view)
+        # For each failed test pytest searches all set-ups and tear-downs for what they printed.
+        self._around = terminalreporter.stats.get("", [])
+        terminalreporter.stats[""] = [report for report in self._around if report.sections]
         yield
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print the summary of the run."""
+        terminalreporter.stats[""] = self._around  # read again for ``--durations``
         if self.finished is None:
             for note in self.state.notes:
                 terminalreporter.write_line(f"rageval: {note}")

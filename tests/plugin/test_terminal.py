@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import re
+
 import pytest
+from _pytest.terminal import TerminalReporter
 
 from tests.plugin.scratch import CASES, REFUSED, Project, case, summary_lines
 
@@ -126,3 +129,33 @@ def test_the_header_keeps_to_the_width(
         header.append(line)
     assert max(map(len, header)) <= width
     assert url in "".join(line.strip() for line in header)
+
+
+PRINTING = """
+
+@pytest.fixture(autouse=True)
+def _prints_at_its_end(eval_case):
+    yield
+    if eval_case.id == "bad-2":
+        print("closed the book")
+"""
+
+
+def test_only_set_ups_and_tear_downs_that_printed_are_searched_for_each_failed_case(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project.cases([case(f"bad-{i}", "miss it", required=True) for i in range(4)])
+    conftest = (project.path / "conftest.py").read_text(encoding="utf-8")
+    project.write("conftest.py", conftest + PRINTING)
+    read, searched = TerminalReporter.getreports, list[str]()
+
+    def getreports(self: TerminalReporter, name: str) -> list[pytest.TestReport]:
+        found: list[pytest.TestReport] = read(self, name)
+        searched.extend(report.nodeid for report in found if not name)
+        return found
+
+    monkeypatch.setattr(TerminalReporter, "getreports", getreports)
+    result = project.run("--durations=0", "-vv")
+    result.stdout.fnmatch_lines(["*Captured stdout teardown*", "closed the book"])
+    assert re.search("s setup +.*::bad-0\n", result.stdout.str())
+    assert {name.rpartition("::")[2] for name in searched} == {"bad-2"}
