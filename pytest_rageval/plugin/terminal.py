@@ -104,12 +104,12 @@ def recount(reporter: pytest.TerminalReporter, outcomes: Mapping[str, Outcome]) 
     """
     for category in ("passed", "flawed", "missed"):
         found = reporter.stats.get(category, [])
-        moved = [r for r in found if r.nodeid in outcomes and outcomes[r.nodeid] != category]
-        for report in moved:
-            found.remove(report)
-            outcome = outcomes[report.nodeid]
-            shown = "errored" if outcome == "error" else outcome
-            reporter.stats.setdefault(shown, []).append(report)
+        every = found.copy()
+        found.clear()
+        for report in every:
+            outcome = outcomes.get(report.nodeid, category)
+            name = "errored" if outcome == "error" else outcome
+            reporter.stats.setdefault(name, []).append(report)
 
 
 def terminal_width(config: pytest.Config) -> int:

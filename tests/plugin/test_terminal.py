@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 import re
+from types import SimpleNamespace
 
 import pytest
 from _pytest.terminal import TerminalReporter
 
+from pytest_rageval.plugin.terminal import recount
 from tests.plugin.scratch import CASES, REFUSED, Project, case, summary_lines
 
 WIDTHS = pytest.mark.parametrize("width", [50, 80])
@@ -159,3 +161,20 @@ def test_only_set_ups_and_tear_downs_that_printed_are_searched_for_each_failed_c
     result.stdout.fnmatch_lines(["*Captured stdout teardown*", "closed the book"])
     assert re.search("s setup +.*::bad-0\n", result.stdout.str())
     assert {name.rpartition("::")[2] for name in searched} == {"bad-2"}
+
+
+def test_cases_whose_outcome_changes_at_the_end_are_not_compared_with_each_other() -> None:
+    class Lone:
+        def __init__(self, nodeid: str) -> None:
+            self.nodeid = nodeid
+
+        def __eq__(self, other: object) -> bool:
+            raise AssertionError("compared with another report")
+
+    reports = [Lone(name) for name in ("kept", "flawed", "missed", "erred")]
+    reporter = SimpleNamespace(stats={"passed": [*reports]})
+    recount(reporter, {"flawed": "flawed", "missed": "missed", "erred": "error"})  # type: ignore[arg-type]
+    found = {name: [one.nodeid for one in members] for name, members in reporter.stats.items()}
+    assert found == {
+        "passed": ["kept"], "flawed": ["flawed"], "missed": ["missed"], "errored": ["erred"]
+    }  # fmt: skip
