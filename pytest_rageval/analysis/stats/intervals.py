@@ -357,7 +357,7 @@ def _resampled_means(
     held, begin = uniform.random_sample(most + _DRAWN_AT_ONCE), 0
     # Made once: to get and give back so much memory takes longer than to fill it.
     places = np.empty(len(held), dtype=np.intp)
-    while True:
+    while waiting:
         for nth in list(waiting):
             n, mean, found = waiting[nth]
             start = len(found) * n - begin
@@ -369,8 +369,6 @@ def _resampled_means(
             if len(found) == resamples:
                 del waiting[nth]  # those of very many groups would fill memory
                 yield nth, found
-        if not waiting:
-            return
         begin += _DRAWN_AT_ONCE
         held[:most] = held[-most:]
         held[most:] = uniform.random_sample(_DRAWN_AT_ONCE)
