@@ -14,6 +14,7 @@ import click
 from pytest_rageval.cli.assumed import report_assumed, run_or_last
 from pytest_rageval.cli.completion import complete_case, complete_run_or_case
 from pytest_rageval.cli.output import CommandError, json_option, print_json, print_lines
+from pytest_rageval.report.text.lines import Line
 from pytest_rageval.support.text import did_you_mean, first_few
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.errors import DatasetError, StorageError
@@ -63,7 +64,6 @@ def command(
     """
     from pytest_rageval.metrics.definitions import stored_registry
     from pytest_rageval.report.explain.case import explain_record
-    from pytest_rageval.report.text.misses import find_misses, misses_document, render_misses
     from pytest_rageval.runs.read import settled
     from pytest_rageval.runs.record_json import to_plain
     from pytest_rageval.values.trace import trace_link
@@ -74,13 +74,8 @@ def command(
     if case is None:
         if repeat is not None:
             raise click.UsageError("--repeat: expected a CASE beside it")
-        found = stored.records
-        if as_json:
-            print_json({"run_id": run_id, "misses": misses_document(find_misses(found))})
-        else:
-            name = run or "last"
-            lines = render_misses(found, run_id=run_id, run=name, width=width, verbose=verbose)
-            print_lines(lines, colour=colour)
+        lines = _misses(stored, run or "last", width, verbose=verbose, as_json=as_json)
+        print_lines(lines, colour=colour)
         return
     explanations = []
     for record in map(stored.whole, _choose(stored.records, case, repeat)):
@@ -141,6 +136,19 @@ def _open(run: str | None, case: str | None) -> tuple[StoredRun, str | None]:
             raise CommandError(f"{error}; no case of the last run has this name{hint}") from error
         report_assumed("RUN", f"{last.run_id}, the last run")
         return last, run
+
+
+def _misses(
+    stored: StoredRun, name: str, width: int, *, verbose: bool, as_json: bool
+) -> list[Line]:
+    """Return the lines of the misses; as JSON they are printed instead."""
+    from pytest_rageval.report.text.misses import find_misses, misses_document, render_misses
+
+    found, run_id = stored.records, stored.run_id
+    if as_json:
+        print_json({"run_id": run_id, "misses": misses_document(find_misses(found))})
+        return []
+    return render_misses(found, run_id=run_id, run=name, width=width, verbose=verbose)
 
 
 # --- which case ----------------------------------------------------------------------------
