@@ -6,10 +6,15 @@ import gzip
 import json
 import subprocess
 import sys
+import threading
 from typing import Any
 
 import pytest
 
+from pytest_rageval.support.http.room import NO_ROOM, ROOM_BYTES, Reading
+from pytest_rageval.target.client import HttpRagClient
+from pytest_rageval.values.reply import AskRequest
+from pytest_rageval.values.settings import TargetSettings
 from tests.build.targets import fake_target, http_reply
 
 LIMIT_MB = 150
@@ -198,3 +203,27 @@ def test_large_replies_that_stand_still_end_together_with_the_limit() -> None:
     assert more_mb < LIMIT_MB
     assert all(f"no complete reply within {limit_s:g} s" in error for error in errors)
     assert any("took all room in memory: lower concurrency" in error for error in errors)
+
+
+@pytest.mark.slow
+def test_a_reply_that_got_room_just_before_the_limit_names_what_it_waited_for() -> None:
+    reply = http_reply(b" " * 2_000_000)[:-1]  # its last byte never comes
+    over = threading.Event()
+
+    def stand_still(connection: Any) -> None:
+        connection.sendall(reply)
+        over.wait(60)
+
+    other = Reading()  # of no thread: that of this one would share its room
+    other.take(ROOM_BYTES)
+    other.take(1)
+    with fake_target(stand_still) as target:
+        freed = threading.Timer(4.5, other.drop)
+        freed.start()
+        client = HttpRagClient(TargetSettings(url=target.url, retries=0, timeout_s=5.0))
+        result = client.ask_result(AskRequest(question="q"))
+        over.set()
+        freed.join()
+    assert result.error is not None
+    assert "no complete reply within 5 s" in result.error.message
+    assert NO_ROOM in result.error.message

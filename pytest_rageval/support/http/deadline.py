@@ -47,6 +47,8 @@ class Deadline:
         self._started = self._ended = clock()
         self.sent_at = time.time()
         """Time at which the request was sent, in seconds since 1970."""
+        self.paused_s = 0.0
+        """Time in which this thread waited for what other replies had taken."""
 
     def __enter__(self) -> Self:
         _current.deadline = self
@@ -93,6 +95,7 @@ class Deadline:
 
     def paused(self, seconds: float) -> None:
         """Leave the last seconds out of the duration, in which this thread waited for others."""
+        self.paused_s += seconds
         if self._clock is time.monotonic:
             self._started += seconds
             self._ended += seconds

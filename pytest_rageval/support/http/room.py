@@ -111,9 +111,11 @@ class Reading:
         """
         _give_back_to_system()
         began = time.monotonic()
-        self._room.take(self, size, time_left(None))
-        if (deadline := current()) is not None:
-            deadline.paused(time.monotonic() - began)
+        try:
+            self._room.take(self, size, time_left(None))
+        finally:
+            if (deadline := current()) is not None:
+                deadline.paused(time.monotonic() - began)
 
     def drop(self) -> None:
         """Give the room back, since what was read is no longer kept."""
