@@ -429,7 +429,7 @@ def seems_reported(
 
     ``settle`` corrects the guess at the end. Parts that the case does not need count as reported.
     """
-    headings = not chunks or any([norm_heading(chunk.heading_path) for chunk in chunks])
+    headings = not chunks or any(norm_heading(chunk.heading_path) for chunk in chunks)
     facts = Reported(
         headings=headings, citations=citations is not None, citations_in_text=citations_in_text
     )

@@ -274,8 +274,9 @@ def _checked(record: CaseRecord) -> CaseRecord:
     """Return a record whose values are within the limits that cases and replies are held to."""
     for name in ("metrics", "metrics_before_rerank"):
         for key, value in (getattr(record, name) or {}).items():
-            if value is not None:
-                _check_score(name, key, value)
+            low, top = _scales[key]
+            if value is not None and not low - _TOLERANCE <= value <= top + _TOLERANCE:
+                raise _fault(f"{name}.{key}", value, f"{low:g} to {top:g}")
     for name in ("latency", "usage", "cost"):
         for key, value in getattr(record, name).items():
             if value is not None and not -MOST_AMOUNT <= value <= MOST_AMOUNT:
@@ -350,13 +351,17 @@ def _place(path: tuple[int | str, ...], line: Mapping[str, Any]) -> tuple[int | 
     return names[str(inner[0])], *inner[1:]
 
 
-def _check_score(name: str, key: str, value: float) -> None:
-    """Refuse a value outside the scale of its metric, which would distort every mean."""
-    info = BUILT_IN.cases.get(key)
-    low, high = info.scale if info else (-MOST_SCORE, None)
-    top = MOST_SCORE if high is None else high
-    if not low - _TOLERANCE <= value <= top + _TOLERANCE:
-        raise _fault(f"{name}.{key}", value, f"{low:g} to {top:g}")
+class _Scales(dict[str, tuple[float, float]]):
+    """Least and largest value of a metric; one outside of them would distort every mean."""
+
+    def __missing__(self, key: str) -> tuple[float, float]:
+        info = BUILT_IN.cases.get(key)
+        low, high = info.scale if info else (-MOST_SCORE, None)
+        found = self[key] = low, MOST_SCORE if high is None else high
+        return found
+
+
+_scales: Final = _Scales()
 
 
 @cache

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from operator import attrgetter
 from typing import Any, Final, TypedDict, TypeVar, get_type_hints
 
 import msgspec
@@ -27,6 +28,7 @@ _CHUNK: Final = ("rel_path", "heading_path", "vault", "pages", "text_truncated",
                  "matched_by", "irrelevant")  # fmt: skip
 """Fields of a chunk that figures, rules and the reasons of a comparison depend on; of its text
 only whether there is one."""
+_kept: Final = attrgetter(*_CHUNK)
 _CITES: Final = Evidence(claims=(CheckedClaim(text="", citations=(CitationCheck(),)),))
 """Of an answer that cites in its text; nothing else of evidence is a figure."""
 
@@ -98,6 +100,8 @@ class Slimmer:
 
     def __init__(self, *, judges: bool = False, checked: bool = True) -> None:
         self._known: dict[Any, Any] = {}
+        self._chunks: tuple[dict[Any, RetrievedChunk], ...] = {}, {}
+        """Those with a text, and those without."""
         self._checked = checked
         self._decode = _line_decoder(_JudgedBy if judges else _Judgement).decode
 
@@ -118,7 +122,10 @@ class Slimmer:
             raise StorageError("schema_version")
         fields |= {name: self._one(fields.get(name)) for name in ("file", "cluster")}
         if (chunks := fields.get("retrieved_chunks")) is not None:
-            fields["retrieved_chunks"] = tuple(map(self._chunk, chunks))
+            known = self._chunks
+            fields["retrieved_chunks"] = tuple(
+                [known[one.text is None].get(_kept(one)) or self._chunk(one) for one in chunks]
+            )
         nested = nested_fields(fields)
         if (response := nested["response"]) is not None:
             response.update(answer="", references=None, searches=None)
@@ -139,14 +146,11 @@ class Slimmer:
         nested["verdicts"] = CaseVerdicts(**verdicts)
         return checked_record(nested) if self._checked else msgspec.convert(nested, CaseRecord)
 
-    def _chunk(self, chunk: msgspec.Struct) -> RetrievedChunk:
-        *kept, text = msgspec.structs.astuple(chunk)
-        key = (text is None, *kept)
-        found: RetrievedChunk | None = self._known.get(key)
-        if found is None:
-            fields = dict(zip(_CHUNK, kept, strict=True))
-            found = RetrievedChunk.of({**fields, "text": None if text is None else ""})
-            self._known[key] = found
+    def _chunk(self, chunk: Any) -> RetrievedChunk:
+        """Make and remember the chunk of a line."""
+        kept, bare = _kept(chunk), chunk.text is None
+        fields = {**dict(zip(_CHUNK, kept, strict=True)), "text": None if bare else ""}
+        found = self._chunks[bare][kept] = RetrievedChunk.of(fields)
         return found
 
     def _reasons(self, text: bytes) -> Mapping[str, str]:

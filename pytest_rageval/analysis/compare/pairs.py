@@ -76,8 +76,10 @@ class PairedValues:
     @property
     def equal(self) -> bool:
         """Whether there are pairs and each has equal values."""
+        if self.base == self.new:
+            return self.n > 0
         pairs = zip(self.base, self.new, strict=True)
-        return self.n > 0 and all(abs(new - base) <= TOLERANCE for base, new in pairs)
+        return all(abs(new - base) <= TOLERANCE for base, new in pairs)
 
     def scale(self, info: MetricInfo) -> Scale:
         """The scale of the metric; not binary for means over repeats."""
