@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_rageval.report.text.summary import HEADLINE
 from pytest_rageval.values.case import Anchor, Case
 from pytest_rageval.values.run import StoredRun
 from tests.build.browser import Open
@@ -134,3 +135,19 @@ def test_without_scripts_and_on_paper_the_verdict_and_metrics_are_there(
         assert tab.locator("#verdict .banner").is_visible()
         assert tab.locator(".means").first.is_visible()
         assert tab.locator(".tile").count() == 6
+
+
+@pytest.mark.parametrize("width", [717, 739], ids=["A4", "Letter"])
+def test_the_tables_of_every_main_metric_are_no_wider_than_paper(
+    open_page: Open, width: int
+) -> None:
+    old, new = (
+        run([passed(f"c{n}", metrics=dict.fromkeys(HEADLINE, value)) for n in range(9)], name)
+        for name, value in (("old", 0.25), ("new", 0.5))
+    )
+    tab = open_page(page(new, baseline=old), viewport={"width": width, "height": 900})
+    tab.emulate_media(media="print")
+
+    assert tab.locator(".heatmap").first.is_visible()
+    # A browser that prints a wider page makes all of it smaller.
+    assert tab.evaluate("document.documentElement.scrollWidth") <= width

@@ -168,6 +168,7 @@ def test_paper_gets_no_controls(open_page: Open) -> None:
 
     assert not tab.locator("#q").is_visible()
     assert not tab.locator("#bar nav").is_visible()
+    assert not tab.locator(".steps").is_visible()
     assert tab.locator("#case-beta").is_visible()
     assert tab.pdf().startswith(b"%PDF")
 
