@@ -151,3 +151,13 @@ def test_the_tables_of_every_main_metric_are_no_wider_than_paper(
     assert tab.locator(".heatmap").first.is_visible()
     # A browser that prints a wider page makes all of it smaller.
     assert tab.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_text_grows_with_the_text_size_of_the_browser(open_page: Open, html: str) -> None:
+    tab = open_page(html)
+    size = "parseFloat(getComputedStyle(document.querySelector('.changes')).fontSize)"
+    before = tab.evaluate(size)
+
+    tab.evaluate("document.documentElement.style.fontSize = '200%'")
+
+    assert tab.evaluate(size) == 2 * before
