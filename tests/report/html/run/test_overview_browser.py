@@ -161,3 +161,16 @@ def test_text_grows_with_the_text_size_of_the_browser(open_page: Open, html: str
     tab.evaluate("document.documentElement.style.fontSize = '200%'")
 
     assert tab.evaluate(size) == 2 * before
+
+
+def test_the_key_of_a_bar_has_its_colours_where_the_system_sets_the_others(
+    open_page: Open, html: str
+) -> None:
+    tab = open_page(html, forced_colors="active")
+    colours = "(all, property) => all.map(one => getComputedStyle(one)[property])"
+
+    parts = tab.eval_on_selector_all(".stack .part", colours, "fill")
+    keys = tab.eval_on_selector_all(".dot-key", colours, "backgroundColor")
+
+    assert len(set(parts)) > 2
+    assert keys == parts
