@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 from unicodedata import normalize
@@ -43,6 +44,20 @@ def test_text_filters_by_id_question_answer_chunk_and_tag(open_page: Open) -> No
     assert tab.locator("#none").is_visible()
     tab.click("#none a")
     assert len(shown(tab)) == 5
+
+
+def test_every_tag_is_a_filter_or_is_found_by_the_search(open_page: Open) -> None:
+    records = [
+        passed(f"c{n}", case=replace(passed(f"c{n}").case, tags=(f"tag-{n:03}",)))
+        for n in range(302)
+    ]
+    tab = open_page(page(run(records)), "#cases")
+
+    facet(tab, "tag-299").check()
+    assert shown(tab) == ["c299"]
+    facet(tab, "tag-299").uncheck()
+    assert tab.locator("#facet-lists small").all_inner_texts() == ["2 more: search for the name"]
+    assert searched(tab, "tag-301") == ["c301"]
 
 
 def test_a_typed_text_finds_one_in_decomposed_characters(open_page: Open) -> None:
