@@ -211,6 +211,11 @@ def test_the_baseline_of_a_run_is_chosen_on_its_page(visit: Visit, shown: Shown)
     tab.click(".frame button")
     tab.wait_for_url("**/run/r3?base=r1")
     assert tab.input_value("select[name=base]") == "r1"
+    tab.go_back()
+    tab.wait_for_url("**/run/r3")
+    assert tab.input_value("select[name=base]") == "r2", "what the page is compared with"
+    tab.go_forward()
+    tab.wait_for_url("**/run/r3?base=r1")
     tab.click("text=Side by side")
     tab.wait_for_url("**/compare?base=r1&run=r3")
     tab.click(".over a")
