@@ -49,7 +49,9 @@ def test_no_case_is_called_unchanged_where_nothing_can_be_compared() -> None:
     html = "".join(render_side_by_side(view, Links()))
     assert "Not comparable: different payload.folder_mode" in html
     assert "unchanged" not in html
-    assert "No case was asked alike." in html
+    assert "1 paired case" in html
+    assert "No case is compared." in html
+    assert "asked alike" not in html
 
 
 def test_hostile_runs_are_only_text() -> None:
