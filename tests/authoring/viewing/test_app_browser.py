@@ -203,6 +203,28 @@ def test_a_note_that_cannot_be_kept_stays_in_its_field(
     assert tab.input_value(".take-note textarea") == "typed"
 
 
+def test_notes_that_cannot_be_kept_when_their_cases_are_left_are_there_on_return(
+    visit: Visit, shown: Shown, results: Path
+) -> None:
+    tab = admitted(visit, shown)
+    tab.goto(f"{shown.origin}/run/r3#case-c-001")
+    file = results / "r3" / "notes.json"
+    file.write_text("{", encoding="utf-8")
+    for text in ("first", "second"):
+        tab.fill(".take-note textarea", text)
+        with tab.expect_response("**/note"):
+            tab.click("#next")
+    for text in ("second", "first"):
+        tab.click("#previous")
+        tab.wait_for_selector("text=Not saved: ")
+        assert tab.input_value(".take-note textarea") == text
+
+    file.unlink()
+    tab.click(".take-note button")
+    tab.wait_for_selector("text=Saved")
+    assert "first" in [note.text for note in read_notes(results / "r3")]
+
+
 def test_the_baseline_of_a_run_is_chosen_on_its_page(visit: Visit, shown: Shown) -> None:
     tab = admitted(visit, shown)
     tab.goto(f"{shown.origin}/run/r3")

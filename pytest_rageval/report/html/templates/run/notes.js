@@ -1,7 +1,8 @@
 // Notes of people on a case: shown on every page that has them, taken where a server keeps them.
 (() => {
   const { run, editable, keys, notes } = JSON.parse(document.getElementById("notes-data").textContent);
-  let author = "", unsaved = null;
+  let author = "";
+  const unsaved = new Map();  // by anchor; what could not be saved stays until it can
   try { author = sessionStorage.getItem("rageval-author") ?? ""; } catch { /* no storage: it is typed again */ }
 
   const make = (tag, fields = {}, ...children) => {
@@ -30,18 +31,20 @@
     const box = make("form", { className: "take-note" },
       make("label", {}, "Your note on this case ", area),
       make("p", {}, make("label", {}, "Author ", name), button, status));
-    area.value = own();
-    const mark = () => { unsaved = area.value === own() ? null : { anchor, text: area.value, by: name.value.trim(), save }; };
+    area.value = unsaved.get(anchor)?.text ?? own();
+    const mark = () => {
+      if (area.value === own()) unsaved.delete(anchor); else unsaved.set(anchor, { text: area.value, save });
+    };
     const save = async () => {
       const wanted = { text: area.value, by: name.value.trim() };
-      unsaved = null;
+      unsaved.delete(anchor);
       status.textContent = "Saving";
       try {
         await send(anchor, wanted.text, wanted.by);
         status.textContent = wanted.text.trim() ? "Saved" : "Removed";
         refresh();
       } catch (error) {
-        unsaved = { anchor, ...wanted, save };
+        unsaved.set(anchor, { text: wanted.text, save });
         status.textContent = `Not saved: ${error.message === "Failed to fetch" ? "the command in the terminal has ended" : error.message}`;
       }
     };
@@ -50,14 +53,15 @@
     name.addEventListener("change", () => {
       author = name.value.trim();
       try { sessionStorage.setItem("rageval-author", author); } catch { /* as above */ }
-      if (!unsaved) area.value = own(); else mark();
+      if (!unsaved.has(anchor)) area.value = own(); else mark();
     });
     box.addEventListener("submit", (event) => { event.preventDefault(); save(); });
+    if (unsaved.has(anchor)) mark();  // tried again from here, where the answer is shown
     return box;
   }
 
   document.addEventListener("case-shown", ({ detail: { anchor, article } }) => {
-    if (unsaved && unsaved.anchor !== anchor) unsaved.save();  // leaving a case keeps what was typed
+    for (const [of, { save }] of [...unsaved]) if (of !== anchor) save();  // leaving a case keeps what was typed
     if (!editable && !notes[anchor]) return;
     const shown = make("div");
     const refresh = () => shown.replaceChildren(...(notes[anchor] ?? []).map(shownNote));
@@ -66,6 +70,7 @@
     if (editable) parts.push(form(anchor, refresh));
     article.append(make("section", { className: "notes-of-case" }, ...parts));
   });
-  addEventListener("hashchange", () => { if (unsaved) unsaved.save(); });
-  addEventListener("pagehide", () => { if (unsaved) unsaved.save(); });
+  const saveAll = () => { for (const { save } of [...unsaved.values()]) save(); };
+  addEventListener("hashchange", saveAll);
+  addEventListener("pagehide", saveAll);
 })();
