@@ -18,6 +18,7 @@ from pytest_rageval.analysis.aggregate.case_groups import (
     group_repeats,
     worst_misses,
 )
+from pytest_rageval.analysis.aggregate.operational import attempt_status
 from pytest_rageval.analysis.trust.reliability import (
     JudgeReliability,
     reliability_lines,
@@ -442,8 +443,9 @@ def worst_records(records: Sequence[CaseRecord]) -> list[CaseRecord]:
 
 
 def slowest_records(records: Sequence[CaseRecord]) -> list[CaseRecord]:
-    """Return the records that took longest, slowest first, one of each case."""
-    timed = [r for r in records if "total_ms" in r.latency]
+    """Return the slowest records, the slowest first, one of each case; errors do not count."""
+    calls = [r for r in records if attempt_status(r) in {"ok", "timeout"}]
+    timed = [r for r in calls if "total_ms" in r.latency]
     slowest_first = sorted(timed, key=lambda r: (-r.latency["total_ms"], r.nodeid))
     return _one_of_each_case(slowest_first)[:_CASES_SHOWN]
 

@@ -327,6 +327,10 @@ def test_the_slowest_come_first_and_those_without_a_time_never() -> None:
     times = [("a", 5.0), ("b", 50.0), ("c", 20.0), ("d", 30.0)]
     records = [record(i, latency={"total_ms": t}) for i, t in times] + [record("e")]
     assert [r.case_id for r in slowest_records(records)] == ["b", "d", "c"]
+    refused = failed("f", "connection", latency={"total_ms": 0.2})
+    late = failed("g", "timeout", latency={"total_ms": 60.0})
+    assert slowest_records([refused]) == []
+    assert [r.case_id for r in slowest_records([*records, refused, late])] == ["g", "b", "d"]
 
 
 def test_the_worst_miss_is_the_one_to_explain() -> None:
