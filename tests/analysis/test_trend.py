@@ -203,13 +203,11 @@ def test_another_concurrency_breaks_the_line_of_latency_alone() -> None:
         assert [one.name for one in now.breaks] == names
 
 
-def test_another_number_of_repeats_breaks_the_line_of_figures_that_the_worst_repeat_decides() -> (
-    None
-):
+def test_another_number_of_repeats_breaks_the_line_of_figures_of_outcomes() -> None:
     def runs(metric: str) -> list[TrendRun]:
         return [run(day, metric=metric, settings={"repeats": day}) for day in (1, 3)]
 
-    for metric in ("pass_rate", "stage.not_retrieved"):
+    for metric in ("pass_rate", "flaky_rate", "stage.not_retrieved"):
         _, now = trend(*runs(metric), metric=metric)
         assert [(one.name, one.base, one.new) for one in now.breaks] == [("repeats", 1, 3)]
         assert (now.delta, now.changed) == (None, ())

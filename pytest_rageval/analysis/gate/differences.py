@@ -6,7 +6,7 @@ Defined in docs/statistics.md#what-a-gate-decides.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -69,6 +69,8 @@ class Difference:
     n_lost: int = 0
     """Cases that the baseline scored or passed and that are errors now; not in ``estimate``."""
     missed_cases: tuple[str, ...] = ()
+    no_data: str = "no case was scored on both sides"
+    """Reason why there is no ``estimate``."""
     problem: str = ""
     """Reason why the figures of the two runs are not comparable; empty: they are."""
 
@@ -182,8 +184,7 @@ def _message(
 ) -> str:
     unit, estimate = unit_of(check.metric), difference.estimate
     if estimate is None:
-        what = "no case was scored on" if difference.paired else "the figure is not known for"
-        return f"no data: {what} both sides"
+        return f"no data: {difference.no_data}"
     if outcome == "no_data":
         return no_interval(check, f"the difference {format_value(estimate, unit)}")
     word = CHANGE_WORDS.get(check.kind)
@@ -231,7 +232,7 @@ def check_differences(
             found[check] = _paired(check, registry.cases[check.metric], pairs, confidence)
         else:
             both = both or runs()
-            found[check] = _of_figures(check, *both)
+            found[check] = _of_figures(check, pairs, *both)
     return found
 
 
@@ -249,7 +250,9 @@ _NOT_USED: Final = f"{STAGE_PREFIX}not_used"
 _NOT_TOLD: Final = "the baseline is of a version that counts not_used among incorrect"
 
 
-def _of_figures(check: Check, base_run: GateRun, new_run: GateRun) -> Difference:
+def _of_figures(
+    check: Check, pairs: Iterable[CasePair], base_run: GateRun, new_run: GateRun
+) -> Difference:
     if check.metric.startswith(TIMED) and (
         problem := other_concurrency(base_run.concurrency, new_run.concurrency)
     ):
@@ -257,19 +260,17 @@ def _of_figures(check: Check, base_run: GateRun, new_run: GateRun) -> Difference
     if check.metric == _NOT_USED and not tells_not_used(base_run.records):
         return Difference(estimate=None, problem=_NOT_TOLD)
     if check.metric.startswith(BY_OUTCOME):
-        base_run, new_run = _asked_alike(base_run, new_run)
+        alike = [pair.alike for pair in pairs if in_table(pair.new.first, check)]
+        base_run = replace(base_run, records=tuple(r for p in alike for r in p.base.records))
+        new_run = replace(new_run, records=tuple(r for p in alike for r in p.new.records))
+        check = replace(check, table="overall", group=None)
     base, new = (find_figure(replace(check, kind="max"), run) for run in (base_run, new_run))
     if base.estimate is None or new.estimate is None:
-        return Difference(estimate=None, paired=False)
+        lacks, where = (base, "the baseline") if base.estimate is None else (new, "this run")
+        where = "both runs" if base.estimate is new.estimate else where
+        return Difference(estimate=None, paired=False, no_data=f"{lacks.no_data} in {where}")
     n = min((count for count in (base.n, new.n) if count is not None), default=0)
     return Difference(estimate=new.estimate - base.estimate, n=n, paired=False)
-
-
-def _asked_alike(*runs: GateRun) -> Iterator[GateRun]:
-    """Yield runs with as many repeats as that which asked its cases the fewest times."""
-    last = min(max((record.repeat for record in run.records), default=0) for run in runs)
-    for run in runs:
-        yield replace(run, records=tuple(r for r in run.records if r.repeat <= last))
 
 
 def _paired(

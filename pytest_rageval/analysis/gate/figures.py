@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from typing import Final, Literal
 
 from pytest_rageval.analysis.aggregate.case_groups import CaseGroup, group_repeats
@@ -54,8 +54,8 @@ class GateRun:
     """Reasons of own metrics of the whole run without a value, by key."""
 
 
-BY_OUTCOME: Final = ("pass_rate", STAGE_PREFIX)
-"""Prefixes of figures that count a case by its worst repeat, so that they depend on the number."""
+BY_OUTCOME: Final = ("pass_rate", "flaky_rate", STAGE_PREFIX)
+"""Prefixes of figures of outcomes: more repeats find more misses, and more that differ."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -264,6 +264,11 @@ def _pass_share(case: CaseGroup) -> float | None:
     return None if case.outcome == "unchecked" else float(case.outcome == "passed")
 
 
+def _mixed_share(case: CaseGroup) -> float | None:
+    n, passed = len(case.records), sum(r.outcome == "passed" for r in case.records)
+    return float(0 < passed < n) if n > 1 else None
+
+
 def _run_figure(check: Check, run: GateRun, cases: Sequence[CaseGroup]) -> CheckFigure:
     metric = check.metric
     if metric in ERROR_KINDS:
@@ -273,6 +278,9 @@ def _run_figure(check: Check, run: GateRun, cases: Sequence[CaseGroup]) -> Check
         )
     if metric == "pass_rate":
         return _rate_figure(cases, _pass_share, lambda v: v < 1, run.confidence)
+    if metric == "flaky_rate":
+        figure = _rate_figure(cases, _mixed_share, lambda v: v > 0, run.confidence)
+        return replace(figure, no_data="no case was asked several times")
     if metric.startswith(STAGE_PREFIX):
         stage = metric.removeprefix(STAGE_PREFIX)
         failed = tuple(case.first.nodeid for case in cases if case.stage == stage)
@@ -298,7 +306,7 @@ def _run_figure(check: Check, run: GateRun, cases: Sequence[CaseGroup]) -> Check
         no_pairs = "no case of the run is a translation of another"
         return CheckFigure(estimate=pairs.get("mean"), n=int(pairs.get("n") or 0), no_data=no_pairs)
     found = run.aggregate.rates.get(metric, run.aggregate.indexing.get(metric))
-    no_data = run.no_figures.get(metric, f"the run did not measure {metric}")
+    no_data = run.no_figures.get(metric, f"{metric} was not measured")
     return CheckFigure(estimate=found, no_data=no_data)
 
 

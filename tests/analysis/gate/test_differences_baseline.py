@@ -134,8 +134,42 @@ def test_a_figure_that_one_run_lacks_is_no_data_and_fails() -> None:
     base = [scored("a", 1.0, latency={})]
     found = decided(base, [scored("a", 1.0)], rise("latency_ms.p95", 200))
     assert found.status == "fail"
-    assert found.message == "no data: the figure is not known for both sides"
+    assert found.message == "no data: no call was timed in the baseline"
     assert (found.n, found.small_n) == (None, False)
+
+
+def test_cases_that_are_new_count_in_no_figure_of_outcomes() -> None:
+    base = [scored(f"c{i}", 1.0, tags=("t",)) for i in range(4)]
+    lost = scored("c3", 0.0, failure_stage="not_retrieved")
+    added = [scored(f"n{i}", 0.0, failure_stage="not_retrieved", tags=("t",)) for i in range(6)]
+    for new, n_lost in (([*base, *added], 0), ([*base[:3], lost, *added], 1)):
+        found = decided(base, new, drop(metric="pass_rate"))
+        assert (found.estimate, found.n) == (-n_lost / 4, 4)
+        assert decided(base, new, rise("stage.not_retrieved", 0)).estimate == n_lost
+    tag = rise("stage.not_retrieved", 0, table="tag", group="t")
+    assert decided(base, [*base, *added], tag).estimate == 0
+
+
+def test_a_flaky_rate_is_compared_over_as_many_repeats_as_both_runs_have() -> None:
+    def asked(*cases: str) -> list[CaseRecord]:
+        return [
+            scored(f"c{n}", float(value), repeat=at)
+            for n, values in enumerate(cases)
+            for at, value in enumerate(values)
+        ]
+
+    check = rise("flaky_rate", 0.25)
+    twice, often = asked("11", "10", "11", "11"), asked("110110", "101111", "111101", "011111")
+    found = decided(twice, often, check)
+    assert (found.status, found.estimate, found.n) == ("pass", 0.25, 4)
+    assert decided(often, twice, check).estimate == -0.25
+    for base, new in ((asked("1", "1"), twice), (twice, asked("1", "1"))):
+        found = decided(base, new, check)
+        assert found.status == "fail"
+        assert found.message == "no data: no case was asked several times in both runs"
+    every, _ = gate(side(twice), side(often), Check(metric="flaky_rate", kind="max", limit=0.5))
+    (found,) = every.checks
+    assert (found.estimate, found.n, found.missed_cases) == (1.0, 4, ("c0", "c1", "c2", "c3"))
 
 
 def with_own_metric(run: StoredRun, level: str, **fields: Any) -> StoredRun:
