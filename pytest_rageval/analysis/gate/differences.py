@@ -47,6 +47,8 @@ from pytest_rageval.values.gate import (
 from pytest_rageval.values.json_documents import number, text
 from pytest_rageval.values.run import TIMED, other_concurrency
 
+_NO_SCORE: Final = "no case was scored on both sides"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
@@ -69,7 +71,7 @@ class Difference:
     n_lost: int = 0
     """Cases that the baseline scored or passed and that are errors now; not in ``estimate``."""
     missed_cases: tuple[str, ...] = ()
-    no_data: str = "no case was scored on both sides"
+    no_data: str = _NO_SCORE
     """Reason why there is no ``estimate``."""
     problem: str = ""
     """Reason why the figures of the two runs are not comparable; empty: they are."""
@@ -135,11 +137,12 @@ def decide_difference_check(
     if check.decide == "prove_fail" and p_adjusted is not None and outcome != "no_data":
         outcome = "fail" if p_adjusted <= 1 - confidence + TOLERANCE else "pass"
     bad: CheckStatus = "warn" if check.severity == "warn" else "fail"
-    small = check.kind in CHANGE_WORDS and difference.paired and difference.n < check.min_n
+    counts = check.kind in CHANGE_WORDS and difference.paired and difference.estimate is not None
+    small = counts and difference.n < check.min_n
     status: CheckStatus = "pass" if outcome == "pass" else bad
     message = _message(check, difference, decision, outcome, p_adjusted)
     few = f"only {counted(difference.n, 'paired case')}, fewer than min_n {check.min_n}"
-    if small and difference.estimate is not None and check.on_small_n != "warn":
+    if small and check.on_small_n != "warn":
         status = "skip" if check.on_small_n == "skip" else bad
         message = few
     elif small and status == "fail" and (check.table != "overall" or _unproven(check, difference)):
@@ -303,6 +306,7 @@ def _paired(
         two_sided=two.interval,
         p=p,
         n_lost=lost,
+        no_data=_NO_SCORE if pairs else f"no case of {check.table} {check.group} is in both runs",
         missed_cases=_worst(check, values),
     )
 

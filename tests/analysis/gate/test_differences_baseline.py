@@ -229,6 +229,23 @@ def test_a_small_tag_cannot_fail_the_build() -> None:
     assert decided(tagged(False), tagged(False), check).status == "pass"
 
 
+def test_a_group_without_a_pair_is_no_data_and_fails_as_the_whole_set_does() -> None:
+    base = [scored(f"c{i}", 1.0, tags=("old",)) for i in range(30)]
+    none = [changed(one, metrics={"recall_at_k": None}) for one in base]
+    new = scored("n", 1.0, tags=("new",))
+    for now, group, message in (
+        ([*base, new], "new", "no data: no case of tag new is in both runs"),
+        (
+            none,
+            "old",
+            "no data: no case was scored on both sides; 30 cases are an error now and not counted "
+            "here",
+        ),
+    ):
+        found = decided(base, now, drop(table="tag", group=group))
+        assert (found.status, found.message, found.small_n) == ("fail", message, False)
+
+
 def test_one_case_of_thirteen_warns_and_a_proven_drop_of_few_cases_fails() -> None:
     base = [scored(f"c{i}", 1.0) for i in range(13)]
     one = [scored(f"c{i}", float(i > 0)) for i in range(13)]
