@@ -200,8 +200,8 @@ TOP_RULES: Final[Mapping[str, Rule]] = {
         },
     ),
     "confidence": Rule(
-        "a number between 0 and 1, such as 0.95",
-        {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1, "default": 0.95},
+        "a number between 0.5 and 1, such as 0.95",
+        {"type": "number", "exclusiveMinimum": 0.5, "exclusiveMaximum": 1, "default": 0.95},
     ),
 }
 TABLES: Final = ("cases", "overall", "category", "tag", "defaults")

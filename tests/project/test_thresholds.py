@@ -363,12 +363,16 @@ def test_a_key_in_a_table_that_is_not_its_own_is_told_where_it_goes(
          ' "last"'),
         ("baseline = 1", "1:12: baseline: got 1, expected the name or path of a run, such as"
          ' "last"'),
-        ("confidence = 95", "1:14: confidence: got 95, expected a number between 0 and 1, such as"
-         " 0.95"),
-        ("confidence = 1", "1:14: confidence: got 1, expected a number between 0 and 1, such as"
-         " 0.95"),
-        ("confidence = nan", "1:14: confidence: got nan, expected a number between 0 and 1, such as"
-         " 0.95"),
+        ("confidence = 95", "1:14: confidence: got 95, expected a number between 0.5 and 1, such"
+         " as 0.95"),
+        ("confidence = 1", "1:14: confidence: got 1, expected a number between 0.5 and 1, such"
+         " as 0.95"),
+        ("confidence = 0.05", "1:14: confidence: got 0.05, expected a number between 0.5 and 1,"
+         " such as 0.95"),
+        ("confidence = 0.5", "1:14: confidence: got 0.5, expected a number between 0.5 and 1, such"
+         " as 0.95"),
+        ("confidence = nan", "1:14: confidence: got nan, expected a number between 0.5 and 1, such"
+         " as 0.95"),
         ("require_baseline = 1", "1:20: require_baseline: got 1, expected true or false"),
         ("[cases]\non_mis = 'fail'", '2:1: unknown key "on_mis"'),
         ("[cases]\non_miss = 'ignore'", "2:11: on_miss: got 'ignore', expected one of"
