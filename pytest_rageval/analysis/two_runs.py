@@ -35,7 +35,7 @@ from pytest_rageval.metrics.scoring import decided_by
 from pytest_rageval.support.text import counted, first_few
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.gate import BaselineInfo, Thresholds
-from pytest_rageval.values.json_documents import items, part, whole
+from pytest_rageval.values.json_documents import items, number, part, whole
 from pytest_rageval.values.numbers import Aggregate
 from pytest_rageval.values.run import StoredRun, other_concurrency
 
@@ -144,14 +144,15 @@ def compare_runs(
     Args:
         base: the earlier run.
         new: the later one.
-        thresholds: of the project, with margins and confidence; None: margins are those of the
-            gate of the later run.
+        thresholds: of the project, with margins and confidence; None: those of the gate of the
+            later run.
         ignore_invariants: compare everything, regardless of differences.
         with_p: compute p-values, which takes most of the time.
     """
     judged_on = new.settings.judged_on
     base = replace(base, records=[decided_by(record, judged_on) for record in base.records])
-    given = thresholds or Thresholds()
+    stored = number(new.gate, "confidence") or 0.0
+    given = thresholds or Thresholds(confidence=stored if 0.5 < stored < 1 else 0.95)
     checks = [part(one, "check") for one in items(new.gate, "checks")]
     if thresholds is not None:
         checks = [asdict(check) for check in thresholds.checks]

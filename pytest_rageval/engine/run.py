@@ -349,6 +349,7 @@ class Run:
             complete=False,
             n_expected=ended.n_expected,
             n_reported=ended.n_reported,
+            confidence=ended.thresholds.confidence,
         )
         words = self._end_words(records)
         finished = finish_run(ended, writer, words, decided=None if gate else undecided)

@@ -163,6 +163,7 @@ def gate_document(gate: GateResult, run_id: str) -> dict[str, Any]:
         "complete": gate.complete,
         "n_expected": gate.n_expected,
         "n_reported": gate.n_reported,
+        "confidence": gate.confidence,
         "baseline": None if gate.baseline is None else asdict(gate.baseline),
         "checks": [{"name": result.check.name, **asdict(result)} for result in gate.checks],
     }

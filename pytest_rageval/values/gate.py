@@ -162,6 +162,8 @@ class GateResult:
     """Those that have a record."""
     baseline: BaselineInfo | None = None
     """None: no comparison was requested."""
+    confidence: float = 0.95
+    """Of the intervals of the run, and of proofs."""
 
 
 WHOLE_SET: Final = "needs the whole set"

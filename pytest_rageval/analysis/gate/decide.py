@@ -306,4 +306,5 @@ def decide_gate(
         n_expected=n_expected,
         n_reported=n_reported,
         baseline=info,
+        confidence=thresholds.confidence,
     )

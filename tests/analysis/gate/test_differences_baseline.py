@@ -373,6 +373,22 @@ def test_without_thresholds_the_margins_are_those_of_the_later_run_s_gate() -> N
     assert found({}) == found(gate, Thresholds()) == (0.05, "equal")
 
 
+def test_without_thresholds_the_confidence_is_that_of_the_later_run_s_gate() -> None:
+    base = side(run_of(40), run_id="b")
+
+    def width(stored: object, thresholds: Thresholds | None = None) -> float:
+        new = replace(side(run_of(40, missed=(1, 2)), run_id="n"), gate={"confidence": stored})
+        pair = compare_runs(base, new, thresholds=thresholds).comparison
+        change = pair.metrics["recall_at_k"]
+        assert change.low is not None
+        assert change.high is not None
+        return change.high - change.low
+
+    assert width(0.8) == width(None, Thresholds(confidence=0.8)) < width(None)
+    assert width(0.05) == width("high") == width(None)
+    assert gate(base, base, drop(), confidence=0.8)[0].confidence == 0.8
+
+
 def test_a_case_that_is_an_error_now_is_no_silent_pass() -> None:
     base = run_of(200)
     new = [
