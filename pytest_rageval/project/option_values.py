@@ -210,7 +210,7 @@ def _gates(option: Setting, value: object) -> tuple[str, ...]:
 
     for text in _texts(option, value):
         try:
-            parse_gate_expression(text, None)
+            parse_gate_expression(text, more=True)
         except ConfigError as error:
             raise ValueError(str(error)) from None
     return _texts(option, value)

@@ -98,13 +98,13 @@ def parse_thresholds(
 # --- gate expressions ------------------------------------------------------------------------
 
 
-def parse_gate_expression(text: str, registry: Registry | None = BUILT_IN) -> Check:
+def parse_gate_expression(text: str, known: Registry = BUILT_IN, *, more: bool = False) -> Check:
     """Parse an expression such as ``recall_at_k[multi_hop]>=0.9`` or ``mrr[tag work]>=0.7``.
 
     Args:
         text: the expression.
-        registry: the metrics; None: only the built-in ones are known so far, and any other name
-            with a dot may be that of a metric of the project.
+        known: the metrics.
+        more: whether any other name with a dot may be that of a metric of the project.
 
     Raises:
         ConfigError: it is not an expression, or limits an unknown metric.
@@ -120,9 +120,9 @@ def parse_gate_expression(text: str, registry: Registry | None = BUILT_IN) -> Ch
     table: CheckTable = "overall"
     if match["group"] is not None:
         table = "tag" if match["tag"] else "category"
-    name, known = match["metric"], registry or BUILT_IN
+    name = match["metric"]
     key = resolve_gate_key(name, known)
-    if key is None and not (registry is None and may_be_own(name)):
+    if key is None and not (more and may_be_own(name)):
         raise ConfigError(f"got {shown(text)}: " + joined(*unknown_metric(name, table, known)))
     if key and table != "overall" and not is_of_groups(key, known):
         raise ConfigError(f"got {shown(text)}: {key} is a figure of the whole run")
@@ -148,7 +148,7 @@ def add_gates(
     faults = []
     for gate in gates:
         try:
-            check = parse_gate_expression(gate, None if known.more else known.registry)
+            check = parse_gate_expression(gate, known.registry, more=known.more)
         except ConfigError as error:
             faults.append(f"--gate: {error}")
             continue

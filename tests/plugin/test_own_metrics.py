@@ -358,6 +358,22 @@ def test_commands_accept_limits_of_metrics_that_only_conftest_registers(
     assert 'FAIL  target pytest: thresholds.toml:2:1: unknown metric "acme.wrds"' in shown
 
 
+def test_a_run_that_is_older_than_a_metric_of_conftest_has_no_data_for_its_limit(
+    own: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own.write("pyproject.toml", SETTINGS.replace('plugins = ["acme.metrics"]', ""))
+    own.write("conftest.py", CLIENT)
+    for name in ("r1", "r2"):
+        assert own.run("--rageval-run-id", name).ret == 0
+    own.write("conftest.py", CLIENT + REGISTER)
+    own.write("thresholds.toml", "[overall]\nacme.words = { max = 9 }\nhit_at_k = '>= 0'\n")
+    code, shown = rageval(capsys, "gate", "r2", "--gate", "acme.pii_free>=0.5")
+    assert code == 1, shown
+    for metric in ("acme.words", "acme.pii_free"):
+        assert f"FAIL     {metric}: no data: the run did not measure {metric}" in shown
+    assert rageval(capsys, "compare", "r1", "r2")[0] == 0
+
+
 @SERIAL_AND_PARALLEL
 def test_a_hook_beside_the_cases_is_found_from_any_folder(
     own: Project, workers: tuple[str, ...]
