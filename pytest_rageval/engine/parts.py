@@ -119,7 +119,8 @@ def skipped_cases(parts: Iterable[StoredRun]) -> set[str]:
 
 def reported_cases(parts: Sequence[StoredRun], records: Iterable[CaseRecord]) -> set[str]:
     """Return the node ids with a record of every repeat, and those that were skipped."""
-    repeats = whole(parts[0].given, "repeats") or 1
+    # Of recorded responses, which no setting asked for, a case has as many as there were.
+    repeats = 1 if parts[0].concurrency == 0 else whole(parts[0].given, "repeats") or 1
     counts = Counter(record.nodeid for record in records)
     complete = {nodeid for nodeid, n in counts.items() if n >= repeats}
     return complete | skipped_cases(parts)

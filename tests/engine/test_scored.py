@@ -82,6 +82,15 @@ def test_a_saved_run_says_how_many_repeats_it_holds(
     assert settings["repeats"] == len(numbers)
 
 
+def test_a_saved_run_is_complete_whatever_number_of_repeats_each_case_has(
+    files: list[str], capsys: Output
+) -> None:
+    write_lines("r.jsonl", *RESPONSES, {**RESPONSES[0], "repeat": 1})
+    assert cli.run(["score", *files, "--save", "recorded-1"]) == ExitCode.YES
+    cli.run(["gate", "recorded-1"])
+    assert "INCOMPLETE" not in capsys.readouterr().out
+
+
 def test_a_saved_run_has_every_file_and_can_be_named(files: list[str], capsys: Output) -> None:
     assert cli.run(["score", *files, "--save", "recorded-1"]) == ExitCode.YES
     assert capsys.readouterr().out.splitlines()[-2:] == [
