@@ -305,7 +305,7 @@ def _build(rootdir: Path, found: _Found) -> Settings:
 
 
 def config_warnings(settings: Settings) -> list[str]:
-    """Return one sentence for each setting that seems to hold a secret in the open."""
+    """Return one sentence for each setting that is ignored or seems to hold an open secret."""
     warnings = [
         f"[tool.rageval.target] headers {name}: the value stands in the file; "
         f'name an environment variable instead, as in "env:RAG_TOKEN"'
@@ -318,6 +318,13 @@ def config_warnings(settings: Settings) -> list[str]:
         if is_secret_param(key, value)
     ]
     warnings += [f"[tool.rageval.target] {fault}" for fault in _vars_faults(settings.target)]
+    if target_kind(settings) == "client":
+        warnings += [
+            f"[tool.rageval.target] {key}: ignored, because the client is given our request and "
+            "returns answer and debug.retrieved_chunks itself"
+            for key in ("request", "response")
+            if getattr(settings.target, key)
+        ]
     if request_literals(settings.target.request):
         warnings.append(
             "[tool.rageval.target] request: a key stands in it; name an environment variable "

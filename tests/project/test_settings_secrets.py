@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -93,6 +94,15 @@ def test_a_secret_param_is_warned_about_and_a_token_count_is_not() -> None:
     })  # fmt: skip
     names = ["params api_key", "params openAIApiKey", "params accessToken"]
     assert [warning.split(":")[0] for warning in config_warnings(settings)] == names
+
+
+def test_a_mapping_beside_a_client_is_warned_about() -> None:
+    mapped = TargetSettings(client="bot:ask", response={"answer": "data.text"})
+    (warning,) = config_warnings(Settings(rootdir="", target=mapped))
+    assert warning.startswith("[tool.rageval.target] response: ignored, because the client")
+    # An address on the command line goes before the client.
+    assert config_warnings(Settings(rootdir="", target=replace(mapped, url="http://x"))) == []
+    assert config_warnings(Settings(rootdir="", target=TargetSettings(client="bot:ask"))) == []
 
 
 def test_a_key_in_the_query_of_the_path_is_warned_about() -> None:
