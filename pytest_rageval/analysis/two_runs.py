@@ -153,9 +153,9 @@ def compare_runs(
     base = replace(base, records=[decided_by(record, judged_on) for record in base.records])
     stored = number(new.gate, "confidence") or 0.0
     given = thresholds or Thresholds(confidence=stored if 0.5 < stored < 1 else 0.95)
-    checks = [part(one, "check") for one in items(new.gate, "checks")]
+    accepted = margins(part(one, "check") for one in items(new.gate, "checks"))
     if thresholds is not None:
-        checks = [asdict(check) for check in thresholds.checks]
+        accepted = margins(map(asdict, thresholds.checks))
     comparability = _comparability(base, new)
     registry = stored_registry(base.config, new.config)
     judged = _judged(base, new, registry)
@@ -166,7 +166,7 @@ def compare_runs(
         ComparisonSettings(
             keys=keys,
             registry=registry,
-            margins=margins(checks),
+            margins=accepted,
             confidence=given.confidence,
             base_timeout_ms=base.timeout_ms,
             new_timeout_ms=new.timeout_ms,

@@ -325,8 +325,7 @@ def gate_of(run: StoredRun, project: Settings, *, gates: Sequence[str] = ()) -> 
         project,
         gates=(*all_gates(project, [run]), *gates),
         judge_configured=run.settings.judged,
-        # A check of a category, a tag or a metric of a conftest.py that is newer than the run has
-        # no data.
+        # A check of a group or of a conftest.py's metric that is newer than the run has no data.
         known=KnownNames(registry=registry_for_runs(project, run.config), more=True),
     )
     n_expected, n_reported = _counts(run)

@@ -147,8 +147,8 @@ def selection_of(parts: Sequence[StoredRun], records: Iterable[CaseRecord]) -> S
 def _totals(described: Mapping[str, object], key: str) -> dict[str, int]:
     """Return the number of cases of the set by category or tag; other values are left out."""
     named = described.get(key)
-    totals = {name: whole(named, name) for name in named} if isinstance(named, Mapping) else {}
-    return {name: n for name, n in totals.items() if n is not None}
+    names = named if isinstance(named, Mapping) else ()
+    return {name: n for name in names if (n := whole(named, name)) is not None}
 
 
 def missing_shards(parts: Iterable[StoredRun]) -> list[str]:

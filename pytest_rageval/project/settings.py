@@ -306,51 +306,38 @@ def _build(rootdir: Path, found: _Found) -> Settings:
 
 def config_warnings(settings: Settings) -> list[str]:
     """Return one sentence for each setting that is ignored or seems to hold an open secret."""
-    warnings = [
-        f"[tool.rageval.target] headers {name}: the value stands in the file; "
-        f'name an environment variable instead, as in "env:RAG_TOKEN"'
-        for name, value in settings.target.headers.items()
-        if SENSITIVE_HEADER.search(name) and not ENV_VALUE.fullmatch(value)
-    ]
-    warnings += [
-        f"params {key}: looks like a secret; send it in [tool.rageval.target] headers"
-        for key, value in settings.params.items()
-        if is_secret_param(key, value)
-    ]
-    warnings += [f"[tool.rageval.target] {fault}" for fault in _vars_faults(settings.target)]
-    if target_kind(settings) == "client":
-        warnings += [
-            f"[tool.rageval.target] {key}: ignored, because the client is given our request and "
-            "returns answer and debug.retrieved_chunks itself"
-            for key in ("request", "response")
-            if getattr(settings.target, key)
-        ]
-    if request_literals(settings.target.request):
-        warnings.append(
-            "[tool.rageval.target] request: a key stands in it; name an environment variable "
-            "instead, as in env.RAG_TOKEN"
-        )
-    if without_query_secrets(settings.target.path) != settings.target.path:
-        warnings.append(
-            "[tool.rageval.target] path: a key stands in its query; send it in headers, "
-            'as in X-Api-Key = "env:RAG_TOKEN"'
-        )
-    return warnings
-
-
-def _vars_faults(target: TargetSettings) -> list[str]:
-    """Return one sentence for each of the ``vars`` that is ignored or seems to be a secret."""
-    if not target.vars:
-        return []
-    from pytest_rageval.project.presets.preset import load_preset
-    from pytest_rageval.project.presets.resolve import unneeded
-
-    preset = None if target.preset is None else load_preset(target.preset)
-    secret = [name for name, value in target.vars.items() if is_secret_param(name, value)]
     return [
-        *unneeded(preset, target.vars),
-        *(f"vars {name}: looks like a secret; send it in headers" for name in secret),
+        *(f"[tool.rageval.target] {fault}" for fault in _target_faults(settings)),
+        *(
+            f"params {key}: looks like a secret; send it in [tool.rageval.target] headers"
+            for key, value in settings.params.items()
+            if is_secret_param(key, value)
+        ),
     ]
+
+
+def _target_faults(settings: Settings) -> Iterator[str]:
+    target, variable = settings.target, "name an environment variable instead, as in"
+    for name, value in target.headers.items():
+        if SENSITIVE_HEADER.search(name) and not ENV_VALUE.fullmatch(value):
+            yield f'headers {name}: the value stands in the file; {variable} "env:RAG_TOKEN"'
+    if target.vars:
+        from pytest_rageval.project.presets.preset import load_preset
+        from pytest_rageval.project.presets.resolve import unneeded
+
+        yield from unneeded(load_preset(target.preset) if target.preset else None, target.vars)
+    for name, value in target.vars.items():
+        if is_secret_param(name, value):
+            yield f"vars {name}: looks like a secret; send it in headers"
+    given = "ignored, because the client is given our request and returns answer and"
+    for key in ("request", "response") if target_kind(settings) == "client" else ():
+        if getattr(target, key):
+            yield f"{key}: {given} debug.retrieved_chunks itself"
+    if request_literals(target.request):
+        yield f"request: a key stands in it; {variable} env.RAG_TOKEN"
+    if without_query_secrets(target.path) != target.path:
+        example = 'X-Api-Key = "env:RAG_TOKEN"'
+        yield f"path: a key stands in its query; send it in headers, as in {example}"
 
 
 def _stored_headers(headers: Mapping[str, str]) -> dict[str, str]:
@@ -418,16 +405,10 @@ def _compared_judging(judge: object, judging: Mapping[str, Any]) -> dict[str, An
 
 def compared_settings(document: Mapping[str, Any]) -> dict[str, Any]:
     """Return the part of a ``settings_document`` on which comparable numbers depend."""
-    kept = {
-        key: value
-        for key, value in document.items()
-        if key not in {"target", "judging"} | _UNCOMPARED
-    }
-    kept["target"] = {
-        key: value
-        for key, value in document["target"].items()
-        if f"target.{key}" not in _UNCOMPARED
-    }
+    ignored = {"target", "judging"} | _UNCOMPARED
+    kept = {key: value for key, value in document.items() if key not in ignored}
+    target = document["target"].items()
+    kept["target"] = {key: v for key, v in target if f"target.{key}" not in _UNCOMPARED}
     kept["judging"] = _compared_judging(document.get("judge"), document["judging"])
     return kept
 

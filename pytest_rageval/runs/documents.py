@@ -11,7 +11,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import asdict, field
+from dataclasses import asdict, field, replace
 from datetime import datetime
 from importlib import metadata
 from pathlib import Path
@@ -155,18 +155,9 @@ def set_document(whole: Iterable[LoadedSet], asked: Iterable[LoadedSet]) -> dict
 
 def gate_document(gate: GateResult, run_id: str) -> dict[str, Any]:
     """Return the content of ``gate.json``."""
-    return {
-        "schema_version": SCHEMA_VERSION,
-        "run_id": run_id,
-        "verdict": gate.verdict,
-        "sentence": gate.sentence,
-        "complete": gate.complete,
-        "n_expected": gate.n_expected,
-        "n_reported": gate.n_reported,
-        "confidence": gate.confidence,
-        "baseline": None if gate.baseline is None else asdict(gate.baseline),
-        "checks": [{"name": result.check.name, **asdict(result)} for result in gate.checks],
-    }
+    checks = [{"name": result.check.name, **asdict(result)} for result in gate.checks]
+    head = {"schema_version": SCHEMA_VERSION, "run_id": run_id}
+    return {**head, **asdict(replace(gate, checks=())), "checks": checks}
 
 
 REPORTED_PACKAGES = ("pytest-rageval", "pytest", "pytest-xdist", "httpx", "numpy", "pydantic")

@@ -228,17 +228,17 @@ def _finite(bound: float | None) -> float | None:
 def _rate_figure(
     cases: Sequence[CaseGroup],
     share: Callable[[CaseGroup], float | None],
-    is_bad: Callable[[float], bool],
+    best: float,
     confidence: float,
 ) -> CheckFigure:
-    """Return the mean over cases of a share of their repeats."""
+    """Return the mean over cases of a share of their repeats, of which one value is the best."""
     # Imported here: nothing before the end of a run needs it.
     from pytest_rageval.analysis.aggregate.summaries import summarise_metric
 
     shares = [(case, value) for case in cases if (value := share(case)) is not None]
     scored = [case.value_of([value]) for case, value in shares]
     summary = summarise_metric(scored, _SHARE, confidence=confidence)
-    bad = _worst_first((abs(value), case.first.nodeid) for case, value in shares if is_bad(value))
+    bad = _worst_first((abs(v - best), case.first.nodeid) for case, v in shares if v != best)
     return _of_summary(
         summary, _SHARE, confidence, "no case was asked, or none could be checked", bad
     )
@@ -273,13 +273,11 @@ def _run_figure(check: Check, run: GateRun, cases: Sequence[CaseGroup]) -> Check
     metric = check.metric
     if metric in ERROR_KINDS:
         kinds = ERROR_KINDS[metric]
-        return _rate_figure(
-            cases, lambda case: _attempt_share(case, kinds), lambda v: v > 0, run.confidence
-        )
+        return _rate_figure(cases, lambda case: _attempt_share(case, kinds), 0, run.confidence)
     if metric == "pass_rate":
-        return _rate_figure(cases, _pass_share, lambda v: v < 1, run.confidence)
+        return _rate_figure(cases, _pass_share, 1, run.confidence)
     if metric == "flaky_rate":
-        figure = _rate_figure(cases, _mixed_share, lambda v: v > 0, run.confidence)
+        figure = _rate_figure(cases, _mixed_share, 0, run.confidence)
         return replace(figure, no_data="no case was asked several times")
     if metric.startswith(STAGE_PREFIX):
         stage = metric.removeprefix(STAGE_PREFIX)
