@@ -46,16 +46,17 @@ _ELLIPSIS: Final = "..."
 _WORKFLOW_COMMAND: Final = re.compile(
     r"::(?=(?:error|warning|notice|debug|group|endgroup|echo|stop-commands|add-mask|add-path"
     r"|add-matcher|remove-matcher|set-env|set-output|save-state|internal-set-repo-path)"
-    r"(?:\s.*?)?::)|##(?=\[)",
+    r"(?:\s.*?)?::)|##(?=(?:vso|teamcity)?\[)",
     re.IGNORECASE,
 )
-"""GitHub Actions commands, at the start of a line or within it: wrapping may put any word first."""
+"""Commands to GitHub Actions, Azure Pipelines (``##vso[``) and TeamCity, at the start of a line or
+within it: wrapping may put any word first."""
 
 
 def clean(text: str, limit: int | None = None) -> str:
     r"""Return text on one line without control, bidi and zero-width characters.
 
-    Commands to GitHub Actions are broken up.
+    Commands to the runner of a CI job are broken up.
 
     Args:
         text: anything a model, a document or a user wrote.
@@ -72,7 +73,7 @@ def clean(text: str, limit: int | None = None) -> str:
     spaced = " ".join(ESCAPE_SEQUENCE.sub("", head).split())  # first, as a newline is hidden too
     shown = "".join(c for c in spaced if unicodedata.category(c) not in _HIDDEN)
     visible = " ".join(shown.split())
-    if "::" in visible or "##[" in visible:
+    if "::" in visible or "##" in visible:
         visible = _WORKFLOW_COMMAND.sub(_broken_up, visible)
     if limit is None or (len(visible) <= limit and len(head) == len(text)):
         return visible
