@@ -50,13 +50,18 @@ _PIECE: Final = re.compile(
     re.MULTILINE,
 )
 """A text in an event of a stream, and what stands before it."""
-_LOGIN_FIELDS: Final = r"(?:(?:access|refresh|id)_token|client_(?:secret|assertion)|password)"
+_LOGIN_FIELDS: Final = (
+    r"(?i:(?:(?:access|refresh|id|session|web_?identity)_?token|client_?(?:secret|assertion)"
+    r"|secret_?access_?key|password))"
+)
 _LOGIN: Final = re.compile(
     rf"""("{_LOGIN_FIELDS}"\s*:\s*")(?:[^"\\]|\\.)+|((?:^|&){_LOGIN_FIELDS}=)[^"&]+
+    |(?<=<SecretAccessKey>)[^<]+|(?<=<SessionToken>)[^<]+
     |(?<=[^\\]")eyJ[\w-]+\.eyJ[\w-]+\.[\w-]+(?=")""",
     re.VERBOSE,
 )
-"""Secrets that a client of the project sends or gets to log in: fields of JSON or a form, JWTs."""
+"""Secrets that a client of the project sends or gets to log in: fields of JSON or a form, as
+``access_token`` or ``AccessToken``, those in the XML of AWS, and JWTs."""
 _WIDE: Final = ("utf-16-le", "utf-16-be")
 _SHORTEST: Final = 4
 """Minimum length of a secret to look for; ``blot_out`` ignores shorter ones as well."""

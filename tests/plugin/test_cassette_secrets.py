@@ -181,6 +181,27 @@ def test_tokens_of_a_login_are_blotted_and_texts_about_them_are_not() -> None:
     assert sent == b'{"email": "a@b.c", "password": "***"}'
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        '{"AuthenticationResult": {"AccessToken": "s3cret", "RefreshToken": "s3cret"}}',
+        '{"roleCredentials": {"secretAccessKey": "s3cret", "sessionToken": "s3cret"}}',
+        '{"clientId": "app", "clientSecret": "s3cret"}',
+        "Action=AssumeRoleWithWebIdentity&WebIdentityToken=s3cret&Version=2011-06-15",
+        "<SecretAccessKey>s3cret</SecretAccessKey><SessionToken>s3cret</SessionToken>",
+    ],
+)
+def test_tokens_of_a_login_are_blotted_however_their_names_are_written(body: str) -> None:
+    expected = body.replace("s3cret", "***").encode()
+    assert scrubber().request(request(body=body.encode())).body == expected
+    assert scrubber().response(response(body.encode()))["body"]["string"] == expected
+
+
+def test_a_password_in_the_xml_of_an_answer_is_kept() -> None:
+    reply = b'{"answer": "Put <password>changeme</password> into settings.xml."}'
+    assert scrubber().response(response(reply))["body"]["string"] == reply
+
+
 @pytest.mark.parametrize("password", ["R&D-2026", 'say "friend"', "back\\slash\\"])
 def test_a_password_of_special_characters_is_blotted_whole(password: str) -> None:
     body = json.dumps({"password": password, "note": "see /ask?a=1&password=x"}).encode()
