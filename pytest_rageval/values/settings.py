@@ -1,4 +1,7 @@
-"""Settings of a run, and the names that runs and tags may have."""
+"""Settings of a run, and the names that runs and tags may have.
+
+A setting that may hold a secret is not shown by ``repr``, which pytest prints of a fixture.
+"""
 
 from __future__ import annotations
 
@@ -23,21 +26,21 @@ class TargetSettings:
 
     url: str | None = None
     """Base URL; requests go to ``{url}/api/v1/ask?debug=true`` unless ``path`` says otherwise."""
-    path: str = "/api/v1/ask?debug=true"
+    path: str = field(default="/api/v1/ask?debug=true", repr=False)
     """May name fields of the request in braces: ``/threads/{uuid}/ask``."""
     method: Literal["POST", "GET"] = "POST"
     """``GET`` sends the fields of the request as query parameters."""
     preset: str | None = None
     """Name of a known system, whose settings these are where the project has none of its own."""
-    vars: Mapping[str, Any] = field(default_factory=dict)
+    vars: Mapping[str, Any] = field(default_factory=dict, repr=False)
     """Values for the preset, as the project wrote them."""
     vault: str | None = None
     """Folder of Markdown for the embedded reference server."""
     embedded: Mapping[str, Any] = field(default_factory=dict)
     """Settings of that server, by the names of its ``ReferenceConfig``; the rest has defaults."""
-    headers: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Values may be ``env:NAME``; they are resolved only when a request is sent."""
-    request: str | Mapping[str, str] | None = None
+    request: str | Mapping[str, str] | None = field(default=None, repr=False)
     """JMESPath over our request body: one expression, or one per field of the target's body."""
     response: str | Mapping[str, str] | None = None
     """JMESPath over the target's reply: one expression, or one per field of our contract."""
@@ -61,7 +64,7 @@ class TargetSettings:
     """Attempts after the first, on 408, 429, 5xx and connection errors."""
     trace: bool = True
     """Send the header ``traceparent`` of a trace of its own with each question of a run."""
-    trace_url: str | None = None
+    trace_url: str | None = field(default=None, repr=False)
     """Address of a trace, with ``{trace_id}`` in place of its id; None: no links."""
 
 
@@ -100,7 +103,7 @@ class JudgeSettings:
     output_per_mtok: float | None = None
     no_cache: bool = False
     """Ask the judge even where a verdict is cached."""
-    cache_url: str | None = None
+    cache_url: str | None = field(default=None, repr=False)
     """SQLAlchemy URL; None: ``cache/judge.sqlite`` below the first test path."""
     spot_check: int = 0
     """Number of cases that a second judge also judges."""
@@ -121,7 +124,7 @@ class Settings:
     folder_mode: FolderMode | None = None
     vector_weight: float | None = None
     lexical_weight: float | None = None
-    params: Mapping[str, Any] = field(default_factory=dict)
+    params: Mapping[str, Any] = field(default_factory=dict, repr=False)
     judge: str = "offline"
     """``offline``, ``none`` or the name of a model."""
     judging: JudgeSettings = field(default_factory=JudgeSettings)

@@ -10,7 +10,7 @@ from pytest_rageval.project.settings import (
     load_settings,
     settings_document,
 )
-from pytest_rageval.values.settings import Settings, TargetSettings
+from pytest_rageval.values.settings import JudgeSettings, Settings, TargetSettings
 from tests.project.settings_files import faults, write
 
 
@@ -153,3 +153,15 @@ def test_the_stored_settings_hold_no_secret() -> None:
     assert document["params"]["list"] == [{"secret": "(hidden)"}, 1]
     assert document["target"]["path"] == "/ask?debug=true&api_key=(hidden)&max_tokens=5"
     assert document["target"]["headers"] == {"Authorization": "(hidden)", "X-Key": "Key env:NAME"}
+
+
+def test_settings_do_not_show_what_may_be_a_secret() -> None:
+    secret = "hunter2"
+    target = TargetSettings(
+        path=f"/ask?key={secret}", headers={"X-Key": secret}, vars={"key": secret},
+        request=f"{{key: '{secret}'}}", trace_url=f"https://t.test/{{trace_id}}?key={secret}",
+    )  # fmt: skip
+    judging = JudgeSettings(cache_url=f"postgresql://ann:{secret}@db/cache")
+    settings = Settings(rootdir=".", target=target, judging=judging, params={"token": secret})
+    assert "client=None" in repr(settings)
+    assert secret not in repr(settings)
