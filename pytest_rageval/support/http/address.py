@@ -393,9 +393,11 @@ def environment_secrets(environ: Mapping[str, str]) -> tuple[str, ...]:
     # One by one: pytest sets and removes a variable for each test, on another thread.
     variables = [(name, value) for name in environ if (value := environ.get(name)) is not None]
     found = (
-        value
+        line
         for name, value in variables
-        if _ENVIRONMENT_SECRET.search(name) and len(value) >= 8 and value[0] not in "/~."
+        if _ENVIRONMENT_SECRET.search(name) and value.strip()[:1] not in "/~."
+        for line in map(str.strip, value.split("\n"))  # as of a file, which ends with one, or a PEM
+        if len(line) >= 8
     )
     urls = (credentials_in(value) for _, value in variables if _USER_INFO.search(value))
     pairs = (sent_forms(pair) for pair in urls if pair is not None and pair[1])

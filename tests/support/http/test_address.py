@@ -183,6 +183,22 @@ def test_secrets_of_an_environment_are_those_of_names_and_urls() -> None:
     assert not any("example" in secret or "/usr" in secret for secret in found)
 
 
+def test_secrets_of_an_environment_are_known_without_the_line_end_of_their_file() -> None:
+    environ = {
+        "APP_TOKEN": "t0ken-of-a-file\r\n",
+        "TLS_KEY": "--BEGIN--\nMIIEvQ1BADAN\n/9j4AAQSkZJRg\n",
+    }
+    for known in (environment_secrets(environ), reply_secrets(environ)):
+        assert {"t0ken-of-a-file", "MIIEvQ1BADAN", "/9j4AAQSkZJRg"} <= set(known)
+    said = "401 for t0ken-of-a-file; cannot read line 2 of the key, MIIEvQ1BADAN"
+    assert (
+        blot_out(said, reply_secrets(environ)) == "401 for ***; cannot read line 2 of the key, ***"
+    )
+    assert not {*environment_secrets({"SSH_KEY": " /run/id\n", "EMPTY_KEY": "\n"})} - set(
+        learned_secrets()
+    )
+
+
 def test_only_secrets_that_are_no_words_are_removed_from_replies() -> None:
     found = set(reply_secrets(ENVIRON)) - set(learned_secrets())
     assert {"t0ken-of-the-application", "s3cret-of-the-database"} <= found
