@@ -454,6 +454,19 @@ def test_a_secret_across_the_cut_of_a_reason_leaves_no_beginning(
     assert "hush" not in str(call(lambda request: {"error": text, "answer": ""}).error)
 
 
+def test_a_secret_across_the_end_of_what_is_read_of_a_page_leaves_no_beginning(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("RAG_API_KEY", "hushed" * 5)
+    page = f"<style>{'x' * 4000}</style>"
+
+    def ask(request: AskRequest) -> None:
+        raise _Refused(401, f"{page}{'- ' * 32}{'hushed' * 5}")
+
+    kind, message = error_of(call(ask))
+    assert (kind, message.endswith("- ***")) == ("http", True)
+
+
 def test_the_message_of_an_endpoint_error_is_cleaned_and_cut() -> None:
     def ask(request: AskRequest) -> None:
         raise EndpointError("http", "\x1b[31mred\n::error::no " + "x" * 5000)
