@@ -14,6 +14,7 @@ from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.registry import Registry
 from pytest_rageval.metrics.scoring import decided_by
 from pytest_rageval.project.case_reader import LoadedSet
+from pytest_rageval.project.option_values import is_secret_param
 from pytest_rageval.runs.read import latest_records, read_documents
 from pytest_rageval.runs.store import read_records, resolve_run
 from pytest_rageval.support.text import counted, first_few
@@ -202,12 +203,19 @@ def resume_command(arguments: Iterable[str], run_id: str) -> str:
     """Return the command of a session with the option that makes it continue a run.
 
     All other arguments are kept, because a run continues only under the same settings, except
-    those that stop a session at a failure.
+    those that stop a session at a failure, and the value of a parameter that is a secret.
 
     >>> resume_command(["evals", "-x", "--rag-k", "3", "--rageval-run-id=x"], "x")
     'pytest evals --rag-k 3 --rageval-resume x'
     """
-    return shlex.join(["pytest", *_without_replaced(arguments), "--rageval-resume", run_id])
+    kept = map(_without_secret, _without_replaced(arguments))
+    return shlex.join(["pytest", *kept, "--rageval-resume", run_id])
+
+
+def _without_secret(argument: str) -> str:
+    name, _, value = argument.removeprefix("--rag-param=").partition("=")
+    hidden = value and is_secret_param(name, value)
+    return f"{argument.removesuffix(value)}***" if hidden else argument
 
 
 def _without_replaced(arguments: Iterable[str]) -> Iterator[str]:
