@@ -121,7 +121,7 @@ def call_own(
         return None, OwnFault(message, kind=message)
     if error is None:
         return found, None
-    text = clean(blot_out_known(error_text(error)[:_READ_CHARS]), _TEXT_CHARS)
+    text = clean(blot_out_known(error_text(error), _READ_CHARS), _TEXT_CHARS)
     message = f"{type(error).__name__}{': ' if text else ''}{text}"
     lines = user_traceback(error, Path(settings.rootdir), hide=blot_out_known)
     return None, OwnFault(message, kind=type(error).__name__, traceback=lines)
@@ -183,7 +183,7 @@ def _shown(value: object) -> str:
 
 
 def _words(text: str) -> str:
-    return clean(blot_out_known(text[:_READ_CHARS]), _TEXT_CHARS)
+    return clean(blot_out_known(text, _READ_CHARS), _TEXT_CHARS)
 
 
 def own_notes(records: Sequence[CaseRecord]) -> list[str]:

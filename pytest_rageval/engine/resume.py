@@ -62,10 +62,8 @@ class ResumedRun:
     def sentences(self, run_id: str) -> list[str]:
         """Describe the point from which the run continues."""
         done = f"{counted(self.n_cases, 'case')} {'is' if self.n_cases == 1 else 'are'}"
-        again = [
-            *([f"{self.n_again} for want of a connection"] if self.n_again else []),
-            *([f"{self.n_changed} of changed content"] if self.n_changed else []),
-        ]
+        reasons = {"for want of a connection": self.n_again, "of changed content": self.n_changed}
+        again = [f"{n} {reason}" for reason, n in reasons.items() if n]
         sentences = [f"run {run_id} goes on: {done} done"]
         if again:
             sentences[0] += f"; what is selected is asked again: {', '.join(again)}"
@@ -172,11 +170,8 @@ def is_finished(record: CaseRecord) -> bool:
     A time-out or a refusal is a fact about the target; a failed connection and a case that was
     never asked only show that the run was cut short.
     """
-    return record.error is None or record.error.kind not in {
-        "connection",
-        "fixture",
-        "not_attempted",
-    }
+    cut_short = {"connection", "fixture", "not_attempted"}
+    return record.error is None or record.error.kind not in cut_short
 
 
 def _refuse_unread_files(
@@ -208,17 +203,10 @@ def resume_command(arguments: Iterable[str], run_id: str) -> str:
     >>> resume_command(["evals", "-x", "--rag-k", "3", "--rageval-run-id=x"], "x")
     'pytest evals --rag-k 3 --rageval-resume x'
     """
-    kept = map(_without_secret, _without_replaced(arguments))
-    return shlex.join(["pytest", *kept, "--rageval-resume", run_id])
+    return shlex.join(["pytest", *_kept(arguments), "--rageval-resume", run_id])
 
 
-def _without_secret(argument: str) -> str:
-    name, _, value = argument.removeprefix("--rag-param=").partition("=")
-    hidden = value and is_secret_param(name, value)
-    return f"{argument.removesuffix(value)}***" if hidden else argument
-
-
-def _without_replaced(arguments: Iterable[str]) -> Iterator[str]:
+def _kept(arguments: Iterable[str]) -> Iterator[str]:
     rest = iter(arguments)
     for argument in rest:
         if argument in _REPLACED:
@@ -226,4 +214,6 @@ def _without_replaced(arguments: Iterable[str]) -> Iterator[str]:
         elif argument not in _LEFT_OUT and not argument.startswith(
             tuple(f"{name}=" for name in _REPLACED)
         ):
-            yield argument
+            name, _, value = argument.removeprefix("--rag-param=").partition("=")
+            hidden = value and is_secret_param(name, value)
+            yield f"{argument.removesuffix(value)}***" if hidden else argument

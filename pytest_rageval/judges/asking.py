@@ -205,7 +205,7 @@ class _Asker:
         except BaseException as error:
             # A custom judge may raise anything, such as SystemExit; only this verdict has failed.
             lines = str(error).strip().splitlines()
-            said = clean(blot_out_known(lines[0][:4096])) if lines else "no message"
+            said = clean(blot_out_known(lines[0], 4096)) if lines else "no message"
             message = f"{type(error).__name__}: {said}"
             failure = JudgeFailure(kind="unreachable", message=message[:300])
             name = str(getattr(judge, "identity", type(judge).__name__))

@@ -60,8 +60,7 @@ _LOGIN: Final = re.compile(
     |(?<=[^\\]")eyJ[\w-]+\.eyJ[\w-]+\.[\w-]+(?=")""",
     re.VERBOSE,
 )
-"""Secrets that a client of the project sends or gets to log in: fields of JSON or a form, as
-``access_token`` or ``AccessToken``, those in the XML of AWS, and JWTs."""
+"""Secrets of a login: fields of JSON or a form in any spelling, of AWS in XML, and JWTs."""
 _WIDE: Final = ("utf-16-le", "utf-16-be")
 _SHORTEST: Final = 4
 """Minimum length of a secret to look for; ``blot_out`` ignores shorter ones as well."""
@@ -76,10 +75,8 @@ def secret_names(settings: Settings) -> frozenset[str]:
 
 def replay_environ(settings: Settings, environ: Mapping[str, str]) -> dict[str, str]:
     """Return the environment with a stand-in for every secret that is not set."""
-    found = dict(environ)
-    for name in secret_names(settings):
-        found[name] = found.get(name, "").strip() or NOT_NEEDED
-    return found
+    names = secret_names(settings)
+    return {**environ, **{name: environ.get(name, "").strip() or NOT_NEEDED for name in names}}
 
 
 class Scrubber:
@@ -253,8 +250,8 @@ MAX_CHARS: Final = 150
 _PLAIN: Final = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_-.")
 _DEVICE: Final = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?=\.|$)")
 """Names under which Windows opens a device, with any suffix."""
-_SUFFIX: Final = re.compile(r"\.(?=(?:yaml|yml|json)$)")
-"""vcrpy adds its own suffix only to a name without one."""
+_SPECIAL_DOT: Final = re.compile(r"^\.|\.$|\.(?=(?:yaml|yml|json)$)")
+"""At an end, or before a suffix: vcrpy adds its own only to a name without one."""
 
 
 def cassette_name(case_id: str) -> str:
@@ -269,11 +266,7 @@ def cassette_name(case_id: str) -> str:
     '%41%3F'
     """
     name = "".join(char if char in _PLAIN else _encoded(char) for char in case_id)
-    name = _SUFFIX.sub("%2E", name)
-    if name.startswith("."):
-        name = "%2E" + name[1:]
-    if name.endswith("."):
-        name = name[:-1] + "%2E"
+    name = _SPECIAL_DOT.sub("%2E", name)
     if _DEVICE.match(name):
         name = _encoded(name[0]) + name[1:]
     if len(name) <= MAX_CHARS:

@@ -49,8 +49,7 @@ _WORKFLOW_COMMAND: Final = re.compile(
     r"(?:\s.*?)?::)|##(?=(?:vso|teamcity)?\[)",
     re.IGNORECASE,
 )
-"""Commands to GitHub Actions, Azure Pipelines (``##vso[``) and TeamCity, at the start of a line or
-within it: wrapping may put any word first."""
+"""Commands of GitHub Actions, Azure Pipelines and TeamCity; wrapping may start a line with one."""
 
 
 def clean(text: str, limit: int | None = None) -> str:

@@ -11,16 +11,11 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext, suppress
 from dataclasses import fields, is_dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from pytest_rageval.support.http.address import (
-    blot_out_cut,
-    blot_out_known,
-    blot_out_of_reply,
-    environment_secrets,
-    reply_secrets,
-)
+from pytest_rageval.support.http.address import blot_out_known, blot_out_of_reply, reply_secrets
 from pytest_rageval.support.http.reason import page_text, reply_reason, reported_error
 from pytest_rageval.support.slots import Slots, waiting
 from pytest_rageval.support.text import clean
@@ -250,19 +245,20 @@ def _members(value: object) -> object:
 
 def _error_info(error: BaseException, place: str, reported: str = "") -> ErrorInfo:
     if isinstance(error, EndpointError):
-        said = clean(blot_out_known(_beginning(str(error.message))), _MESSAGE_CHARS)
+        said = clean(blot_out_known(str(error.message), _BODY_BYTES), _MESSAGE_CHARS)
         message = said if error.kind == "target" else refusal(said, reported)
         return ErrorInfo(kind=error.kind, message=message, attempts=error.attempts, traceback=place)
     status, body = _failed_reply(error)
     said = error_text(error).strip()
     if status:  # the second line of httpx links to a page about the status
         said = said.partition("\n")[0]
-    said = clean(blot_out_known(_beginning(said)), 200)
+    said = clean(blot_out_known(said, _BODY_BYTES), 200)
     text = f"{type(error).__name__}{said and ': '}{said}"
     if isinstance(error, BaseExceptionGroup):  # of a TaskGroup, whose text does not say the fault
         inner = _error_info(error.exceptions[0], place, reported)
         return replace(inner, message=f"{text}, which holds {inner.message}"[:_MESSAGE_CHARS])
-    reason = reply_reason(body, blot_out_known) or clean(page_text(body, blot_out_known), 200)
+    hide = partial(blot_out_known, limit=_BODY_BYTES)
+    reason = reply_reason(body, blot_out_known) or clean(page_text(body, hide), 200)
     if reason and reason not in text:
         text += f"; the reply says: {reason}"
     kind: TargetErrorKind = "http" if status else _kind(error)
@@ -290,14 +286,7 @@ def _failed_reply(error: BaseException) -> tuple[int | None, str]:
         raise
     except BaseException:  # attributes of the user's exception may raise anything
         return None, ""
-    return status, _beginning(body) if isinstance(body, str) else ""
-
-
-def _beginning(text: str) -> str:
-    """Return a text cut to what is read of it, without the beginning of a secret at its end."""
-    if len(text) < _BODY_BYTES:
-        return text
-    return blot_out_cut(text[:_BODY_BYTES], environment_secrets(os.environ))
+    return status, body[:_BODY_BYTES] if isinstance(body, str) else ""
 
 
 def _kind(error: BaseException) -> TargetErrorKind:

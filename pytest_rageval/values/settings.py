@@ -1,7 +1,4 @@
-"""Settings of a run, and the names that runs and tags may have.
-
-A setting that may hold a secret is not shown by ``repr``, which pytest prints of a fixture.
-"""
+"""Settings of a run, whose ``repr`` shows no secret, and the names of runs and tags."""
 
 from __future__ import annotations
 

@@ -118,9 +118,7 @@ class Address:
 
 def sent_forms(credentials: tuple[str, str]) -> tuple[str, ...]:
     """Return a user name, its password, and what a header holds of both."""
-    plain = ":".join(credentials).encode(
-        "utf-8", "surrogateescape"
-    )  # a variable may hold any bytes
+    plain = ":".join(credentials).encode("utf-8", "surrogateescape")  # a variable holds any bytes
     return (*credentials, base64.b64encode(plain).decode("ascii"))
 
 
@@ -437,9 +435,15 @@ def blot_out_written(text: str, secrets: Iterable[str]) -> str:
     )
 
 
-def blot_out_known(text: str) -> str:
-    """Replace the secrets that a text of the project's code may hold: its environment's also."""
-    return blot_out_written(text, environment_secrets(os.environ))
+def blot_out_known(text: str, limit: int | None = None) -> str:
+    """Replace the secrets that a text of the project's code may hold: its environment's also.
+
+    A text of ``limit`` characters or more is cut to them; its end may be a part of a secret.
+    """
+    secrets = environment_secrets(os.environ)
+    if limit is not None and len(text) >= limit:
+        text = blot_out_cut(text[:limit], secrets)
+    return blot_out_written(text, secrets)
 
 
 def without_secrets(url: str) -> str:
@@ -518,10 +522,7 @@ def _split(base: str, where: str) -> SplitResult:
 
 
 def _is_loopback(host: str) -> bool:
-    if host == "localhost" or host.endswith(".localhost"):
-        return True
-    try:
+    with suppress(ValueError):
         address = ipaddress.ip_address(host)
-    except ValueError:
-        return False
-    return address.is_loopback or address.is_unspecified
+        return address.is_loopback or address.is_unspecified
+    return host == "localhost" or host.endswith(".localhost")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import errno
 import ipaddress
 import os
@@ -15,6 +14,7 @@ from queue import Empty, SimpleQueue
 from typing import Any, Final
 from urllib.parse import SplitResult, unquote, urlsplit
 
+from pytest_rageval.support.http.address import sent_forms
 from pytest_rageval.support.http.connection import Socket, TlsSocket, TransportError, faults
 from pytest_rageval.support.http.deadline import waited
 from pytest_rageval.support.http.reading import Reader
@@ -258,5 +258,4 @@ def _tls_context() -> ssl.SSLContext:
 
 def basic_auth(user: str, password: str) -> str:
     """Return the value of a header for HTTP basic authentication."""
-    sent = f"{user}:{password}"  # of a variable, which may hold any bytes
-    return "Basic " + base64.b64encode(sent.encode("utf-8", "surrogateescape")).decode("ascii")
+    return f"Basic {sent_forms((user, password))[-1]}"
