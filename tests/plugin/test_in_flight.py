@@ -232,6 +232,21 @@ def rag_client():
         assert client["peak"] == 4
 
 
+def test_no_case_is_asked_while_a_test_between_two_case_files_runs(project: Project) -> None:
+    """It may freeze the time or replace sockets, which the threads of cases would notice."""
+    project.write("conftest.py", COUNTING + FIXTURE.format(scope="session", together=4))
+    for name, first in (("eval_set", 0), ("unread", 4)):
+        project.cases(numbered_cases(8)[first : first + 4], name)
+    project.write(
+        "evals/test_inner.py",
+        "def test_between(rag_client):\n    assert len(rag_client.asked) == 4\n",
+    )
+    outcome = outcomes(project.run("-p", "no:cacheprovider"))
+    assert (outcome["passed"], outcome["missed"]) == (8, 1)
+    (client,) = told(project)
+    assert client["peak"] == 4
+
+
 @pytest.mark.parametrize("fixture", ["def", "async def"])
 def test_an_async_client_has_many_cases_in_flight_too(project: Project, fixture: str) -> None:
     project.write("conftest.py", COUNTING + ASYNC.format(fixture=fixture))
