@@ -7,6 +7,7 @@ generative AI and for tests; by default no user, document or model text is writt
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -16,7 +17,6 @@ from pytest_rageval.analysis.aggregate.case_groups import record_outcome
 from pytest_rageval.authoring.interchange.values import json_text
 from pytest_rageval.metrics.registry import MetricInfo, Registry
 from pytest_rageval.support.text import whole_text
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.json_documents import count, number, part, word
 from pytest_rageval.values.json_documents import text as text_at
 from pytest_rageval.values.record import CaseRecord
@@ -39,48 +39,49 @@ _OTHER_ERROR: Final = "_OTHER"
 """Value of the conventions for an error without a name of its own."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class OtlpExport:
-    """The spans of a run, with counts for readers."""
-
-    document: Mapping[str, Any]
-    """Body of a request to an OTLP receiver, as JSON values."""
-    n_spans: int
-    n_scores: int
-    n_untimed: int
-    """Spans of records that do not hold the time of asking, which begin with the run."""
-
-
-def write_spans(run: StoredRun, metrics: Registry, *, content: bool = False) -> OtlpExport:
-    """Return a run as the spans of its cases.
+    """A run as the spans of its cases, written one by one, since all take much memory.
 
     Args:
         run: as stored; of each case and repeat one record.
         metrics: definitions of its metrics.
         content: include questions, answers, retrieved passages, messages of errors and the judge's
-            reasons.
+            reasons; they are read from the run's folder, as its records may lack them.
     """
-    spans = [_span(record, run, metrics, content=content) for record in run.records]
-    version = text_at(run.config, "versions", _NAME)
-    resource = {
-        "service.name": _NAME,
-        "service.version": version,
-        "rageval.run_id": run.run_id,
-        "rageval.dataset_hash": run.dataset_hash,
-        "rageval.config_hash": run.config_hash,
-    }
-    scope = {"name": _NAME, **({"version": version} if version else {})}
-    whole = {
-        "resource": {"attributes": _attributes(resource)},
-        "scopeSpans": [{"scope": scope, "spans": spans}],
-    }
-    return OtlpExport(
-        # A receiver may refuse an envelope without spans.
-        document={"resourceSpans": [whole] if spans else []},
-        n_spans=len(spans),
-        n_scores=sum(len(span["events"]) - 1 for span in spans),
-        n_untimed=sum(record.asked_at is None for record in run.records),
-    )
+
+    def __init__(self, run: StoredRun, metrics: Registry, *, content: bool = False) -> None:
+        self._run, self._metrics, self._content = run, metrics, content
+        self.n_spans = len(run.records)
+        self.n_untimed = sum(record.asked_at is None for record in run.records)
+        """Spans of records that do not hold the time of asking, which begin with the run."""
+        self.n_scores = 0
+        """Scores of the spans written so far."""
+
+    def pieces(self) -> Iterator[str]:
+        """Yield the body of a request to an OTLP receiver, as JSON in pieces."""
+        run, content = self._run, self._content
+        if not run.records:  # a receiver may refuse an envelope without spans
+            yield '{"resourceSpans": []}\n'
+            return
+        version = text_at(run.config, "versions", _NAME)
+        resource = {
+            "service.name": _NAME,
+            "service.version": version,
+            "rageval.run_id": run.run_id,
+            "rageval.dataset_hash": run.dataset_hash,
+            "rageval.config_hash": run.config_hash,
+        }
+        scope = {"name": _NAME, **({"version": version} if version else {})}
+        attributes = {"attributes": _attributes(resource)}
+        yield f'{{"resourceSpans": [{{"resource": {json.dumps(attributes)}, "scopeSpans": ['
+        before = f'{{"scope": {json.dumps(scope)}, "spans": ['
+        for record in run.records:
+            whole = run.whole(record) if content else record
+            span = _span(whole, run, self._metrics, content=content)
+            self.n_scores += len(span["events"]) - 1
+            yield before + json.dumps(span, allow_nan=False)
+            before = ", "
+        yield "]}]}]}\n"
 
 
 def _span(
@@ -165,8 +166,7 @@ def _texts(record: CaseRecord) -> dict[str, object]:
         reply = {**_message("assistant", record.answer), "finish_reason": "stop"}
         found["gen_ai.output.messages"] = json_text([reply])
     if record.retrieved_chunks is not None:
-        chunks = map(_document, record.retrieved_chunks)
-        found["gen_ai.retrieval.documents"] = json_text(list(chunks))
+        found["gen_ai.retrieval.documents"] = json_text([*map(_document, record.retrieved_chunks)])
     return found
 
 

@@ -103,22 +103,20 @@ def otlp_command(run: str | None, output: Path | None, content: bool, as_json: b
     RUN is by default the last one. Ids, numbers, categories and tags are written, and no text of
     questions, answers and documents without --content.
     """
-    import json
-
     from pytest_rageval.authoring.interchange.files import write_new
-    from pytest_rageval.authoring.interchange.otlp import write_spans
+    from pytest_rageval.authoring.interchange.otlp import OtlpExport
     from pytest_rageval.metrics.definitions import stored_registry
     from pytest_rageval.runs.read import open_run
 
     if as_json and output is None:
         raise click.UsageError("--json: expected -o FILE beside it; without, the spans are printed")
-    stored = open_run(run_or_last(run), os.environ)
-    found = write_spans(stored, stored_registry(stored.config), content=content)
-    text = json.dumps(found.document, allow_nan=False)
+    stored = open_run(run_or_last(run), os.environ, texts=False)
+    found = OtlpExport(stored, stored_registry(stored.config), content=content)
     if output is None:
-        click.echo(text)
+        for piece in found.pieces():
+            click.echo(piece, nl=False)
         return
-    write_new(output, (text, "\n"))
+    write_new(output, found.pieces())
     document = {
         "format": "otlp",
         "run_id": stored.run_id,

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
-from pytest_rageval.authoring.interchange.otlp import OtlpExport, write_spans
+from pytest_rageval.authoring.interchange.otlp import OtlpExport
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.values.case import Anchor, Case
 from pytest_rageval.values.record import CaseRecord
@@ -38,14 +39,24 @@ FIELDS: Final = {
 }  # fmt: skip
 
 
-def exported(*records: CaseRecord, content: bool = False, **config: Any) -> OtlpExport:
+@dataclass
+class Exported:
+    document: dict[str, Any]
+    n_spans: int
+    n_scores: int
+    n_untimed: int
+
+
+def exported(*records: CaseRecord, content: bool = False, **config: Any) -> Exported:
     run = StoredRun(folder=Path("one"), records=records, config={**CONFIG, **config})
-    found = write_spans(run, BUILT_IN, content=content)
+    export = OtlpExport(run, BUILT_IN, content=content)
+    document = json.loads("".join(export.pieces()))
+    found = Exported(document, export.n_spans, export.n_scores, export.n_untimed)
     check_structure(found)
     return found
 
 
-def spans(found: OtlpExport) -> list[dict[str, Any]]:
+def spans(found: Exported) -> list[dict[str, Any]]:
     return [
         span
         for resource in found.document["resourceSpans"]
@@ -79,7 +90,7 @@ def check_attributes(attributes: list[dict[str, Any]]) -> None:
             assert re.fullmatch(r"-?\d{1,19}", str(value))
 
 
-def check_structure(found: OtlpExport) -> None:
+def check_structure(found: Exported) -> None:
     """Names, numbers of enums, ids in hex and 64-bit integers as texts."""
     text = json.dumps(found.document, allow_nan=False, ensure_ascii=False)
     text.encode("utf-8")  # no lone surrogate
@@ -96,6 +107,25 @@ def check_structure(found: OtlpExport) -> None:
             assert event.keys() == {"name", "attributes", *(["timeUnixNano"] if times else [])}
             assert event["name"] == "gen_ai.evaluation.result"
             check_attributes(event["attributes"])
+
+
+def test_spans_are_written_one_by_one_and_texts_read_only_for_the_one_in_hand() -> None:
+    read: list[str] = []
+
+    def whole(slim: CaseRecord) -> CaseRecord:
+        read.append(slim.case_id)
+        return slim
+
+    records = (record("c-1"), record("c-2"), record("c-3"))
+    run = StoredRun(folder=Path("one"), records=records, config=CONFIG, whole=whole)
+    pieces = OtlpExport(run, BUILT_IN, content=True).pieces()
+
+    written = ""
+    while "rageval case" not in written:
+        written += next(pieces)
+    assert read == ["c-1"]
+    assert len(json.loads(written + "".join(pieces))["resourceSpans"]) == 1
+    assert read == ["c-1", "c-2", "c-3"]
 
 
 def test_a_case_is_the_span_that_it_was_asked_in() -> None:
