@@ -261,8 +261,13 @@ class _Persister:
 
         text = serialize(content, serializer)
         target = Path(path)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        write_file(target, text.encode())
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            write_file(target, text.encode())
+        except OSError as error:  # a full disk: the next answers could not be recorded either
+            problem = f"{self._shown(path)}: cannot be written: {error.strerror or error}"
+            advice = "once it can be, --record-mode=once records the cases that have no cassette"
+            pytest.exit(f"{problem}; {advice}", returncode=pytest.ExitCode.USAGE_ERROR)
 
 
 def _unless_of_auth(request: Any) -> Any:

@@ -197,6 +197,19 @@ def test_an_unreadable_cassette_says_so(scratch: Project) -> None:
     assert outcomes(result)["errored"] == 1
 
 
+def test_a_cassette_that_cannot_be_written_ends_the_session_in_one_line(scratch: Project) -> None:
+    scratch.write("evals/cassettes/eval_set", "a file where the folder would be")
+    with fake_target(*REPLIES) as fake:  # apart, since vcrpy leaves its patches behind
+        result = scratch.run_apart("--rageval-run-id", "live", "--rag-url", fake.url, *RECORD)
+    assert result.ret == 4
+    assert len(fake.received) == 1
+    said = result.stdout.str()
+    assert "eval_set/ok%2F1.yaml: cannot be written: File exists; once it can be," in said
+    assert "Traceback" not in said + result.stderr.str()
+    assert "use_cassette" not in said
+    assert errors(scratch, "live") == {"ok/1": None}  # what was answered is kept
+
+
 @pytest.fixture
 def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """Seconds of the pauses from now on, which end at once."""
