@@ -6,6 +6,7 @@ meaning; colour only repeats it.
 
 from __future__ import annotations
 
+import re
 import shlex
 import textwrap
 from collections import Counter
@@ -521,12 +522,14 @@ def _gate_lines(view: SummaryView, width: int) -> Iterator[Line]:
 
 
 def _command_lines(head: str, command: str, width: int) -> Iterator[Line]:
-    """Yield a command on one line, so that it can be copied."""
+    """Yield a command on lines that can be copied, which end between its words."""
     room = max(width - 11, 20)
-    parts = textwrap.wrap(clean(command), room, break_long_words=False, break_on_hyphens=False)
+    # Clean texts have no NUL.
+    kept = re.sub(r"""'[^']*'|"[^"]*["]""", lambda q: q[0].replace(" ", "\0"), clean(command))
+    parts = textwrap.wrap(kept, room, break_long_words=False, break_on_hyphens=False)
     for number, part in enumerate(parts, start=1):
         more = " \\" if number < len(parts) else ""
-        yield ((f"{head:<9}", "bold"), (part + more, ""))
+        yield ((f"{head:<9}", "bold"), (part.replace("\0", " ") + more, ""))
         head = ""
 
 

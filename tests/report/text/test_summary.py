@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal
@@ -494,3 +495,20 @@ def test_counts_that_do_not_fit_the_line_of_the_run_have_lines_of_their_own() ->
     lines = text(view([*hits(1, 0), missed]), width=60)
     assert lines[1] == "         2 cases, 1 not reviewed (1 missed), 1 missed, 0"
     assert lines[2] == "         flawed, 0 errors"
+
+
+def test_a_long_command_is_not_broken_within_a_quoted_path() -> None:
+    resume = shlex.join(
+        [
+            "pytest",
+            "--rageval-results",
+            "all runs/it's of May and of June, by the new index",
+            "evals",
+        ]
+    )
+    lines = text(view([*hits(0)], resume=resume))
+    at = next(i for i, line in enumerate(lines) if line.startswith("go on"))
+    end = next(i for i, line in enumerate(lines) if line.startswith("results"))
+    assert end - at > 1
+    parts = [line[9:].removesuffix(" \\") for line in lines[at:end]]
+    assert [word for part in parts for word in shlex.split(part)] == shlex.split(resume)
