@@ -95,15 +95,24 @@ def _read(document: object, n: int) -> dict[str, Any]:
     identifier = _first(metadata, _IDS) if chunk_id is None else chunk_id
     # LangChain, maybe as a dict, counts pages from 0.
     from_zero = hasattr(given, "page_content") or "page_content" in metadata
-    found = {
+    text = _text(text)
+    return {
         "metadata": metadata,
-        "text": None if text is None else str(text),
+        "text": text,
         "chunk_id": None if identifier is None else str(identifier),
-        "heading_path": _heading(metadata, str(text or "")),
+        "heading_path": _heading(metadata, text or ""),
         "score_final": _number(_first(metadata, _SCORES) if score is None else score),
         "pages": _pages(metadata, from_zero=from_zero),
     }
-    return {name: value for name, value in found.items() if value is not None}
+
+
+def _text(content: object) -> str | None:
+    """Return a text, or those of content in parts, as of OpenAI, Anthropic or Amazon Bedrock."""
+    if isinstance(content, Mapping):
+        return _text(content.get("text"))
+    if isinstance(content, list | tuple):
+        return "\n".join(filter(None, map(_text, content))) or None
+    return None if content is None else str(content)
 
 
 def _path(

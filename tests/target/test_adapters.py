@@ -126,6 +126,19 @@ def test_dicts_with_such_keys_are_read(document: dict[str, Any]) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        ({"type": "TEXT", "text": 'In "14"\ndays.'}, 'In "14"\ndays.'),
+        ([{"type": "text", "text": "One."}, {"type": "image"}, {"text": "Two."}], "One.\nTwo."),
+        ([], None),
+        ({"type": "IMAGE", "byteContent": "data:"}, None),
+    ],
+)
+def test_content_in_parts_is_read_as_its_text(content: object, text: str | None) -> None:
+    assert one({"filename": "a.md", "score": 0.5, "content": content}).text == text
+
+
 @pytest.mark.parametrize("page", ["9" * 5000, 10**4000])
 def test_numbers_too_long_to_be_any_are_left_out(page: object) -> None:
     chunk = one({"path": "a.md", "text": "t", "score": 10**400, "page_number": page})
