@@ -59,7 +59,8 @@ _ENVIRONMENT_SECRET: Final = re.compile(
 _WRITTEN_SECRET: Final = re.compile(
     r"""(?P<name>(?:(?:api|access|account|subscription)[-_]?key|token|secret|password|passwd
     |authorization)["']?\s*[=:]\s*
-    [rfb]{0,2}(?:\'{3}|"{3}|["']))[^"'\n]{4,}|(?P<scheme>\b(?:Bearer|Basic)\s+)[^\s"']{4,}
+    [rfb]{0,2}(?:\'{3}|"{3}|["']))(?:(?!\.{3};)[^"'\n]){4,}
+    |(?P<scheme>\b(?:Bearer|Basic)\s+)[^\s"']{4,}
     |(?P<bare>(?:(?:api|access|account|subscription)[-_]?key|token|secret|password|passwd)\s?[=:]\s?)
     (?=[^\s"'&,;()\[\]{}]{0,100}\d)(?=[^\s"'&,;()\[\]{}]{0,100}[a-z])
     [^\s"'&,;()\[\]{}]{6,}+(?![(\[])
@@ -69,7 +70,8 @@ _WRITTEN_SECRET: Final = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 """A secret in source code or in a message, recognised by the text before it or by its beginning.
-One without quotes has a digit and a letter, unlike most names of variables and types."""
+One without quotes has a digit and a letter, unlike most names of variables and types. One in quotes
+ends where a text was cut for a message, which goes on."""
 TOKEN: Final = re.compile(r"(?=.*\d)(?=.*[A-Za-z])\S{12,}")
 """Text that is no word, but one that a program made up."""
 _USER_INFO: Final = re.compile(r"(?<=//)[^/?#\s]*@")

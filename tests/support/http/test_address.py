@@ -40,6 +40,7 @@ from pytest_rageval.values.errors import ConfigError
         ("login(hf_0123456789abcdefABCDEF)", "login(***)"),
         ("api_key='''hushed'''", "api_key='''***'''"),
         ('api_key=b"hushed"', 'api_key=b"***"'),
+        ('{"token": "hush...; set stream = "sse"', '{"token": "***...; set stream = "sse"'),
         ("http://u:p@ss@host/x", "http://***@host/x"),
         ("get http://host/x?accessToken=hushed&k=5", "get http://host/x?accessToken=***&k=5"),
         ("client(aws_secret_access_key='hushed/+')", "client(aws_secret_access_key='***')"),
