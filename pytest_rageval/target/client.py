@@ -306,7 +306,7 @@ class HttpRagClient:
             message = found.explained(message, likely_stream_answer(raw))
             if self._target.stream in {"sse", "ndjson"} and last_data(raw) is raw:
                 message += "; it came as one JSON document and not as a stream"
-        elif isinstance(raw, Mapping) and message.startswith("answer: expected a string, got no"):
+        elif message.startswith("answer: ") and not message.endswith(" null"):
             message += f"; {map_answer(likely_stream_answer(raw))}"
         elif error.kind == "http" and _REFUSED.search(message):
             own = f"path or a field of {REQUEST_TABLE}"

@@ -481,6 +481,20 @@ def test_a_mapping_that_gives_no_answer_is_named_with_the_keys_that_came() -> No
 
 
 @pytest.mark.parametrize(
+    ("answer", "end"),
+    [
+        ({"text": "Monthly."}, 'an object; map it: {table} answer = "answer.text"'),
+        (["Monthly."], "a list; map it with answer in {table}"),
+        (None, "null"),
+    ],
+)
+def test_an_answer_that_holds_its_text_is_advised_to_be_mapped(answer: object, end: str) -> None:
+    message = failure(json_reply({"answer": answer}))[1]
+    table = "[tool.rageval.target.response]"
+    assert message == f"answer: expected a string, got {end.format(table=table)}"
+
+
+@pytest.mark.parametrize(
     ("reply", "mapping", "message"),
     [
         (
