@@ -30,7 +30,7 @@ _DEBUG_FIELDS: Final = (
 )  # fmt: skip
 _ANSWER_NAMES: Final = (
     "answer", "response", "output", "output_text", "result", "reply", "completion",
-    "generated_text", "text", "content", "message", "choices", "data",
+    "generated_text", "text", "content", "data", "message", "choices",
 )  # fmt: skip
 """Names of fields of other APIs that hold the answer, or what holds it."""
 _PROJECTING: Final = frozenset(
@@ -215,7 +215,8 @@ def likely_answer(reply: object, depth: int = 3) -> str:
     for name in _ANSWER_NAMES:
         value = reply.get(name)
         if isinstance(value, str) and value.strip():
-            return name
+            # Beside data it is that of a status, as in {"code": 0, "message": "success", "data"}.
+            return "" if name == "message" and "data" in reply else name
         inner, place = (value[0], "[0]") if isinstance(value, list) and value else (value, "")
         if found := likely_answer(inner, depth - 1):
             return f"{name}{place}.{found}"

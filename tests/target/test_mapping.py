@@ -113,7 +113,9 @@ def test_the_embedding_of_the_query_may_be_mapped_in_a_table() -> None:
     [
         ({"text": "Yes.", "docs": []}, "text"),
         ({"choices": [{"message": {"content": "Yes."}}]}, "choices[0].message.content"),
-        ({"data": {"answer": "Yes."}, "message": "ok"}, "message"),
+        ({"data": {"answer": "Yes."}, "message": "ok"}, "data.answer"),
+        ({"data": {"final": "Yes."}, "message": "ok"}, ""),
+        ({"message": "Yes.", "sources": []}, "message"),
         ({"answer": "", "output": {"text": "Yes."}}, "output.text"),
         ({"id": "7", "docs": ["a"]}, ""),
         (["Yes."], ""),
