@@ -72,6 +72,8 @@ from pytest_rageval.values.settings import REQUEST_TABLE, TargetSettings
 
 _REFUSED: Final = re.compile(r": HTTP (400|422)\b")
 """Status of a server that does not accept the fields of a request."""
+_LACKING: Final = re.compile(r"\bbody\.(\w+): Field required")
+"""What FastAPI says, also of a field that came in JSON where it reads a form."""
 _NOT_FOUND: Final = re.compile(r": HTTP (404|405)\b")
 _TABLE: Final = "[tool.rageval.target]"
 
@@ -308,16 +310,25 @@ class HttpRagClient:
                 message += "; it came as one JSON document and not as a stream"
         elif message.startswith("answer: ") and not message.endswith(" null"):
             message += f"; {map_answer(likely_stream_answer(raw))}"
-        elif error.kind == "http" and _REFUSED.search(message):
+        elif error.kind == "http":
+            message += self._http_advice(message, sent)
+        return EndpointError(error.kind, message)
+
+    def _http_advice(self, message: str, sent: object) -> str:
+        """Return where the settings can mend a status that is theirs; empty: it is not."""
+        if _REFUSED.search(message):
             own = f"path or a field of {REQUEST_TABLE}"
             advice = self._preset_advice(own) or f"map them in {REQUEST_TABLE}"
-            message += f"; fields sent: {shown_keys(sent)}; {advice}"
-        elif error.kind == "http" and (status := _NOT_FOUND.search(message)):
+            lacking = _LACKING.search(message)
+            if lacking and isinstance(sent, Mapping) and lacking[1] in sent:
+                advice += f"; {lacking[1]} came as JSON: if a form is read, ask by a Python client"
+            return f"; fields sent: {shown_keys(sent)}; {advice}"
+        if status := _NOT_FOUND.search(message):
             other = f"if nothing is served there, set path in {_TABLE}, which is added to url"
             if status[1] == "405":
                 other = f"it takes no {self._target.method} there: set method or path in {_TABLE}"
-            message += f"; {self._preset_advice('path') or other}"
-        return EndpointError(error.kind, message)
+            return f"; {self._preset_advice('path') or other}"
+        return ""
 
     def _preset_advice(self, own: str) -> str:
         """Return where settings of a preset can be mended, or ``own`` ones; empty: no preset."""

@@ -212,6 +212,18 @@ def test_a_refused_request_names_the_fields_sent_and_their_mapping(project: Proj
     assert "[tool.rageval.target.request]" in found
 
 
+@pytest.mark.parametrize("field", ["question", "message"])
+def test_a_field_that_was_sent_and_is_required_may_belong_into_a_form(
+    project: Project, field: str
+) -> None:
+    detail = [{"type": "missing", "loc": ["body", field], "msg": "Field required", "input": None}]
+    with rag_server(lambda question, nth: (422, {"detail": detail})) as server:
+        found = ask_http(project, server.url)
+    assert f"HTTP 422: body.{field}: Field required; fields sent: k, question; map" in found
+    advice = "; question came as JSON: if a form is read, ask by a Python client"
+    assert (advice in found) == (field == "question")
+
+
 def test_a_request_of_a_preset_that_is_refused_names_its_variables(project: Project) -> None:
     preset = 'preset = "ragflow"\nvars = { chat_id = "c-1" }\nheaders.Authorization = ""\n'
     with fake_target(json_reply({"message": "no such chat"}, "400 Bad Request")) as server:
