@@ -55,7 +55,9 @@ _TEXT_TYPE: Final = re.compile(
 """Unless the code names a type, Flask and Django stream text as HTML, aiohttp as bytes, and
 FastAPI without one."""
 _PAGE: Final = re.compile(rb"\s*<(!doctype\s+)?html\b", re.IGNORECASE)
-_SSE_FIELD: Final = re.compile(rb"(?:data|event|id|retry)?:")
+_SSE_FIELD: Final = re.compile(rb"(?:data|event|id|retry)?:|message:\s*\Z")
+"""Flowise begins each event with a line ``message:``, which is no field."""
+_KIND: Final = re.compile(r"[\w.-]{1,40}")
 _FORMATS: Final = {"sse": "server-sent events", "ndjson": "lines of JSON", "text": "plain text"}
 _SHOWN_EVENTS: Final = 5
 MOST_EVENTS: Final = 200_000
@@ -414,20 +416,31 @@ def _format(body: bytes) -> str:
 
 
 def likely_stream_answer(reply: object) -> str:
-    """Return the expression that joins the texts of a decoded stream that may be the answer.
+    """Return the expression that joins the texts of the most frequent kind of event of a stream.
 
-    Of another reply, that of ``likely_answer``; empty: there is none.
+    Of a decoded reply that is none, that of ``likely_answer``; empty: there is none.
     """
     if last_data(reply) is reply or not isinstance(reply, Mapping):
         return likely_answer(reply)
-    found = (likely_answer(event["data"]) for event in reply["events"])
-    if name := next(filter(None, found), ""):
-        return f"join('', events[].data.{name})"
-    texts = Counter(str(e["event"] or "") for e in reply["events"] if isinstance(e["data"], str))
-    name = max(texts, key=texts.__getitem__, default="")
-    # A piece such as [1] of plain text is read as a list.
-    pieces = f"map(&to_string(@), events[?event=='{name}'].data)"
-    return f"join('', {pieces})" if re.fullmatch(r"[\w-]{1,40}", name) else ""
+    found = Counter(filter(None, map(_likely_piece, reply["events"])))
+    return f"join('', {found.most_common(1)[0][0]})" if found else ""
+
+
+def _likely_piece(event: Event) -> str:
+    """Return the expression of the texts of all events of a kind, which may be of the answer."""
+    data, name = event["data"], str(event["event"] or "")
+    if isinstance(data, str):
+        # A piece such as [1] of plain text is read as a list.
+        pieces = f"map(&to_string(@), events[?event=='{name}'].data)"
+        return pieces if _KIND.fullmatch(name) else ""
+    if not (text := likely_answer(data)):
+        return ""
+    # Other kinds may hold sources or a status in a field of the same name.
+    kinds = {"data.type": data.get("type"), "data.event": data.get("event")}
+    if name != "message":  # which every event has whose server names none
+        kinds["event"] = name
+    named = [f"?{k}=='{kind}'" for k, kind in kinds.items() if _KIND.fullmatch(str(kind or ""))]
+    return f"events[{named[0] if named else ''}].data.{text}"
 
 
 def _is_true(value: object) -> bool:

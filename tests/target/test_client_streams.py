@@ -411,11 +411,34 @@ def test_a_mapping_that_finds_no_answer_names_the_expression_and_the_keys() -> N
     assert "keys of the reply: events, last; last.data: text" in message
 
 
-def test_a_stream_without_a_mapping_is_answered_with_the_likely_one() -> None:
-    body = b"".join(tokens()) + sse({"choices": [{"delta": {"content": "a"}}]})
-    kind, message = failure(whole(body.replace(b'"t"', b'"text"')), stream="sse")
+def kinds(data: str) -> bytes:
+    """Return events of a chat of several kinds, each as a format of the data and its name."""
+    texts = [("status", '"Looking"'), ("sources", "[1]"), *(("token", f'"{t}"') for t in TOKENS)]
+    return b"".join(f"{data % one}\n\n".encode() for one in texts)
+
+
+@pytest.mark.parametrize(
+    ("body", "expression"),
+    [
+        (kinds('event: %s\ndata: {"text": %s}'), "events[?event=='token'].data.text"),
+        (kinds('data: {"type": "%s", "content": %s}'), "events[?data.type=='token'].data.content"),
+        (
+            kinds('message:\ndata:{"event":"%s","data":%s}'),
+            "events[?data.event=='token'].data.data",
+        ),
+        (b"".join(sse({"text": t}) for t in TOKENS), "events[].data.text"),
+    ],
+)
+def test_a_stream_without_a_mapping_is_answered_with_the_likely_one(
+    body: bytes, expression: str
+) -> None:
+    assert failure(whole(body))[1].endswith('set stream = "sse" in [tool.rageval.target]')
+    kind, message = failure(whole(body), stream="sse")
     assert kind == "protocol"
-    assert """answer = "join('', events[].data.text)\"""" in message
+    assert f"""answer = "join('', {expression})\"""" in message
+    result = ask(whole(body), stream="sse", response={"answer": f"join('', {expression})"})
+    assert result.response is not None
+    assert result.response.answer == "Every 14 days."
 
 
 @pytest.mark.parametrize("event", ["", "text-delta"])
