@@ -36,6 +36,8 @@ from pytest_rageval.values.trace import span_id
 
 _BODY_BYTES: Final = 4096
 _MESSAGE_CHARS: Final = 400
+_WITHOUT_FROM: Final = ("botocore", "httpcore", "qdrant_client", "redis", "requests")
+"""Packages that raise an exception of theirs in place of another without ``from``."""
 _TOP_FIELDS: Final = ("answer", "references", "abstained", "abstain_reason")
 """Fields of a response that are at the top level of a reply; the others are in its ``debug``."""
 _OWN_TYPES: Final = ("references", "retrieved_chunks", "folder_selection", "searches")
@@ -314,8 +316,8 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
         if cause is None:
             return
         yield cause
-        # httpcore raises without ``from``; of other exceptions a context need not be the cause.
-        implicit = type(cause).__module__.startswith("httpcore")
+        # Of the exceptions of others a context need not be the cause.
+        implicit = type(cause).__module__.startswith(_WITHOUT_FROM)
         cause = cause.__cause__ or (cause.__context__ if implicit else None)
 
 

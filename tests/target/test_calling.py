@@ -288,6 +288,31 @@ def test_the_cause_of_an_error_tells_its_kind() -> None:
     assert error_of(call(client)) == ("timeout", "ApiTimeoutError: Request failed")
 
 
+@pytest.mark.parametrize(
+    ("package", "cause", "kind"),
+    [
+        ("botocore.exceptions", ConnectionRefusedError(111, "refused"), "connection"),
+        ("botocore.exceptions", TimeoutError("timed out"), "timeout"),
+        ("qdrant_client.http.exceptions", TimeoutError("timed out"), "timeout"),
+        ("redis.exceptions", ConnectionRefusedError(111, "refused"), "connection"),
+        ("requests.exceptions", TimeoutError("timed out"), "timeout"),
+        ("my_engine", TimeoutError("timed out"), "raised"),
+    ],
+)
+def test_the_error_that_a_client_library_replaces_tells_the_kind(
+    package: str, cause: OSError, kind: str
+) -> None:
+    replacing = type("LibraryError", (Exception,), {"__module__": package})
+
+    def client(request: AskRequest) -> AskResponse:
+        try:
+            raise cause
+        except OSError:
+            raise replacing("no reply")  # noqa: B904
+
+    assert error_of(call(client)) == (kind, "LibraryError: no reply")
+
+
 def test_wrong_settings_stop_the_run_instead_of_failing_each_case() -> None:
     def client(request: AskRequest) -> AskResponse:
         raise ConfigError("the variable RAG_KEY is not set")
