@@ -141,16 +141,16 @@ def test_an_escaped_secret_is_found_through_what_is_not_shown(spelled: str) -> N
 
 
 def test_a_secret_of_equal_letters_is_searched_in_no_long() -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     blot_out("\x9bm" * 1_000 + "m" * 12 + "\u200bx" + "\x1b[m" * 1_000, ["m" * 12 + "x"])
-    assert time.perf_counter() - began < 5
+    assert time.process_time() - began < 5
 
 
 def test_hiding_nothing_takes_no_long() -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     for hidden in ("\u200b", "\x9b", "\x1b[", "\x1b[0m", "p\u200b", "plain\u200b-"):
         blot_out(f"plain-secre\u200bt {hidden * 100_000}", ["plain-secret"])
-    assert time.perf_counter() - began < 5
+    assert time.process_time() - began < 5
 
 
 def test_text_with_emoji_keeps_what_joins_them() -> None:
