@@ -10,6 +10,7 @@ a second time, such as rpds under jsonschema, may end the process with a segment
 from __future__ import annotations
 
 import os
+import signal
 import threading
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -50,6 +51,9 @@ settings.register_profile(
 settings.load_profile("any_machine")
 # Runs inside a test are not what the step of a CI job is about.
 os.environ.pop("GITHUB_STEP_SUMMARY", None)
+# A job in the background of a script ignores Ctrl-C, and so would all processes that tests start.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
