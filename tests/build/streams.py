@@ -23,7 +23,7 @@ def line(data: object) -> bytes:
 
 @dataclass
 class SlowStream:
-    """Reply of a fake target: pieces, each after its pause, noting when it was sent.
+    """Reply of a fake target: pieces, each after its pause, noting when they were sent.
 
     ``cut`` closes the connection without the end of the chunked body.
     """
@@ -32,20 +32,18 @@ class SlowStream:
     content_type: str = "text/event-stream"
     chunked: bool = True
     cut: bool = False
-    started: float = 0.0
     sent: list[float] = field(default_factory=list)
-    """Seconds from the request to each piece."""
+    """Time of each piece, in seconds since 1970."""
 
     def __call__(self, connection: socket.socket) -> None:
-        self.started = time.monotonic()
         head = f"HTTP/1.1 200 OK\r\nContent-Type: {self.content_type}\r\nConnection: close\r\n"
         head += "Transfer-Encoding: chunked\r\n\r\n" if self.chunked else "\r\n"
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         connection.sendall(head.encode())
         for pause, piece in self.pieces:
             time.sleep(pause)
-            self.sent.append(time.monotonic() - self.started)
             framed = b"%x\r\n%s\r\n" % (len(piece), piece) if self.chunked else piece
+            self.sent.append(time.time())
             connection.sendall(framed)
         if self.chunked and not self.cut:
             connection.sendall(b"0\r\n\r\n")
