@@ -73,7 +73,7 @@ from pytest_rageval.values.settings import REQUEST_TABLE, TargetSettings
 _REFUSED: Final = re.compile(r": HTTP (400|422)\b")
 """Status of a server that does not accept the fields of a request."""
 _LACKING: Final = re.compile(r"\bbody\.(\w+): Field required")
-"""What FastAPI says, also of a field that came in JSON where it reads a form."""
+"""Message of FastAPI, also for a field that came in JSON where it reads a form."""
 _NOT_FOUND: Final = re.compile(r": HTTP (404|405)\b")
 _TABLE: Final = "[tool.rageval.target]"
 

@@ -10,6 +10,7 @@ import pytest
 
 from pytest_rageval.analysis.aggregate.run import aggregate
 from pytest_rageval.analysis.compare.metrics import compare_records
+from pytest_rageval.analysis.compare.pairs import pair_cases
 from pytest_rageval.analysis.gate.differences import check_differences
 from pytest_rageval.analysis.gate.figures import GateRun
 from pytest_rageval.engine.case import Trial
@@ -208,5 +209,8 @@ def test_a_baseline_of_an_older_version_shows_no_regression() -> None:
     ).values()
     assert difference.estimate is None
     assert "counts not_used among incorrect" in difference.problem
-    (known,) = check_differences([check], [], lambda: (runs[1], runs[1]), confidence=0.95).values()
+    pairs = pair_cases([new], [new]).pairs
+    (known,) = check_differences(
+        [check], pairs, lambda: (runs[1], runs[1]), confidence=0.95
+    ).values()
     assert known.estimate == 0

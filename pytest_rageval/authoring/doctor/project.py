@@ -37,7 +37,8 @@ def check_settings(settings: Settings) -> Finding:
     if warnings := config_warnings(settings):
         fix = 'keep secrets in environment variables, and name them as in "env:RAG_TOKEN"'
         if "ignored" in warnings[0]:
-            fix = "take it away; a name among vars is written as the preset does"
+            of_preset = "vars " in warnings[0]
+            fix = "take it away" + (", or write the name as the preset does" if of_preset else "")
         return _FOUND.warn("settings", warnings[0], fix)
     named = ", ".join(settings.origins.values()).split(", ")
     origins = {origin for origin in named if origin != "default"}
