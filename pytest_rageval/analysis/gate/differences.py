@@ -137,8 +137,7 @@ def decide_difference_check(
     if check.decide == "prove_fail" and p_adjusted is not None and outcome != "no_data":
         outcome = "fail" if p_adjusted <= 1 - confidence + TOLERANCE else "pass"
     bad: CheckStatus = "warn" if check.severity == "warn" else "fail"
-    counts = check.kind in CHANGE_WORDS and difference.paired and difference.estimate is not None
-    small = counts and difference.n < check.min_n
+    small = _has_few_pairs(check, difference)
     status: CheckStatus = "pass" if outcome == "pass" else bad
     message = _message(check, difference, decision, outcome, p_adjusted)
     few = f"only {counted(difference.n, 'paired case')}, fewer than min_n {check.min_n}"
@@ -176,6 +175,11 @@ def _unproven(check: Check, difference: Difference) -> bool:
     if check.decide != "estimate" or difference.estimate is None or low is None or high is None:
         return False
     return low <= TOLERANCE and high >= -TOLERANCE
+
+
+def _has_few_pairs(check: Check, difference: Difference) -> bool:
+    counts = check.kind in CHANGE_WORDS and difference.paired and difference.estimate is not None
+    return counts and difference.n < check.min_n
 
 
 def _message(
