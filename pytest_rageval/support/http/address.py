@@ -120,8 +120,13 @@ class Address:
 
 def sent_forms(credentials: tuple[str, str]) -> tuple[str, ...]:
     """Return a user name, its password, and what a header holds of both."""
+    return (*credentials, basic_credentials(credentials))
+
+
+def basic_credentials(credentials: tuple[str, str]) -> str:
+    """Return a user name and its password as a header of HTTP basic authentication holds them."""
     plain = ":".join(credentials).encode("utf-8", "surrogateescape")  # a variable holds any bytes
-    return (*credentials, base64.b64encode(plain).decode("ascii"))
+    return base64.b64encode(plain).decode("ascii")
 
 
 @cache

@@ -14,7 +14,7 @@ from queue import Empty, SimpleQueue
 from typing import Any, Final
 from urllib.parse import SplitResult, unquote, urlsplit
 
-from pytest_rageval.support.http.address import sent_forms
+from pytest_rageval.support.http.address import basic_credentials
 from pytest_rageval.support.http.connection import Socket, TlsSocket, TransportError, faults
 from pytest_rageval.support.http.deadline import waited
 from pytest_rageval.support.http.reading import Reader
@@ -258,4 +258,4 @@ def _tls_context() -> ssl.SSLContext:
 
 def basic_auth(user: str, password: str) -> str:
     """Return the value of a header for HTTP basic authentication."""
-    return f"Basic {sent_forms((user, password))[-1]}"
+    return f"Basic {basic_credentials((user, password))}"
