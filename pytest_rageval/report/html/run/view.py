@@ -38,7 +38,7 @@ from pytest_rageval.report.target_faults import chunk_sentences
 from pytest_rageval.report.text.comparison import verdict_word
 from pytest_rageval.report.text.summary import change_text
 from pytest_rageval.runs.read import CaseKey, case_key
-from pytest_rageval.support.text import format_value
+from pytest_rageval.support.text import counted, format_value
 from pytest_rageval.values.json_documents import items, number, part, text, texts, value
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.run import StoredRun
@@ -96,7 +96,7 @@ def view_report(
     return ReportView(
         run_id=run.run_id,
         verdict=verdict if verdict in _VERDICTS else "unknown",
-        sentence=text(run.gate, "sentence") or "The run holds no decision of the gate.",
+        sentence=text(run.gate, "sentence") or _undecided(run),
         overview=view_overview(
             run, metrics=metrics, latency=latency, cases=cases, compare=compare, history=history
         ),
@@ -118,6 +118,14 @@ def view_report(
         data=page_data(cases, registry),
         redacted=chosen.redact,
     )
+
+
+def _undecided(run: StoredRun) -> str:
+    selected = int(number(run.config, "set", "n_asked") or 0)
+    recorded = len({case_key(record)[:2] for record in run.records})
+    if recorded < selected:  # it goes on, or was killed
+        return f"The run has not ended: {recorded} of {counted(selected, 'case')} recorded."
+    return "The run holds no decision of the gate."
 
 
 def _changes(

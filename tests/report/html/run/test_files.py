@@ -180,6 +180,19 @@ def test_figures_are_computed_where_a_killed_run_wrote_none() -> None:
     assert "recall_at_k" in html
 
 
+def test_a_run_that_goes_on_or_was_killed_shows_how_many_of_its_cases_are_recorded() -> None:
+    folder = write_run("one", passed("a"), missed("b"))
+    (folder / "metrics.json").unlink()
+    (folder / "gate.json").unlink()
+    config = json.loads((folder / "config.json").read_bytes())
+    (folder / "config.json").write_text(json.dumps(config | {"set": {"n_asked": 16}}))
+
+    assert rageval("one", "-o", "page.html") == ExitCode.YES
+
+    html = Path("page.html").read_text(encoding="utf-8")
+    assert "The run has not ended: 2 of 16 cases recorded." in html
+
+
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [
