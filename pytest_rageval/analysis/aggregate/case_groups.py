@@ -159,12 +159,15 @@ def worst_misses(records: Iterable[CaseRecord]) -> list[CaseRecord]:
 def first_to_see(record: CaseRecord) -> tuple[bool, int, float, str]:
     """Return the place of a record by what to look at first.
 
-    Errors, then misses by recall (none counts as 0), then flaws and answers with a failure stage by
-    their score, the lowest first. What passed has one place; what nobody has reviewed comes last.
+    Errors, of which those of cases that were not asked tell least; then misses by recall (none
+    counts as 0), then flaws and answers with a failure stage by their score, the lowest first. What
+    passed has one place; what nobody has reviewed comes last.
     """
     if record.outcome == "passed" and record.failure_stage is None:
         return not record.counted, 1, 0.0, ""
-    if record.outcome == "missed":
+    if record.error is not None:
+        score = float(record.error.kind == "not_attempted")
+    elif record.outcome == "missed":
         score = record.metrics.get("recall_at_k") or 0.0
     else:
         key = "groundedness" if record.failure_stage == "ungrounded" else "correctness"

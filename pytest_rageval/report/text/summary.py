@@ -16,6 +16,7 @@ from dataclasses import field, replace
 from pytest_rageval.analysis.aggregate.case_groups import (
     CASE_OUTCOMES,
     case_names,
+    first_to_see,
     group_repeats,
     worst_misses,
 )
@@ -439,7 +440,7 @@ def worst_records(records: Sequence[CaseRecord]) -> list[CaseRecord]:
 
     Errors, then misses with the lowest recall, then bad answers with the lowest score.
     """
-    erred = sorted((r for r in records if r.error is not None), key=lambda r: r.nodeid)
+    erred = sorted((r for r in records if r.error is not None), key=first_to_see)
     return _one_of_each_case([*erred, *worst_misses(records)])[:_CASES_SHOWN]
 
 

@@ -259,6 +259,11 @@ def test_errors_come_before_the_worst_misses() -> None:
     assert [r.case_id for r in worst_records(records)] == ["bad", "m-1", "m-2"]
 
 
+def test_the_error_of_a_case_that_was_asked_comes_before_cases_that_were_not() -> None:
+    records = [failed("a", "not_attempted"), failed("b", "not_attempted"), failed("z", "timeout")]
+    assert [r.case_id for r in worst_records(records)] == ["z", "a", "b"]
+
+
 def ungrounded(case_id: str, *claims: str, score: float = 2.0, **fields: Any) -> CaseRecord:
     """Record of a case that passed, and of whose answer the judge found nothing supported."""
     return record(

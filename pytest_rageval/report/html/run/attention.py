@@ -60,12 +60,16 @@ def _flipped(flips: Iterable[FlipView]) -> Iterator[Reading]:
 
 
 def _worst(rows: Sequence[CaseRow]) -> Iterator[Reading]:
-    """Yield the worst case of each kind of failure, the most frequent kind first, then the rest."""
+    """Yield the worst case of each kind of failure, then the rest.
+
+    The most frequent kind comes first, and cases that were not asked last.
+    """
     kinds = Counter((row.outcome, row.stage) for row in rows if _failed(row))
     first: dict[tuple[str, str], CaseRow] = {}
     for row in rows:
         first.setdefault((row.outcome, row.stage), row)
-    for (outcome, stage), n in kinds.most_common():
+    by_number = sorted(kinds.most_common(), key=lambda kind: kind[0][1] == "not_attempted")
+    for (outcome, stage), n in by_number:
         row = first[outcome, stage]
         if (error := row.record.error) is not None:
             why = f"{error.kind}, one of {counted(n, 'error')}"

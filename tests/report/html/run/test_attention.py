@@ -8,6 +8,7 @@ from pytest_rageval.report.html.run.cases import view_cases
 from pytest_rageval.report.html.run.overview_values import FlipView, Reading
 from pytest_rageval.report.html.run.values import ReportOptions
 from pytest_rageval.values.record import CaseRecord
+from tests.build.records import failed
 from tests.report.html.builders import errored, missed, passed, run
 
 
@@ -46,6 +47,20 @@ def test_newly_worse_cases_come_first_then_the_worst_of_each_kind() -> None:
     assert found[0].why == "passed \u2192 missed: abstains now"
     assert found[1].why == "http, one of 1 error"
     assert found[2].why == "not retrieved, lowest of 2 cases: recall_at_k 0.000, mrr 0.000"
+
+
+def test_cases_that_were_not_asked_come_after_those_that_failed() -> None:
+    unasked = [failed(name, "not_attempted") for name in ("a", "b", "c")]
+
+    found = chosen([*unasked, failed("z", "timeout"), missed("low")])
+
+    assert [(one.case_id, one.kind) for one in found] == [
+        ("z", "error"),
+        ("a", "error"),
+        ("b", "error"),
+        ("c", "error"),
+        ("low", "worst"),
+    ]
 
 
 def test_a_case_that_was_asked_several_times_is_named_once() -> None:
