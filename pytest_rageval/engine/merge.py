@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -125,6 +125,7 @@ def _thresholds(parts: Sequence[StoredRun], project: Settings) -> Thresholds:
             registry=registry_for_runs(project, *(one.config for one in parts)),
             categories=set(part(parts[0].set, "by_category")),
             tags=set(part(parts[0].set, "by_tag")),
+            more=True,
         ),
     )
 
@@ -135,10 +136,13 @@ def _wall_s(parts: Sequence[StoredRun]) -> float | None:
     return max(known) if len(known) == len(parts) else None
 
 
-def _notes(parts: Sequence[StoredRun]) -> list[str]:
-    lacking = missing_shards(parts)
-    missing = [f"shard {', '.join(lacking)} is missing"] if lacking else []
-    return [*missing, f"put together from {', '.join(part.run_id for part in parts)}"]
+def _notes(parts: Sequence[StoredRun]) -> Iterator[str]:
+    if lacking := missing_shards(parts):
+        are = "shard {} is" if len(lacking) == 1 else "shards {} are"
+        yield f"{are.format(', '.join(lacking))} missing"
+    for name in [run.run_id for run in parts if not run.metrics]:
+        yield f"run {name} has not ended: pytest --rageval-resume {name} asks its missing cases"
+    yield f"put together from {', '.join(run.run_id for run in parts)}"
 
 
 def _git(parts: Sequence[StoredRun]) -> dict[str, Any]:

@@ -136,6 +136,30 @@ def test_a_shard_that_is_missing_makes_the_merged_run_incomplete(
     assert printed["notes"][0] == "shard 2/3 is missing"
     assert checks(printed["gate"])["recall_at_k"] == "skip"
     assert printed["metrics"]["total_tests"] == 3
+    assert merge("s1", "--json") == 1
+    assert json.loads(capsys.readouterr().out)["notes"][0] == "shards 2/3, 3/3 are missing"
+
+
+def test_a_part_that_was_killed_is_named(
+    project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run_shards(project)
+    (project.folder("s2") / "metrics.json").unlink()
+    capsys.readouterr()
+    merge("s1", "s2", "s3", "--json")
+    assert json.loads(capsys.readouterr().out)["notes"][0] == (
+        "run s2 has not ended: pytest --rageval-resume s2 asks its missing cases"
+    )
+
+
+def test_parts_that_are_older_than_a_metric_of_a_conftest_have_no_data_for_its_limit(
+    project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run_shards(project)
+    project.write("thresholds.toml", '[overall]\n"acme.words" = ">= 3"\n')
+    capsys.readouterr()
+    assert merge("s1", "s2", "s3") == 1
+    assert "acme.words no data" in capsys.readouterr().out
 
 
 def test_the_time_is_left_out_where_a_killed_part_stores_none(
