@@ -293,6 +293,14 @@ def test_four_server_errors_are_an_http_error() -> None:
     assert len(target.received) == result.attempts == 4
 
 
+def test_a_pause_of_hours_is_named_and_not_waited_for() -> None:
+    pauses = Pauses()
+    busy = http_reply(b"daily limit", "429 Too Many Requests", retry_after="7200")
+    _, message, attempts = failure(busy, GOOD, pauses=pauses)
+    assert "HTTP 429; asks to wait 7200 s; the reply begins: daily limit" in message
+    assert (attempts, pauses) == (1, [])
+
+
 @pytest.mark.parametrize("status", ["400 Bad Request", "401 Unauthorized", "404 Not Found"])
 def test_a_lasting_failure_is_not_retried(status: str) -> None:
     kind, message, attempts = failure(json_reply({"detail": "no \u202eevil\x1b[2J"}, status))

@@ -41,7 +41,7 @@ from pytest_rageval.support.http.address import (
 )
 from pytest_rageval.support.http.rate_limit import RateLimiter
 from pytest_rageval.support.http.reason import document_reason
-from pytest_rageval.support.http.retry import Pacing
+from pytest_rageval.support.http.retry import Pacing, long_pause_text
 from pytest_rageval.support.http.room import Reading, drop_room, take_for_values
 from pytest_rageval.support.json_ascii import read_json
 from pytest_rageval.support.slots import waiting
@@ -305,6 +305,7 @@ class ChatEndpoint:
             said = f"HTTP {status}"
             if text := document_reason(attempt.body, self._hide):
                 said = f"{said}: {text}"
+            said += long_pause_text(attempt.retry_after_s)
             said += self._hint(status) if kind == "unreachable" else ""
         tries = f" (after {calls} attempts)" if calls > 1 else ""
         return JudgeFailure(kind=kind, message=f"judge at {self.host}: {said}{tries}")

@@ -13,7 +13,6 @@ from functools import lru_cache
 from typing import Any, Final
 
 from pytest_rageval.support.http.reason import READ_CHARS, document_reason
-from pytest_rageval.support.http.retry import MAX_RETRY_AFTER_S
 from pytest_rageval.support.json_ascii import ascii_json, read_json
 from pytest_rageval.support.text import clean
 from pytest_rageval.values.dataclass import dataclass
@@ -310,7 +309,7 @@ def upstream_error(body: Any) -> Any:
 def asked_pause_s(body: Any) -> float | None:
     """Return the pause that Gemini asks for in the body of a reply, in seconds; None: none."""
     found = _RETRY_DELAY.search(json.dumps(body))
-    return None if found is None else min(float(found[1]), MAX_RETRY_AFTER_S)
+    return None if found is None else float(found[1])
 
 
 def kind_of_error(status: int | None, body: Any) -> JudgeErrorKind:

@@ -15,7 +15,12 @@ from pytest_rageval.support.http.connection import TransportError, faults
 from pytest_rageval.support.http.deadline import check, current
 from pytest_rageval.support.http.reading import Incoming
 from pytest_rageval.support.http.reason import page_text, reply_reason
-from pytest_rageval.support.http.retry import is_retryable, parse_http_date, retry_after_seconds
+from pytest_rageval.support.http.retry import (
+    is_retryable,
+    long_pause_text,
+    parse_http_date,
+    retry_after_seconds,
+)
 from pytest_rageval.support.http.room import Growth, drop_room
 from pytest_rageval.support.http.route import basic_auth, find_route
 from pytest_rageval.support.text import clean
@@ -288,12 +293,12 @@ def failed_text(reply: Reply, request: Request) -> str:
             f"{text} redirects to {clean(location, 200)}; redirects are "
             "not followed: set the URL to the address itself"
         )
-    body = reply.body.decode("utf-8", "replace")
+    body, pause = reply.body.decode("utf-8", "replace"), long_pause_text(reply.retry_after_s)
     if reason := reply_reason(body, partial(blot_out, secrets=request.secrets)):
-        return f"{text}: {reason}"
+        return f"{text}: {reason}{pause}"
     hide = blot_out_cut if reply.too_large else blot_out
     shown = clean(page_text(body, partial(hide, secrets=request.secrets)), 200)
-    return f"{text}; the reply begins: {shown}" if shown else text
+    return f"{text}{pause}; the reply begins: {shown}" if shown else text + pause
 
 
 def _joined(url: str, location: str) -> str:

@@ -22,7 +22,7 @@ from pytest_rageval.values.errors import TargetErrorKind
 MIN_BACKOFF_S: Final = 0.5
 MAX_BACKOFF_S: Final = 8.0
 MAX_RETRY_AFTER_S: Final = 60.0
-"""Longest pause that a server can request: a run must not hang for an hour."""
+"""Longest pause before an attempt: a run must not hang for an hour."""
 
 _DELTA_SECONDS = re.compile(r"\d{1,12}(\.\d{1,9})?", re.ASCII)
 
@@ -74,6 +74,8 @@ class Pacing:
         attempts = 1
         attempt = once()
         while attempts <= retries and attempt.retryable:
+            if (attempt.retry_after_s or 0.0) > MAX_RETRY_AFTER_S * (retries + 1 - attempts):
+                break  # longer than all pauses that are left: each attempt would be refused
             with waiting(), self.slots.pause() if self.slots else nullcontext():
                 self.sleep(wait_seconds(attempts, self.rng, attempt.retry_after_s))
             attempts += 1
@@ -111,15 +113,15 @@ def retry_after_seconds(header: str, now: datetime) -> float | None:
         now: the current time, with a time zone, by the same clock as the header's date.
 
     Returns:
-        Seconds from 0 to 60; None if the header is malformed.
+        Seconds from 0; None if the header is malformed.
     """
     text = header.strip()
     if _DELTA_SECONDS.fullmatch(text):
-        return min(float(text), MAX_RETRY_AFTER_S)
+        return float(text)
     date = parse_http_date(text)
     if date is None:
         return None
-    return min(max((date - now).total_seconds(), 0.0), MAX_RETRY_AFTER_S)
+    return max((date - now).total_seconds(), 0.0)
 
 
 def parse_http_date(text: str | None) -> datetime | None:
@@ -134,5 +136,11 @@ def parse_http_date(text: str | None) -> datetime | None:
 
 
 def wait_seconds(attempt: int, rng: Random, retry_after: float | None = None) -> float:
-    """Return the pause before the next attempt: the backoff or a longer pause of the server."""
-    return max(backoff_seconds(attempt, rng), retry_after or 0.0)
+    """Return the pause before the next attempt: the backoff or a longer one of the server."""
+    return max(backoff_seconds(attempt, rng), min(retry_after or 0.0, MAX_RETRY_AFTER_S))
+
+
+def long_pause_text(retry_after: float | None) -> str:
+    """Add to a message that a server asks for a longer pause than is made; empty: it does not."""
+    long = retry_after is not None and retry_after > MAX_RETRY_AFTER_S
+    return f"; asks to wait {retry_after:.0f} s" if long else ""

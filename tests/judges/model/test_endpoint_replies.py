@@ -177,7 +177,7 @@ QUOTA = {"code": 429, "message": "Please retry in 36.4s.", "details": [RETRY_INF
     ("body", "pause_s"),
     [
         ([{"error": QUOTA}], 36.429760048),
-        ([{"error": {**QUOTA, "details": [{**RETRY_INFO, "retryDelay": "3600s"}]}}], 60.0),
+        ([{"error": {**QUOTA, "details": [{**RETRY_INFO, "retryDelay": "90s"}]}}], 60.0),
         # LiteLLM and OpenRouter pass the error on as text.
         ({"error": {"message": f"VertexAIException - b'{json.dumps(QUOTA)}'"}}, 36.429760048),
         ({"error": {"metadata": {"raw": json.dumps({"error": QUOTA})}}}, 36.429760048),
@@ -205,6 +205,19 @@ def test_too_many_requests_to_the_end_is_rate_limited(
     assert failure.kind == "rate_limited"
     assert "HTTP 429: slow down (after 3 attempts)" in failure.message
     assert len(naps) == 2
+
+
+@pytest.mark.parametrize("how", ["header", "body"])
+def test_a_limit_of_the_day_is_not_waited_for(
+    open_judge: OpenJudge, naps: list[float], how: str
+) -> None:
+    details = [{**RETRY_INFO, "retryDelay": "7200s"}] if how == "body" else []
+    headers = {"retry-after": "7200"} if how == "header" else {}
+    body = json.dumps({"error": {"message": "daily limit", "details": details}})
+    failure = failed(open_judge, Canned(status=429, body=body, headers=headers))
+    assert failure.kind == "rate_limited"
+    assert failure.message.endswith("HTTP 429: daily limit; asks to wait 7200 s")
+    assert naps == []
 
 
 def test_no_money_left_is_not_waited_for(open_judge: OpenJudge, naps: list[float]) -> None:
