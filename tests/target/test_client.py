@@ -320,7 +320,13 @@ def test_a_redirect_is_not_followed_and_names_where_it_leads() -> None:
     assert "HTTP 307 redirects to https://other.test/ask/" in result.error.message
     assert "pw99" not in result.error.message
     assert "token" not in result.error.message
+    assert result.error.message.endswith("set the URL to the address itself")
     assert len(target.received) == 1
+
+
+def test_a_redirect_that_may_lead_to_a_login_names_headers_too() -> None:
+    _, message, _ = failure(http_reply(b"", "302 Found", location="/login"))
+    assert message.endswith("set the URL to the address itself, or headers if it leads to a login")
 
 
 def test_the_time_is_that_of_the_last_attempt() -> None:

@@ -290,8 +290,9 @@ def failed_text(reply: Reply, request: Request) -> str:
     if reply.location is not None:
         location = blot_out(without_secrets(reply.location), request.secrets)
         return (
-            f"{text} redirects to {clean(location, 200)}; redirects are "
-            "not followed: set the URL to the address itself"
+            f"{text} redirects to {clean(location, 200)}; redirects are not followed: set the URL "
+            "to the address itself"
+            + (", or headers if it leads to a login" if reply.status in {302, 303} else "")
         )
     body, pause = reply.body.decode("utf-8", "replace"), long_pause_text(reply.retry_after_s)
     if reason := reply_reason(body, partial(blot_out, secrets=request.secrets)):
