@@ -74,6 +74,8 @@ One without quotes has a digit and a letter, unlike most names of variables and 
 ends where a text was cut for a message, which goes on."""
 TOKEN: Final = re.compile(r"(?=.*\d)(?=.*[A-Za-z])\S{12,}")
 """Text that is no word, but one that a program made up."""
+_BASE64_PART: Final = re.compile(r"(?=.*\d)(?=.*[a-z])(?=.*[A-Z])[A-Za-z0-9+]{16,}={0,2}")
+"""What stands between slashes in base64, and hardly in a path."""
 _USER_INFO: Final = re.compile(r"(?<=//)[^/?#\s]*@")
 _WORD: Final = re.compile(r"""[^\s"']+""")
 _MIN_SECRET_CHARS: Final = 4
@@ -400,13 +402,18 @@ def environment_secrets(environ: Mapping[str, str]) -> tuple[str, ...]:
     found = (
         line
         for name, value in variables
-        if _ENVIRONMENT_SECRET.search(name) and value.strip()[:1] not in "/~."
+        if _ENVIRONMENT_SECRET.search(name) and not _is_path(value.strip())
         for line in map(str.strip, value.split("\n"))  # as of a file, which ends with one, or a PEM
         if len(line) >= 8
     )
     urls = (credentials_in(value) for _, value in variables if _USER_INFO.search(value))
     pairs = (sent_forms(pair) for pair in urls if pair is not None and pair[1])
     return (*found, *(text for pair in pairs for text in pair), *learned_secrets())
+
+
+def _is_path(value: str) -> bool:
+    """Return whether a value is a path, such as of a file with a key, and not base64."""
+    return value[:1] in "/~." and not any(map(_BASE64_PART.fullmatch, value.split("/")))
 
 
 def reply_secrets(environ: Mapping[str, str]) -> tuple[str, ...]:

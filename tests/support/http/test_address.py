@@ -195,6 +195,8 @@ def test_secrets_of_an_environment_are_known_without_the_line_end_of_their_file(
     assert (
         blot_out(said, reply_secrets(environ)) == "401 for ***; cannot read line 2 of the key, ***"
     )
+    base64 = "/wJalrXUtnFEMI7K7MDENG/bPxRfiCYEXAMPLEKEY"
+    assert base64 in environment_secrets({"STORAGE_KEY": base64})
     assert not {*environment_secrets({"SSH_KEY": " /run/id\n", "EMPTY_KEY": "\n"})} - set(
         learned_secrets()
     )

@@ -73,9 +73,7 @@ def test_two_clients_do_not_come_back_together() -> None:
         ("Sun, 99 Mar 2026 12:00:00 GMT", None),
     ],
 )
-def test_retry_after_is_seconds_or_a_date_from_now_on(
-    header: str, seconds: float | None
-) -> None:
+def test_retry_after_is_seconds_or_a_date_from_now_on(header: str, seconds: float | None) -> None:
     assert retry_after_seconds(header, NOW) == seconds
 
 
