@@ -58,7 +58,7 @@ def _unreported(
     elif in_code:
         advice = "return the chunks as debug.retrieved_chunks, or in an AskResponse"
     else:
-        advice = "map them with [tool.rageval.target.response]"
+        advice = "map them with [tool.rageval.target.response], see `rageval doctor`"
     return f"retrieval was not checked: {some}{keys}; {advice}"
 
 

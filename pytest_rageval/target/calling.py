@@ -22,7 +22,7 @@ from pytest_rageval.support.text import clean
 from pytest_rageval.support.threads import waited_for
 from pytest_rageval.support.tracebacks import error_text, source_place, user_traceback
 from pytest_rageval.target.contract import parse_ask_response, reply_keys
-from pytest_rageval.target.mapping import likely_answer
+from pytest_rageval.target.likely import likely_answer
 from pytest_rageval.values.dataclass import maker, replace
 from pytest_rageval.values.errors import ConfigError, EndpointError, TargetErrorKind
 from pytest_rageval.values.reply import (

@@ -16,9 +16,11 @@ from typing import Any, Final, Literal
 
 from pytest_rageval.support.text import clean, counted, did_you_mean, nearest
 from pytest_rageval.target.contract import error_message, last_data, shown_keys
+from pytest_rageval.target.likely import likely_answer, likely_chunks
 from pytest_rageval.target.variables import whole_request
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import ConfigError, EndpointError
+from pytest_rageval.values.json_documents import part
 from pytest_rageval.values.settings import RESPONSE_TABLE, TargetSettings
 
 MapFunction = Callable[[object], object]
@@ -28,11 +30,6 @@ _DEBUG_FIELDS: Final = (
     "retrieved_chunks", "query_embedding", "folder_selection", "latency", "indexing_coverage",
     "models", "usage", "session", "searches",
 )  # fmt: skip
-_ANSWER_NAMES: Final = (
-    "answer", "response", "output", "output_text", "result", "reply", "completion",
-    "generated_text", "text", "content", "data", "message", "choices",
-)  # fmt: skip
-"""Names of fields of other APIs that hold the answer, or what holds it."""
 _PROJECTING: Final = frozenset(
     {"projection", "filter_projection", "flatten", "value_projection", "pipe"}
 )
@@ -62,6 +59,9 @@ class MappingReport:
     """Fields of ``response`` that the system behind the preset may leave out."""
     keys: str = ""
     """Names in the reply as it came, top level and one below; empty: it is not a JSON object."""
+    proposal: str = ""
+    """Setting that reads a list in the reply whose names suggest the chunks; empty: there is none,
+    or one expression maps the whole reply."""
 
     def name_of(self, field: str) -> str | None:
         """Return the name under which a field of the reply is mapped; None: it is not mapped."""
@@ -133,8 +133,27 @@ def mapping_report(
             n for n, text in response.items() if reply is not None and _found_nothing(text, reply)
         ),
         optional=_optional(target, response),
+        proposal=_proposal(target.response, reply),
         keys=shown_keys(reply) if data is reply else f"events, last; last.data: {inner}",
     )
+
+
+def _proposal(response: str | Mapping[str, str] | None, reply: object) -> str:
+    chunks = likely_chunks(reply)
+    if not chunks or not isinstance(reply, Mapping) or isinstance(response, str):
+        return ""
+    if response:
+        return f'retrieved_chunks = "{chunks}" in {RESPONSE_TABLE}'
+    # A mapping replaces what is read without one.
+    debug = part(reply, "debug")
+    fields = {
+        "answer": likely_answer(reply),
+        **{name: name for name in _REPLY_FIELDS if name in reply},
+        **{name: f"debug.{name}" for name in _DEBUG_FIELDS if name in debug},
+        "retrieved_chunks": chunks,
+    }
+    table = ", ".join(f'{name} = "{text}"' for name, text in fields.items() if text)
+    return f"response = {{ {table} }} in [tool.rageval.target]"
 
 
 def _optional(target: TargetSettings, response: Mapping[str, str]) -> frozenset[str]:
@@ -200,27 +219,6 @@ def _found_nothing(expression: str, reply: object) -> bool:
     except Exception:  # of a hostile reply, as in compile_expression; the reply's error names it
         return False
     return value is None
-
-
-def likely_answer(reply: object, depth: int = 3) -> str:
-    """Return the expression of a text in a decoded reply that its name suggests is the answer.
-
-    Empty: there is none.
-
-    >>> likely_answer({"id": "c-1", "choices": [{"message": {"content": "Yes."}}]})
-    'choices[0].message.content'
-    """
-    if not isinstance(reply, Mapping) or not depth:
-        return ""
-    for name in _ANSWER_NAMES:
-        value = reply.get(name)
-        if isinstance(value, str) and value.strip():
-            # Beside data it is that of a status, as in {"code": 0, "message": "success", "data"}.
-            return "" if name == "message" and "data" in reply else name
-        inner, place = (value[0], "[0]") if isinstance(value, list) and value else (value, "")
-        if found := likely_answer(inner, depth - 1):
-            return f"{name}{place}.{found}"
-    return ""
 
 
 def compile_mapping(

@@ -27,7 +27,8 @@ from pytest_rageval.target.contract import (
     parse_reply_bytes,
     shown_keys,
 )
-from pytest_rageval.target.mapping import compile_expression, compile_mapping, likely_answer
+from pytest_rageval.target.likely import likely_answer
+from pytest_rageval.target.mapping import compile_expression, compile_mapping
 from pytest_rageval.values.errors import ConfigError, EndpointError
 from pytest_rageval.values.settings import TargetSettings
 

@@ -35,7 +35,8 @@ def test_a_run_with_chunks_has_no_sentence() -> None:
 def test_fields_of_an_api_are_to_be_mapped() -> None:
     assert sentence(chunkless("answer", "sources", "chunks")) == (
         "retrieval was not checked: no reply reported retrieved_chunks (1 case has golds); keys "
-        "that came: answer, sources, chunks; map them with [tool.rageval.target.response]"
+        "that came: answer, sources, chunks; map them with [tool.rageval.target.response], see "
+        "`rageval doctor`"
     )
 
 

@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 import pytest
 
-from pytest_rageval.target.mapping import compile_mapping, likely_answer, mapping_report
+from pytest_rageval.target.mapping import compile_mapping, mapping_report
 from pytest_rageval.values.errors import ConfigError, EndpointError
 from pytest_rageval.values.settings import TargetSettings
 
@@ -108,21 +108,21 @@ def test_the_embedding_of_the_query_may_be_mapped_in_a_table() -> None:
     assert read({"t": "a", "v": [1.0]}) == {"answer": "a", "debug": {"query_embedding": [1.0]}}
 
 
-@pytest.mark.parametrize(
-    ("reply", "expression"),
-    [
-        ({"text": "Yes.", "docs": []}, "text"),
-        ({"choices": [{"message": {"content": "Yes."}}]}, "choices[0].message.content"),
-        ({"data": {"answer": "Yes."}, "message": "ok"}, "data.answer"),
-        ({"data": {"final": "Yes."}, "message": "ok"}, ""),
-        ({"message": "Yes.", "sources": []}, "message"),
-        ({"answer": "", "output": {"text": "Yes."}}, "output.text"),
-        ({"id": "7", "docs": ["a"]}, ""),
-        (["Yes."], ""),
-    ],
-)
-def test_a_likely_answer_is_found_by_its_name(reply: object, expression: str) -> None:
-    assert likely_answer(reply) == expression
+HITS = {"text": "Yes.", "hits": [{"path": "a.md", "body": "A."}], "debug": {"models": {}}}
+HITS_READ = 'retrieved_chunks = "hits[].{rel_path: path, text: body}"'
+
+
+def test_a_proposal_without_a_mapping_keeps_what_is_read_without_one() -> None:
+    found = mapping_report(TargetSettings(), {}, {**HITS, "error": None}).proposal
+    fields = f'answer = "text", error = "error", models = "debug.models", {HITS_READ}'
+    assert found == f"response = {{ {fields} }} in [tool.rageval.target]"
+    assert mapping_report(TargetSettings(), {}, {"answer": "Yes."}).proposal == ""
+
+
+def test_a_proposal_beside_a_mapping_is_its_one_line() -> None:
+    found = mapping_report(TargetSettings(response={"answer": "text"}), {}, HITS).proposal
+    assert found == f"{HITS_READ} in [tool.rageval.target.response]"
+    assert mapping_report(TargetSettings(response="{answer: text}"), {}, HITS).proposal == ""
 
 
 def test_a_fault_of_a_mapped_reply_names_the_expression_behind_it() -> None:

@@ -60,6 +60,12 @@ class Asked:
             return f"map {field} in {RESPONSE_TABLE}, if the reply has it"
         return f"change the expression of {name or 'the reply'} in {RESPONSE_TABLE}"
 
+    @property
+    def proposal(self) -> str:
+        """Advice to read a list of the reply that may hold the chunks; empty: there is none."""
+        proposal = "" if self.mapping is None else self.mapping.proposal
+        return proposal and f"if these are the chunks, set {proposal}"
+
     def nothing(self, field: str) -> str:
         """Name the expression that gave nothing for a field; empty: none."""
         return "" if self.mapping is None else self.mapping.nothing(field)
@@ -212,7 +218,7 @@ def _unread(message: str, asked: Asked, mapping: MappingReport) -> Finding:
         return _FOUND.fail("reply", message, f"change {RESPONSE_TABLE}")
     fix = 'answer with {"answer": ..., "references": [...], "debug": {"retrieved_chunks": [...]}}, '
     fix += f"or map yours in {RESPONSE_TABLE}"
-    return _FOUND.fail("reply", message, fix)
+    return _FOUND.fail("reply", message, asked.proposal or fix)
 
 
 def _failed_fixture(kind: str, message: str, check: str) -> Finding:
@@ -252,7 +258,8 @@ def _chunks(first: AskResponse, second: AskResponse | None, asked: Asked) -> Ite
 
 
 def _no_chunks(asked: Asked, *, reported: bool) -> Finding:
-    fix = asked.fix("retrieved_chunks", "return debug.retrieved_chunks when asked with debug=true")
+    server = "return debug.retrieved_chunks when asked with debug=true"
+    fix = asked.proposal or asked.fix("retrieved_chunks", server)
     if nothing := asked.nothing("retrieved_chunks"):
         return _FOUND.fail("chunks", nothing, fix)
     if not reported:

@@ -44,6 +44,8 @@ def asked_lines(record: CaseRecord, *, width: int = 80) -> Iterator[Line]:
         yield from wrapped("chunks", _n_chunks(len(chunks), record.k), width)
         for rank, chunk in enumerate(chunks, 1):
             yield from _chunk(rank, chunk, record, width)
+    elif record.error is None:
+        yield from wrapped("chunks", "not reported; see `rageval doctor`", width, "yellow")
     yield from _expected(record, width)
     yield from judged_lines(record, width=width)
     times = ", ".join(

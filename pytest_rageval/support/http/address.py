@@ -75,7 +75,7 @@ ends where a text was cut for a message, which goes on."""
 TOKEN: Final = re.compile(r"(?=.*\d)(?=.*[A-Za-z])\S{12,}")
 """Text that is no word, but one that a program made up."""
 _BASE64_PART: Final = re.compile(r"(?=.*\d)(?=.*[a-z])(?=.*[A-Z])[A-Za-z0-9+]{16,}={0,2}")
-"""What stands between slashes in base64, and hardly in a path."""
+"""Text between slashes in base64, and hardly in a path."""
 _USER_INFO: Final = re.compile(r"(?<=//)[^/?#\s]*@")
 _WORD: Final = re.compile(r"""[^\s"']+""")
 _MIN_SECRET_CHARS: Final = 4

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 import socket
 import threading
+import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -465,6 +467,19 @@ def test_a_list_that_a_mapping_empties_is_its_fault(expression: str) -> None:
         mapping = {"answer": "answer", "retrieved_chunks": expression}
         [found] = [one for one in diagnose(server.url, response=mapping) if one.check == "chunks"]
     assert f"`{expression}` in [tool.rageval.target.response] gave nothing" in found.message
+
+
+def test_an_unmapped_list_of_chunks_is_proposed_and_the_proposal_reads_it() -> None:
+    reply = {"answer": "a", "hits": [{"file": "a.md", "body": "A."}]}
+    with rag_server(lambda question, nth: reply) as server:
+        [found] = [one for one in diagnose(server.url) if one.check == "chunks"]
+        table = re.search(r"set (response = .*) in \[tool\.rageval\.target\]$", found.fix)
+        assert table is not None
+        [read, *_] = [
+            one for one in diagnose(server.url, **tomllib.loads(table[1])) if one.check == "chunks"
+        ]
+    assert found.level == "warn"
+    assert (read.level, read.message) == ("ok", "1 retrieved, 3 asked for")
 
 
 def test_what_a_mapped_target_lacks_is_advised_for_the_mapping() -> None:

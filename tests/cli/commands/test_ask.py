@@ -68,6 +68,7 @@ def test_a_reply_without_chunks_leaves_golds_unchecked(cases: Path, capsys: Outp
     with fake_target(json_reply({"answer": "Five."})) as target:
         assert cli.run(["ask", "--case", "queue", "--rag-url", target.url]) == ExitCode.YES
     out = capsys.readouterr().out
+    assert "chunks   not reported; see `rageval doctor`\n" in out
     assert "gold 1   work/queue.md > # Queue: no chunks are reported\noutcome  unchecked\n" in out
     assert "metrics" not in out
 

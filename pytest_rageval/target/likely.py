@@ -1,0 +1,130 @@
+"""Expressions for a reply of another shape, as the names of its fields suggest them. Pure.
+
+They are advice for a mapping, and read no reply by themselves.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+_ANSWERS: Final = (
+    "answer", "response", "output", "output_text", "result", "reply", "completion",
+    "generated_text", "text", "content", "data", "message", "choices",
+)  # fmt: skip
+"""Names of fields of other APIs that hold the answer, or what holds it."""
+_LISTS: Final = (
+    "retrievedchunks", "chunks", "contexts", "context", "sourcenodes", "sourcedocuments",
+    "retrieveddocuments", "documents", "docs", "passages", "hits", "matches", "searchresults",
+    "sources", "results", "nodes", "references", "citations", "data", "items",
+)  # fmt: skip
+"""Names of lists that hold the chunks, as ``_plain`` writes them, the likeliest first."""
+_TEXTS: Final = (
+    "text", "pagecontent", "content", "body", "passage", "chunk", "chunktext", "chunkcontent",
+    "excerpt", "snippet", "document",
+)  # fmt: skip
+_PATHS: Final = (
+    "relpath", "path", "filepath", "filename", "file", "source", "documentname", "docname", "uri",
+    "url", "link", "documenttitle", "title", "documentid", "docid", "sourceid", "fileid",
+)  # fmt: skip
+_FIELDS: Final[Mapping[str, Sequence[str]]] = {
+    "chunk_id": ("chunkid", "nodeid", "id", "pointid"),
+    "heading_path": ("headingpath", "heading", "sectiontitle", "section"),
+    "page": ("pagelabel", "pagenumber", "pageno"),  # of a "page" nobody knows where it begins
+}
+"""Further fields of a chunk, and their names in other APIs."""
+_NAME: Final = re.compile(r"[A-Za-z_]\w{0,60}", re.ASCII)
+"""A name that JMESPath reads without quotes."""
+_LEVELS: Final = 3
+_LIST_LEVELS: Final = 4
+
+
+def likely_answer(reply: object, depth: int = _LEVELS) -> str:
+    """Return the expression of a text in a decoded reply that its name suggests is the answer.
+
+    Empty: there is none.
+
+    >>> likely_answer({"id": "c-1", "choices": [{"message": {"content": "Yes."}}]})
+    'choices[0].message.content'
+    """
+    if not isinstance(reply, Mapping) or not depth:
+        return ""
+    for name in _ANSWERS:
+        value = reply.get(name)
+        if isinstance(value, str) and value.strip():
+            # Beside data it is that of a status, as in {"code": 0, "message": "success", "data"}.
+            return "" if name == "message" and "data" in reply else name
+        inner, place = (value[0], "[0]") if isinstance(value, list) and value else (value, "")
+        if found := likely_answer(inner, depth - 1):
+            return f"{name}{place}.{found}"
+    return ""
+
+
+def likely_chunks(reply: object) -> str:
+    """Return the expression of a list in a decoded reply whose names suggest the chunks.
+
+    Each of its items has a text and the name of its document. Empty: there is no such list.
+
+    >>> likely_chunks({"reply": "Yes.", "hits": [{"id": 7, "doc": {"path": "a.md", "body": "B"}}]})
+    'hits[].{rel_path: doc.path, text: doc.body, chunk_id: id}'
+    """
+    found = [
+        (_LISTS.index(_plain(name)), place.count("."), f"{place}[].{{{fields}}}")
+        for place, name, item in _lists("", reply, _LIST_LEVELS)
+        if _plain(name) in _LISTS and (fields := _chunk_fields(item))
+    ]
+    return min(found, default=(0, 0, ""))[2]
+
+
+def _lists(place: str, value: object, levels: int) -> Iterator[tuple[str, str, object]]:
+    """Yield the lists of objects within a value: place, name and first item."""
+    if not isinstance(value, Mapping) or not levels:
+        return
+    for name, inner in value.items():
+        if not _NAME.fullmatch(str(name)):
+            continue
+        here = f"{place}.{name}" if place else str(name)
+        if isinstance(inner, list) and inner:
+            yield here, str(name), inner[0]
+            yield from _lists(f"{here}[]", inner[0], levels - 1)
+        else:
+            yield from _lists(here, inner, levels - 1)
+
+
+def _chunk_fields(item: object) -> str:
+    leaves = [*_leaves("", item, _LEVELS)]
+    texts = [leaf for leaf in leaves if isinstance(leaf[2], str)]
+    path, text = _named(texts, _PATHS), _named(texts, _TEXTS)
+    if not path or not text:
+        return ""
+    others = {field: _named(leaves, names) for field, names in _FIELDS.items()}
+    fields = {"rel_path": path, "text": text, **others}
+    return ", ".join(f"{field}: {place}" for field, place in fields.items() if place)
+
+
+_Leaf = tuple[str, str, object]
+"""Place, plain name and value."""
+
+
+def _leaves(place: str, value: object, levels: int) -> Iterator[_Leaf]:
+    """Yield the texts and numbers of an object and of those within it, not of its lists."""
+    if not isinstance(value, Mapping) or not levels:
+        return
+    for name, inner in value.items():
+        if not _NAME.fullmatch(str(name)):
+            continue
+        here = f"{place}.{name}" if place else str(name)
+        if isinstance(inner, str | int) and not isinstance(inner, bool):
+            yield here, _plain(str(name)), inner
+        yield from _leaves(here, inner, levels - 1)
+
+
+def _named(leaves: Sequence[_Leaf], names: Sequence[str]) -> str:
+    """Return the place of the likeliest name, of several the outermost; empty: there is none."""
+    found = [(names.index(n), place.count("."), place) for place, n, _ in leaves if n in names]
+    return min(found, default=(0, 0, ""))[2]
+
+
+def _plain(name: str) -> str:
+    return name.replace("_", "").lower()

@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_rageval.target.likely import likely_answer, likely_chunks
+from pytest_rageval.target.mapping import compile_expression
+
+
+@pytest.mark.parametrize(
+    ("reply", "expression"),
+    [
+        ({"text": "Yes.", "docs": []}, "text"),
+        ({"choices": [{"message": {"content": "Yes."}}]}, "choices[0].message.content"),
+        ({"data": {"answer": "Yes."}, "message": "ok"}, "data.answer"),
+        ({"data": {"final": "Yes."}, "message": "ok"}, ""),
+        ({"message": "Yes.", "sources": []}, "message"),
+        ({"answer": "", "output": {"text": "Yes."}}, "output.text"),
+        ({"id": "7", "docs": ["a"]}, ""),
+        (["Yes."], ""),
+    ],
+)
+def test_a_likely_answer_is_found_by_its_name(reply: object, expression: str) -> None:
+    assert likely_answer(reply) == expression
+
+
+LLAMA_INDEX = {"text": "T.", "metadata": {"file_name": "a.md", "page_label": "3"}}
+AZURE = {"citations": [{"content": "T.", "title": "A", "filepath": "a.md", "chunk_id": "0"}]}
+
+
+@pytest.mark.parametrize(
+    ("reply", "expression"),
+    [
+        ({"chunks": [{"text": "T.", "doc_id": "a.md"}]}, "chunks[].{rel_path: doc_id, text: text}"),
+        (
+            {"source_nodes": [{"node": {"id_": "n", **LLAMA_INDEX}, "score": 0.5}]},
+            "source_nodes[].{rel_path: node.metadata.file_name, text: node.text, "
+            "chunk_id: node.id_, page: node.metadata.page_label}",
+        ),
+        (
+            {"source_documents": [{"page_content": "T.", "metadata": {"source": "a", "page": 0}}]},
+            "source_documents[].{rel_path: metadata.source, text: page_content}",
+        ),
+        (
+            {"choices": [{"message": {"role": "assistant", "content": "Yes.", "context": AZURE}}]},
+            "choices[].message.context.citations[].{rel_path: filepath, text: content, "
+            "chunk_id: chunk_id}",
+        ),
+        (
+            {"data": {"hits": [{"_source": {"path": "a", "body": "T."}, "_id": "7"}]}},
+            "data.hits[].{rel_path: _source.path, text: _source.body, chunk_id: _id}",
+        ),
+        # The list with the likelier name.
+        (
+            {"items": [{"text": "T.", "url": "u"}], "passages": [{"content": "T.", "file": "a"}]},
+            "passages[].{rel_path: file, text: content}",
+        ),
+        ({"messages": [{"role": "user", "content": "Q?", "source": "web"}]}, ""),
+        ({"contexts": ["T."]}, ""),
+        ({"chunks": [{"text": "T.", "score": 1}]}, ""),  # of no document
+        ({"chunks": [{"text": "T.", "doc_id": 7}]}, ""),  # a path is a text
+        ({"chunks": [{"my text": "T.", "my-path": "a"}]}, ""),
+        ({"chunks": []}, ""),
+        (["T."], ""),
+    ],
+)
+def test_likely_chunks_are_a_list_whose_items_name_text_and_document(
+    reply: object, expression: str
+) -> None:
+    assert likely_chunks(reply) == expression
+    if expression:
+        [chunk] = _read(expression, reply)
+        assert chunk["text"] == "T."
+
+
+def _read(expression: str, reply: object) -> Any:
+    return compile_expression(expression, "response.retrieved_chunks")(reply)
+
+
+NAMES = st.sampled_from(["chunks", "text", "path", "a b", "data", "id", "results", "", "role"])
+REPLIES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=3),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=4),
+    max_leaves=20,
+)
+
+
+@given(REPLIES)
+def test_an_expression_for_any_reply_can_be_applied_to_it(reply: object) -> None:
+    if expression := likely_chunks(reply):
+        assert _read(expression, reply)
