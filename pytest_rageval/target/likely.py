@@ -15,14 +15,14 @@ _ANSWERS: Final = (
 )  # fmt: skip
 """Names of fields of other APIs that hold the answer, or what holds it."""
 _LISTS: Final = (
-    "retrievedchunks", "chunks", "contexts", "context", "sourcenodes", "sourcedocuments",
-    "retrieveddocuments", "documents", "docs", "passages", "hits", "matches", "searchresults",
-    "sources", "results", "nodes", "references", "citations", "data", "items",
+    "retriev", "chunk", "context", "passage", "hit", "match", "search", "document", "docs",
+    "source", "result", "node", "reference", "citation", "data", "item",
 )  # fmt: skip
-"""Names of lists that hold the chunks, as ``_plain`` writes them, the likeliest first."""
+"""Parts of the names of lists that hold the chunks, as ``_plain`` writes them, the likeliest
+first: what was retrieved rather than what is cited of it."""
 _TEXTS: Final = (
     "text", "pagecontent", "content", "body", "passage", "chunk", "chunktext", "chunkcontent",
-    "excerpt", "snippet", "document",
+    "excerpt", "snippet", "blurb",
 )  # fmt: skip
 _PATHS: Final = (
     "relpath", "path", "filepath", "filename", "file", "source", "documentname", "docname", "uri",
@@ -34,6 +34,7 @@ _FIELDS: Final[Mapping[str, Sequence[str]]] = {
     "page": ("pagelabel", "pagenumber", "pageno"),  # of a "page" nobody knows where it begins
 }
 """Further fields of a chunk, and their names in other APIs."""
+_FILE: Final = re.compile(r"[^:]+\.[A-Za-z]\w{0,4}")
 _NAME: Final = re.compile(r"[A-Za-z_]\w{0,60}", re.ASCII)
 """A name that JMESPath reads without quotes."""
 _LEVELS: Final = 3
@@ -70,9 +71,10 @@ def likely_chunks(reply: object) -> str:
     'hits[].{rel_path: doc.path, text: doc.body, chunk_id: id}'
     """
     found = [
-        (_LISTS.index(_plain(name)), place.count("."), f"{place}[].{{{fields}}}")
+        (rank, place.count("."), f"{place}[].{{{fields}}}")
         for place, name, item in _lists("", reply, _LIST_LEVELS)
-        if _plain(name) in _LISTS and (fields := _chunk_fields(item))
+        for rank, word in enumerate(_LISTS)
+        if word in _plain(name) and (fields := _chunk_fields(item))
     ]
     return min(found, default=(0, 0, ""))[2]
 
@@ -95,7 +97,8 @@ def _lists(place: str, value: object, levels: int) -> Iterator[tuple[str, str, o
 def _chunk_fields(item: object) -> str:
     leaves = [*_leaves("", item, _LEVELS)]
     texts = [leaf for leaf in leaves if isinstance(leaf[2], str)]
-    path, text = _named(texts, _PATHS), _named(texts, _TEXTS)
+    files = [leaf for leaf in texts if _FILE.fullmatch(str(leaf[2]))]
+    path, text = _named(files, _PATHS) or _named(texts, _PATHS), _named(texts, _TEXTS)
     if not path or not text:
         return ""
     others = {field: _named(leaves, names) for field, names in _FIELDS.items()}

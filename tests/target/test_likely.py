@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from pytest_rageval.target.likely import likely_answer, likely_chunks
 from pytest_rageval.target.mapping import compile_expression
+from tests.build.presets import stored_replies, system_case
 
 
 @pytest.mark.parametrize(
@@ -74,6 +75,19 @@ def test_likely_chunks_are_a_list_whose_items_name_text_and_document(
     if expression:
         [chunk] = _read(expression, reply)
         assert chunk["text"] == "T."
+
+
+def test_stored_replies_of_systems_have_proposals_that_read_their_chunks() -> None:
+    found = set()
+    for system, name in stored_replies():
+        case = system_case(system, name)
+        known = {one.get("text") for one in case.expected.get("retrieved_chunks") or ()}
+        expression = likely_chunks(case.reply)
+        if name != "success" or not expression or not known:
+            continue
+        found.add(system)
+        assert {one["text"] for one in _read(expression, case.reply)} <= known, system
+    assert len(found) >= 17
 
 
 def _read(expression: str, reply: object) -> Any:
