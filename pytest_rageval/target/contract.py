@@ -309,18 +309,23 @@ def reply_keys(reply: object) -> tuple[str, ...]:
 
 
 def shown_keys(reply: object) -> str:
-    """Show the names of ``reply_keys`` with those one level below, in a list of their own.
+    """Show the names of a decoded reply and those of three levels below it, place by place.
 
-    >>> shown_keys({"id": 7, "choices": [{"index": 0, "message": {}}], "usage": {}})
-    'choices, id, usage; choices[]: index, message'
+    >>> shown_keys({"id": 7, "choices": [{"index": 0, "message": {"content": "Yes."}}]})
+    'choices, id; choices[]: index, message; choices[].message: content'
     """
-    if not isinstance(reply, Mapping):
-        return ""
-    parts = [first_few(sorted(reply), _NAMES_KEPT)]
-    for name, value in sorted(reply.items()):
-        inner, mark = (value[0], "[]") if isinstance(value, list) and value else (value, "")
-        if isinstance(inner, Mapping) and inner:
-            parts.append(f"{name}{mark}: {first_few(sorted(inner), _NAMES_KEPT)}")
+    parts: list[str] = []
+    level = [("", reply)]
+    for _ in range(4):
+        below: list[tuple[str, object]] = []
+        for place, value in level:
+            if isinstance(value, list) and value:
+                place, value = f"{place}[]", value[0]
+            if isinstance(value, Mapping) and value:
+                names = first_few(sorted(value), _NAMES_KEPT)
+                parts.append(f"{place}: {names}" if place else names)
+                below += [(f"{place}.{n}" if place else n, value[n]) for n in sorted(value)]
+        level = below
     return clean("; ".join(parts), 600)
 
 

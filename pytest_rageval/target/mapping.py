@@ -58,7 +58,7 @@ class MappingReport:
     optional: frozenset[str] = frozenset()
     """Fields of ``response`` that the system behind the preset may leave out."""
     keys: str = ""
-    """Names in the reply as it came, top level and one below; empty: it is not a JSON object."""
+    """Names in the reply as it came, top level and three below; empty: it has none."""
     proposal: str = ""
     """Setting that reads a list in the reply whose names suggest the chunks; empty: there is none,
     or one expression maps the whole reply."""
@@ -97,7 +97,7 @@ class MappingReport:
 
     @property
     def _keys(self) -> str:
-        return f"keys of the reply: {self.keys or 'none, it is not an object'}"
+        return f"keys of the reply: {self.keys or 'none'}"
 
 
 def map_answer(expression: str) -> str:
@@ -118,8 +118,6 @@ def mapping_report(
         reply: the decoded reply before it was mapped; None: there is none.
     """
     whole = whole_request(body)
-    data = last_data(reply)
-    inner = shown_keys(data) or "not an object"
     response = {name.removeprefix("debug."): text for name, text in _rows(target.response)}
     unsent = {name: text for name, text in _rows(target.request) if _is_null(text, body)}
     return MappingReport(
@@ -134,7 +132,7 @@ def mapping_report(
         ),
         optional=_optional(target, response),
         proposal=_proposal(target.response, reply),
-        keys=shown_keys(reply) if data is reply else f"events, last; last.data: {inner}",
+        keys=shown_keys(reply) if last_data(reply) is reply else _stream_keys(reply),
     )
 
 
@@ -154,6 +152,13 @@ def _proposal(response: str | Mapping[str, str] | None, reply: object) -> str:
     }
     table = ", ".join(f'{name} = "{text}"' for name, text in fields.items() if text)
     return f"response = {{ {table} }} in [tool.rageval.target]"
+
+
+def _stream_keys(stream: Any) -> str:
+    """Return the names in the data of the last event, and of the first one of each kind."""
+    kinds = {str(event["event"]): event["data"] for event in reversed(stream["events"])}
+    last = shown_keys(last_data(stream)) or "no keys"
+    return f"events, last; last.data: {last}; data of the events: {shown_keys(kinds)}"
 
 
 def _optional(target: TargetSettings, response: Mapping[str, str]) -> frozenset[str]:

@@ -414,6 +414,14 @@ def test_a_mapping_that_finds_no_answer_names_the_expression_and_the_keys() -> N
     assert "keys of the reply: events, last; last.data: text" in message
 
 
+def test_a_mapping_that_finds_no_answer_names_the_events_and_their_keys() -> None:
+    settings = SSE | {"response": {"answer": "text"}}
+    events = sse([{"path": "a.md"}], "docs") + sse({"delta": "A"}, "token") + sse({}, "end")
+    assert failure(whole(events), **settings)[1].endswith(
+        "last.data: no keys; data of the events: docs, end, token; docs[]: path; token: delta"
+    )
+
+
 def kinds(data: str) -> bytes:
     """Return events of a chat of several kinds, each as a format of the data and its name."""
     texts = [("status", '"Looking"'), ("sources", "[1]"), *(("token", f'"{t}"') for t in TOKENS)]

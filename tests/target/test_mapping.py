@@ -142,6 +142,15 @@ def test_a_fault_of_a_mapped_reply_names_the_expression_behind_it() -> None:
     )
 
 
+def test_the_keys_of_a_nested_reply_reach_those_of_a_chunk() -> None:
+    reply = {"data": {"sources": [{"document": {"path": "a.md"}, "body": "A."}], "n": 1}}
+    report = mapping_report(TargetSettings(response={"answer": "text"}), {}, reply)
+    assert report.keys == (
+        "data; data: n, sources; data.sources[]: body, document; data.sources[].document: path"
+    )
+    assert mapping_report(TargetSettings(), {}, [reply]).keys.startswith("[]: data; [].data: n,")
+
+
 @pytest.mark.parametrize(
     "expression", ["(" * 2000, f"{'(a || ' * 900}a{')' * 900}", "!" * 2000 + "a"]
 )
