@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -78,6 +79,23 @@ def test_the_case_lines_of_the_readme_are_valid(tmp_path: Path) -> None:
     path = tmp_path / "eval_set.jsonl"
     path.write_text(blocks("json")[0], encoding="utf-8")
     assert [c.case.id for c in load_cases(path).cases] == ["refunds_001", "refunds_002"]
+
+
+def test_right_answers_to_the_cases_of_the_readme_pass(tmp_path: Path) -> None:
+    from pytest_rageval import AskRequest, AskResponse, RetrievedChunk, evaluate
+
+    def answer(request: AskRequest) -> AskResponse:
+        if "refunds" not in request.question:
+            return AskResponse(answer="I do not know.", abstained=True, retrieved_chunks=())
+        text = "Refunds are paid within 14 days of the return."
+        chunk = RetrievedChunk(
+            rel_path="policies/refunds.md", heading_path="# Refunds > ## Timing", text=text
+        )
+        return AskResponse(answer=f"{text} [1]", abstained=False, retrieved_chunks=(chunk,))
+
+    cases = [json.loads(line) for line in blocks("json")[0].splitlines()]
+    run = evaluate(cases, answer, judge="offline", root=tmp_path, save=False)
+    assert [row["outcome"] for row in run.rows()] == ["passed", "passed"]
 
 
 def test_the_thresholds_of_the_documents_are_valid(tmp_path: Path) -> None:
