@@ -27,9 +27,10 @@ def chunk_sentences(
     records: Collection[CaseRecord], settings: Settings, asked: Collection[str] = ()
 ) -> Iterator[str]:
     """Say which replies lack retrieved chunks, or their headings, of which cases name some."""
-    found, response = chunk_faults(records), settings.target.response
-    fixture = response is None and any(one in target for one in _IN_PYTHON for target in asked)
+    found = chunk_faults(records)
+    fixture = any(one in target for one in _IN_PYTHON for target in asked)
     in_code = fixture or any(target.startswith("client ") for target in asked)
+    response = None if in_code else settings.target.response  # not applied to Python values
     if headings := heading_faults(records):
         yield _by_document_alone(headings, fixture=fixture)
     if (n_other := path_faults(records)) is not None:

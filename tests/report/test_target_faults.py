@@ -48,9 +48,15 @@ def test_an_expression_that_found_nothing_is_named() -> None:
     )
 
 
-@pytest.mark.parametrize("asked", [FIXTURE, ("client my_app.rag:ask",)])
-def test_a_client_in_python_is_to_return_them(asked: tuple[str, ...]) -> None:
-    found = sentence(chunkless("answer"), asked=asked)
+@pytest.mark.parametrize("response", [None, {"retrieved_chunks": "hits"}])
+@pytest.mark.parametrize(
+    "asked", [FIXTURE, ("client my_app.rag:ask",), ("ask(), given to evaluate()",)]
+)
+def test_a_client_in_python_is_to_return_them(
+    asked: tuple[str, ...], response: dict[str, str] | None
+) -> None:
+    # The settings may still hold a mapping for the server that the client replaces.
+    found = sentence(chunkless("answer"), response=response, asked=asked)
     assert found.endswith("return the chunks as debug.retrieved_chunks, or in an AskResponse")
 
 
