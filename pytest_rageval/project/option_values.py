@@ -30,7 +30,8 @@ JUDGE_FIELDS: Final = (
 _TRUE = frozenset({"1", "true", "yes", "on"})
 _FALSE = frozenset({"0", "false", "no", "off"})
 _CREDENTIALS = {
-    "target.url": 'them in [tool.rageval.target] headers, as in Authorization = "env:RAG_TOKEN"',
+    "target.url": "them in [tool.rageval.target] headers, as in Authorization = "
+    '"Basic env:RAG_LOGIN", where the variable holds user:password in base64',
     "target.trace_url": "an address without them: it is stored with the run and shown in reports",
     "judge.base_url": "its key in the environment variable that --judge-api-key-env names",
 }

@@ -18,7 +18,7 @@ from tests.project.settings_files import faults, write
 def test_credentials_in_a_url_are_refused_and_not_repeated(tmp_path: Path, url: str) -> None:
     (fault,) = faults(tmp_path, {"rageval_rag_url": url})
     assert "hunter2" not in fault
-    assert "env:RAG_TOKEN" in fault
+    assert fault.endswith('"Basic env:RAG_LOGIN", where the variable holds user:password in base64')
 
 
 @pytest.mark.parametrize(
