@@ -47,7 +47,6 @@ def asked_lines(record: CaseRecord, *, width: int = 80) -> Iterator[Line]:
     elif record.error is None:
         yield from wrapped("chunks", "not reported; see `rageval doctor`", width, "yellow")
     yield from _expected(record, width)
-    yield from judged_lines(record, width=width)
     times = ", ".join(
         f"{name.removesuffix('_ms').replace('_', ' ')} {ms:.0f} ms"
         for name, ms in record.latency.items()
@@ -115,9 +114,7 @@ def _expected(record: CaseRecord, width: int) -> Iterator[Line]:
         yield from wrapped("fact", fact, width)
     if not case.gold_supports:
         return
-    stage = f": {record.failure_stage}" if record.failure_stage else ""
-    outcome = "unchecked" if record.unchecked else record.outcome
-    yield from wrapped("outcome", outcome + stage, width, style=_STYLES.get(outcome, "red"))
+    yield from _outcome(record, width)
     figures = [
         f"{key} {format_value(value)}"
         for key in _METRICS
@@ -127,8 +124,16 @@ def _expected(record: CaseRecord, width: int) -> Iterator[Line]:
         yield from wrapped("metrics", ", ".join(figures), width)
 
 
+def _outcome(record: CaseRecord, width: int) -> Iterator[Line]:
+    outcome = "unchecked" if record.unchecked else record.outcome
+    text = f"{outcome}: {record.failure_stage}" if record.failure_stage else outcome
+    if outcome == "passed" and not record.judgements:
+        text += ", without a judge of the answer"
+    yield from wrapped("outcome", text, width, style=_STYLES.get(outcome, "red"))
+
+
 def judged_lines(record: CaseRecord, *, width: int = 80) -> Iterator[Line]:
-    """Yield the verdicts on the answer."""
+    """Yield the verdicts on the answer, and the outcome by them of a case with golds."""
     for rubric, verdict in record.judgements.items():
         if (error := verdict.get("error")) is not None:
             yield from wrapped("judge", f"{rubric}: {error['message']}", width, style="red")
@@ -140,6 +145,8 @@ def judged_lines(record: CaseRecord, *, width: int = 80) -> Iterator[Line]:
         reasoning = verdict.get("reasoning")
         if isinstance(reasoning, str) and reasoning:
             yield from wrapped("", clean(reasoning, SHOWN_CHARS), width, style="dim")
+    if record.judgements and record.case.gold_supports:
+        yield from _outcome(record, width)
 
 
 def place_text(path: str, heading: str | None) -> str:

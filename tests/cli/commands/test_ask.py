@@ -64,6 +64,19 @@ def test_json_holds_the_answer_and_the_chunks_of_a_case(cases: Path, capsys: Out
     assert "groundedness" in document["judgements"]
 
 
+def test_the_outcome_of_a_case_is_that_by_the_judge(cases: Path, capsys: Output) -> None:
+    gold = {"rel_path": "work/queue.md", "heading_path": "# Queue", "snippets": ["Five."]}
+    write_lines(cases, {**CASE, "expected_key_facts": ["seven"], "gold_supports": [gold]})
+    chunk = {"rel_path": "work/queue.md", "text": "Five."}
+    reply = {"answer": "Five. [1]", "debug": {"retrieved_chunks": [chunk]}}
+    with fake_target(json_reply(reply)) as target:
+        arguments = ["ask", "--case", "queue", "--rag-url", target.url]
+        assert cli.run([*arguments, "--judged"]) == ExitCode.YES
+    asked, _, judged = capsys.readouterr().out.partition("\njudge ")
+    assert "outcome  passed, without a judge of the answer\n" in asked
+    assert judged.endswith("\noutcome  flawed: incorrect\n")
+
+
 def test_a_reply_without_chunks_leaves_golds_unchecked(cases: Path, capsys: Output) -> None:
     with fake_target(json_reply({"answer": "Five."})) as target:
         assert cli.run(["ask", "--case", "queue", "--rag-url", target.url]) == ExitCode.YES
