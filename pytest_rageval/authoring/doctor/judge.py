@@ -207,7 +207,8 @@ def read_long_reply(prompt: str, reply: ChatReply) -> Finding:
     expected = count_prompt_tokens([SYSTEM, prompt])
     size = f"a prompt of about {expected} tokens"
     if reply.failure is not None:
-        fix = f"{_FIX}, or judge shorter answers"
+        busy = reply.failure.kind == "rate_limited"
+        fix = _FIXES["rate_limited"] if busy else f"{_FIX}, or judge shorter answers"
         return _FOUND.warn(_CHECK, f"no reply to {size}: {reply.failure.message}", fix)
     codes = re.sub(r"[^0-9A-F-]", " ", reply.text.upper())
     first, last = (mark(end) in codes for end in ("first", "last"))

@@ -110,15 +110,21 @@ def test_a_model_that_repeats_neither_mark_only_warns() -> None:
     assert troubles(findings) == [("warn", "long prompts")]
 
 
-def test_a_refusal_of_a_long_prompt_is_no_silence() -> None:
+@pytest.mark.parametrize(
+    ("status", "text", "fix"),
+    [
+        (400, "This model's maximum context length is 4096 tokens.", "a longer context"),
+        (429, "Limit of 6000 tokens per minute.", "wait, or set requests_per_minute"),
+    ],
+)
+def test_a_refusal_of_a_long_prompt_is_no_silence(status: int, text: str, fix: str) -> None:
     def refuse(asked: Asked) -> Canned:
-        if "First line:" in asked.prompt:
-            return error(400, "This model's maximum context length is 4096 tokens.")
-        return good(asked)
+        return error(status, text) if "First line:" in asked.prompt else good(asked)
 
     findings = diagnose(refuse)
     assert troubles(findings) == [("warn", "long prompts")]
-    assert "maximum context length" in findings[-1].message
+    assert text[:-1] in findings[-1].message
+    assert fix in findings[-1].fix
 
 
 def test_no_long_prompt_is_sent_where_none_is_wanted() -> None:
