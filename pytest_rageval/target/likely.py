@@ -27,6 +27,7 @@ _TEXTS: Final = (
 _PATHS: Final = (
     "relpath", "path", "filepath", "filename", "file", "source", "documentname", "docname", "uri",
     "url", "link", "documenttitle", "title", "documentid", "docid", "sourceid", "fileid",
+    "name",
 )  # fmt: skip
 _FIELDS: Final[Mapping[str, Sequence[str]]] = {
     "chunk_id": ("chunkid", "nodeid", "id", "pointid"),

@@ -54,6 +54,10 @@ AZURE = {"citations": [{"content": "T.", "title": "A", "filepath": "a.md", "chun
             {"data": {"hits": [{"_source": {"path": "a", "body": "T."}, "_id": "7"}]}},
             "data.hits[].{rel_path: _source.path, text: _source.body, chunk_id: _id}",
         ),
+        (
+            {"data": {"sources": [{"document": {"name": "a.md"}, "snippet": "T."}]}},
+            "data.sources[].{rel_path: document.name, text: snippet}",
+        ),
         # The list with the likelier name.
         (
             {"items": [{"text": "T.", "url": "u"}], "passages": [{"content": "T.", "file": "a"}]},
