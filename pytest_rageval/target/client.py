@@ -43,6 +43,7 @@ from pytest_rageval.target.contract import (
     reply_keys,
     shown_keys,
 )
+from pytest_rageval.target.likely import likely_request
 from pytest_rageval.target.mapping import MappingReport, compile_mapping, map_answer, mapping_report
 from pytest_rageval.target.stream import (
     ENDED_EARLY,
@@ -318,7 +319,9 @@ class HttpRagClient:
         """Return where the settings can mend a status that is theirs; empty: it is not."""
         if _REFUSED.search(message):
             own = f"path or a field of {REQUEST_TABLE}"
-            advice = self._preset_advice(own) or f"map them in {REQUEST_TABLE}"
+            lines = likely_request(message, sent if isinstance(sent, Mapping) else ())
+            mapped = f"map them in {REQUEST_TABLE}" + (f": {lines}" if lines else "")
+            advice = self._preset_advice(own) or mapped
             lacking = _LACKING.search(message)
             if lacking and isinstance(sent, Mapping) and lacking[1] in sent:
                 advice += f"; {lacking[1]} came as JSON: if a form is read, ask by a Python client"

@@ -6,7 +6,7 @@ They are advice for a mapping, and read no reply by themselves.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final
 
 _ANSWERS: Final = (
@@ -35,11 +35,45 @@ _FIELDS: Final[Mapping[str, Sequence[str]]] = {
     "page": ("pagelabel", "pagenumber", "pageno"),  # of a "page" nobody knows where it begins
 }
 """Further fields of a chunk, and their names in other APIs."""
+_SENT: Final[Mapping[str, Collection[str]]] = {
+    "question": frozenset({
+        "query", "q", "question", "input", "message", "prompt", "text", "content", "userinput",
+        "usermessage", "userquery", "searchquery", "chatinput",
+    }),
+    "k": frozenset({"k", "topk", "limit", "nresults", "numresults", "maxresults", "size"}),
+    "uuid": frozenset({"sessionid", "conversationid", "threadid", "chatid", "requestid"}),
+}  # fmt: skip
+"""Expressions for a request, and names of the fields in other APIs that take their value."""
+_LACKING: Final = re.compile(
+    r"\bbody\.(\w+): Field required|['\"`]?\b(\w+)['\"`]? (?:is|are) (?:required|missing)"
+    r"|missing (?:required )?(?:field|parameter|argument|key|property)s?:? ['\"`]?(\w+)",
+    re.IGNORECASE,
+)
+"""A field of the request that the message of a refusal misses."""
 _FILE: Final = re.compile(r"[^:]+\.[A-Za-z]\w{0,4}")
 _NAME: Final = re.compile(r"[A-Za-z_]\w{0,60}", re.ASCII)
 """A name that JMESPath reads without quotes."""
 _LEVELS: Final = 3
 _LIST_LEVELS: Final = 4
+
+
+def likely_request(refusal: str, sent: Collection[str]) -> str:
+    """Return lines of a mapping for the fields that the message of a refusal misses.
+
+    Empty: it misses none of a known name, or only what was sent.
+
+    >>> likely_request("HTTP 422: body.query: Field required: body.lang: Field required", {"k"})
+    'query = "question"'
+    """
+    found = dict.fromkeys(
+        filter(None, (name for match in _LACKING.findall(refusal) for name in match))
+    )
+    return ", ".join(
+        f'{name} = "{expression}"'
+        for name in found
+        for expression, names in _SENT.items()
+        if _plain(name) in names and name not in sent
+    )
 
 
 def likely_answer(reply: object, depth: int = _LEVELS) -> str:

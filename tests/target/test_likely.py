@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_rageval.target.likely import likely_answer, likely_chunks
+from pytest_rageval.target.likely import likely_answer, likely_chunks, likely_request
 from pytest_rageval.target.mapping import compile_expression
 from tests.build.presets import stored_replies, system_case
 
@@ -96,6 +96,25 @@ def test_stored_replies_of_systems_have_proposals_that_read_their_chunks() -> No
 
 def _read(expression: str, reply: object) -> Any:
     return compile_expression(expression, "response.retrieved_chunks")(reply)
+
+
+@pytest.mark.parametrize(
+    ("refusal", "lines"),
+    [
+        (
+            "HTTP 422: body.query: Field required: body.session_id: Field required",
+            'query = "question", session_id = "uuid"',
+        ),
+        ("HTTP 400: field q is required", 'q = "question"'),
+        ('HTTP 400: Missing required parameter: "top_k"', 'top_k = "k"'),
+        ("HTTP 400: the 'message' is missing; 'message' is required", 'message = "question"'),
+        ("HTTP 422: body.language: Field required", ""),
+        ("HTTP 422: body.question: Field required", ""),  # sent, but maybe not as a form
+        ("HTTP 400: a token is required", ""),
+    ],
+)
+def test_fields_that_a_refusal_misses_are_mapped_by_their_names(refusal: str, lines: str) -> None:
+    assert likely_request(refusal, {"question", "k"}) == lines
 
 
 NAMES = st.sampled_from(["chunks", "text", "path", "a b", "data", "id", "results", "", "role"])

@@ -191,7 +191,7 @@ def _failed(error: ErrorInfo | None, asked: Asked, *, check: str = "reachable") 
     if kind in _UNREACHABLE:
         return _unreachable(kind, message, check)
     if kind == "http" and REQUEST_TABLE in message:
-        fix = f'name the fields that your API takes in {REQUEST_TABLE}, such as q = "question"'
+        fix = 'name the fields that your API takes there, such as q = "question"'
         return _FOUND.fail("request", message, fix)
     if kind == "target":
         fix = "look at its log; the reply has this text in the field that is read as error"
