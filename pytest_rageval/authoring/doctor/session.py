@@ -52,7 +52,8 @@ def check_through_pytest(
         out = Path(folder) / "findings.jsonl"
         task = {"out": str(out), "cases": chosen, "question": question}
         try:
-            ended = _no_session(_run_pytest([file for file, _ in chosen], flags, folder, task))
+            files = [file for file, _ in chosen]
+            ended = _no_session(_run_pytest(files, flags, folder, task), os.path.relpath(files[0]))
         except subprocess.TimeoutExpired:
             message = f"no end after {LONGEST_S:g} s: a fixture or the target does not answer"
             fix = "run `pytest --setup-only` on a case file, and interrupt it"
@@ -94,10 +95,10 @@ def _run_pytest(
     )
 
 
-def _no_session(done: subprocess.CompletedProcess[str]) -> Finding:
+def _no_session(done: subprocess.CompletedProcess[str], file: str) -> Finding:
     lines = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()]
     reasons = [match[1] for line in lines if (match := _ERROR_LINE.match(line))] or lines[-1:]
     message = blot_out_known("; ".join(dict.fromkeys(reasons[:3])))
     message = message or f"exit code {done.returncode}"
-    fix = missing_variable(message) or "run `pytest --collect-only` to see all of it"
+    fix = missing_variable(message) or f"run `pytest --collect-only {file}` to see all of it"
     return _FOUND.fail("pytest", message, fix)

@@ -167,6 +167,8 @@ def test_a_conftest_file_that_cannot_be_imported_is_named() -> None:
     [found] = doctor("import no_such_module\n")
     assert (found.level, found.check) == ("FAIL", "pytest")
     assert "No module named 'no_such_module'" in found.message
+    # With testpaths, pytest alone would not come by the folder of the cases.
+    assert found.fix == "run `pytest --collect-only evals/set.jsonl` to see all of it"
 
 
 def test_a_missing_variable_is_named_as_the_command_that_sets_it(project: Path) -> None:
