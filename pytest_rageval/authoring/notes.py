@@ -16,7 +16,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from pytest_rageval.metrics.matching import norm_heading, norm_path, norm_text
-from pytest_rageval.support.files import open_plain
+from pytest_rageval.support.files import UTF16_BOMS, open_plain
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import RagEvalError
 
@@ -157,7 +157,6 @@ def _line(token: Token) -> int:
 
 SUFFIXES: Final = (".md", ".markdown")
 MAX_BYTES: Final = 32 * 1024 * 1024
-_UTF16: Final = (b"\xff\xfe", b"\xfe\xff")
 
 
 class NotesError(RagEvalError):
@@ -221,6 +220,6 @@ def _read(path: Path, root: Path) -> bytes | str:
             data = file.read()
     except (OSError, RuntimeError) as error:
         return str(getattr(error, "strerror", None) or error)
-    if data.startswith(_UTF16) or b"\0" in data:
+    if data.startswith(UTF16_BOMS) or b"\0" in data:
         return "not UTF-8 text"
     return data

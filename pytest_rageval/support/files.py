@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from errno import EINVAL, EISDIR
@@ -19,6 +20,8 @@ from pytest_rageval.values.errors import StorageError
 
 FOLDER_LOCK: Final = ".lock"
 """Lock file of a folder; it remains after its process was killed."""
+UTF16_BOMS: Final = (BOM_UTF16_LE, BOM_UTF16_BE)
+"""Beginnings of files that are not UTF-8, as editors and spreadsheets write them."""
 
 _POLL_S: Final = 0.01
 

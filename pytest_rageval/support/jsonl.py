@@ -7,6 +7,7 @@ faults with their line and column.
 from __future__ import annotations
 
 import json
+from codecs import BOM_UTF8
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from functools import cache
@@ -30,7 +31,7 @@ from typing import (
     get_type_hints,
 )
 
-from pytest_rageval.support.files import open_plain
+from pytest_rageval.support.files import UTF16_BOMS, open_plain
 from pytest_rageval.support.json_text import Loc, Survey, is_json, parse, survey, values_over_lines
 from pytest_rageval.support.text import cut, did_you_mean, shown_json
 from pytest_rageval.values.dataclass import dataclass
@@ -42,10 +43,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_UTF8_BOM: Final = b"\xef\xbb\xbf"
 _BUFFER: Final = 1 << 15
 """Bytes read at once: more are slower where lines are not read in order, fewer where they are."""
-_UTF16_BOMS: Final = (b"\xff\xfe", b"\xfe\xff")
 _MOST_HINTS: Final = 100
 """Unknown fields of a line that are compared with the known ones; an error shows fewer."""
 
@@ -90,11 +89,11 @@ def iterate_lines(
     """
     for number, start, raw in _every_line(file) if places is None else _lines_at(file, places):
         if number == 1:
-            if raw.startswith(_UTF16_BOMS):
+            if raw.startswith(UTF16_BOMS):
                 faults.append(Fault(file=display, message="UTF-16 text, expected UTF-8"))
                 return
-            if raw.startswith(_UTF8_BOM):
-                raw, start = raw[len(_UTF8_BOM) :], start + len(_UTF8_BOM)
+            if raw.startswith(BOM_UTF8):
+                raw, start = raw[len(BOM_UTF8) :], start + len(BOM_UTF8)
         try:
             text = raw.decode("utf-8").removesuffix("\n")
         except UnicodeDecodeError as error:

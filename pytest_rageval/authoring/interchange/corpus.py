@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from pytest_rageval.authoring.interchange.values import fault
 from pytest_rageval.project.documents import Document
+from pytest_rageval.support.files import named_errors
 from pytest_rageval.values.errors import DatasetError
 
 LINES: Final = "corpus.jsonl"
@@ -41,11 +41,8 @@ def write_corpus(folder: Path, documents: Iterable[Document], *, as_notes: bool)
         DatasetError: the folder is not empty, cannot be written, or two documents have one path.
     """
     refuse_filled(folder)
-    try:
-        with _new_folder(folder) as unfinished:
-            return (_write_notes if as_notes else _write_lines)(unfinished, documents)
-    except OSError as error:
-        raise fault(folder.as_posix(), f"cannot be written: {error.strerror or error}") from error
+    with named_errors(folder, DatasetError), _new_folder(folder) as unfinished:
+        return (_write_notes if as_notes else _write_lines)(unfinished, documents)
 
 
 @contextmanager

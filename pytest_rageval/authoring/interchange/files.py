@@ -17,7 +17,7 @@ from pytest_rageval.authoring.interchange.values import ReadOptions, Source, Sou
 from pytest_rageval.project.case_edit import lines_by_id
 from pytest_rageval.project.case_file_edit import append_line, append_texts, read_file_lines
 from pytest_rageval.project.case_reader import parse_case
-from pytest_rageval.support.files import write_new_file
+from pytest_rageval.support.files import UTF16_BOMS, named_errors, write_new_file
 from pytest_rageval.support.http.address import Address, credentials_in, without_secrets
 from pytest_rageval.support.http.connection import TransportError
 from pytest_rageval.support.http.deadline import Deadline
@@ -33,7 +33,6 @@ _ADVICE: Final[Mapping[tuple[str, ...], str]] = {
     (".gz", ".zip", ".zst"): "unpack it first",
 }
 """Advice on a file that is not UTF-8, by the suffixes of its name."""
-_UTF16: Final = (b"\xff\xfe", b"\xfe\xff")
 _NAMES: Final = ("id", "translation_of")
 
 OnClash = Literal["refuse", "skip", "rename"]
@@ -108,14 +107,11 @@ def read_text_file(path: Path) -> SourceFile:
         DatasetError: it cannot be read, is too large or is not such a text.
     """
     name = path.as_posix()
-    try:
-        with path.open("rb") as file:  # a pipe or a device without an end, too
-            data = file.read(MAX_FILE_BYTES + 1)
-    except OSError as error:
-        raise fault(name, f"cannot be read: {error.strerror or error}") from error
+    with named_errors(path, DatasetError, "read"), path.open("rb") as file:
+        data = file.read(MAX_FILE_BYTES + 1)  # of a pipe or a device without an end, too
     if len(data) > MAX_FILE_BYTES:
         raise fault(name, f"larger than {MAX_FILE_BYTES >> 20} MB")
-    encoding = "utf-16" if data.startswith(_UTF16) else "utf-8-sig"
+    encoding = "utf-16" if data.startswith(UTF16_BOMS) else "utf-8-sig"
     try:
         return SourceFile(name=name, text=data.decode(encoding))
     except UnicodeDecodeError as error:
@@ -180,11 +176,9 @@ def write_new(path: Path, pieces: Iterable[str]) -> None:
     Raises:
         DatasetError: it exists, or cannot be written.
     """
-    try:
+    with named_errors(path, DatasetError):
         path.parent.mkdir(parents=True, exist_ok=True)
         written = write_new_file(path, (whole_text(piece).encode("utf-8") for piece in pieces))
-    except OSError as error:
-        raise fault(path.as_posix(), f"cannot be written: {error.strerror or error}") from error
     if not written:
         raise _taken([path])
 
