@@ -8,20 +8,27 @@ The new file is complete before it replaces the old one, so a complete file alwa
 from __future__ import annotations
 
 import os
+from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Final
 
-from pytest_rageval.support.files import Lock, open_plain, remove_left_over, written_beside
+from pytest_rageval.support.files import (
+    UTF16_BOMS,
+    Lock,
+    open_plain,
+    remove_left_over,
+    written_beside,
+)
 from pytest_rageval.support.json_text import dump_like, edit_line
 from pytest_rageval.support.jsonl import cannot_be_read
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import DatasetError, Fault, faults_error
 
-_BOM: Final = b"\xef\xbb\xbf"
-_UTF16_BOMS: Final = (b"\xff\xfe", b"\xfe\xff")
+_STAMP: Final = attrgetter("st_mtime_ns", "st_size", "st_ino")
 
 
 class EditConflictError(DatasetError):
@@ -62,7 +69,7 @@ class FileLines:
     @classmethod
     def of(cls, data: bytes) -> FileLines:
         """Split the bytes of a file."""
-        bom = _BOM if data.startswith(_BOM) else b""
+        bom = BOM_UTF8 if data.startswith(BOM_UTF8) else b""
         return cls(bom=bom, lines=tuple(data[len(bom) :].split(b"\n")))
 
     def joined(self) -> bytes:
@@ -92,21 +99,18 @@ class FileLines:
 
         A file whose last line has no newline gets none after the new one either.
         """
-        filled = [raw for raw in self.lines if raw.strip()]
-        crlf = any(raw.endswith(b"\r") for raw in self.lines[:-1])
-        ended = not self.lines[-1].strip() and bool(filled or len(self.lines) > 1)
+        *before, last = self.lines
+        end = b"\r" if any(raw.endswith(b"\r") for raw in before) else b""
         new = text.encode("utf-8")
-        if not filled:  # an empty file ends with a newline from now on
-            lines: tuple[bytes, ...] = (*self.lines[:-1], new, b"")
-            number = len(self.lines)
-        elif ended:
-            lines = (*self.lines[:-1], new + (b"\r" if crlf else b""), self.lines[-1])
-            number = len(self.lines)
+        if not any(map(bytes.strip, self.lines)):  # an empty file ends with a newline from now on
+            raw, after = new, [b""]
+        elif last.strip():
+            before.append(last + end)
+            raw, after = new, []
         else:
-            last = self.lines[-1] + (b"\r" if crlf else b"")
-            lines = (*self.lines[:-1], last, new)
-            number = len(self.lines) + 1
-        return replace(self, lines=lines), FileLine(number=number, raw=lines[number - 1])
+            raw, after = new + end, [last]
+        line = FileLine(number=len(before) + 1, raw=raw)
+        return replace(self, lines=(*before, raw, *after)), line
 
 
 # --- the file --------------------------------------------------------------------------------
@@ -122,8 +126,7 @@ def read_file_lines(path: Path, *, display: str | None = None) -> FileLines:
     Raises:
         DatasetError: it cannot be read, is not a regular file or is UTF-16.
     """
-    shown = path.as_posix() if display is None else display
-    return FileLines.of(_read(path, shown)[0])
+    return FileLines.of(_read(path, display or path.as_posix())[0])
 
 
 def change_line(
@@ -144,7 +147,7 @@ def change_line(
         EditConflictError: the line was changed since it was read; nothing was written.
         DatasetError: the line cannot be edited, or the file cannot be read or written.
     """
-    shown = path.as_posix() if display is None else display
+    shown = display or path.as_posix()
     try:
         raw = edit_line(line.text, changes).encode("utf-8")
     except UnicodeEncodeError:
@@ -216,12 +219,8 @@ def _last_text(lines: FileLines) -> str:
 def _index(lines: FileLines, line: FileLine, shown: str) -> int:
     index = lines.find(line)
     if index is None:
-        fault = Fault(
-            file=shown,
-            line=line.number,
-            message="was changed by another program since it was read; nothing was written",
-        )
-        raise EditConflictError(str(fault), faults=(fault,))
+        message = "was changed by another program since it was read; nothing was written"
+        raise _fault(shown, message, line=line.number, kind=EditConflictError)
     return index
 
 
@@ -235,7 +234,7 @@ def _read(path: Path, shown: str) -> tuple[bytes, os.stat_result]:
             data = file.read()
     except OSError as error:
         raise cannot_be_read(shown, error) from error
-    if data.startswith(_UTF16_BOMS):
+    if data.startswith(UTF16_BOMS):
         raise _fault(shown, "UTF-16 text, expected UTF-8")
     return data, status
 
@@ -249,11 +248,9 @@ def _write(path: Path, data: bytes, read: os.stat_result, shown: str) -> None:
         with written_beside(target, [data], sync=True, like=read) as beside:
             now = os.stat(target)
             # A program that takes no lock may have written since.
-            if (now.st_mtime_ns, now.st_size, now.st_ino) != (
-                read.st_mtime_ns, read.st_size, read.st_ino,
-            ):  # fmt: skip
-                fault = Fault(file=shown, message="is being changed by another program; try again")
-                raise EditConflictError(str(fault), faults=(fault,))
+            if _STAMP(now) != _STAMP(read):
+                message = "is being changed by another program; try again"
+                raise _fault(shown, message, kind=EditConflictError)
             os.replace(beside, target)
     except OSError as error:
         raise _fault(shown, f"cannot be written: {error.strerror or error}") from error
@@ -280,5 +277,8 @@ def _locked(path: Path, shown: str) -> Iterator[tuple[bytes, os.stat_result]]:
         yield _read(path, shown)
 
 
-def _fault(shown: str, message: str, *, line: int = 0) -> DatasetError:
-    return faults_error([Fault(file=shown, line=line, message=message)])
+def _fault(
+    shown: str, message: str, *, line: int = 0, kind: type[DatasetError] = DatasetError
+) -> DatasetError:
+    fault = Fault(file=shown, line=line, message=message)
+    return kind(str(fault), faults=(fault,))
