@@ -12,10 +12,13 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 from typing import Any, Final
+
+import msgspec
 
 from pytest_rageval.support.text import did_you_mean, shown
 from pytest_rageval.values.dataclass import dataclass
@@ -36,7 +39,12 @@ class Variable:
     default: Any = None
     """None: there is none."""
     example: Any = None
-    required: bool = False
+    optional: bool = False
+
+    @property
+    def required(self) -> bool:
+        """Whether a project must set it."""
+        return self.default is None and not self.optional
 
     def read(self, value: Any) -> Any:
         """Return a value of a project; one text may stand for a list of it, a number for its text.
@@ -65,9 +73,9 @@ class Preset:
     docs: str
     lost: tuple[str, ...]
     """Sentences on what the preset cannot know or do."""
-    optional: tuple[str, ...]
+    optional: tuple[str, ...] = ()
     """Fields of a reply that are mapped and that the system may leave out."""
-    address: str
+    address: str = ""
     """Usual address of a server; empty: ``url`` is among the settings."""
     settings: Mapping[str, Any]
     """Values by key of ``[tool.rageval]`` such as ``target.path``, with places ``{vars.NAME}``."""
@@ -99,38 +107,19 @@ def load_preset(name: str) -> Preset:
     Raises:
         ValueError: there is none of this name; names those that there are.
     """
-    import tomllib
-
     if name not in preset_names():
         hint = did_you_mean(name.lower(), preset_names()) or "."
         names = ", ".join(preset_names())
         raise ValueError(f"unknown preset {shown(name)}{hint} There are {names}")
     document = tomllib.loads((_FILES / f"{name}{_SUFFIX}").read_text(encoding="utf-8"))
-    variables = {
-        key: Variable(
-            name=key,
-            description=of["description"],
-            default=of.get("default"),
-            example=of.get("example"),
-            required="default" not in of and not of.get("optional", False),
-        )
-        for key, of in document.get("vars", {}).items()
-    }
+    variables = {key: {"name": key, **of} for key, of in document.get("vars", {}).items()}
     settings = {
         f"{table}.{key}": value
         for table in _TABLES
         for key, value in document.get(table, {}).items()
     }
-    return Preset(
-        name=name,
-        title=document["title"],
-        docs=document["docs"],
-        lost=tuple(document["lost"]),
-        optional=tuple(document.get("optional", ())),
-        address=document.get("address", ""),
-        settings=settings,
-        variables=variables,
-    )
+    read = {**document, "name": name, "variables": variables, "settings": settings}
+    return msgspec.convert(read, Preset)
 
 
 def vars_line(values: Mapping[str, Any]) -> str:
