@@ -14,6 +14,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
+import msgspec
+
 from pytest_rageval.authoring.labelling.draft import Draft, Gold, Groups, anchor_of, matches
 from pytest_rageval.metrics.matching import anchor_segments, norm_heading, norm_path, text_hash
 from pytest_rageval.support.files import named_errors, open_plain
@@ -37,7 +39,7 @@ class SeenChunk:
     """A chunk that was shown, identified by its content and never by an id of the target."""
 
     rel_path: str
-    heading_path: str | None
+    heading_path: str | None = None
     text_hash: str
     marked: bool
 
@@ -118,36 +120,28 @@ def parse_entry(document: Any, *, annotator: str) -> LabelEntry:
         raise ValueError(f"id: {case_id!r:.40}, {EXPECTED}")
     if not isinstance(answerable, bool):
         raise ValueError(f"answerable: {answerable!r:.40}, {EXPECTED}")
-    golds = tuple(map(_parse_gold, _list(document, "gold_supports")))
+    golds = tuple(map(_parse_gold, _typed(document, "gold_supports", list)))
     return LabelEntry(
         annotator=annotator,
-        file=_string(document, "file"),
+        file=_typed(document, "file", str),
         case_id=case_id,
         draft=Draft(
             golds=golds,
             answerable=answerable,
             groups=_parse_groups(document, len(golds)),
-            notes=_string(document, "notes"),
+            notes=_typed(document, "notes", str),
         ),
-        chunks=tuple(map(_parse_chunk, _list(document, "chunks"))),
-        at=_string(document, "at"),
+        chunks=tuple(map(_parse_chunk, _typed(document, "chunks", list))),
+        at=_typed(document, "at", str),
     )
 
 
-def _list(document: Mapping[str, Any], name: str) -> list[Any]:
-    return _typed(document, name, list, "a list")
-
-
-def _string(document: Mapping[str, Any], name: str) -> str:
-    return _typed(document, name, str, "a string")
-
-
-def _typed(document: Mapping[str, Any], name: str, kind: type[_Value], expected: str) -> _Value:
+def _typed(document: Mapping[str, Any], name: str, kind: type[_Value]) -> _Value:
     found = document.get(name)
     if found is None:
         return kind()
     if not isinstance(found, kind):
-        raise ValueError(f"{name}: {found!r:.40}, expected {expected}")
+        raise ValueError(f"{name}: {found!r:.40}, expected a {'string' if kind is str else 'list'}")
     return found
 
 
@@ -169,32 +163,21 @@ def _parse_gold(gold: Any) -> Gold:
 
 
 def _parse_groups(document: Mapping[str, Any], n_golds: int) -> Groups | None:
-    groups = _list(document, "required_support_groups")
+    name = "required_support_groups"
+    groups = _typed(document, name, list)
     for group in groups:
-        if not isinstance(group, list) or not all(
-            type(i) is int and 0 <= i < n_golds for i in group
-        ):
-            raise ValueError(
-                f"required_support_groups: {group!r:.40}, expected indices into gold_supports"
-            )
+        sound = isinstance(group, list) and all(type(i) is int and 0 <= i < n_golds for i in group)
+        if not sound:
+            raise ValueError(f"{name}: {group!r:.40}, expected indices into gold_supports")
     return tuple(tuple(group) for group in groups if group) or None
 
 
 def _parse_chunk(chunk: Any) -> SeenChunk:
-    if (
-        not isinstance(chunk, dict)
-        or not isinstance(chunk.get("rel_path"), str)
-        or not isinstance(chunk.get("heading_path"), str | None)
-        or not isinstance(chunk.get("text_hash"), str)
-        or not isinstance(chunk.get("marked"), bool)
-    ):
-        raise ValueError(f"chunks: {chunk!r:.60}, expected rel_path, text_hash and marked")
-    return SeenChunk(
-        rel_path=chunk["rel_path"],
-        heading_path=chunk.get("heading_path"),
-        text_hash=chunk["text_hash"],
-        marked=chunk["marked"],
-    )
+    try:
+        return msgspec.convert(chunk, SeenChunk)
+    except (ValueError, msgspec.ValidationError):
+        message = f"chunks: {chunk!r:.60}, expected rel_path, text_hash and marked"
+        raise ValueError(message) from None
 
 
 def latest(entries: Iterable[LabelEntry]) -> dict[str, dict[str, LabelEntry]]:
@@ -321,12 +304,11 @@ def read_labels(case_file: Path) -> Labels:
     Raises:
         DatasetError: with every fault of the files, or one cannot be read.
     """
-    folder = case_file.parent / LABELS
     entries: list[LabelEntry] = []
     decided: dict[str, str] = {}
     notes: list[str] = []
     faults: list[Fault] = []
-    for path in sorted(folder.glob("*.jsonl")) if folder.is_dir() else ():
+    for path in sorted((case_file.parent / LABELS).glob("*.jsonl")):
         found = _read_file(path, faults, notes)
         ours = [entry for entry in found if entry.file in {"", case_file.name}]
         if path.stem == ADJUDICATED:
