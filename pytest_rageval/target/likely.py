@@ -55,6 +55,7 @@ _NAME: Final = re.compile(r"[A-Za-z_]\w{0,60}", re.ASCII)
 """A name that JMESPath reads without quotes."""
 _LEVELS: Final = 3
 _LIST_LEVELS: Final = 4
+_ITEMS: Final = 20
 
 
 def likely_request(refusal: str, sent: Collection[str]) -> str:
@@ -106,27 +107,27 @@ def likely_chunks(reply: object) -> str:
     'hits[].{rel_path: doc.path, text: doc.body, chunk_id: id}'
     """
     found = [
-        (rank, place.count("."), f"{place}[].{{{fields}}}")
+        (rank, place.count("."), -len(fields), f"{place}[].{{{fields}}}")
         for place, name, item in _lists("", reply, _LIST_LEVELS)
         for rank, word in enumerate(_LISTS)
         if word in _plain(name) and (fields := _chunk_fields(item))
     ]
-    return min(found, default=(0, 0, ""))[2]
+    return min(found, default=(0, 0, 0, ""))[3]
 
 
 def _lists(place: str, value: object, levels: int) -> Iterator[tuple[str, str, object]]:
-    """Yield the lists of objects within a value: place, name and first item."""
+    """Yield the first items of the lists within a value, each with place and name of its list."""
     if not isinstance(value, Mapping) or not levels:
         return
     for name, inner in value.items():
         if not _NAME.fullmatch(str(name)):
             continue
         here = f"{place}.{name}" if place else str(name)
-        if isinstance(inner, list) and inner:
-            yield here, str(name), inner[0]
-            yield from _lists(f"{here}[]", inner[0], levels - 1)
-        else:
-            yield from _lists(here, inner, levels - 1)
+        items, place_of = (inner, f"{here}[]") if isinstance(inner, list) else ([inner], here)
+        for item in items[:_ITEMS]:  # an item may be of another kind than the first
+            if inner is items:
+                yield here, str(name), item
+            yield from _lists(place_of, item, levels - 1)
 
 
 def _chunk_fields(item: object) -> str:

@@ -142,6 +142,8 @@ def _proposal(response: str | Mapping[str, str] | None, reply: object) -> str:
         return ""
     if response:
         return f'retrieved_chunks = "{chunks}" in {RESPONSE_TABLE}'
+    if last_data(reply) is not reply:  # of a stream the answer is put together first
+        return ""
     # A mapping replaces what is read without one.
     debug = part(reply, "debug")
     fields = {

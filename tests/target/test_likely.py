@@ -58,6 +58,10 @@ AZURE = {"citations": [{"content": "T.", "title": "A", "filepath": "a.md", "chun
             {"data": {"sources": [{"document": {"name": "a.md"}, "snippet": "T."}]}},
             "data.sources[].{rel_path: document.name, text: snippet}",
         ),
+        (  # a stream, whose events differ
+            {"events": [{"data": "Yes"}, {"data": {"sources": [{"url": "u", "text": "T."}]}}]},
+            "events[].data.sources[].{rel_path: url, text: text}",
+        ),
         # The list with the likelier name.
         (
             {"items": [{"text": "T.", "url": "u"}], "passages": [{"content": "T.", "file": "a"}]},

@@ -64,7 +64,7 @@ class Asked:
     def proposal(self) -> str:
         """Advice to read a list of the reply that may hold the chunks; empty: there is none."""
         proposal = "" if self.mapping is None else self.mapping.proposal
-        return proposal and f"if these are the chunks, set {proposal}"
+        return proposal and f"if these are all retrieved chunks, set {proposal}"
 
     def nothing(self, field: str) -> str:
         """Name the expression that gave nothing for a field; empty: none."""
