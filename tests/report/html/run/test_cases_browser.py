@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import json
 from dataclasses import replace
@@ -342,7 +343,8 @@ def test_what_is_shown_can_be_saved(open_page: Open, watched: Watched) -> None:
 
     with tab.expect_download() as saved:
         tab.click("#csv")
-    with open(saved.value.path(), newline="", encoding="utf-8") as file:
+    assert Path(saved.value.path()).read_bytes().startswith(codecs.BOM_UTF8)  # for Excel
+    with open(saved.value.path(), newline="", encoding="utf-8-sig") as file:
         rows = list(csv.DictReader(file))
     assert [row["id"] for row in rows] == ["two", "'=1+1"]
     assert [row["category"] for row in rows] == ["'@x", "general"]

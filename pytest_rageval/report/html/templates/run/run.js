@@ -165,7 +165,8 @@
   byId("csv").addEventListener("click", () => {
     const rows = shownRows(), names = rows.length ? Object.keys(rows[0]) : [];
     const lines = [names, ...rows.map((row) => names.map((name) => row[name]))];
-    save("cases.csv", "text/csv", `${lines.map((line) => line.map(cell).join(",")).join("\r\n")}\r\n`);
+    // Excel takes a file without a byte order mark for one of an old character set.
+    save("cases.csv", "text/csv", `\ufeff${lines.map((line) => line.map(cell).join(",")).join("\r\n")}\r\n`);
   });
   byId("json").addEventListener("click", () => save("cases.json", "application/json", JSON.stringify(shownRows(), null, 1)));
 
