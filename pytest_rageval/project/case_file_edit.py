@@ -117,11 +117,7 @@ class FileLines:
 
 
 def read_file_lines(path: Path, *, display: str | None = None) -> FileLines:
-    """Read a case file for editing.
-
-    Args:
-        path: a JSONL file in UTF-8; a symlink is followed.
-        display: the path as shown in messages; ``path`` itself by default.
+    """Read a case file for editing; messages show its path, or that of ``display``.
 
     Raises:
         DatasetError: it cannot be read, is not a regular file or is UTF-16.
@@ -132,16 +128,9 @@ def read_file_lines(path: Path, *, display: str | None = None) -> FileLines:
 def change_line(
     path: Path, line: FileLine, changes: Mapping[str, Any], *, display: str | None = None
 ) -> FileLine:
-    """Change values of one line of a file.
+    """Change values of one line of a file, as `edit_line` does; return it for the next change.
 
-    Args:
-        path: the file; a symlink is followed, and stays.
-        line: as it was read.
-        changes: new value by key, as `edit_line` takes them.
-        display: the path as shown in messages.
-
-    Returns:
-        The changed line, for the next change.
+    A symlink is followed, and stays.
 
     Raises:
         EditConflictError: the line was changed since it was read; nothing was written.

@@ -124,9 +124,7 @@ def load_settings(
 def no_target(settings: Settings, *, fixtures: bool = True) -> str:
     """Return the text of the usage error when nothing can be asked.
 
-    Args:
-        settings: which name no target.
-        fixtures: whether a ``rag_client`` fixture would be asked, as in pytest.
+    ``fixtures``: whether a ``rag_client`` fixture would be, as in pytest.
     """
     if settings.target.preset is None:
         return NO_TARGET if fixtures else _NO_TARGET_HERE

@@ -54,11 +54,7 @@ def check_judge(
 ) -> Iterator[Finding]:
     """Check the judge in the settings; a model is sent requests.
 
-    Args:
-        settings: of the project.
-        environ: contains its key.
-        probe_chars: length of the long prompt; 0: it is not sent.
-        sleep: pauses between attempts, in seconds.
+    One of them has a prompt of about ``probe_chars`` characters; 0: none has.
     """
     if settings.judge == "offline":
         yield _offline(settings)

@@ -46,9 +46,7 @@ class Asked:
     def fix(self, field: str, server: str) -> str:
         """Return the advice for a field that is missing: for the mapping, the code or the server.
 
-        Args:
-            field: such as ``abstained``.
-            server: advice for a server that is asked without a mapping.
+        ``server`` is the advice for one that is asked without a mapping.
         """
         if self.mapping is None:
             inner = field in {"retrieved_chunks", "latency"}
@@ -92,13 +90,7 @@ def ask_case(client: object, case: Case, settings: Settings) -> tuple[AskResult,
 
 
 def check_replies(first: AskResult, second: AskResult | None, asked: Asked) -> Iterator[Finding]:
-    """Check a target by its replies to the same question, asked twice.
-
-    Args:
-        first: result of the first request.
-        second: result of the second one; None: not sent, because the first failed.
-        asked: the question and the client.
-    """
+    """Check a target by its replies to the same question, asked twice unless the first failed."""
     if asked.mapping is not None:
         yield from _unsent(asked.mapping)
     if first.response is None:
@@ -116,12 +108,7 @@ def check_replies(first: AskResult, second: AskResult | None, asked: Asked) -> I
 
 
 def check_golds(case: Case, lost: Iterable[LintFinding]) -> Iterator[Finding]:
-    """Check that the golds of a case exist in the target.
-
-    Args:
-        case: with at least one gold.
-        lost: findings about those of its anchors that no request retrieved.
-    """
+    """Report whether the target has the golds of a case: all but those of the lost anchors."""
     n = len(case.gold_supports)
     found = list(lost)
     for one in found:

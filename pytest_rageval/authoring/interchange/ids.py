@@ -27,12 +27,7 @@ NOTE_SUFFIXES: Final = (".md", ".markdown")
 def clean_label(text: str, *, blank: str = "-") -> str:
     """Return a text as a valid id, category or tag: no spaces, brackets, ``::`` or controls.
 
-    Args:
-        text: any.
-        blank: replaces invalid characters.
-
-    Returns:
-        The text itself if it is valid; empty if none of its characters is.
+    The text itself if it is valid, else with a ``blank`` for what is not; empty if nothing is left.
     """
     cleaned = _NOT_IN_LABEL.sub(blank, text.strip())
     return text if cleaned == text else cleaned.strip(blank)
@@ -73,12 +68,7 @@ class UniqueIds:
         """Id of the first case of each original id, in the file that is read."""
 
     def take(self, wanted: str | None, question: str) -> str:
-        """Return the id of the next case.
-
-        Args:
-            wanted: original id; None or empty: there is none.
-            question: source of the id if there is none.
-        """
+        """Return the id of the next case, from its original one if there is one."""
         base = clean_case_id(wanted or "") or id_from_question(question)
         found = base
         while found in self._taken:  # numbers go on, as thousands of cases may want one id

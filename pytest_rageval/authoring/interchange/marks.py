@@ -36,13 +36,9 @@ _HEADERS: Final = frozenset(MEANT).union(*_MARKS.values())
 def refuse_others(
     file: SourceFile, fields: Collection[str], others: Iterable[str], *, place: str = ""
 ) -> None:
-    """Refuse a row or header of another tool.
+    """Refuse a row or header with fields of other importers.
 
-    Args:
-        file: for the message.
-        fields: names in the row.
-        others: importers whose files are refused.
-        place: of the row, with a colon; empty for a header.
+    ``place`` is that of a row, with a colon.
 
     Raises:
         DatasetError: it has fields of one of them.

@@ -210,13 +210,9 @@ def unnamed_chunks(texts: Sequence[str], name: str, ledger: Ledger) -> dict[str,
 def read_rows(
     source: Source, row_word: str, convert: Convert, *, others: Sequence[str] = ()
 ) -> Imported:
-    """Read the rows of all files.
+    """Read the rows of all files, called ``row_word`` in messages.
 
-    Args:
-        source: the files and options.
-        row_word: name of a row in messages.
-        convert: converts a row to a case; raises ``BadFieldError`` if it cannot.
-        others: importers whose rows are refused.
+    Rows of ``others``, names of importers, are refused.
 
     Raises:
         DatasetError: a file has no rows, or with every row that cannot be converted.

@@ -298,11 +298,7 @@ def _in_words(draft: Draft) -> str:
 class AdjudicationDesk(CaseDesk):
     """Shows differences between annotators and keeps decisions in the case file.
 
-    Args:
-        loaded: the case file.
-        target: is asked for chunks.
-        labels: of the annotators.
-        now: returns the time of a decision, UTC, ISO 8601.
+    ``now`` returns the time of a decision, UTC, ISO 8601.
     """
 
     def __init__(

@@ -59,13 +59,9 @@ class PreparedSuite:
 
 
 def prepare_suite(suite: Suite, folder: Path, names: Names, *, with_corpus: bool) -> PreparedSuite:
-    """Write the parts of a suite that its folder lacks.
+    """Write the parts of a suite that its folder lacks, after a download if needed.
 
-    Args:
-        suite: is downloaded if it does not come with this package.
-        folder: of this suite and these names alone.
-        names: what golds name.
-        with_corpus: whether the documents are needed too.
+    The folder is that of this suite and these names alone.
 
     Raises:
         ConfigError: the library that downloads it is not installed.
