@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 from pytest_rageval.judges.offline.claims import split_claims
-from pytest_rageval.values.dataclass import dataclass
+from pytest_rageval.values.verdict import Verdict
 
 _KNOWLEDGE: Final = (
     r"(?:any |much |enough |sufficient |more |that |this |the |such |real[- ]time |specific "
@@ -81,14 +81,6 @@ _LONGEST_REST: Final = 1
 """Maximum further sentences of substance in an abstaining answer."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Abstention:
-    """Result of the detection."""
-
-    abstained: bool
-    reason: str
-
-
 def declines(sentence: str) -> bool:
     """Whether a sentence says that the answer is not known or not given."""
     text = sentence.replace("’", "'")
@@ -98,22 +90,22 @@ def declines(sentence: str) -> bool:
     return bool(_LACK.search(text) or _REFUSAL.search(text))
 
 
-def read_abstention(answer: str) -> Abstention:
+def read_abstention(answer: str) -> Verdict:
     """Decide whether an answer declines; one that goes on to answer does not.
 
     An empty answer neither answers nor abstains.
     """
     claims = [claim.text for claim in split_claims(answer)]
     if not claims:
-        return Abstention(abstained=False, reason="The answer states nothing.")
+        return Verdict(abstained=False, reasoning="The answer states nothing.")
     head = [
         at for at, text in enumerate(claims[:_HEAD]) if declines(text) or _APOLOGY.fullmatch(text)
     ]
     if not head:
-        return Abstention(abstained=False, reason="It does not begin by declining.")
+        return Verdict(abstained=False, reasoning="It does not begin by declining.")
     rest = [t for t in claims if not (declines(t) or _APOLOGY.fullmatch(t) or _OFFER.search(t))]
     first = claims[head[0]]
     said = first if len(first) <= 80 else first[:79] + "…"
     if len(rest) > _LONGEST_REST:
-        return Abstention(abstained=False, reason=f'It says "{said}" and answers nevertheless.')
-    return Abstention(abstained=True, reason=f'It says "{said}".')
+        return Verdict(abstained=False, reasoning=f'It says "{said}" and answers nevertheless.')
+    return Verdict(abstained=True, reasoning=f'It says "{said}".')

@@ -38,8 +38,7 @@ from pytest_rageval.judges.offline.support import (
     read_context,
     read_passage,
 )
-from pytest_rageval.values.dataclass import dataclass
-from pytest_rageval.values.verdict import JudgeRequest, Passage
+from pytest_rageval.values.verdict import JudgeRequest, Passage, Verdict
 
 FEATURES: Final = (
     "window", "coverage", "new_words", "pairs", "first", "last", "exact", "numbers",
@@ -64,34 +63,15 @@ _CONFLICT: Final = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Correctness:
-    """The verdict on one answer."""
-
-    score: float | None
-    """0 to 5; None: nothing was expected and there is no context."""
-    key_fact_recall: float | None
-    """0 to 1; None: no key fact was expected."""
-    key_facts_found: tuple[bool, ...] | None
-    acknowledges_conflict: bool | None
-    reasoning: str
-
-
-def judge_correctness(request: JudgeRequest, parameters: Parameters) -> Correctness:
+def judge_correctness(request: JudgeRequest, parameters: Parameters) -> Verdict:
     """Judge an answer by its key facts and expected answer; their scores are averaged."""
     facts = [fact for fact in request.expected_key_facts if fact.strip()]
-    conflict = acknowledges_conflict(request.answer) if request.asks_conflict else None
     if not request.answer.strip() or read_abstention(request.answer).abstained:
-        return Correctness(
-            score=0.0,
-            key_fact_recall=0.0 if facts else None,
-            key_facts_found=(False,) * len(facts) if facts else None,
-            acknowledges_conflict=conflict,
-            reasoning="The answer is empty or declines.",
-        )
+        reason = "The answer is empty or declines."
+        return _verdict(request, 0.0, (False,) * len(facts), reason)
     keys, answer = question_keys(request.question), StatedText.of_answer(request.answer)
     stated = [answer.look_up(Expected(fact, keys)) for fact in facts]
-    found = [fact.holds(parameters) for fact in stated]
+    found = tuple([fact.holds(parameters) for fact in stated])
     parts = (
         [math.fsum(fact.fact_score(parameters) for fact in stated) / len(facts)] if facts else []
     )
@@ -103,12 +83,29 @@ def judge_correctness(request: JudgeRequest, parameters: Parameters) -> Correctn
         reasoning = _explain(request, facts, found)
     else:
         score, reasoning = _without_reference(request, parameters.grounded)
-    return Correctness(
-        score=score,
-        key_fact_recall=sum(found) / len(found) if found else None,
-        key_facts_found=tuple(found) if found else None,
-        acknowledges_conflict=conflict,
+    return _verdict(request, score, found, reasoning)
+
+
+def _verdict(
+    request: JudgeRequest, score: float | None, found: tuple[bool, ...], reasoning: str
+) -> Verdict:
+    conflict = acknowledges_conflict(request.answer) if request.asks_conflict else None
+    scores: dict[str, float] = {}
+    absent: dict[str, str] = {}
+    if score is None:
+        absent["correctness"] = reasoning
+    else:
+        scores["correctness"] = score
+    if found:
+        scores["key_fact_recall"] = sum(found) / len(found)
+    else:
+        absent["key_fact_recall"] = "The case has no expected_key_facts."
+    return Verdict(
+        scores=scores,
+        not_applicable=absent,
         reasoning=reasoning,
+        key_facts_found=found or None,
+        acknowledges_conflict=conflict,
     )
 
 
@@ -267,7 +264,7 @@ def _without_reference(request: JudgeRequest, layer: Layer) -> tuple[float | Non
     asked = question_keys(request.question)
     answer = {word.key for word in read_words(plain_text(request.answer))}
     touched = len(asked & answer) / len(asked) if asked else 1.0
-    score = judge_grounding(request, layer).score * (1 + touched) / 2
+    score = judge_grounding(request, layer).scores["groundedness"] * (1 + touched) / 2
     return score, "Judged without a reference, by support and the words of the question alone."
 
 

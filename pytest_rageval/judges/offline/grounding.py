@@ -29,9 +29,8 @@ from pytest_rageval.judges.offline.support import (
     question_keys,
     read_context,
 )
-from pytest_rageval.metrics.judged import claim_support
 from pytest_rageval.values.dataclass import dataclass, replace
-from pytest_rageval.values.verdict import Claim, JudgeRequest
+from pytest_rageval.values.verdict import Claim, JudgeRequest, Verdict
 
 PASS: Final = 4.0
 UNCITED_SHARE: Final = 0.5
@@ -72,19 +71,7 @@ class JudgedClaim:
         return self.log_odds >= 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Grounding:
-    """The verdict on one answer."""
-
-    score: float
-    """0 to 5."""
-    claim_support_rate: float | None
-    """0 to 1; None: it makes no claim."""
-    claims: tuple[Claim, ...]
-    reasoning: str
-
-
-def judge_grounding(request: JudgeRequest, layer: Layer) -> Grounding:
+def judge_grounding(request: JudgeRequest, layer: Layer) -> Verdict:
     """Judge an answer against its context, by the layer fitted for claims."""
     claims, index = find_claims(request, layer)
     if not claims:
@@ -96,12 +83,11 @@ def judge_grounding(request: JudgeRequest, layer: Layer) -> Grounding:
     reached = UNCITED_SHARE + (1 - UNCITED_SHARE) * share
     score = scale(log_odds, layer, IDEAL, reached) if touched else 0.0
     shown = tuple(_show(claim, index) for claim in claims)
-    supported = sum(claim.supported for claim in shown)
-    return Grounding(
-        score=_by_scale(score, supported / len(shown)),
-        claim_support_rate=claim_support(supported, len(shown) - supported),
-        claims=shown,
+    supported = sum(claim.supported for claim in shown) / len(shown)
+    return Verdict(
+        scores={"groundedness": _by_scale(score, supported), "claim_support_rate": supported},
         reasoning=_explain(shown, share),
+        claims=shown,
     )
 
 
@@ -112,11 +98,15 @@ def _by_scale(score: float, supported: float) -> float:
     return _SOME + (score - PASS) * (PASS - _SOME) * _BELOW
 
 
-def _without_claims(request: JudgeRequest) -> Grounding:
+def _without_claims(request: JudgeRequest) -> Verdict:
     score, why = 0.0, "The answer states nothing."
     if any(declines(raw.text) for raw in split_claims(request.answer)):
         score, why = PASS, "The answer declines and makes no claim that could be unsupported."
-    return Grounding(score=score, claim_support_rate=None, claims=(), reasoning=why)
+    return Verdict(
+        scores={"groundedness": score},
+        not_applicable={"claim_support_rate": "The answer makes no claim."},
+        reasoning=why,
+    )
 
 
 def find_claims(request: JudgeRequest, layer: Layer) -> tuple[list[JudgedClaim], ContextIndex]:

@@ -7,8 +7,9 @@ from typing import Final
 
 from pytest_rageval.judges.offline.abstention import read_abstention
 from pytest_rageval.judges.offline.correctness import judge_correctness
-from pytest_rageval.judges.offline.grounding import Grounding, judge_grounding
-from pytest_rageval.judges.offline.parameters import Parameters, load_parameters
+from pytest_rageval.judges.offline.grounding import judge_grounding
+from pytest_rageval.judges.offline.parameters import Layer, Parameters, load_parameters
+from pytest_rageval.values.dataclass import replace
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.verdict import Judgement, JudgeRequest, Verdict
 
@@ -43,12 +44,11 @@ class OfflineJudge:
             ConfigError: the rubric is not supported offline.
         """
         check_rubrics([rubric])
-        decide = _RUBRICS[rubric]
         return Judgement(
             rubric=rubric,
             rubric_version=f"{rubric}-{self.identity}",
             judge=self.identity,
-            verdict=decide(request, self._parameters),
+            verdict=_RUBRICS[rubric](request, self._parameters),
         )
 
 
@@ -67,48 +67,15 @@ def check_rubrics(rubrics: Iterable[str]) -> None:
             )
 
 
-def _groundedness(request: JudgeRequest, parameters: Parameters) -> Verdict:
-    found = judge_grounding(request, parameters.grounded)
-    return _grounded_verdict(found, {"groundedness": found.score})
-
-
-def _claims(request: JudgeRequest, parameters: Parameters) -> Verdict:
-    return _grounded_verdict(judge_grounding(request, parameters.grounded), {})
-
-
-def _grounded_verdict(found: Grounding, scores: Mapping[str, float]) -> Verdict:
-    rate = found.claim_support_rate
-    if rate is None:
-        reason = {"claim_support_rate": "The answer makes no claim."}
-        return Verdict(scores=scores, not_applicable=reason, reasoning=found.reasoning)
-    scores = {**scores, "claim_support_rate": rate}
-    return Verdict(scores=scores, reasoning=found.reasoning, claims=found.claims)
-
-
-def _correctness(request: JudgeRequest, parameters: Parameters) -> Verdict:
-    found = judge_correctness(request, parameters)
-    keys = {"correctness": found.score, "key_fact_recall": found.key_fact_recall}
-    reasons = {
-        "correctness": found.reasoning,
-        "key_fact_recall": "The case has no expected_key_facts.",
-    }
-    return Verdict(
-        scores={key: score for key, score in keys.items() if score is not None},
-        not_applicable={key: reasons[key] for key, score in keys.items() if score is None},
-        reasoning=found.reasoning,
-        key_facts_found=found.key_facts_found,
-        acknowledges_conflict=found.acknowledges_conflict,
-    )
-
-
-def _abstention(request: JudgeRequest, _parameters: Parameters) -> Verdict:
-    found = read_abstention(request.answer)
-    return Verdict(abstained=found.abstained, reasoning=found.reason)
+def _claims(request: JudgeRequest, layer: Layer) -> Verdict:
+    found = judge_grounding(request, layer)
+    scores = {key: score for key, score in found.scores.items() if key == "claim_support_rate"}
+    return replace(found, scores=scores)
 
 
 _RUBRICS: Final[Mapping[str, Callable[[JudgeRequest, Parameters], Verdict]]] = {
-    "groundedness": _groundedness,
-    "correctness": _correctness,
-    "abstention": _abstention,
-    "claims": _claims,
+    "groundedness": lambda request, layers: judge_grounding(request, layers.grounded),
+    "correctness": judge_correctness,
+    "abstention": lambda request, _: read_abstention(request.answer),
+    "claims": lambda request, layers: _claims(request, layers.grounded),
 }

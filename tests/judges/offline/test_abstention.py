@@ -53,4 +53,4 @@ def test_answering_is_no_declining(answer: str) -> None:
 
 
 def test_the_reason_quotes_the_words() -> None:
-    assert read_abstention("I do not know.").reason == 'It says "I do not know.".'
+    assert read_abstention("I do not know.").reasoning == 'It says "I do not know.".'
