@@ -304,6 +304,9 @@ def compile_expression(expression: object, where: str) -> MapFunction:
             return compiled.search(document, options)
         except Exception as error:  # of a hostile reply: ceil() of infinity is an OverflowError
             reason = clean(str(error), 160)
+            if "function join()" in reason and reason.endswith('received: "list"'):
+                # A piece such as [1] of a stream of plain text was decoded.
+                reason += "; write join('', map(&to_string(@), ...)) where a piece may be a list"
             raise EndpointError("protocol", f"{where} cannot be applied: {reason}") from error
 
     return search

@@ -452,6 +452,18 @@ def test_a_stream_without_a_mapping_is_answered_with_the_likely_one(
     assert result.response.answer == "Every 14 days."
 
 
+def test_a_citation_among_pieces_of_text_names_what_joins_it_too() -> None:
+    body = sse("Every ") + sse("14") + sse("[1]")
+    response = {"answer": "join('', events[].data)"}
+    kind, message = failure(whole(body), stream="sse", response=response)
+    assert kind == "protocol"
+    assert "; write join('', map(&to_string(@), ...)) where a piece may be a list;" in message
+    response = {"answer": "join('', map(&to_string(@), events[].data))"}
+    result = ask(whole(body), stream="sse", response=response)
+    assert result.response is not None
+    assert result.response.answer == "Every 14[1]"
+
+
 @pytest.mark.parametrize("event", ["", "text-delta"])
 def test_pieces_of_text_without_a_mapping_are_answered_with_the_one_that_joins_them(
     event: str,
