@@ -432,7 +432,7 @@ def measure_abstention(rows: Sequence[Row]) -> dict[str, PrecisionRecall]:
     found = {}
     for source in sorted({row["source"] for row in rows}):
         part = [r for r in rows if r["source"] == source and r["label"] in {"answer", "abstain"}]
-        said = [read_abstention(row["answer"]).abstained for row in part]
+        said = [read_abstention(row["answer"]).abstained is True for row in part]
         found[source] = precision_recall_f1([r["label"] == "abstain" for r in part], said)
     return found
 

@@ -1,4 +1,4 @@
-"""Detection of abstention from the wording of an answer."""
+"""Detection of abstention from the wording of an answer, in English and other languages."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 from typing import Final
 
 from pytest_rageval.judges.offline.claims import split_claims
+from pytest_rageval.judges.offline.refusals import declines_elsewhere
 from pytest_rageval.values.verdict import Verdict
 
 _KNOWLEDGE: Final = (
@@ -72,7 +73,12 @@ _OFFER: Final = re.compile(
     r"|recommend|suggest"
     r"|let me know|feel free|it(?:'s| is) (?:also )?(?:important|best|essential|crucial)"
     r"|additionally|"
-    r"it is also|always|if you)\b",
+    r"it is also|always|if you"
+    # Offers and apologies in other languages.
+    r"|bitte|tut (?:mir|uns) (?:\w+ )?leid|veuillez|n'hésitez pas|contactez|désolée?s?|por favor"
+    r"|póngase en contacto|lo siento|per favore|contatt\w+|mi dispiace|entre em contato|desculpe"
+    r"|neem contact|het spijt (?:me|ons)|proszę|przepraszam)\b"
+    r"|お問い合わせ|申し訳|请|請|抱歉|문의|죄송",
     re.IGNORECASE,
 )
 _HEAD: Final = 2
@@ -84,10 +90,12 @@ _LONGEST_REST: Final = 1
 def declines(sentence: str) -> bool:
     """Whether a sentence says that the answer is not known or not given."""
     text = sentence.replace("’", "'")
-    lower = text.lower()
-    if not any(cue in lower for cue in _CUES) or _CONDITION.match(text):
+    if _CONDITION.match(text):
         return False
-    return bool(_LACK.search(text) or _REFUSAL.search(text))
+    lower = text.lower()
+    if any(cue in lower for cue in _CUES) and (_LACK.search(text) or _REFUSAL.search(text)):
+        return True
+    return declines_elsewhere(text)
 
 
 def read_abstention(answer: str) -> Verdict:
