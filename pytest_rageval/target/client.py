@@ -132,10 +132,8 @@ class HttpRagClient:
             ConfigError: an environment variable is missing.
         """
         result = self.ask_result(request)
-        if result.error is not None:
-            raise EndpointError(
-                result.error.kind, result.error.message, attempts=result.error.attempts
-            )
+        if (error := result.error) is not None:
+            raise EndpointError(error.kind, error.message, attempts=error.attempts)
         assert result.response is not None  # one of the two is always set
         return result.response
 
@@ -229,9 +227,7 @@ class HttpRagClient:
         def once(request: Request) -> Attempt:
             return self._timed(spans.traced(request))
 
-        if self._auth is not None:
-            return self._auth.attempt(request, once)
-        return once(request)
+        return once(request) if self._auth is None else self._auth.attempt(request, once)
 
     def _timed(self, request: Request) -> Attempt:
         def timeout_text(fault: TransportError) -> str:
@@ -322,10 +318,13 @@ class HttpRagClient:
             lines = likely_request(message, sent if isinstance(sent, Mapping) else ())
             mapped = f"map them in {REQUEST_TABLE}" + (f": {lines}" if lines else "")
             advice = self._preset_advice(own) or mapped
-            lacking = _LACKING.search(message)
-            if lacking and isinstance(sent, Mapping) and lacking[1] in sent:
-                advice += f"; {lacking[1]} came as JSON: if a form is read, ask by a Python client"
-            return f"; fields sent: {shown_keys(sent)}; {advice}"
+            if self._target.method == "GET":
+                return f"; fields sent: {shown_keys(sent)}; {advice}"
+            reason, names = message.partition(": HTTP ")[2], sent if isinstance(sent, dict) else {}
+            came = [word for word in re.findall(r"\w+", reason) if word in names]
+            if came and _LACKING.search(reason):
+                advice += f"; {came[0]} came: is a form read? ask by a Python client"
+            return f"; fields sent as JSON: {shown_keys(sent)}; {advice}"
         if status := _NOT_FOUND.search(message):
             other = f"if nothing is served there, set path in {_TABLE}, which is added to url"
             if status[1] == "405":

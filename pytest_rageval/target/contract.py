@@ -315,17 +315,12 @@ def shown_keys(reply: object) -> str:
     'choices, id; choices[]: index, message; choices[].message: content'
     """
     parts: list[str] = []
-    level = [("", reply)]
+    level: list[tuple[str, Any]] = [("", reply)]
     for _ in range(4):
-        below: list[tuple[str, object]] = []
-        for place, value in level:
-            if isinstance(value, list) and value:
-                place, value = f"{place}[]", value[0]
-            if isinstance(value, Mapping) and value:
-                names = first_few(sorted(value), _NAMES_KEPT)
-                parts.append(f"{place}: {names}" if place else names)
-                below += [(f"{place}.{n}" if place else n, value[n]) for n in sorted(value)]
-        level = below
+        level = [(f"{p}[]", v[0]) if isinstance(v, list) and v else (p, v) for p, v in level]
+        level = [(p, v) for p, v in level if isinstance(v, Mapping) and v]
+        parts += [(f"{p}: " if p else "") + first_few(sorted(v), _NAMES_KEPT) for p, v in level]
+        level = [(f"{p}.{name}" if p else name, v[name]) for p, v in level for name in sorted(v)]
     return clean("; ".join(parts), 600)
 
 

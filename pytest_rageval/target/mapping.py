@@ -253,7 +253,7 @@ def compile_mapping(
         if other[: len(path)] == path:
             raise ConfigError(f"{where}: {name!r} and {other_name!r} overlap; keep one")
     compiled = {
-        path: compile_expression(spec[name], f"{where}.{_toml_key(name)}")
+        path: compile_expression(spec[name], where + (f'."{name}"' if "." in name else f".{name}"))
         for name, path in paths.items()
     }
     error = compiled.get(("error",)) if direction == "response" else None
@@ -305,7 +305,6 @@ def compile_expression(expression: object, where: str) -> MapFunction:
         except Exception as error:  # of a hostile reply: ceil() of infinity is an OverflowError
             reason = clean(str(error), 160)
             if "function join()" in reason and reason.endswith('received: "list"'):
-                # A piece such as [1] of a stream of plain text was decoded.
                 reason += "; write join('', map(&to_string(@), ...)) where a piece may be a list"
             raise EndpointError("protocol", f"{where} cannot be applied: {reason}") from error
 
@@ -390,7 +389,3 @@ def _without_nulls(value: object) -> object:
     if isinstance(value, Mapping):
         return {name: _without_nulls(entry) for name, entry in value.items() if entry is not None}
     return value
-
-
-def _toml_key(name: str) -> str:
-    return f'"{name}"' if "." in name else name

@@ -111,7 +111,7 @@ def _asked(
             yield from _verdict(
                 rubric, judgement, settings.judge, first=rubric == judging.rubrics[0]
             )
-            if _is_lost(judgement):
+            if judgement.failure is not None and judgement.failure.kind == "unreachable":
                 return
     if probe_chars:
         prompt = long_prompt(probe_chars)
@@ -126,16 +126,12 @@ def _pinned(warning: str | None, model: str) -> Finding:
     return _FOUND.warn("model name", f"{model!r} is an alias that may change", fix)
 
 
-def _is_lost(judgement: Judgement) -> bool:
-    failure = judgement.failure
-    return failure is not None and failure.kind == "unreachable"
-
-
 def _verdict(rubric: str, judgement: Judgement, model: str, *, first: bool) -> Iterator[Finding]:
     if (failure := judgement.failure) is not None:
-        refuses = _is_lost(judgement) and ": HTTP 4" in failure.message
+        lost = failure.kind == "unreachable"
+        refuses = lost and ": HTTP 4" in failure.message
         fix = tls_fix(failure.message) or (_REFUSES if refuses else _FIXES[failure.kind])
-        yield _FOUND.fail(rubric, failure.message, fix, unreachable=_is_lost(judgement))
+        yield _FOUND.fail(rubric, failure.message, fix, unreachable=lost)
         return
     if first:
         yield _level(judgement)

@@ -109,16 +109,15 @@ def check_replies(first: AskResult, second: AskResult | None, asked: Asked) -> I
 
 def check_golds(case: Case, lost: Iterable[LintFinding]) -> Iterator[Finding]:
     """Report whether the target has the golds of a case: all but those of the lost anchors."""
-    n = len(case.gold_supports)
+    fix = "name document and headings, or quote snippets, as the target returns them; "
+    fix += "`rageval check --target`, or with --rag-url URL, looks up all cases"
     found = list(lost)
     for one in found:
-        fix = "name document and headings, or quote snippets, as the target returns them; "
-        fix += "`rageval check --target`, or with --rag-url URL, looks up all cases"
-        message = f"{one.case_id} {one.field}: {one.message}"
         add = _FOUND.fail if one.severity == "error" else _FOUND.warn
-        yield add("golds", message, fix)
+        yield add("golds", f"{one.case_id} {one.field}: {one.message}", fix)
     if not found:
-        yield _FOUND.ok("golds", f"{counted(n, 'gold')} of {case.id}: the target retrieves all")
+        golds = counted(len(case.gold_supports), "gold")
+        yield _FOUND.ok("golds", f"{golds} of {case.id}: the target retrieves all")
 
 
 def _unsent(mapping: MappingReport) -> Iterator[Finding]:
@@ -135,11 +134,11 @@ def _unsent(mapping: MappingReport) -> Iterator[Finding]:
 def _refused(message: str, check: str) -> Finding:
     found = _STATUS.search(message)
     status = int(found[1]) if found else 0
-    if status in {401, 403}:
-        fix = "check the token or key that headers or auth of [tool.rageval.target] send"
-        return _FOUND.fail("auth", message, fix)
     fix = "answer POST {url}/api/v1/ask with 200, or set path and headers in [tool.rageval.target]"
-    if status == 429:
+    if status in {401, 403}:
+        check = "auth"
+        fix = "check the token or key that headers or auth of [tool.rageval.target] send"
+    elif status == 429:
         fix = "ask again later, or with a key of a higher limit"
     elif status >= 500:
         fix = _SEE_LOG
@@ -193,19 +192,20 @@ def _failed(error: ErrorInfo | None, asked: Asked, *, check: str = "reachable") 
 
 def _unread(message: str, asked: Asked, mapping: MappingReport) -> Finding:
     """Advise on a reply that came and could not be read."""
-    if ENDED_EARLY in message:
-        return _FOUND.fail("reply", message, _stream_fix(message))
-    if message.startswith("the reply is "):  # such as HTML
-        fix = f"set path, headers or stream in {_TABLE}, so that the reply can be read"
-        return _FOUND.fail("reply", message, fix)
-    if nothing := asked.nothing("answer"):
-        own = f"{message}; " if "reports an error" in message else ""
-        return _FOUND.fail("answer", f"{own}{nothing}", asked.fix("answer", ""))
-    if mapping.response:
-        return _FOUND.fail("reply", message, f"change {RESPONSE_TABLE}")
     fix = 'answer with {"answer": ..., "references": [...], "debug": {"retrieved_chunks": [...]}}, '
     fix += f"or map yours in {RESPONSE_TABLE}"
-    return _FOUND.fail("reply", message, asked.proposal or fix)
+    if ENDED_EARLY in message:
+        fix = _stream_fix(message)
+    elif message.startswith("the reply is "):  # such as HTML
+        fix = f"set path, headers or stream in {_TABLE}, so that the reply can be read"
+    elif nothing := asked.nothing("answer"):
+        own = f"{message}; " if "reports an error" in message else ""
+        return _FOUND.fail("answer", f"{own}{nothing}", asked.fix("answer", ""))
+    elif mapping.response:
+        fix = f"change {RESPONSE_TABLE}"
+    else:
+        fix = asked.proposal or fix
+    return _FOUND.fail("reply", message, fix)
 
 
 def _failed_fixture(kind: str, message: str, check: str) -> Finding:

@@ -105,12 +105,8 @@ def _commands(
     k: int | None, folders: Sequence[str], vaults: Sequence[str], parameters: Sequence[str]
 ) -> Iterator[tuple[str, Sequence[str]]]:
     """Yield the commands of the prompt that options stand for; a word may hold blanks."""
-    if k is not None:
-        yield "k", [str(k)]
-    if folders:
-        yield "folders", folders
-    if vaults:
-        yield "vaults", vaults
+    given = {"k": [] if k is None else [str(k)], "folders": folders, "vaults": vaults}
+    yield from ((name, words) for name, words in given.items() if words)
     yield from (("set", [one]) for one in parameters)
 
 
@@ -188,8 +184,7 @@ class _Desk:
             raise CommandError("no judge: expected --judge offline, or the name of a model")
         if self._judge is None:
             settings = replace(self._settings, retrieval_only=False)
-            opened = open_judge(settings, environ=os.environ)
-            self._judge = self._stack.enter_context(opened)
+            self._judge = self._stack.enter_context(open_judge(settings, environ=os.environ))
         trial, result = self._asked
         judged = replace(
             trial,

@@ -198,12 +198,8 @@ class ChatEndpoint:
             timeouts += attempt.timed_out
             if not attempt.is_success:
                 instead = after_refusal(form, attempt.status, attempt.body, self.settings)
-            attempt.retryable = (
-                not attempt.is_success
-                and _may_pass(attempt)
-                and timeouts <= TIMEOUT_RETRIES
-                and instead is None
-            )
+            may_pass = not attempt.is_success and _may_pass(attempt)
+            attempt.retryable = may_pass and timeouts <= TIMEOUT_RETRIES and instead is None
             if attempt.retryable:
                 # In the pause nothing else is kept of a page of many megabytes.
                 attempt.body = document_reason(attempt.body, self._hide)

@@ -60,8 +60,7 @@ def answer_lines(record: CaseRecord, *, width: int = 80, whole: bool = False) ->
     text = record.answer or ""
     shown = text if whole else text[:SHOWN_CHARS]
     yield from wrapped_lines("answer", shown, width)
-    if len(text) > len(shown):
-        rest = len(text) - len(shown)
+    if rest := len(text) - len(shown):
         yield ((" " * HEAD, ""), (f"... {rest:,} more characters: :answer shows them", "dim"))
     if record.abstained:
         yield from wrapped("abstains", record.abstain_reason or "yes", width, style="yellow")
@@ -80,12 +79,11 @@ def _chunk(rank: int, chunk: RetrievedChunk, record: CaseRecord, width: int) -> 
     mark, style = _match(chunk)
     counts: Style = "" if rank <= record.k else "dim"
     score = "" if chunk.score_final is None else f"{chunk.score_final:.3f}"
-    place = clean(place_text(chunk.rel_path, chunk.heading_path))
-    place = cut_columns(place, max(width - _TEXT, 20))
+    room = max(width - _TEXT, 20)
+    place = cut_columns(clean(place_text(chunk.rel_path, chunk.heading_path)), room)
     yield ((f"  {rank:>3} {score:>7}  ", counts), (f"{mark:<8}", style), (place, counts))
     if chunk.text:
-        text = cut_columns(clean(chunk.text, 400), max(width - _TEXT, 20))
-        yield ((" " * _TEXT, ""), (text, "dim"))
+        yield ((" " * _TEXT, ""), (cut_columns(clean(chunk.text, 400), room), "dim"))
 
 
 def _match(chunk: RetrievedChunk) -> tuple[str, Style]:

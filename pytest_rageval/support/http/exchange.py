@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Final
 from urllib.parse import urljoin
@@ -15,12 +14,7 @@ from pytest_rageval.support.http.connection import TransportError, faults
 from pytest_rageval.support.http.deadline import check, current
 from pytest_rageval.support.http.reading import Incoming
 from pytest_rageval.support.http.reason import page_text, reply_reason
-from pytest_rageval.support.http.retry import (
-    is_retryable,
-    long_pause_text,
-    parse_http_date,
-    retry_after_seconds,
-)
+from pytest_rageval.support.http.retry import is_retryable, long_pause_text, requested_pause_s
 from pytest_rageval.support.http.room import Growth, drop_room
 from pytest_rageval.support.http.route import basic_auth, find_route
 from pytest_rageval.support.text import clean
@@ -151,8 +145,7 @@ def open_client(
         connect_s=connect_s,
         read_s=read_s,
     )
-    credentials = address.credentials
-    authorization = basic_auth(*credentials) if credentials else ""
+    authorization = basic_auth(*address.credentials) if address.credentials else ""
     return Client(route, headers, authorization, keepalive_s)
 
 
@@ -206,7 +199,7 @@ def send(http: Client, request: Request) -> Reply:
         content_type=head.content_type,
         delimited=head.is_delimited,
         fault=fault,
-        retry_after_s=_retry_after(head.headers),
+        retry_after_s=requested_pause_s(head.headers),
         location=None if location is None else _joined(request.address.url, location),
     )
 
@@ -254,8 +247,7 @@ def _attempt(
         return Attempt(error=_broken(request, fault, timeout_text))
     if reply.too_large:
         limit = (request.max_bytes or MAX_BODY_BYTES) >> 20
-        text = f"the reply is larger than {limit} MB"
-        return Attempt(error=failure("protocol", address, text))
+        return Attempt(error=failure("protocol", address, f"the reply is larger than {limit} MB"))
     return _make_attempt(
         body=reply.body,
         status=reply.status,
@@ -288,12 +280,10 @@ def failed_text(reply: Reply, request: Request) -> str:
     """Describe a status that is not 2xx, with the reason or the beginning of the reply."""
     text = f"HTTP {reply.status}"
     if reply.location is not None:
-        location = blot_out(without_secrets(reply.location), request.secrets)
-        return (
-            f"{text} redirects to {clean(location, 200)}; redirects are not followed: set the URL "
-            "to the address itself"
-            + (", or headers if it leads to a login" if reply.status in {302, 303} else "")
-        )
+        location = clean(blot_out(without_secrets(reply.location), request.secrets), 200)
+        login = ", or headers if it leads to a login" if reply.status in {302, 303} else ""
+        text += f" redirects to {location}; redirects are not followed: "
+        return f"{text}set the URL to the address itself{login}"
     body, pause = reply.body.decode("utf-8", "replace"), long_pause_text(reply.retry_after_s)
     if reason := reply_reason(body, partial(blot_out, secrets=request.secrets)):
         return f"{text}: {reason}{pause}"
@@ -307,13 +297,6 @@ def _joined(url: str, location: str) -> str:
         return urljoin(url, location)
     except ValueError:  # such as http://[
         return location
-
-
-def _retry_after(headers: Mapping[str, str]) -> float | None:
-    # By the server's clock if it sends a date: ours may differ by minutes.
-    if (pause := headers.get("retry-after")) is None:
-        return None
-    return retry_after_seconds(pause, parse_http_date(headers.get("date")) or datetime.now(UTC))
 
 
 def _connection_text(fault: TransportError, secrets: Sequence[str]) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import field
 from datetime import UTC, datetime
@@ -103,6 +103,13 @@ def backoff_seconds(attempt: int, rng: Random) -> float:
     # The exponent is bounded so that a huge attempt number cannot overflow the float.
     ceiling = min(MAX_BACKOFF_S, MIN_BACKOFF_S * 2.0 ** min(attempt, 16))
     return rng.uniform(ceiling / 2, ceiling)
+
+
+def requested_pause_s(headers: Mapping[str, str]) -> float | None:
+    """Return the pause that the headers of a reply ask for, in seconds; None: none."""
+    # By the server's clock if it sends a date: ours may differ by minutes.
+    now = parse_http_date(headers.get("date")) or datetime.now(UTC)
+    return retry_after_seconds(headers.get("retry-after", ""), now)
 
 
 def retry_after_seconds(header: str, now: datetime) -> float | None:
