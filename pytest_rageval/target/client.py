@@ -73,8 +73,8 @@ from pytest_rageval.values.settings import REQUEST_TABLE, TargetSettings
 
 _REFUSED: Final = re.compile(r": HTTP (400|422)\b")
 """Status of a server that does not accept the fields of a request."""
-_LACKING: Final = re.compile(r"\bbody\.(\w+): Field required")
-"""Message of FastAPI, also for a field that came in JSON where it reads a form."""
+_LACKING: Final = re.compile(r"required|missing", re.IGNORECASE)
+"""Word of a server for a field that did not come, also in JSON where it reads a form."""
 _NOT_FOUND: Final = re.compile(r": HTTP (404|405)\b")
 _TABLE: Final = "[tool.rageval.target]"
 

@@ -208,19 +208,22 @@ def ask_http(project: Project, url: str, tables: str = "") -> str:
 def test_a_refused_request_names_the_fields_sent_and_their_mapping(project: Project) -> None:
     with rag_server(lambda question, nth: (400, {"error": "field q is required"})) as server:
         found = ask_http(project, server.url)
-    assert "HTTP 400: field q is required; fields sent: k, question; map them in" in found
+    assert "HTTP 400: field q is required; fields sent as JSON: k, question; map them" in found
     assert "[tool.rageval.target.request]" in found
 
 
 @pytest.mark.parametrize("field", ["question", "message"])
+@pytest.mark.parametrize("by", ["FastAPI", "hand"])
 def test_a_field_that_was_sent_and_is_required_may_belong_into_a_form(
-    project: Project, field: str
+    project: Project, field: str, by: str
 ) -> None:
     detail = [{"type": "missing", "loc": ["body", field], "msg": "Field required", "input": None}]
-    with rag_server(lambda question, nth: (422, {"detail": detail})) as server:
+    refusal = {"detail": detail} if by == "FastAPI" else {"error": f"{field} is missing"}
+    with rag_server(lambda question, nth: (422, refusal)) as server:
         found = ask_http(project, server.url)
-    assert f"HTTP 422: body.{field}: Field required; fields sent: k, question; map" in found
-    advice = "; question came as JSON: if a form is read, ask by a Python client"
+    said = f"body.{field}: Field required" if by == "FastAPI" else f"{field} is missing"
+    assert f"HTTP 422: {said}; fields sent as JSON: k, question; map" in found
+    advice = "; question came: is a form read? ask by a Python client"
     assert (advice in found) == (field == "question")
 
 
@@ -228,7 +231,10 @@ def test_a_request_of_a_preset_that_is_refused_names_its_variables(project: Proj
     preset = 'preset = "ragflow"\nvars = { chat_id = "c-1" }\nheaders.Authorization = ""\n'
     with fake_target(json_reply({"message": "no such chat"}, "400 Bad Request")) as server:
         found = ask_http(project, server.url, preset)
-    assert "HTTP 400: no such chat; fields sent: chat_id, messages, stream; messages[]:" in found
+    assert (
+        "HTTP 400: no such chat; fields sent as JSON: chat_id, messages, stream; messages[]"
+        in found
+    )
     assert "set this: check url and its vars (chat_id), or write a path or a field" in found
     assert "map them in" not in found
 

@@ -136,7 +136,7 @@ def test_a_failed_case_says_how_the_target_failed(kind: Any) -> None:
 
 
 def test_a_request_that_the_target_refuses_is_mended_in_its_mapping() -> None:
-    refused = "http://t/ask: HTTP 400; fields sent: question; map them in"
+    refused = "http://t/ask: HTTP 400; fields sent as JSON: question; map them in"
     message = f"{refused} [tool.rageval.target.request]"
     found = explained(case(S), None, error=ErrorInfo(kind="http", message=message))
     (step,) = found.next_steps
