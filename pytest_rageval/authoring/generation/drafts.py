@@ -6,7 +6,7 @@ import html
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 from markdown_it.token import Token
 
@@ -179,12 +179,13 @@ def drafts_of(note: Note) -> Iterator[Question]:
     for section in note.sections:
         passages = list(passages_of(section))
         found = [
-            *_heading(note, section, title, passages),
-            *_qa(note, section, title, passages),
-            *_faq(note, section, title, passages),
-            *_definitions(note, section, passages),
+            *_heading(section.title, title, passages),
+            *_qa(title, passages),
+            *_faq(title, passages),
+            *_definitions(note, passages),
         ]
-        yield from sorted(found, key=lambda draft: draft.line)
+        drafts = (_draft(note, section, one) for one in found)
+        yield from sorted(drafts, key=lambda draft: draft.line)
 
 
 def title_of(note: Note) -> str:
@@ -229,10 +230,18 @@ def count_words(text: str) -> int:
 # --- the four patterns ------------------------------------------------------------------------
 
 
-def _heading(
-    note: Note, section: Section, title: str, passages: Sequence[Paragraph]
-) -> Iterator[Question]:
-    question = as_question(section.title, title)
+class _Found(NamedTuple):
+    """A question, and the passage that answers it or the list items that do."""
+
+    question: str
+    kind: Kind
+    answer: Paragraph
+    items: Sequence[Paragraph] = ()
+    term: str = ""
+
+
+def _heading(heading: str, title: str, passages: Sequence[Paragraph]) -> Iterator[_Found]:
+    question = as_question(heading, title)
     if question is None or not passages:
         return
     first = passages[0]
@@ -242,14 +251,12 @@ def _heading(
     announces = first.plain.rstrip().endswith((":", "："))
     items = [one for one in passages[announces:] if one.kind == "item"][:_MAX_ITEMS]
     if items and (announces or first.kind == "item"):
-        yield _draft(note, section, question, "heading", items[0], items)
+        yield _Found(question, "heading", items[0], items)
     else:
-        yield _draft(note, section, question, "heading", first)
+        yield _Found(question, "heading", first)
 
 
-def _qa(
-    note: Note, section: Section, title: str, passages: Sequence[Paragraph]
-) -> Iterator[Question]:
+def _qa(title: str, passages: Sequence[Paragraph]) -> Iterator[_Found]:
     question: str | None = None
     for passage in _lines(passages):
         asked, answered = _ASKS.fullmatch(passage.plain), _ANSWERS.fullmatch(passage.plain)
@@ -258,7 +265,7 @@ def _qa(
         elif answered and question:
             raw = found["text"] if (found := _ANSWERS.fullmatch(passage.raw)) else passage.raw
             answer = replace(passage, plain=answered["text"], raw=raw)
-            yield _draft(note, section, question, "qa", answer)
+            yield _Found(question, "qa", answer)
             question = None
 
 
@@ -280,9 +287,7 @@ def _lines(passages: Sequence[Paragraph]) -> Iterator[Paragraph]:
                 )
 
 
-def _faq(
-    note: Note, section: Section, title: str, passages: Sequence[Paragraph]
-) -> Iterator[Question]:
+def _faq(title: str, passages: Sequence[Paragraph]) -> Iterator[_Found]:
     for number, passage in enumerate(passages):
         asked, answer = _asked_in(passage)
         question = as_question(asked, title) if asked else None
@@ -293,7 +298,7 @@ def _faq(
             if not following or _asked_in(following[0])[0]:
                 continue
             answer = following[0]
-        yield _draft(note, section, question, "faq", answer)
+        yield _Found(question, "faq", answer)
 
 
 def _asked_in(passage: Paragraph) -> tuple[str, Paragraph | None]:
@@ -318,19 +323,19 @@ def _asked_in(passage: Paragraph) -> tuple[str, Paragraph | None]:
     return asked, replace(passage, plain=rest, raw=raw)
 
 
-def _definitions(note: Note, section: Section, passages: Sequence[Paragraph]) -> Iterator[Question]:
+def _definitions(note: Note, passages: Sequence[Paragraph]) -> Iterator[_Found]:
     for passage in passages:
         plain = " ".join(passage.plain.split())
         if passage.lead:
-            yield from _labelled(note, section, passage, plain)
+            yield from _labelled(passage, plain)
         elif found := _DEFINES.match(next(iter(split_sentences(plain)), "")):
             term, shown = _subject(found["term"].split(), note)
             if term:
                 question = f"What {found['verb']} {shown}?"
-                yield replace(_draft(note, section, question, "definition", passage), term=term)
+                yield _Found(question, "definition", passage, term=term)
 
 
-def _labelled(note: Note, section: Section, passage: Paragraph, plain: str) -> Iterator[Question]:
+def _labelled(passage: Paragraph, plain: str) -> Iterator[_Found]:
     """Yield drafts from ``**Term**: its meaning``."""
     term = passage.lead.rstrip(" :–—-")
     names = [word.casefold() for word in term.split()]
@@ -341,7 +346,7 @@ def _labelled(note: Note, section: Section, passage: Paragraph, plain: str) -> I
     if label and not no_term:
         answer = replace(passage, plain=plain[label.end() :])
         shown = re.sub(r"^(The|An?)(?= )", lambda found: found[0].lower(), term)
-        yield replace(_draft(note, section, f"What is {shown}?", "definition", answer), term=shown)
+        yield _Found(f"What is {shown}?", "definition", answer, term=shown)
 
 
 def _subject(words: list[str], note: Note) -> tuple[str, str]:
@@ -362,25 +367,20 @@ def _subject(words: list[str], note: Note) -> tuple[str, str]:
 # --- a draft ---------------------------------------------------------------------------------
 
 
-def _draft(
-    note: Note,
-    section: Section,
-    question: str,
-    kind: Kind,
-    answer: Paragraph,
-    items: Sequence[Paragraph] = (),
-) -> Question:
+def _draft(note: Note, section: Section, found: _Found) -> Question:
+    answer, items = found.answer, found.items
     facts = tuple(_first(one.plain) for one in (items or [answer]))
     whole = "; ".join(facts) if items else _whole(answer.plain)
     return Question(
-        question=question,
-        kind=kind,
+        question=found.question,
+        kind=found.kind,
         rel_path=note.rel_path,
         heading_path=section.heading_path,
         snippet=_first(answer.raw),
         facts=tuple(dict.fromkeys(fact for fact in facts if fact)),
         answer=whole[:MAX_ANSWER_CHARS].strip(),
         line=answer.line,
+        term=found.term,
     )
 
 

@@ -8,7 +8,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
-from itertools import permutations
+from itertools import islice, permutations, zip_longest
 from typing import TYPE_CHECKING, Final
 
 from pytest_rageval.authoring.generation.checks import comparable, distinct, grounded, unambiguous
@@ -178,14 +178,10 @@ def spread(drafts: Sequence[Question], limit: int | None, rng: random.Random) ->
     by_note: dict[str, list[int]] = defaultdict(list)
     for index, draft in enumerate(drafts):
         by_note[draft.rel_path].append(index)
-    piles = [rng.sample(indices, len(indices)) for indices in by_note.values()]
+    piles = [rng.sample(indices, len(indices))[::-1] for indices in by_note.values()]
     rng.shuffle(piles)
-    chosen: list[int] = []
-    while len(chosen) < limit:
-        for pile in piles:
-            if pile and len(chosen) < limit:
-                chosen.append(pile.pop())
-    return [drafts[index] for index in sorted(chosen)]
+    in_turn = (index for row in zip_longest(*piles) for index in row if index is not None)
+    return [drafts[index] for index in sorted(islice(in_turn, limit))]
 
 
 def case_file(cases: Iterable[Case]) -> str:
