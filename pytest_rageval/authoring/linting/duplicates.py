@@ -194,16 +194,10 @@ def _near(cases: Sequence[PlacedCase]) -> Iterator[LintFinding]:
         elsewhere = placed.file != other.file
         reported[found.index, elsewhere] += 1
         if reported[found.index, elsewhere] <= _SHOWN:
-            yield _nearly(placed, other, found.similarity, elsewhere=elsewhere)
-
-
-def _nearly(
-    placed: PlacedCase, other: PlacedCase, similarity: float, *, elsewhere: bool
-) -> LintFinding:
-    rule: Rule = "leakage" if elsewhere else "near-duplicate"
-    where = f"{other.place} ({other.case.id}){' of another set' if elsewhere else ''}"
-    message = f"nearly the same question as {where}, {similarity:.0%} alike"
-    return finding(placed, "warning", rule, message, field="question")
+            rule: Rule = "leakage" if elsewhere else "near-duplicate"
+            where = f"{other.place} ({other.case.id}){' of another set' if elsewhere else ''}"
+            message = f"nearly the same question as {where}, {found.similarity:.0%} alike"
+            yield finding(placed, "warning", rule, message, field="question")
 
 
 def _translated(one: Case, other: Case) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Callable
 from http import HTTPStatus
 
@@ -33,7 +32,11 @@ class GuardedServer:
     def __init__(
         self, app: ASGIApp, *, name: str, port: int, announce: Callable[[str], None]
     ) -> None:
-        self._listener = _listen(port)
+        try:
+            self._listener = listen(port)
+        except OSError as error:
+            where = f"{HOST}:{port}"
+            raise ConfigError(f"--port: cannot listen on {where}: {error.strerror}") from error
         self.port: int = self._listener.getsockname()[1]
         self._entrance = Entrance(
             cookie_name=f"rageval-{name}-{self.port}", on_used=lambda _: announce(self.address)
@@ -85,10 +88,3 @@ async def json_body(request: Request, most: int) -> bytes | Response:
 def refused(status: HTTPStatus, sentence: str) -> Response:
     """Return the answer to a request that cannot be carried out."""
     return PlainTextResponse(f"{visible(sentence).rstrip()}\n", status_code=status)
-
-
-def _listen(port: int) -> socket.socket:
-    try:
-        return listen(port)
-    except OSError as error:
-        raise ConfigError(f"--port: cannot listen on {HOST}:{port}: {error.strerror}") from error
