@@ -189,15 +189,14 @@ class LabelSession:
         return self._loose[1]
 
     def _find_loose(self, work: Work) -> tuple[Candidate, ...]:
-        found: list[Candidate] = []
         everything = (*work.known_golds, *(Candidate(gold=gold) for gold in work.draft.golds))
-        for candidate in everything:
-            known = [c.gold for c in found]
-            if candidate.gold in known:
-                continue
-            if not any(matches(candidate.gold, chunk, self.settings) for chunk in work.chunks):
-                found.append(candidate)
-        return tuple(found)
+        golds = [candidate.gold for candidate in everything]
+        return tuple(
+            candidate
+            for place, candidate in enumerate(everything)
+            if candidate.gold not in golds[:place]
+            and not any(matches(candidate.gold, chunk, self.settings) for chunk in work.chunks)
+        )
 
     @property
     def rows(self) -> tuple[int, ...]:
@@ -348,8 +347,7 @@ class LabelSession:
             self._add([self.loose_golds[row - len(chunks)].gold], f"gold of row {row + 1} kept")
             return
         chunk = chunks[row]
-        problem = unusable(chunk) or self._against(row)
-        if problem is not None:
+        if (problem := self._problem(row)) is not None:
             self.notice = f"row {row + 1} cannot be marked: {problem}"
             return
         known = [c.gold for c in work.known_golds if matches(c.gold, chunk, self.settings)]
@@ -435,9 +433,8 @@ class LabelSession:
             self.notice = "no text here to quote from"
             return
         chunk = chunks[row]
-        problem = unusable(chunk) or self._against(row)
-        sentences = split_passages(chunk.text or "")
-        quotes = tuple(s for s in sentences if quotable(chunk, s))
+        problem = self._problem(row)
+        quotes = [s for s in split_passages(chunk.text or "") if quotable(chunk, s)]
         if problem is not None or not quotes:
             self.notice = f"row {row + 1}: {problem or 'no sentence to quote'}"
             return
@@ -446,10 +443,10 @@ class LabelSession:
         self.choice = SnippetChoice(quotes, held)
         self.mode = Mode.SNIPPET
 
-    def _against(self, row: int) -> str | None:
-        if self.irrelevant(row):
-            return "irrelevant_supports of the case names it as evidence against"
-        return None
+    def _problem(self, row: int) -> str | None:
+        """Return the reason why no gold can name a chunk; None: one can."""
+        against = "irrelevant_supports of the case names it as evidence against"
+        return unusable(self.work.chunks[row]) or (against if self.irrelevant(row) else None)
 
     def _own_gold(self, chunk: RetrievedChunk) -> int | None:
         """Return the gold that quotes this chunk, or names its section without quotes."""
@@ -495,11 +492,14 @@ class LabelSession:
     def _go(self, step: int) -> None:
         place = self.index + step
         if 0 <= place < self.total:
-            self.index, self.cursor, self.filter, self.help = place, 0, "", False
+            self._show(place)
         else:
             which = "last" if step > 0 else "first"
             said = f"{self.notice}; " if self.notice else ""
             self.notice = f"{said}this is the {which} of {self.total} cases (q leaves)"
+
+    def _show(self, place: int) -> None:
+        self.index, self.cursor, self.filter, self.help = place, 0, "", False
 
     def _ask_again(self) -> None:
         work = self.work
@@ -535,8 +535,7 @@ class LabelSession:
             self._written.discard(case.case.id)
             self._n_removed += 1
             del self._works[self.index]
-            self.index = max(min(self.index, self.total - 1), 0)
-            self.cursor, self.filter, self.help = 0, "", False
+            self._show(max(min(self.index, self.total - 1), 0))
             self.mode = Mode.BROWSE if self._works else Mode.CLOSED
         self.notice = result.message
 
