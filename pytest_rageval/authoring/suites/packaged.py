@@ -6,53 +6,31 @@ import json
 from collections.abc import Iterator
 from importlib.resources import files
 from importlib.resources.abc import Traversable
-from typing import Any, NamedTuple
-
-
-class Query(NamedTuple):
-    """A question."""
-
-    query_id: str
-    text: str
-
-
-class Qrel(NamedTuple):
-    """A judgement."""
-
-    query_id: str
-    doc_id: str
-    relevance: int
-
-
-class Doc(NamedTuple):
-    """A document."""
-
-    doc_id: str
-    title: str
-    text: str
+from types import SimpleNamespace
+from typing import Any
 
 
 class PackagedDataset:
-    """A dataset in a folder beside this module."""
+    """A dataset in a folder beside this module; its rows have the attributes of ir-datasets."""
 
     def __init__(self, name: str) -> None:
         self._folder: Traversable = files(__package__) / name
 
-    def queries_iter(self) -> Iterator[Query]:
+    def queries_iter(self) -> Iterator[SimpleNamespace]:
         """Yield the questions."""
         for row in self._objects("queries.jsonl"):
-            yield Query(row["_id"], row["text"])
+            yield SimpleNamespace(query_id=row["_id"], text=row["text"])
 
-    def docs_iter(self) -> Iterator[Doc]:
+    def docs_iter(self) -> Iterator[SimpleNamespace]:
         """Yield the documents."""
         for row in self._objects("corpus.jsonl"):
-            yield Doc(row["_id"], row["title"], row["text"])
+            yield SimpleNamespace(doc_id=row["_id"], title=row["title"], text=row["text"])
 
-    def qrels_iter(self) -> Iterator[Qrel]:
+    def qrels_iter(self) -> Iterator[SimpleNamespace]:
         """Yield the judgements."""
         for line in self._lines("qrels", "test.tsv")[1:]:
             query, document, grade = line.split("\t")
-            yield Qrel(query, document, int(grade))
+            yield SimpleNamespace(query_id=query, doc_id=document, relevance=int(grade))
 
     def _objects(self, name: str) -> Iterator[dict[str, Any]]:
         return map(json.loads, self._lines(name))
