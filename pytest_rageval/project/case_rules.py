@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from pytest_rageval.support.json_text import Loc
 
 _Line = Mapping[str, Any]
-_HIDDEN: Final = r"\x00-\x1f\x7f-\x9f\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff"
-_CHARS: Final = rf"[^\s\[\]:{_HIDDEN}]+"
+HIDDEN: Final = r"\x00-\x1f\x7f-\x9f\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff"
+"""Control, bidi and zero-width characters, within the brackets of a pattern."""
+_CHARS: Final = rf"[^\s\[\]:{HIDDEN}]+"
 LABEL_PATTERN: Final = rf"^:?{_CHARS}(:{_CHARS})*:?$"
 """No space, bracket, control or bidi character and no ``::``, so that a label can be part of a
 pytest node id and be given to ``-k``. Written without look-around, which pydantic's regex engine
@@ -136,19 +137,20 @@ def _equal_anchors(
 ) -> Iterator[tuple[Loc, str]]:
     first: dict[_Identity, int] = {}
     for index, anchor in enumerate(golds):
-        same = first.setdefault(_identity(anchor), index)
+        same = first.setdefault(anchor_identity(anchor), index)
         if same != index:
             parts = "heading, snippets and pages" if anchor.get("pages") else "heading and snippets"
             message = f"the same path, {parts} as [{same}], expected another anchor"
             yield ("gold_supports", index), message
     for index, anchor in enumerate(irrelevant):
-        gold = first.get(_identity(anchor))
+        gold = first.get(anchor_identity(anchor))
         if gold is not None:
             message = f"equal to gold_supports[{gold}], expected evidence that is not gold"
             yield ("irrelevant_supports", index), message
 
 
-def _identity(anchor: _Line) -> _Identity:
+def anchor_identity(anchor: _Line) -> _Identity:
+    """Return what no two golds of a case share."""
     return (
         norm_path(anchor["rel_path"]),
         tuple(norm_heading(anchor.get("heading_path")) or ()),

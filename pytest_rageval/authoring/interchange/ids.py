@@ -13,10 +13,10 @@ from urllib.parse import unquote
 
 from pytest_rageval.metrics.matching import norm_text
 from pytest_rageval.metrics.quotes import SEPARATORS
+from pytest_rageval.project.case_rules import HIDDEN
 from pytest_rageval.values.case import Anchor
 
-_HIDDEN: Final = "\x00-\x1f\x7f-\x9f\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff"
-_NOT_IN_LABEL: Final = re.compile(rf"[\s\[\]{_HIDDEN}]+|::+")
+_NOT_IN_LABEL: Final = re.compile(rf"[\s\[\]{HIDDEN}]+|::+")
 _NOT_IN_SEGMENT: Final = re.compile(r"[^\w.~()+=@,-]+")
 _SLUG_WORDS: Final = 6
 _SLUG_CHARS: Final = 48
@@ -135,7 +135,7 @@ def _segment(text: str) -> str:
 # --- docnos ----------------------------------------------------------------------------------
 
 _HEADING_MARK: Final = "##"
-_NOT_IN_DOCNO: Final = re.compile(rf"[\s%{_HIDDEN}\u2028\u2029]")
+_NOT_IN_DOCNO: Final = re.compile(rf"[\s%{HIDDEN}\u2028\u2029]")
 
 
 def docno(anchor: Anchor) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from typing import Any, Final, Protocol
 
-from pytest_rageval.metrics.matching import anchor_segments, matches_anchor, norm_path, norm_text
+from pytest_rageval.metrics.matching import matches_anchor, norm_path, norm_text
 from pytest_rageval.values.case import Anchor, Case, Review
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.record import ScoreSettings
@@ -21,17 +21,17 @@ Gold = Mapping[str, Any]
 """One of ``gold_supports`` as in the line."""
 
 _HALF_CHARACTER: Final = re.compile("[\ud800-\udfff]")
-_KNOWN: Final = ("rel_path", "heading_path", "snippets", "pages", "grade", "vault")
 
 
 def anchor_of(gold: Gold | Anchor) -> Anchor:
     """Return the anchor of a gold, without unknown keys."""
     if isinstance(gold, Anchor):
         return gold
-    known = {key: gold[key] for key in _KNOWN if key in gold}
-    for key in ("snippets", "pages"):
-        if key in known:
-            known[key] = tuple(known[key])
+    known: dict[str, Any] = {
+        key: tuple(value) if isinstance(value, list) else value
+        for key, value in gold.items()
+        if key in Anchor.__dataclass_fields__
+    }
     return Anchor(**known)
 
 
@@ -90,15 +90,6 @@ def same_section(gold: Gold, chunk: RetrievedChunk, settings: ScoreSettings) -> 
     plain = ScoreSettings(path_case=settings.path_case)
     without = {key: value for key, value in gold.items() if key != "snippets"}
     return matches_anchor(anchor_of(without), chunk, plain) and matches_anchor(own, section, plain)
-
-
-def equal(one: Gold, other: Gold) -> bool:
-    """Whether two golds are equal, which a case file must not contain."""
-    a, b = anchor_of(one), anchor_of(other)
-    return (
-        (norm_path(a.rel_path), anchor_segments(a), set(a.pages), a.vault)
-        == (norm_path(b.rel_path), anchor_segments(b), set(b.pages), b.vault)
-    ) and set(map(norm_text, a.snippets)) == set(map(norm_text, b.snippets))
 
 
 def quoted(snippet: str, passage: str) -> bool:

@@ -19,7 +19,6 @@ from pytest_rageval.authoring.labelling.draft import (
     LabelCase,
     ReviewDesk,
     Work,
-    equal,
     gold_for,
     matches,
     parse_groups,
@@ -30,6 +29,7 @@ from pytest_rageval.authoring.labelling.draft import (
 )
 from pytest_rageval.authoring.labelling.snippets import SnippetChoice, split_passages
 from pytest_rageval.metrics.matching import norm_text
+from pytest_rageval.project.case_rules import anchor_identity
 from pytest_rageval.support.text import counted
 from pytest_rageval.values.record import ScoreSettings
 from pytest_rageval.values.reply import RetrievedChunk
@@ -477,7 +477,8 @@ class LabelSession:
             gold = dict(draft.golds[own])
             if snippets or "snippets" in gold:
                 gold["snippets"] = snippets
-            same = any(i != own and equal(gold, g) for i, g in enumerate(draft.golds))
+            others = (g for i, g in enumerate(draft.golds) if i != own)
+            same = anchor_identity(gold) in map(anchor_identity, others)
             if same and (losses := draft.losses([own])):
                 notice += f"; {'; '.join(losses)}; g sets groups again"
             self._decide(draft.without_golds([own]) if same else draft.with_gold(own, gold), notice)
