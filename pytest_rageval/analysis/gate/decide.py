@@ -85,10 +85,6 @@ def _skip_reason(check: Check, run: GateRun, selection: Selection, nothing: str)
     return None if check.metric in _MEASUREMENT_WORKED else selection.missing_for(check)
 
 
-def _failed(check: Check) -> CheckStatus:
-    return "warn" if check.severity == "warn" else "fail"
-
-
 def _proof_note(check: Check, figure: CheckFigure, decision: LimitDecision) -> str:
     """Describe whether it is proven, with the bound that decides it."""
     lower = (check.kind == "min") == (check.decide == "prove_pass")
@@ -128,10 +124,10 @@ def _decide_absolute(check: Check, run: GateRun) -> CheckResult:
         high=figure.high_one_sided,
     )
     small = figure.is_mean and figure.n is not None and figure.n < check.min_n
-    status: CheckStatus = "pass" if decision.outcome == "pass" else _failed(check)
+    status: CheckStatus = "pass" if decision.outcome == "pass" else check.severity
     message = _message(check, figure, decision)
     if small and figure.estimate is not None and check.on_small_n != "warn":
-        status = "skip" if check.on_small_n == "skip" else _failed(check)
+        status = "skip" if check.on_small_n == "skip" else check.severity
         scored = counted(figure.n or 0, "scored case")
         message = f"only {scored}, fewer than min_n {check.min_n}"
     return CheckResult(
@@ -152,7 +148,7 @@ def _decide_absolute(check: Check, run: GateRun) -> CheckResult:
 def _without_baseline(
     check: Check, thresholds: Thresholds, baseline: GateBaseline | None
 ) -> CheckResult:
-    status: CheckStatus = _failed(check) if thresholds.require_baseline else "skip"
+    status: CheckStatus = check.severity if thresholds.require_baseline else "skip"
     problem = None if baseline is None else baseline.info.problem
     return CheckResult(check=check, status=status, message=problem or NO_BASELINE)
 

@@ -136,13 +136,12 @@ def decide_difference_check(
     outcome = decision.outcome
     if check.decide == "prove_fail" and p_adjusted is not None and outcome != "no_data":
         outcome = "fail" if p_adjusted <= 1 - confidence + TOLERANCE else "pass"
-    bad: CheckStatus = "warn" if check.severity == "warn" else "fail"
     small = _has_few_pairs(check, difference)
-    status: CheckStatus = "pass" if outcome == "pass" else bad
+    status: CheckStatus = "pass" if outcome == "pass" else check.severity
     message = _message(check, difference, decision, outcome, p_adjusted)
     few = f"only {counted(difference.n, 'paired case')}, fewer than min_n {check.min_n}"
     if small and check.on_small_n != "warn":
-        status = "skip" if check.on_small_n == "skip" else bad
+        status = "skip" if check.on_small_n == "skip" else check.severity
         message = few
     elif small and status == "fail" and (check.table != "overall" or _unproven(check, difference)):
         # One case that flips is a drop of 20 points in a tag of five.
