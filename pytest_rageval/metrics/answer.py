@@ -133,7 +133,7 @@ def _checked_claims(view: CaseView) -> tuple[CheckedClaim, ...] | Score:
         return NotApplicable("The answer abstains, so it makes no claim.")
     if view.chunks is None:
         return NotApplicable("The target reports no retrieved_chunks.")
-    claims = None if view.evidence is None else view.evidence.claims
+    claims = view.evidence.claims
     if not view.texts_whole or any(c.supports is None for m in claims or () for c in m.citations):
         return NotApplicable("A cited or retrieved chunk came without its whole text.")
     if claims is None:

@@ -111,7 +111,7 @@ def facts_held(view: CaseView) -> tuple[bool, ...] | Score:
         return blocked
     if not view.texts_whole:
         return TEXTS_MISSING
-    found = None if view.evidence is None else view.evidence.facts
+    found = view.evidence.facts
     if found is None or len(found) != len(facts):
         return NOT_LOOKED_UP
     return tuple(map(bool, found))
@@ -119,8 +119,7 @@ def facts_held(view: CaseView) -> tuple[bool, ...] | Score:
 
 def unused_facts(view: CaseView) -> bool:
     """Whether the answer lacks key facts, and the context states every one that it lacks."""
-    held, evidence = facts_held(view), view.evidence
-    stated = None if evidence is None else evidence.facts_stated
+    held, stated = facts_held(view), view.evidence.facts_stated
     if not isinstance(held, tuple) or stated is None or len(stated) != len(held):
         return False
     lacking = [there for there, said in zip(held, stated, strict=True) if not said]
@@ -142,7 +141,7 @@ def _utilization(view: CaseView, held: tuple[bool, ...]) -> Score:
         return blocked
     if not any(held):
         return NotApplicable("The context states no key fact.")
-    verdicts, stated = view.verdicts, None if view.evidence is None else view.evidence.facts_stated
+    verdicts, stated = view.verdicts, view.evidence.facts_stated
     if stated is None or len(stated) != len(held):
         asked = verdicts is not None and "key_fact_recall" in verdicts.scores
         return FAILED if asked else NotApplicable("No rubric in use looks for key facts.")

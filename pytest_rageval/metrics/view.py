@@ -60,6 +60,7 @@ ANSWERABLE: Final = NotApplicable("The case is answerable.")
 NO_JUDGE: Final = NotApplicable("The run has no judge.")
 UNANSWERABLE: Final = NotApplicable("The case is unanswerable.")
 _NO_GOLDS: Final = NotApplicable("The case has no gold_supports.")
+_NO_EVIDENCE: Final = Evidence()
 Score = float | NotApplicable | Failed
 Scores = Mapping[str, Score]
 
@@ -116,9 +117,10 @@ class CaseView:
         self.texts_whole = not [c for c in self.cut if c.text is None or c.text_truncated]
 
     @property
-    def evidence(self) -> Evidence | None:
-        """Key facts and claims looked up in the passages; None: not looked up."""
-        return None if self.verdicts is None else self.verdicts.evidence
+    def evidence(self) -> Evidence:
+        """Key facts and claims looked up in the passages; of what was not, each part is None."""
+        found = None if self.verdicts is None else self.verdicts.evidence
+        return found or _NO_EVIDENCE
 
     @property
     def abstained(self) -> bool | None:
