@@ -490,15 +490,18 @@ def settle(
     if unreadable_anchor(case, scoring) is not None:
         known.pop("similarity_margin", None)
     view = view_case(case, response_of(record), scoring, error=record.error)
-    abstained = (record.abstention or {}).get("abstained")
-    verdicts = Verdicts(
-        abstained=abstained if isinstance(abstained, bool) else None, evidence=record.evidence
-    )
+    verdicts = Verdicts(abstained=abstention_verdict(record), evidence=record.evidence)
     scores = score_case(view, verdicts, known=known)
     response = record.response and replace(record.response, retrieved_chunks=view.chunks)
     # The citations are kept, since the stored answer may be truncated.
     settled = replace(with_stored_own(scores, record), citations=record.citations)
     return replace(record, response=response, scores=settled)
+
+
+def abstention_verdict(record: CaseRecord) -> bool | None:
+    """Return the judge's verdict on abstention; None: not asked, or no valid verdict."""
+    verdict = (record.abstention or {}).get("abstained")
+    return verdict if isinstance(verdict, bool) else None
 
 
 def stored_score(record: CaseRecord, key: str) -> Score:

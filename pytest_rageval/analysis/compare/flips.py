@@ -9,6 +9,7 @@ from pytest_rageval.analysis.aggregate.case_groups import BADNESS, CaseGroup, Ca
 from pytest_rageval.analysis.compare.pairs import CasePair
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.matching import in_scope
+from pytest_rageval.metrics.scoring import abstention_verdict
 from pytest_rageval.support.text import TOLERANCE
 from pytest_rageval.values.case import Anchor
 from pytest_rageval.values.dataclass import dataclass
@@ -49,10 +50,7 @@ def _abstention_words(base: CaseRecord, new: CaseRecord, _named: bool) -> Iterat
 
 def _abstained(record: CaseRecord) -> bool | None:
     """Whether an answer abstains, according to the target or the judge."""
-    if record.abstained is not None:
-        return record.abstained
-    found = (record.abstention or {}).get("abstained")
-    return found if isinstance(found, bool) else None
+    return abstention_verdict(record) if record.abstained is None else record.abstained
 
 
 def _stage_words(base: CaseRecord, new: CaseRecord) -> str:

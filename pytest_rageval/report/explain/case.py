@@ -12,7 +12,7 @@ from pytest_rageval.metrics.judged import score_judged
 from pytest_rageval.metrics.matching import document_key
 from pytest_rageval.metrics.registry import MetricInfo, Registry
 from pytest_rageval.metrics.retrieval import anchor_ranking, document_ranking, order_before_rerank
-from pytest_rageval.metrics.scoring import FAMILIES
+from pytest_rageval.metrics.scoring import FAMILIES, abstention_verdict
 from pytest_rageval.metrics.view import CaseView, Verdicts
 from pytest_rageval.report.explain.chunks import explain_chunks
 from pytest_rageval.report.explain.evidence import (
@@ -26,7 +26,6 @@ from pytest_rageval.report.explain.figures import (
     Figure,
     Terms,
     abstention_sentences,
-    abstention_verdict,
     citation_sentences,
     cut_text,
     group_sentences,

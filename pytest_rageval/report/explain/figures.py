@@ -12,6 +12,7 @@ from typing import Any, Final
 from pytest_rageval.metrics.built_in import FIVE_WEIGHTS
 from pytest_rageval.metrics.judged import claim_support, composite
 from pytest_rageval.metrics.retrieval import Groups, Ranking, dcg, group_recall_at_k, ideal_dcg
+from pytest_rageval.metrics.scoring import abstention_verdict
 from pytest_rageval.report.explain.values import (
     AnchorReason,
     ChunkReason,
@@ -294,12 +295,6 @@ def abstention_sentences(record: CaseRecord) -> dict[str, str]:
     if record.abstain_reason and abstained:
         text += f" ({record.abstain_reason})"
     return dict.fromkeys(_ABSTENTION, text)
-
-
-def abstention_verdict(record: CaseRecord) -> bool | None:
-    """Return the judge's verdict on abstention; None: not asked, or no valid verdict."""
-    verdict = (record.abstention or {}).get("abstained")
-    return verdict if isinstance(verdict, bool) else None
 
 
 EMBEDDING_FIGURES: Final = {
