@@ -298,14 +298,11 @@ def differences(
 
 
 def _affects(one: Invariant, metric: str, registry: Registry) -> bool:
+    info = registry.cases.get(metric)
+    if info is not None:
+        # Without records it is unknown whether a judge had to decide what is an abstention.
+        judged = judge_dependent_keys(abstention=True, conflict=True, registry=registry)
+        return one.concerns(info, judged)
     if one.only:
         return one.only == metric
-    if one.affects == "everything":
-        return True
-    info = registry.cases.get(metric)
-    if info is None:
-        return not metric.startswith(_OF_THE_TARGET)
-    if one.affects == "answers":
-        return info.answer_side
-    # Without records it is unknown whether a judge had to decide what is an abstention.
-    return metric in judge_dependent_keys(abstention=True, conflict=True, registry=registry)
+    return one.affects == "everything" or not metric.startswith(_OF_THE_TARGET)

@@ -8,7 +8,7 @@ of ``project.options``.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any, Final
 
@@ -18,7 +18,7 @@ from pytest_rageval.metrics.definitions import (
     definitions_document,
     stored_registry,
 )
-from pytest_rageval.metrics.registry import Registry
+from pytest_rageval.metrics.registry import MetricInfo, Registry
 from pytest_rageval.project.options import OPTIONS, SETTINGS, VERSIONS, Affects
 from pytest_rageval.project.settings import compared_settings, settings_document
 from pytest_rageval.support.text import cut, first_few
@@ -76,6 +76,14 @@ class Invariant(ConfigDifference):
     affects: Affects
     only: str = ""
     """The one metric whose numbers are not comparable; empty: all that ``affects`` names."""
+
+    def concerns(self, info: MetricInfo, judge_dependent: Collection[str]) -> bool:
+        """Whether it makes the numbers of a metric of cases not comparable."""
+        if self.only:
+            return self.only == info.key
+        if self.affects == "answers":
+            return info.answer_side
+        return self.affects == "everything" or info.key in judge_dependent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,17 +163,11 @@ def unaffected_keys(
     """
     if comparability.comparable:
         return None
-    left = set(registry.cases)
-    for one in comparability.invariants:
-        if one.only:
-            left.discard(one.only)
-        elif one.affects == "everything":
-            return frozenset()
-        elif one.affects == "answers":
-            left -= {key for key in left if registry.cases[key].answer_side}
-        else:
-            left -= judge_dependent
-    return frozenset(left)
+    return frozenset(
+        key
+        for key, info in registry.cases.items()
+        if not any(one.concerns(info, judge_dependent) for one in comparability.invariants)
+    )
 
 
 # --- comparing -------------------------------------------------------------------------------
