@@ -127,13 +127,9 @@ def conclude(
 
 def _front(plan: SweepPlan, last: Mapping[str, Measures]) -> tuple[str, ...]:
     """Return the keys of the finalists on the Pareto front, without those that may not win."""
-    objectives = plan.goal.objectives
-    points = {
-        key: [one.figures.get(objective.info.key) for objective in objectives]
-        for key, one in last.items()
-        if not one.broken
-    }
-    return pareto_front(points, [one.sign for one in objectives])
+    return pareto_front(
+        {key: plan.goal.point(one.figures) for key, one in last.items() if not one.broken}
+    )
 
 
 def _sensitivity(plan: SweepPlan, deciding: Mapping[str, Measures]) -> Sensitivity:
@@ -310,12 +306,9 @@ def _tested(plan: SweepPlan, test: PairedTest, names: Mapping[str, str]) -> str:
     against = f"{role} {names[test.against]}"
     if test.difference is None or test.p is None:
         return f"no case in common with {against}"
-    interval = (
-        ""
-        if test.low is None or test.high is None
-        else (f", {test.low:+.3f} to {test.high:+.3f} at {plan.goal.confidence * 100:g} %")
-    )
-    adjusted = ""
+    interval = adjusted = ""
+    if test.low is not None and test.high is not None:
+        interval = f", {test.low:+.3f} to {test.high:+.3f} at {plan.goal.confidence * 100:g} %"
     p_adjusted = _p(1.0 if test.p_adjusted is None else test.p_adjusted)
     if p_adjusted != _p(test.p):
         adjusted = f", {p_adjusted} adjusted for two tests"

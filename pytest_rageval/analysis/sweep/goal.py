@@ -45,6 +45,11 @@ class Goal:
         """The objective that ranks and decides."""
         return self.objectives[0]
 
+    def point(self, figures: Mapping[str, float | None]) -> list[float | None]:
+        """Return the figure of each objective, the more the better; None: not measured."""
+        found = [(figures.get(one.info.key), one.sign) for one in self.objectives]
+        return [None if figure is None else sign * figure for figure, sign in found]
+
     @property
     def order(self) -> tuple[tuple[str, int], ...]:
         """Figures that rank configurations, the deciding one first, and 1 where more is better."""

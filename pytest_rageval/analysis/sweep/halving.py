@@ -198,11 +198,7 @@ def merit_order(measures: Mapping[str, Measures], goal: Goal) -> list[str]:
 
 
 def _fronts(measures: Mapping[str, Measures], goal: Goal) -> dict[str, int]:
-    points = {
-        key: [one.figures.get(objective.info.key) for objective in goal.objectives]
-        for key, one in measures.items()
-    }
-    return pareto_ranks(points, [one.sign for one in goal.objectives])
+    return pareto_ranks({key: goal.point(one.figures) for key, one in measures.items()})
 
 
 def _dropped(measures: Mapping[str, Measures], key: str, last: str, goal: Goal) -> Dropped:

@@ -9,14 +9,14 @@ POINTS = st.dictionaries(
 
 
 def test_the_front_of_recall_and_latency_by_hand() -> None:
-    points = {"a": (0.9, 300.0), "b": (0.8, 100.0), "c": (0.8, 200.0), "d": (None, 1.0)}
-    assert pareto_front(points, (1, -1)) == ("a", "b")
-    assert pareto_ranks(points, (1, -1)) == {"a": 0, "b": 0, "c": 1, "d": 2}
+    points = {"a": (0.9, -300.0), "b": (0.8, -100.0), "c": (0.8, -200.0), "d": (None, -1.0)}
+    assert pareto_front(points) == ("a", "b")
+    assert pareto_ranks(points) == {"a": 0, "b": 0, "c": 1, "d": 2}
 
 
 @given(POINTS)
 def test_whatever_is_not_on_the_front_is_dominated_from_it(points) -> None:  # type: ignore[no-untyped-def]
-    front = pareto_front(points, (1, 1))
+    front = pareto_front(points)
     assert bool(front) == bool(points)
     for key, (x, y) in points.items():
         above = [(a, b) for k in front for a, b in [points[k]] if a >= x and b >= y]
@@ -26,6 +26,6 @@ def test_whatever_is_not_on_the_front_is_dominated_from_it(points) -> None:  # t
 
 @given(POINTS)
 def test_one_objective_ranks_by_value(points) -> None:  # type: ignore[no-untyped-def]
-    ranks = pareto_ranks({key: (x,) for key, (x, _) in points.items()}, (1,))
+    ranks = pareto_ranks({key: (x,) for key, (x, _) in points.items()})
     values = sorted({x for x, _ in points.values()}, reverse=True)
     assert ranks == {key: values.index(x) for key, (x, _) in points.items()}
