@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import random
+import statistics
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Literal
@@ -35,7 +36,7 @@ class PrecisionRecall:
     recall: float | None
     f1: float | None
     precision_interval: Interval
-    """Wilson, two-sided."""
+    """Wilson, two-sided 95 %."""
     recall_interval: Interval
 
 
@@ -146,12 +147,10 @@ def spearman(a: Sequence[float], b: Sequence[float]) -> float | None:
     """Spearman's rank correlation with average ranks, -1 to 1; None: one side is constant."""
     if len(a) != len(b):
         raise ValueError(f"{len(a)} values against {len(b)}")
-    x, y = average_ranks(a), average_ranks(b)
-    middle = (len(a) + 1) / 2
-    xy = math.fsum((p - middle) * (q - middle) for p, q in zip(x, y, strict=True))
-    xx = math.fsum((p - middle) ** 2 for p in x)
-    yy = math.fsum((q - middle) ** 2 for q in y)
-    return xy / math.sqrt(xx * yy) if xx and yy else None
+    try:
+        return statistics.correlation(average_ranks(a), average_ranks(b))
+    except statistics.StatisticsError:
+        return None
 
 
 def _auroc(rows: Iterable[tuple[float, bool]]) -> float | None:
@@ -189,15 +188,12 @@ def auroc(
     return Auroc(auroc=fmean(known), auroc_pooled=_auroc(rows), n_sources=len(known))
 
 
-def precision_recall_f1(
-    truth: Sequence[bool], predicted: Sequence[bool], *, confidence: float = 0.95
-) -> PrecisionRecall:
+def precision_recall_f1(truth: Sequence[bool], predicted: Sequence[bool]) -> PrecisionRecall:
     """Precision, recall and F1 of the class that is True, such as "bad answer".
 
     Args:
         truth: what people say.
         predicted: what the judge says at its threshold.
-        confidence: of the Wilson intervals.
     """
     pairs = Counter((bool(t), bool(p)) for t, p in zip(truth, predicted, strict=True))
     hits, missed, wrong = pairs[True, True], pairs[True, False], pairs[False, True]
@@ -209,8 +205,8 @@ def precision_recall_f1(
         precision=share(hits, hits + wrong),
         recall=share(hits, hits + missed),
         f1=share(2 * hits, 2 * hits + wrong + missed),
-        precision_interval=wilson(hits, hits + wrong, confidence=confidence),
-        recall_interval=wilson(hits, hits + missed, confidence=confidence),
+        precision_interval=wilson(hits, hits + wrong),
+        recall_interval=wilson(hits, hits + missed),
     )
 
 

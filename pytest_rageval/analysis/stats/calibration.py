@@ -13,12 +13,12 @@ from pytest_rageval.analysis.stats.distributions import student_t_quantile
 from pytest_rageval.analysis.stats.intervals import fmean, tail_level
 from pytest_rageval.analysis.stats.paired import sign_flip
 from pytest_rageval.metrics.judged import PASS_SHARE
+from pytest_rageval.support.text import TOLERANCE
 from pytest_rageval.values.dataclass import dataclass
 
 _DRIFT_P = 0.01
 _DRIFT_SHIFT = 0.05
 _DRIFT_FLIPS = 0.10
-_TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,13 +152,13 @@ def canary_drift(
     mean_shift = fmean(shifts)
     if mean_shift is None:
         return CanaryDrift(drift=False, mean_shift=None, max_abs=None, flip_rate=None, p=None)
-    line = lo + PASS_SHARE * span - _TOLERANCE
+    line = lo + PASS_SHARE * span - TOLERANCE
     flips = [(a >= line) != (b >= line) for a, b in zip(reference, new, strict=True)]
     flip_rate = sum(flips) / len(flips)
     p = sign_flip(shifts).p_two_sided
-    moved = p < _DRIFT_P and abs(mean_shift) > _DRIFT_SHIFT + _TOLERANCE
+    moved = p < _DRIFT_P and abs(mean_shift) > _DRIFT_SHIFT + TOLERANCE
     return CanaryDrift(
-        drift=moved or flip_rate > _DRIFT_FLIPS + _TOLERANCE,
+        drift=moved or flip_rate > _DRIFT_FLIPS + TOLERANCE,
         mean_shift=mean_shift,
         max_abs=max(abs(s) for s in shifts),
         flip_rate=flip_rate,

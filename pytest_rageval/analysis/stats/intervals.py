@@ -227,7 +227,7 @@ def mean_intervals(
     if not sample.n:
         return [NO_INTERVAL] * len(sides)
     if scale.lo is None or scale.hi is None:
-        return bootstrap_mean(sample, confidence=confidence, sides=sides)
+        return bootstrap_means([sample], confidence=confidence, sides=sides)[0]
     if scale.binary and sample.n_clusters == sample.n and sample.is_binary:
         return [wilson(sample.total, sample.n, confidence=confidence, sided=one) for one in sides]
     return _plus_twos(sample, scale.lo, scale.hi, confidence=confidence, sides=sides)
@@ -290,20 +290,6 @@ def quantile_interval(
     )
 
 
-def bootstrap_mean(
-    sample: ClusteredSample,
-    *,
-    confidence: float = 0.95,
-    sides: Sequence[Sided] = (2,),
-    resamples: int = BOOTSTRAP_RESAMPLES,
-) -> list[Interval]:
-    """Percentile bootstrap of a mean, resampling whole clusters; for unbounded scales only.
-
-    Fewer than two clusters have no interval.
-    """
-    return bootstrap_means([sample], confidence=confidence, sides=sides, resamples=resamples)[0]
-
-
 def bootstrap_means(
     samples: Sequence[ClusteredSample],
     *,
@@ -311,7 +297,10 @@ def bootstrap_means(
     sides: Sequence[Sided] = (2,),
     resamples: int = BOOTSTRAP_RESAMPLES,
 ) -> list[list[Interval]]:
-    """``bootstrap_mean`` of each sample, by the same random numbers, which are drawn once."""
+    """Percentile bootstrap of means, resampling whole clusters; for unbounded scales only.
+
+    The random numbers are drawn once for all samples. Fewer than two clusters have no interval.
+    """
     levels = [tail_level(confidence, sided) for sided in sides]
     found = []
     for sample in samples:
