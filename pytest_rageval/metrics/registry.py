@@ -178,11 +178,9 @@ class Registry:
     def _built_in(self, key: str) -> MetricInfo | None:
         """Return the built-in metric whose name has the same first word; None: there is none."""
         word = key.split(".")[0]
-        for name in (*self.cases, *self.runs, *self.aliases):
-            found = self.info(name)
-            if found is not None and found.built_in and name.split(".")[0] == word:
-                return found
-        return None
+        names = (*self.cases, *self.runs, *self.aliases)
+        same = (self.info(name) for name in names if name.split(".")[0] == word)
+        return next((info for info in same if info is not None and info.built_in), None)
 
 
 def unit_of(metric: str) -> Unit:
