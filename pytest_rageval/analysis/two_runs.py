@@ -53,11 +53,6 @@ def run_numbers(
 ) -> RunNumbers:
     """Compute the numbers of a run from its records.
 
-    Args:
-        run: with its records.
-        confidence: of the intervals.
-        labels: of people, which correct judged means; None: there are none.
-
     Raises:
         DatasetError: a label matches several cases.
     """

@@ -95,13 +95,7 @@ class ReportedParts:
 
 
 def rule_for(anchor: Anchor, chunk: RetrievedChunk, settings: ScoreSettings) -> MatchRule | None:
-    """Return the rule that compares a chunk with an anchor of its document; None: none can.
-
-    Args:
-        anchor: gold or irrelevant support.
-        chunk: of its document, with its whole text if that is known.
-        settings: ``matching_mode`` and ``headings_reported`` are used.
-    """
+    """Return the rule that compares a chunk with an anchor of its document; None: none can."""
     if settings.matching_mode == "heading":
         return "heading"
     section = bool(anchor_segments(anchor))
@@ -264,11 +258,7 @@ def cited_golds(
 ) -> frozenset[int] | None:
     """Return the golds that a citation points into; None: its chunk cannot be compared with them.
 
-    Args:
-        citation: one that names a chunk points into the golds that the chunk matches.
-        case: the case with the golds.
-        chunks: decided, in rank order.
-        settings: matching settings of the run.
+    A citation that names a chunk points into the golds that the chunk, decided, matches.
     """
     rank = citation.chunk_rank
     if rank is not None and 1 <= rank <= len(chunks):
@@ -291,11 +281,7 @@ def decide_chunks(
     If a text is needed and a chunk has none, or only the beginning, an earlier decision, made with
     the text, is kept; without one the fields stay None: it cannot be decided.
 
-    Args:
-        case: the case with the anchors.
-        chunks: in any order.
-        settings: matching settings of the run.
-        owned: whether they are in rank order, and decided in place, as nobody else holds them.
+    Those that are ``owned`` are in rank order, and decided in place, as nobody else holds them.
     """
     decided = tuple(chunks) if owned else order_chunks([chunk.copy() for chunk in chunks])
     _Decider(case, settings).decide_all(decided)
@@ -345,13 +331,7 @@ def relevant_facts(case: Case, reported: Reported, mode: MatchingMode) -> Report
 
 
 def needed_parts(case: Case, headings: bool, mode: MatchingMode) -> tuple[bool, bool]:
-    """Return whether the rules of a case depend on texts, and on pages, of the target's chunks.
-
-    Args:
-        case: with its anchors.
-        headings: whether the target reports headings.
-        mode: of matching.
-    """
+    """Return whether the rules of a case depend on texts, and on pages, of the target's chunks."""
     paged = names_pages(case)
     if mode == "heading" or (headings and not paged):
         return False, False
@@ -363,10 +343,6 @@ def count_rules(record: CaseRecord, counts: Counter[str]) -> None:
 
     Chunks of documents without an anchor are left out; ``undecided`` counts those that no rule can
     compare. Records of older versions, which name no rule, were decided by headings.
-
-    Args:
-        record: decided.
-        counts: of other records, to add to.
     """
     for rules in rules_of_cut(record):
         for rule in rules:

@@ -90,10 +90,7 @@ class DatasetError(RagEvalError):
 class EndpointError(RagEvalError):
     """The target failed.
 
-    Args:
-        kind: one of ``TARGET_ERROR_KINDS``.
-        message: what happened, without secrets.
-        attempts: how many requests were sent (0 if none was).
+    Its ``message`` holds no secrets, and ``attempts`` is 0 if no request was sent.
     """
 
     def __init__(self, kind: TargetErrorKind, message: str, *, attempts: int = 1) -> None:

@@ -24,9 +24,8 @@ before there was a mode of matching."""
 def concurrency_of(config: Mapping[str, Any]) -> int | None:
     """Return the requests in flight that the latency of a run was measured with.
 
-    Args:
-        config: a ``config.json``; that of an older run has the setting of each process and not the
-            number of its processes, so that the requests in flight are unknown.
+    The ``config.json`` of an older run has the setting of each process and not the number of its
+    processes, so that the requests in flight are unknown.
     """
     return whole(config, "concurrency")
 

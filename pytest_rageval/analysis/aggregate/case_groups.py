@@ -82,9 +82,7 @@ class CaseGroup:
     def value_of(self, values: Sequence[float], *, erred: bool = False) -> CaseValue:
         """The mean of a figure's values in the repeats that have it.
 
-        Args:
-            values: one per scored repeat.
-            erred: whether the figure is an error, and not inapplicable, without any value.
+        Without any value it is an error if ``erred``, else not applicable.
         """
         without: ValueStatus = "error" if erred else "not_applicable"
         return CaseValue(

@@ -55,12 +55,8 @@ def aggregate(
 ) -> Aggregate:
     """All numbers of a run from its records alone, in any order.
 
-    Args:
-        records: one per case and repeat.
-        confidence: of the intervals, 0 to 1.
-        timeout_ms: the limit at which a timed-out call enters the latency percentiles.
-        registry: the metrics; unregistered keys of records are summarised as unbounded.
-        path_case: whether paths that differ only in case are different documents.
+    A call that timed out enters the latency percentiles at ``timeout_ms``; unregistered keys of
+    records are summarised as unbounded.
     """
     columns = RecordColumns(registry, path_case=path_case)
     for record in records:
@@ -138,14 +134,7 @@ GroupSummaries = Mapping[str, Mapping[str, MetricSummary]]
 def summarise_groups(
     column: array[float], groups: Groups, info: MetricInfo | None, confidence: float = 0.95
 ) -> GroupSummaries:
-    """Summarise a metric over all cases and over each group.
-
-    Args:
-        column: its value of every case.
-        groups: of ``group_cases``.
-        info: scale and direction of the metric; None: unknown.
-        confidence: of the intervals, 0 to 1.
-    """
+    """Summarise a metric over all cases and over each group."""
     places = [(name, group) for name, members in groups.items() for group in members]
     parts = [groups[name][group] for name, group in places]
     if all(map(isnan, column)):  # of no case, so of no group

@@ -189,12 +189,7 @@ def auroc(
 
 
 def precision_recall_f1(truth: Sequence[bool], predicted: Sequence[bool]) -> PrecisionRecall:
-    """Precision, recall and F1 of the class that is True, such as "bad answer".
-
-    Args:
-        truth: what people say.
-        predicted: what the judge says at its threshold.
-    """
+    """Precision, recall and F1 of the class that is True, such as "bad answer"."""
     pairs = Counter((bool(t), bool(p)) for t, p in zip(truth, predicted, strict=True))
     hits, missed, wrong = pairs[True, True], pairs[True, False], pairs[False, True]
 

@@ -236,9 +236,7 @@ def mean_intervals(
 def percentile(values: Sequence[float], p: float) -> float | None:
     """Percentile of type 7 (linear), = ``numpy.percentile``; None for no values.
 
-    Args:
-        values: in any order.
-        p: 0 to 100.
+    ``p`` is from 0 to 100.
 
     >>> percentile([100, 200, 300, 400, 1000], 95)
     880.0
@@ -264,11 +262,7 @@ def quantile_interval(
 ) -> Interval:
     """Distribution-free interval of a quantile by order statistics (= scipy ``quantile_test``).
 
-    Args:
-        values: in any order.
-        p: 0 to 1.
-        confidence: 0 to 1.
-        sided: 1 or 2.
+    ``p`` is from 0 to 1.
 
     A bound beyond the sample is None: p95 has no upper bound below n = 72.
     """

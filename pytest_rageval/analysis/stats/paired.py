@@ -173,13 +173,7 @@ def regression_p(
     It is the smallest alpha whose upper bound of the oriented difference lies below
     ``-margin``, and at most 0.5; None: no interval to invert, or an unbounded scale.
 
-    Args:
-        base: baseline values, one per pair.
-        cand: candidate values in the same order.
-        scale: of the metric, as for ``paired_difference``.
-        margin: at least 0, in the metric's unit.
-        clusters: one id per pair.
-        direction: which way is better.
+    ``margin`` is at least 0, in the metric's unit; ``direction`` says which way is better.
     """
     diffs = _differences(base, cand)
     if direction == "lower":
@@ -318,11 +312,7 @@ def required_n(
 ) -> int | None:
     """Cases needed to detect ``difference``; None for a difference of 0, which cannot be detected.
 
-    Args:
-        sd: standard deviation of one case's value or difference.
-        difference: the smallest that matters, either sign.
-        confidence: one-sided, 0 to 1.
-        power: 0 to 1.
+    ``sd`` is the standard deviation of one case's value or difference, ``confidence`` one-sided.
 
     >>> required_n(0.35, 0.05)
     303

@@ -28,8 +28,7 @@ class VarianceComponents:
 def variance_components(rows: Sequence[Sequence[float]]) -> VarianceComponents:
     """Variance within and between cases.
 
-    Args:
-        rows: one per case, each with the same number R of repeats.
+    Each row holds the R repeats of one case.
 
     Raises:
         ValueError: cases have different numbers of repeats.
@@ -115,9 +114,7 @@ def _ways(n: int, most: int) -> Iterator[int]:
 def flip_probability(repeats: int, passes: int) -> float:
     """Probability that two repeats of a case, drawn at random, disagree.
 
-    Args:
-        repeats: R, how often the case was asked, at least 2.
-        passes: how often it passed, 0 to R.
+    It was asked at least twice.
 
     >>> flip_probability(5, 3)
     0.6

@@ -50,9 +50,7 @@ def expand_grid(
 ) -> tuple[Configuration, ...]:
     """Return every combination; those of one index are neighbours, so that it is built once.
 
-    Args:
-        query: values by parameter of the questions; the last one varies fastest.
-        index: values by parameter of the index.
+    The last parameter of the questions varies fastest.
     """
     return tuple(
         Configuration(query=asked, index=built)

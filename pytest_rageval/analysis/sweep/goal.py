@@ -75,11 +75,7 @@ def sweep_goal(
 ) -> Goal:
     """Return the goal of a sweep.
 
-    Args:
-        sweep: with its objectives and constraints checked.
-        cases: of the sweep.
-        registry: the one that they were checked with.
-        confidence: of intervals and tests, 0 to 1.
+    The objectives and constraints of the sweep were checked with ``registry``.
 
     Raises:
         ConfigError: ``sweep_score`` has its usual weights and no case is unanswerable; a constraint

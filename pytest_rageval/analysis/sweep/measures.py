@@ -71,11 +71,7 @@ def measure(
 ) -> Measures:
     """Measure one configuration.
 
-    Args:
-        records: of its run.
-        goal: objectives and constraints.
-        cases: node ids of the cases that count; None: all.
-        facts: of the run.
+    Only ``cases``, node ids, count; None: all do.
     """
     wanted = None if cases is None else set(cases)
     kept = [r for r in records if r.counted and (wanted is None or r.nodeid in wanted)]

@@ -56,10 +56,7 @@ def summarise_spot_check(
 ) -> SpotCheck:
     """Compare the first and the second score of spot-checked cases.
 
-    Args:
-        pairs: case, first and second score; one that is no number of the scale is no valid verdict.
-        scale: ends of both scores.
-        confidence: of the interval.
+    A score that is not a number of the scale is not a valid verdict.
     """
     read = [(key, valid_score(a, scale), valid_score(b, scale)) for key, a, b in pairs]
     valid = [(key, a, b) for key, a, b in read if a is not None and b is not None]
@@ -204,10 +201,7 @@ def measure_drift(
 ) -> Drift:
     """Compare the scores of frozen answers with those of an earlier time.
 
-    Args:
-        before: stored scores by answer.
-        now: today's; answers that are not in ``before`` are ignored; None: no valid verdict.
-        scale: ends of both.
+    Answers that are not in ``before`` are ignored; None is not a valid verdict.
     """
     pairs = [(score, new) for key, score in before.items() if (new := now.get(key)) is not None]
     found = canary_drift(
