@@ -6,7 +6,6 @@ allow: heading, snippet, pages, document (docs/metrics.md#matching). Pure.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import Final
@@ -139,11 +138,6 @@ def is_at(anchor: Anchor, chunk: RetrievedChunk, settings: ScoreSettings) -> boo
     return None if rule is None else matches_by(rule, anchor, chunk, settings)
 
 
-def precision_of(rule: MatchRule, anchor: Anchor) -> tuple[int, bool]:
-    """Return a number that is larger for a more specific match with an anchor."""
-    return len(anchor_segments(anchor)), rule in {"snippet", "pages"}
-
-
 class _Decider:
     """Comparison of chunks with the anchors of one case, which are normalised once."""
 
@@ -225,7 +219,8 @@ class _Decider:
             used.add(rule)
             if not matches_by(rule, anchor, chunk, self._settings):
                 continue
-            precision = precision_of(rule, anchor)
+            # The more specific anchor wins, then the more specific rule.
+            precision = len(anchor_segments(anchor)), rule in {"snippet", "pages"}
             if index < n_golds:
                 golds.append(index)
                 best_gold = max(best_gold, precision)
@@ -338,19 +333,12 @@ def needed_parts(case: Case, headings: bool, mode: MatchingMode) -> tuple[bool, 
     return any(anchor.snippets for anchor in anchors_of(case)), paged
 
 
-def count_rules(record: CaseRecord, counts: Counter[str]) -> None:
-    """Count the chunks in the cut of a record by the rules that compared them with anchors.
-
-    Chunks of documents without an anchor are left out; ``undecided`` counts those that no rule can
-    compare. Records of older versions, which name no rule, were decided by headings.
-    """
-    for rules in rules_of_cut(record):
-        for rule in rules:
-            counts[rule] += 1
-
-
 def rules_of_cut(record: CaseRecord) -> list[tuple[str, ...]]:
-    """Return the rules that compared each chunk in the cut of a record, as of `count_rules`."""
+    """Return the rules that compared each chunk in the cut of a record with anchors.
+
+    Chunks of documents without an anchor are left out; ``undecided`` stands for those that no rule
+    can compare. Records of older versions, which name no rule, were decided by headings.
+    """
     found: list[tuple[str, ...]] = []
     for chunk in (record.retrieved_chunks or ())[: record.k]:
         if chunk.matched_by:

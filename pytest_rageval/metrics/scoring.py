@@ -227,14 +227,12 @@ ANSWER_KEYS: Final = (
 _EMPTY_INDEX_COUNTS: Final = ("docs_processed", "chunks_embedded")
 
 
-def retrieval_key(case: Case) -> str:
-    """Return the metric that shows whether a case got the evidence that it needs."""
-    return "recall_all_at_k" if case.required_support_groups else "hit_at_k"
-
-
 def evidence_key(case: Case, metrics: Metrics) -> str:
-    """Return the metric that decides it: where anchors cannot be decided, documents can."""
-    key = retrieval_key(case)
+    """Return the metric that shows whether a case got the evidence that it needs.
+
+    Where anchors cannot be decided, documents can.
+    """
+    key = "recall_all_at_k" if case.required_support_groups else "hit_at_k"
     return "doc_hit_at_k" if metrics.get(key) is None else key
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import replace
 from random import Random
 from typing import Any
@@ -12,9 +11,9 @@ from hypothesis import given
 
 from pytest_rageval.metrics.deciding import (
     ReportedParts,
-    count_rules,
     decide_chunks,
     relevant_facts,
+    rules_of_cut,
     unreadable_anchor,
 )
 from pytest_rageval.target.contract import parse_ask_response
@@ -135,7 +134,7 @@ def test_a_run_without_chunks_may_report_everything() -> None:
     assert parts.found() == Reported(headings=False, texts=False, pages=False)
 
 
-def test_rules_are_counted_within_the_cut() -> None:
+def test_rules_are_those_of_chunks_within_the_cut() -> None:
     chunks = (
         chunk("a.md", matched_golds=(0,), matched_by=("snippet", "pages")),
         chunk("b.md", matched_golds=()),
@@ -143,9 +142,8 @@ def test_rules_are_counted_within_the_cut() -> None:
         chunk("a.md", matched_golds=(0,)),
         chunk("a.md", matched_golds=(0,), matched_by=("document",)),
     )
-    counts = Counter[str]()
-    count_rules(record("x", retrieved_chunks=chunks, k=4), counts)
-    assert counts == {"snippet": 1, "pages": 1, "undecided": 1, "heading": 1}
+    rules = rules_of_cut(record("x", retrieved_chunks=chunks, k=4))
+    assert rules == [("snippet", "pages"), ("undecided",), ("heading",)]
 
 
 # --- properties ------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from __future__ import annotations
 from array import array
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from itertools import count, repeat
+from itertools import chain, count, repeat
 from math import inf
 from struct import Struct
 from typing import Any, Final, NamedTuple, TypeVar
@@ -29,7 +29,7 @@ from pytest_rageval.analysis.aggregate.samples import ERROR, NOT_APPLICABLE, Cas
 from pytest_rageval.analysis.stats.intervals import fmean
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.cross_lingual import Documents, NoDocuments, retrieved_documents
-from pytest_rageval.metrics.deciding import count_rules
+from pytest_rageval.metrics.deciding import rules_of_cut
 from pytest_rageval.metrics.matching import DocumentKey, PathCase
 from pytest_rageval.metrics.registry import MetricInfo, Registry
 from pytest_rageval.values.case import Case
@@ -178,7 +178,8 @@ class RecordColumns:
         self.verdicts_needed += len(failures)
         if self._translated:
             self.documents.add(retrieved_documents(record, self._path_case))
-        count_rules(record, self.rules)
+        for rule in chain.from_iterable(rules_of_cut(record)):
+            self.rules[rule] += 1
         if case.translation_of is not None:
             self.translations[row] = case.translation_of
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, repeat
 from typing import Literal, NamedTuple
 
-from pytest_rageval.analysis.stats.intervals import percentile_place
+from pytest_rageval.analysis.stats.intervals import percentile, percentile_place
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.json_documents import OBJECT
 from pytest_rageval.values.numbers import LatencySummary, sum_known
@@ -98,7 +98,7 @@ _ABSTENTION_KEYS = ("abstention_accuracy", "over_abstention_rate")
 
 
 def verdict_failures(record: CaseRecord) -> list[bool]:
-    """For each verdict that a case needed, whether it failed.
+    """For each verdict that a case needed, a cached one too, whether it failed.
 
     A case that the target failed needs none.
     """
@@ -128,12 +128,6 @@ def verdict_failures(record: CaseRecord) -> list[bool]:
     return failures
 
 
-def judge_verdicts(records: Iterable[CaseRecord]) -> tuple[int, int]:
-    """Verdicts that failed and verdicts needed, cached ones included."""
-    failures = [failed for record in records for failed in verdict_failures(record)]
-    return sum(failures), len(failures)
-
-
 # --- latency -------------------------------------------------------------------------------
 
 
@@ -144,9 +138,7 @@ def _censored_percentile(
     if not ordered:
         return None, False
     below, share = percentile_place(len(ordered), p)
-    above = below + 1 if share > 0 else below
-    low, high = ordered[below], ordered[above]
-    return low + share * (high - low), above >= known
+    return percentile(ordered, p), below + (share > 0) >= known
 
 
 def summarise_latency(

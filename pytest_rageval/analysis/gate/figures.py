@@ -17,10 +17,10 @@ from pytest_rageval.analysis.aggregate.case_groups import CaseGroup, group_repea
 from pytest_rageval.analysis.aggregate.operational import (
     LatencyObservation,
     attempt_status,
-    judge_verdicts,
     record_latency,
     sum_costs,
     summarise_latency,
+    verdict_failures,
 )
 from pytest_rageval.analysis.stats.intervals import quantile_interval
 from pytest_rageval.analysis.stats.paired import minimum_detectable_effect
@@ -290,10 +290,10 @@ def _run_figure(check: Check, run: GateRun, cases: Sequence[CaseGroup]) -> Check
         )
     records = [r for case in cases for r in case.records]
     if metric == "judge_error_rate":
-        n_failed, needed = judge_verdicts(records)
-        if not needed:
+        failures = [failed for record in records for failed in verdict_failures(record)]
+        if not failures:
             return CheckFigure(estimate=None, n=0, no_data="no verdict was needed")
-        return CheckFigure(estimate=n_failed / needed, n=needed)
+        return CheckFigure(estimate=sum(failures) / len(failures), n=len(failures))
     if metric in {"cost_usd.total", "cost_usd.uncached", "judge_tokens"}:
         cost = sum_costs(record.cost for record in records)
         totals = {"cost_usd.total": cost.cost_usd, "cost_usd.uncached": cost.cost_usd_uncached}
