@@ -135,17 +135,13 @@ def summarise_groups(
     column: array[float], groups: Groups, info: MetricInfo | None, confidence: float = 0.95
 ) -> GroupSummaries:
     """Summarise a metric over all cases and over each group."""
-    places = [(name, group) for name, members in groups.items() for group in members]
-    parts = [groups[name][group] for name, group in places]
+    parts = [part for members in groups.values() for part in members.values()]
     if all(map(isnan, column)):  # of no case, so of no group
-        whole = MetricSummary(n=0, n_not_applicable=len(column), n_error=0)
-        summaries = [replace(whole, n_not_applicable=len(part.cases)) for part in parts]
+        summaries = [MetricSummary(n=0, n_not_applicable=len(part.cases)) for part in parts]
     else:
         summaries = summarise_cases(column, parts, info, confidence)
-    found: dict[str, dict[str, MetricSummary]] = {name: {} for name in groups}
-    for (name, group), summary in zip(places, summaries, strict=True):
-        found[name][group] = summary
-    return found
+    each = iter(summaries)
+    return {name: {group: next(each) for group in members} for name, members in groups.items()}
 
 
 def with_summaries(rest: Aggregate, found: Mapping[str, GroupSummaries]) -> Aggregate:
