@@ -136,13 +136,8 @@ def compare_runs(
 
     Both are decided by the rule of the later one, since the base may be older than the rule.
 
-    Args:
-        base: the earlier run.
-        new: the later one.
-        thresholds: of the project, with margins and confidence; None: those of the gate of the
-            later run.
-        ignore_invariants: compare everything, regardless of differences.
-        with_p: compute p-values, which takes most of the time.
+    Margins and confidence are those of ``thresholds``; without them, those of the gate of the later
+    run. P-values take most of the time.
     """
     judged_on = new.settings.judged_on
     base = replace(base, records=[decided_by(record, judged_on) for record in base.records])

@@ -60,11 +60,8 @@ def kappa(
 ) -> float | None:
     """Cohen's kappa of two raters, weighted by rank distance if asked (= scikit-learn).
 
-    Args:
-        a: ratings of the first rater.
-        b: ratings of the second, of the same things.
-        categories: the whole scale in order, not the values seen.
-        weights: None counts every disagreement alike; ``linear``, ``quadratic``.
+    ``a`` and ``b`` rate the same things; ``categories`` are the whole scale in order, not the
+    values seen. Without ``weights`` every disagreement counts alike.
 
     Returns:
         At most 1; None: no rating, or all ratings equal, so that no disagreement was possible.
@@ -172,10 +169,7 @@ def auroc(
 ) -> Auroc:
     """Probability that a good answer scores above a bad one, ties half (Mann-Whitney).
 
-    Args:
-        scores: higher means more likely good.
-        labels: whether it is good.
-        sources: source of each row; None: a single source.
+    Higher scores mean more likely good; without ``sources`` all rows are from a single one.
 
     >>> auroc([0.9, 0.4, 0.4], [True, True, False]).auroc
     0.75

@@ -87,11 +87,8 @@ def fmean(values: Sequence[float]) -> float | None:
 def wilson(k: float, n: int, *, confidence: float = 0.95, sided: Sided = 2) -> Interval:
     """Wilson score interval of a proportion (Wilson 1927; = scipy ``binomtest``).
 
-    Args:
-        k: successes, 0 to ``n``.
-        n: trials; 0 has no interval.
-        confidence: 0 to 1, of the pair (``sided=2``) or of each bound (``sided=1``).
-        sided: 1 or 2.
+    No trial has no interval. The confidence is that of the pair (``sided=2``) or of each bound
+    (``sided=1``).
 
     >>> interval = wilson(42, 50)
     >>> round(interval.low, 3), round(interval.high, 3)

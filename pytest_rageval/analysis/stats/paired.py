@@ -125,14 +125,9 @@ def paired_difference(
 ) -> PairedDifference:
     """Mean paired difference and its interval.
 
-    Args:
-        base: baseline values, one per pair.
-        cand: candidate values in the same order.
-        scale: of the metric; unbounded: bootstrap on pairs; binary: MOVER-Wilson, as long as no
-            cluster holds two pairs; otherwise the plus-two t on the differences.
-        clusters: one id per pair.
-        confidence: 0 to 1.
-        sided: 2 for reports, 1 for gates.
+    By the scale of the metric: unbounded, a bootstrap on pairs; binary, MOVER-Wilson, as long as no
+    cluster holds two pairs; otherwise the plus-two t on the differences. Reports use two sides,
+    gates one.
 
     >>> lost, gained = [1] * 7 + [0] * 2, [0] * 7 + [1] * 2
     >>> found = paired_difference(

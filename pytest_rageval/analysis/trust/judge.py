@@ -120,12 +120,8 @@ def corrected_mean(
 
     The labelled cases must be a random sample: a choice of doubtful ones biases the result.
 
-    Args:
-        labels: people's scores, by case.
-        scores: the judge's scores of all cases, on the same scale; None: no valid verdict, left out
-            of every mean.
-        scale: ends of both.
-        confidence: two-sided.
+    Labels and scores are on the same scale; a score of None, no valid verdict, is left out of every
+    mean.
 
     Raises:
         ValueError: a label or score lies outside the scale.
