@@ -180,21 +180,13 @@ def unasked(error: ErrorInfo) -> AskResult:
 _case_record: Final = maker(CaseRecord)
 
 
-def record_of(
-    trial: Trial, result: AskResult, *, scoring: ScoreSettings | None = None
-) -> CaseRecord:
+def record_of(trial: Trial, result: AskResult) -> CaseRecord:
     """Judge and score an answer, and build its record (full text; storage cuts it).
-
-    Args:
-        trial: the case, its judges and the settings of the run.
-        result: of asking.
-        scoring: the settings with the parts of replies that the target of the run reports; None:
-            they are unknown so far.
 
     Raises:
         ConfigError: the judge cannot work with its settings.
     """
-    return records_of([(trial, result)], scoring)[0]
+    return records_of([(trial, result)])[0]
 
 
 def records_of(
@@ -210,7 +202,8 @@ def records_of(
 
     Args:
         asked: cases with the results of asking.
-        scoring: as of ``record_of``.
+        scoring: the settings with the parts of replies that the target of the run reports; None:
+            they are unknown so far.
         owned: whether nobody else holds the responses, so that they become parts of the records;
             their chunks are in rank order, as ``parse_ask_response`` makes them.
 

@@ -105,7 +105,7 @@ _SCORE_LINE: Final = ObjectLine(
 )
 
 
-def load_judge_labels(path: Path, *, display: str | None = None) -> JudgeLabels:
+def load_judge_labels(path: Path, *, display: str) -> JudgeLabels:
     """Read a whole file of human scores of cases.
 
     Every line is an object with ``id`` (of a case), ``rubric`` (``groundedness`` or
@@ -115,7 +115,7 @@ def load_judge_labels(path: Path, *, display: str | None = None) -> JudgeLabels:
 
     Args:
         path: a JSONL file in UTF-8; a BOM, CRLF and blank lines are fine.
-        display: the path as shown in messages; ``path`` itself by default.
+        display: the path as shown in messages.
 
     Raises:
         DatasetError: with every fault of the file, one a line, or it holds no label.
@@ -139,7 +139,6 @@ def load_judge_labels(path: Path, *, display: str | None = None) -> JudgeLabels:
                     f"{line['rubric']} are all of one kind",
                 )
 
-    display = display or path.as_posix()
     labels = tuple(
         HumanLabel(
             case_id=line["id"],

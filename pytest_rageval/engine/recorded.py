@@ -345,11 +345,6 @@ class RecordedRun:
         self.findings = Findings(cases=self._shown[0])
         """Complete after ``records``."""
 
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """About the cases and responses; known after ``records``."""
-        return self.findings.warnings
-
     def records(self) -> Generator[CaseRecord, None, None]:
         """Yield the record of every case, in the order of the file, repeats last.
 

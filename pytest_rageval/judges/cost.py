@@ -152,13 +152,13 @@ class Price:
             return None
 
 
-def find_price(model: str, settings: JudgeSettings, base_url: str | None = None) -> Price:
+def find_price(model: str, settings: JudgeSettings, base_url: str) -> Price:
     """Return the price of a model: that of the settings if set, else that of the table.
 
     Args:
         model: name of the model, as in requests.
         settings: settings of the judge.
-        base_url: URL of the API, without credentials; None: that of the settings, or OpenAI's.
+        base_url: URL of the API, without credentials.
 
     Raises:
         ConfigError: only one of the two prices is set, or one is not a finite number from 0 on.
@@ -170,7 +170,7 @@ def find_price(model: str, settings: JudgeSettings, base_url: str | None = None)
     if any(value is not None for value in stated.values()):
         for name, value in stated.items():
             _check(name, value)
-    return Price(model=model, base_url=base_url or settings.base_url or OPENAI_URL, **stated)
+    return Price(model=model, base_url=base_url, **stated)
 
 
 def table_version() -> str:

@@ -121,24 +121,21 @@ def spot_check_fields(rubrics: Sequence[str], second: Sequence[Judgement]) -> di
 Key = TypeVar("Key", bound=Hashable)
 
 
-def choose_spot_check(case_keys: Iterable[Key], n: int, seed: int = 0) -> tuple[Key, ...]:
-    """Choose cases for a second judge.
+def choose_spot_check(case_keys: Iterable[Key], n: int) -> tuple[Key, ...]:
+    """Choose ``n`` cases for a second judge, or all if there are fewer, in the order given.
 
-    The choice depends on the keys and the seed alone, not on their order or the process, and an
-    additional case replaces at most one of the chosen.
+    The choice depends on the keys alone, not on their order or the process, and an additional case
+    replaces at most one of the chosen.
 
     Args:
         case_keys: strings, or tuples of strings and numbers; repeats count once.
-        n: number of cases to choose; all if there are fewer.
-        seed: seed of the choice.
-
-    Returns:
-        The chosen keys in the order given.
+        n: number of cases to choose.
     """
     keys = list(dict.fromkeys(case_keys))
-    chosen = set(sorted(keys, key=lambda key: _draw(seed, key))[: max(n, 0)])
+    chosen = set(sorted(keys, key=_draw)[: max(n, 0)])
     return tuple(key for key in keys if key in chosen)
 
 
-def _draw(seed: int, key: Hashable) -> bytes:
-    return hashlib.sha256(f"{seed} {key!r}".encode("utf-8", "backslashreplace")).digest()
+def _draw(key: Hashable) -> bytes:
+    # The 0 is a seed; another one would choose other cases than earlier versions.
+    return hashlib.sha256(f"0 {key!r}".encode("utf-8", "backslashreplace")).digest()

@@ -68,7 +68,7 @@ def open_target(
     *,
     environ: Mapping[str, str],
     served_at: str | None = None,
-    sleep: Callable[[float], object] | None = None,
+    sleep: Callable[[float], object] = time.sleep,
     slots: Slots | None = None,
 ) -> Iterator[object]:
     """Yield a client for the target, to be asked by ``call_client``, and close it afterwards.
@@ -79,7 +79,7 @@ def open_target(
         settings: the run's settings.
         environ: where ``env:NAME`` header values come from.
         served_at: URL at which another process already serves the embedded target.
-        sleep: pauses between attempts, in seconds; None: real pauses.
+        sleep: pauses between attempts, in seconds.
         slots: requests in flight; None: no limit.
 
     Raises:
@@ -103,7 +103,7 @@ def open_target(
             raise ConfigError(no_target(settings))
         from pytest_rageval.target.client import HttpRagClient
 
-        client = HttpRagClient(target, environ=environ, sleep=sleep or time.sleep, slots=slots)
+        client = HttpRagClient(target, environ=environ, sleep=sleep, slots=slots)
         stack.callback(client.close)
         yield client
 

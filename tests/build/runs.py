@@ -26,13 +26,11 @@ SETTINGS = Settings(rootdir=".", judge="none")
 STARTED = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
 
 
-def answered(
-    case: Case, response: AskResponse, settings: Settings = SETTINGS, **fields: Any
-) -> CaseRecord:
+def answered(case: Case, response: AskResponse, settings: Settings = SETTINGS) -> CaseRecord:
     """Record of a case as the engine scores it."""
     result = AskResult(response=response, error=None, total_ms=5.0)
     located = LocatedCase(case=case, lineno=1)
-    return record_of(Trial(located, "evals/set.jsonl", settings), result, **fields)
+    return record_of(Trial(located, "evals/set.jsonl", settings), result)
 
 
 def scored(case_id: str, value: float, **fields: Any) -> CaseRecord:

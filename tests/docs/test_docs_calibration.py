@@ -33,7 +33,10 @@ def test_the_label_lines_are_valid(tmp_path: Path) -> None:
     (block,) = (b for b in re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL) if "refunds_001" in b)
     path = tmp_path / "labels.jsonl"
     path.write_text(block, encoding="utf-8")
-    assert [label.label for label in load_judge_labels(path).labels] == [4.0, True]
+    assert [label.label for label in load_judge_labels(path, display="labels.jsonl").labels] == [
+        4.0,
+        True,
+    ]
 
 
 def test_every_field_of_the_reliability_is_named() -> None:

@@ -31,4 +31,4 @@ def test_the_lines_of_the_page_are_scored(tmp_path: Path) -> None:
         ("silent", 0, "not_attempted"),
         ("refunds", 1, None),
     ]
-    assert run.warnings == ("1 of 3 cases have no recorded response",)
+    assert run.findings.warnings == ("1 of 3 cases have no recorded response",)

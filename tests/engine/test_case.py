@@ -10,7 +10,6 @@ from pytest_rageval.engine.case import (
     Trial,
     ask_request,
     not_attempted,
-    record_of,
     records_of,
 )
 from pytest_rageval.metrics.scoring import settle
@@ -147,7 +146,7 @@ def test_owned_responses_give_the_records_that_copies_give() -> None:
     scoring = ScoreSettings()
     owned = records_of(asked(), scoring, owned=True)
     assert owned == records_of(asked(), scoring)
-    assert owned == [record_of(*one, scoring=scoring) for one in asked()]
+    assert owned == [records_of([one], scoring)[0] for one in asked()]
     assert [record.metrics["doc_hit_at_k"] for record in owned] == [1, None, None]
     assert owned[0].response is not None
     assert (owned[0].response.query_embedding, owned[0].response.latency) == (None, {})

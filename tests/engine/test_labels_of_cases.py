@@ -32,8 +32,8 @@ def test_labels_are_read_with_their_kind_and_line(tmp_path: Path) -> None:
         "",
         line(id="b", rubric="correctness", label=False, file="evals/s.jsonl"),
     )
-    found = load_judge_labels(path)
-    assert found.display == path.as_posix()
+    found = load_judge_labels(path, display="l.jsonl")
+    assert found.display == "l.jsonl"
     assert found.labels == (
         HumanLabel(case_id="a", rubric="groundedness", label=4.0, line=1),
         HumanLabel(case_id="b", rubric="correctness", label=False, file="evals/s.jsonl", line=3),
@@ -77,7 +77,8 @@ def test_the_labels_of_one_rubric_are_of_one_kind(tmp_path: Path) -> None:
         "l.jsonl:2:48: label: true, expected a score as in line 1: the labels of groundedness are "
         "all of one kind"
     )
-    load_judge_labels(write(tmp_path, line(), line(rubric="correctness", label=True)))
+    path = write(tmp_path, line(), line(rubric="correctness", label=True))
+    load_judge_labels(path, display="l.jsonl")
 
 
 def test_an_empty_file_and_one_that_is_not_there_are_faults(tmp_path: Path) -> None:

@@ -196,10 +196,10 @@ def test_ids_that_are_no_cases_are_named_a_few_at_a_time(tmp_path: Path) -> None
         SETTINGS,
     )
     list(run.records())
-    _, first, *_, last = run.warnings
+    _, first, *_, last = run.findings.warnings
     assert first == "no case has the id 'ghost0' of a response"
     assert last == "nor do 5 more ids of responses belong to a case"
-    assert len(run.warnings) == 22
+    assert len(run.findings.warnings) == 22
 
 
 def test_whether_headings_are_reported_is_known_before_the_first_case(tmp_path: Path) -> None:
@@ -302,7 +302,7 @@ def test_cases_without_a_response_are_counted(tmp_path: Path) -> None:
         SETTINGS,
     )
     list(run.records())
-    assert run.warnings == ("29 of 30 cases have no recorded response",)
+    assert run.findings.warnings == ("29 of 30 cases have no recorded response",)
 
 
 def test_a_record_has_the_hash_of_its_case_only_where_it_may_be_stored(tmp_path: Path) -> None:

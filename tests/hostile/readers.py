@@ -266,7 +266,7 @@ READERS: Final[Mapping[str, tuple[bytes, Read]]] = {
     ),
     "scores.jsonl": (
         dumped({"id": "a", "rubric": "groundedness", "label": 4}),
-        load_judge_labels,
+        partial(load_judge_labels, display="scores.jsonl"),
     ),
 }
 """By the name of the file: a sample, and what reads it."""

@@ -5,7 +5,7 @@ import socket
 
 import pytest
 
-from pytest_rageval.judges.cost import Price, find_price, table_version
+from pytest_rageval.judges.cost import OPENAI_URL, Price, find_price, table_version
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.settings import JudgeSettings
 
@@ -14,7 +14,7 @@ GEMINI = "https://generativelanguage.googleapis.com/v1beta/openai/"
 
 def test_a_known_model_costs_what_the_table_says() -> None:
     # gpt-4o-2024-08-06: 2.50 and 10.00 dollars per million tokens since it came out.
-    price = find_price("gpt-4o-2024-08-06", JudgeSettings())
+    price = find_price("gpt-4o-2024-08-06", JudgeSettings(), OPENAI_URL)
     assert price.cost_usd(1000, 100) == pytest.approx(0.0035, rel=1e-12)
     assert price.source == table_version()
     assert table_version().startswith("genai-prices ")
@@ -25,25 +25,25 @@ def test_looking_a_price_up_opens_no_socket(monkeypatch: pytest.MonkeyPatch) -> 
         raise AssertionError("a socket was opened")
 
     monkeypatch.setattr(socket.socket, "connect", refuse)
-    assert find_price("gpt-4o-mini-2024-07-18", JudgeSettings()).cost_usd(1, 1)
+    assert find_price("gpt-4o-mini-2024-07-18", JudgeSettings(), OPENAI_URL).cost_usd(1, 1)
 
 
 @pytest.mark.parametrize(
     ("model", "base_url"),
     [
-        ("no-such-model", None),
-        ("", None),
+        ("no-such-model", OPENAI_URL),
+        ("", OPENAI_URL),
         ("gpt-4o", "http://localhost:11434/v1"),
         ("gpt-4o", "https://gateway.example/v1"),
     ],
 )
-def test_an_unknown_price_is_none_and_not_0(model: str, base_url: str | None) -> None:
-    price = find_price(model, JudgeSettings(base_url=base_url))
+def test_an_unknown_price_is_none_and_not_0(model: str, base_url: str) -> None:
+    price = find_price(model, JudgeSettings(), base_url)
     assert price.cost_usd(1000, 1000) is None
 
 
 def test_a_long_prompt_is_priced_by_its_own_tier_and_a_short_one_by_its() -> None:
-    price = find_price("gemini-2.5-pro", JudgeSettings(base_url=GEMINI))
+    price = find_price("gemini-2.5-pro", JudgeSettings(), GEMINI)
     short, long = price.cost_usd(1_000, 0), price.cost_usd(1_000_000, 0)
     assert short is not None
     assert long is not None
@@ -52,14 +52,14 @@ def test_a_long_prompt_is_priced_by_its_own_tier_and_a_short_one_by_its() -> Non
 
 def test_the_settings_go_before_the_table() -> None:
     settings = JudgeSettings(input_per_mtok=1.0, output_per_mtok=0.0)
-    price = find_price("gpt-4o", settings)
+    price = find_price("gpt-4o", settings, OPENAI_URL)
     assert price.cost_usd(2_000_000, 5) == 2.0
     assert price.source == "settings"
 
 
 def test_a_free_model_costs_0() -> None:
     settings = JudgeSettings(input_per_mtok=0.0, output_per_mtok=0.0)
-    assert find_price("mine", settings).cost_usd(10, 10) == 0.0
+    assert find_price("mine", settings, OPENAI_URL).cost_usd(10, 10) == 0.0
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_a_free_model_costs_0() -> None:
 )
 def test_half_or_senseless_prices_are_refused(settings: JudgeSettings) -> None:
     with pytest.raises(ConfigError, match="per_mtok"):
-        find_price("gpt-4o", settings)
+        find_price("gpt-4o", settings, OPENAI_URL)
 
 
 def test_no_tokens_cost_nothing_at_a_known_price() -> None:

@@ -145,7 +145,7 @@ def _score(
         totals = scored.finish()
         if run_id is not None:
             put_and_warn(run_id)
-        for warning in recorded.warnings:
+        for warning in recorded.findings.warnings:
             click.echo(clean(f"warning: {warning}"), err=True)
         warn_of_cache(judge)
         if items is not None:

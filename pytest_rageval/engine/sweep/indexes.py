@@ -10,7 +10,6 @@ import subprocess
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,7 +20,7 @@ from pytest_rageval.support.closing import Closing
 from pytest_rageval.support.files import named_errors
 from pytest_rageval.support.slots import Slots
 from pytest_rageval.support.text import clean
-from pytest_rageval.target.opening import embedded_config, open_target, serve_vault
+from pytest_rageval.target.opening import embedded_config, serve_vault
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import ConfigError, RagEvalError, StorageError
 from pytest_rageval.values.settings import Settings
@@ -75,14 +74,14 @@ class Indexes(Closing):
         folder: Path,
         slots: Slots,
         environ: Mapping[str, str],
-        opening: Callable[..., AbstractContextManager[object]] | None = None,
+        opening: Callable[..., AbstractContextManager[object]],
     ) -> None:
-        self._opening = opening or partial(open_target, environ=environ)
         self._settings = settings
         self._command = command
         self.folder = folder
         self._slots = slots
         self._environ = environ
+        self._opening = opening
         self._stack = ExitStack()
         self._open: dict[str, Index] = {}
         self.n_built = 0

@@ -85,7 +85,7 @@ def at_once(cases: Path, responses: Path, settings: Settings) -> tuple[Any, Scor
         with ScoredRun(settings, run_id=None, cases=cases) as scored:
             for record in run.records():
                 scored.add(record)
-            return replace(scored.finish(), failed_cases={}), scored, run.warnings
+            return replace(scored.finish(), failed_cases={}), scored, run.findings.warnings
 
 
 def in_parts(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 from pytest_rageval.engine.sweep.indexes import BuildError, Indexes
 from pytest_rageval.support.slots import Slots
+from pytest_rageval.target.opening import open_target
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.reply import AskRequest
 from pytest_rageval.values.settings import Settings, TargetSettings
@@ -20,7 +22,12 @@ def opened(tmp_path: Path, command: str | None = None, **target: Any) -> Indexes
     folder.mkdir(parents=True, exist_ok=True)
     settings = Settings(rootdir=str(tmp_path), target=TargetSettings(retries=0, **target))
     return Indexes(
-        settings, command=command, folder=folder, slots=Slots(2), environ=dict(os.environ)
+        settings,
+        command=command,
+        folder=folder,
+        slots=Slots(2),
+        environ=dict(os.environ),
+        opening=partial(open_target, environ=os.environ),
     )
 
 
