@@ -114,11 +114,7 @@ class Clients:
         )
 
     def judges(self, *, twice: bool) -> Judges | None:
-        """Return the judges of a case; None: its answer is not judged.
-
-        Args:
-            twice: whether the spot check chose the case.
-        """
+        """Return the judges of a case, both if the spot check chose it; None: it is not judged."""
         if self.judge is None:
             return None
         second = self.second_judge if twice else None

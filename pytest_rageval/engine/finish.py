@@ -313,10 +313,7 @@ def open_gate(folder: Path, project: Settings, *, gates: Sequence[str] = ()) -> 
 def gate_of(run: StoredRun, project: Settings, *, gates: Sequence[str] = ()) -> EndedRun:
     """Return a run with the gate of the project for its cases.
 
-    Args:
-        run: with its records.
-        project: the settings of today.
-        gates: further ``--gate`` expressions, which win over those of the project and the run.
+    ``gates`` are further ``--gate`` expressions, which win over those of the project and the run.
 
     Raises:
         ConfigError: thresholds.toml is wrong.

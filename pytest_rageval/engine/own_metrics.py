@@ -64,11 +64,7 @@ def own_scores(
 ) -> dict[str, OwnScore]:
     """Score a case by the metrics in the project's code.
 
-    Args:
-        case: as it was asked.
-        response: the whole reply; None: the question failed, which is an error of each of them.
-        registry: the metrics of the session.
-        settings: with the limit of one call.
+    Without a response the question failed, which is an error of each of them.
     """
     computed = {key: one for key, one in registry.own_cases.items() if one.compute is not None}
     if response is None:
@@ -82,13 +78,7 @@ def own_scores(
 def compute(
     info: MetricInfo, settings: Settings, arguments: Callable[[], tuple[object, ...]]
 ) -> OwnScore:
-    """Call the function of a metric and check what it returns; it never raises.
-
-    Args:
-        info: a metric with a function.
-        settings: with the limit of the call and the folder of the project.
-        arguments: makes those of the function.
-    """
+    """Call the function of a metric and check what it returns; it never raises."""
     assert info.compute is not None
     found, fault = call_own(info.compute, arguments(), settings)
     if fault is not None:

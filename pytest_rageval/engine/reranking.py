@@ -211,13 +211,7 @@ _USAGE: Final = (
 
 
 class FunctionReranker:
-    """A function of the project: query and documents to one score each, higher is better.
-
-    Args:
-        setting: its name as ``module:function``, for messages.
-        function: called for one query at a time.
-        settings: with the limit of one call and the folder of the project.
-    """
+    """A function of the project: query and documents to one score each, higher is better."""
 
     concurrency = 1
     """A model in the process is rarely safe for several threads."""

@@ -10,13 +10,7 @@ from pytest_rageval.values.record import Evidence
 def with_evidence(view: CaseView, judged: Judged | None) -> Verdicts | None:
     """Return the verdicts on a case with what its passages hold of its facts and claims.
 
-    Args:
-        view: the case with its response.
-        judged: result of judging, whose verdicts get the evidence; None: there is no judge, so only
-            facts are looked up.
-
-    Returns:
-        None if there is neither a verdict nor anything to look up.
+    Without a judge only facts are looked up. None: there is nothing to look up and no verdict.
     """
     evidence = _find(view, judged)
     verdicts = None if judged is None else judged.verdicts

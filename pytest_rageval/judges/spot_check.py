@@ -87,9 +87,7 @@ def choose_cases(cases: Iterable[tuple[str, Case]], settings: Settings) -> froze
 def spot_check_fields(rubrics: Sequence[str], second: Sequence[Judgement]) -> dict[str, Any] | None:
     """Return a record's ``spot_check``; None if the case had no verdict to repeat.
 
-    Args:
-        rubrics: rubrics to repeat.
-        second: the second judge's judgements, without rubrics whose first verdict failed.
+    The second judge has not judged rubrics whose first verdict failed.
     """
     if not rubrics:
         return None

@@ -42,13 +42,7 @@ before it answers."""
 
 
 class DocumentsClient:
-    """Speaks to the document endpoint of one target.
-
-    Args:
-        target: its URL, headers and retries.
-        path: of the endpoint, below the URL.
-        environ: where ``env:NAME`` header values come from.
-        sleep: pauses between attempts, in seconds.
+    """Speaks to the document endpoint of one target, at a path below its URL.
 
     Raises:
         ConfigError: the URL is wrong, or a variable of a header is missing.

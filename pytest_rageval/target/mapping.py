@@ -272,10 +272,6 @@ def compile_expression(expression: object, where: str) -> MapFunction:
 
     The returned function raises EndpointError (kind ``protocol``) where it cannot be applied.
 
-    Args:
-        expression: its text.
-        where: place of the expression, for messages.
-
     Raises:
         ConfigError: the expression is wrong.
     """

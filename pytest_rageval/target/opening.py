@@ -47,12 +47,7 @@ def configured_target(settings: Settings) -> str:
 
 
 def target_notes(settings: Settings, asked: Collection[str]) -> list[str]:
-    """Name, for the summary of a run, the targets asked in place of the configured one.
-
-    Args:
-        settings: the run's settings.
-        asked: targets that the cases asked, in words, as ``plugin.client_fixtures`` gives them.
-    """
+    """Name, for the summary of a run, the targets asked in place of the configured one."""
     configured = configured_target(settings)
     others = sorted(set(asked) - {configured})
     if not configured or not others:
@@ -134,10 +129,6 @@ def embedded_config(
     settings: Settings, *, where: str = "[tool.rageval.target] embedded"
 ) -> ReferenceConfig:
     """Return the configuration of the embedded server.
-
-    Args:
-        settings: of the project.
-        where: place of the server's settings, for messages.
 
     Raises:
         ConfigError: the vault is not a folder, or a setting of the server is wrong.

@@ -79,9 +79,7 @@ def request_document(
 ) -> dict[str, Any]:
     """Return the request as mappings and placeholders see it; it is sent without its variables.
 
-    Args:
-        request: the question, and facts about its case.
-        environment: variables of the environment that the mapping names; None: there are none.
+    Those include the variables of the environment that the mapping names.
     """
     document = _Document(request_body(request))
     document.variables = {

@@ -118,8 +118,7 @@ class ChatEndpoint:
         settings: of the judge.
         environ: variables that hold the key, looked up once.
         needs_key: whether a missing key is an error; False if the model will not be asked.
-        pacing: of the requests; without a limiter, all processes of this machine share one where
-            the settings name limits.
+        pacing: of the requests, besides the rate limits of the settings.
 
     Raises:
         ConfigError: the URL or a limit is wrong, or the key is missing or cannot be sent.

@@ -57,11 +57,7 @@ def text_of(judgement: Judgement) -> str:
 
 
 def judgement_of(document: Mapping[str, Any]) -> Judgement | None:
-    """Return the judgement that a document holds.
-
-    Returns:
-        None: the document does not hold a judgement, such as that of another version.
-    """
+    """Return the judgement that a document holds; None: none, or one of another version."""
     try:
         return Judgement(
             **{name: document[name] for name in _KEPT},
@@ -77,9 +73,7 @@ def judgement_of(document: Mapping[str, Any]) -> Judgement | None:
 def recalled(judgement: Judgement, truncated_chunk_ids: tuple[str | None, ...]) -> Judgement:
     """Return a stored judgement as one that cost nothing now.
 
-    Args:
-        judgement: as stored.
-        truncated_chunk_ids: passages that the prompt left out; caches do not see them.
+    Which passages the prompt left out is not stored.
     """
     usage = replace(judgement.usage, calls=0, cached=True, cost_usd=0.0)
     return replace(judgement, usage=usage, truncated_chunk_ids=truncated_chunk_ids, duration_ms=0.0)

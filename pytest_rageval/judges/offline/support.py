@@ -48,12 +48,7 @@ FEATURES: Final = FOR + AGAINST
 
 
 class ReadClaim:
-    """A claim, read once for all contexts that it is looked up in.
-
-    Args:
-        words: of the claim, without markup and citations.
-        question: keys of the question's words.
-    """
+    """A claim without markup and citations, read once for all contexts that it is looked up in."""
 
     def __init__(self, words: Sequence[Word], question: Set[str] = frozenset()) -> None:
         self.words: Final = words
@@ -71,12 +66,7 @@ class ReadClaim:
 
 
 class Support:
-    """Support of one claim by a context.
-
-    Args:
-        claim: one with content words.
-        index: the context, its vocabulary at least the claim's and the question's.
-    """
+    """Support of one claim, which has content words, by a context that indexes at least these."""
 
     def __init__(self, claim: ReadClaim, index: ContextIndex) -> None:
         weights = claim.weights

@@ -38,8 +38,6 @@ _CHAT_TOKEN: Final = re.compile(
     r"|(?:start_of_turn|end_of_turn|bos|eos)>)"  # Gemma
 )
 _ELLIPSIS: Final = "..."
-
-
 _KEPT_CHARS: Final = 50_000
 """Longest text of which the cleaned one is kept."""
 
@@ -70,9 +68,7 @@ _clean_once = lru_cache(maxsize=256)(_cleaned)
 def one_line(text: str, limit: int | None = None) -> str:
     r"""Return clean text on one line, each run of white space as one space.
 
-    Args:
-        text: any text by a model, a document or a user.
-        limit: longest result in characters; a longer text ends in ``...``.
+    A text of more characters than the limit is cut to them and ends in ``...``.
 
     >>> one_line(" one\n\n two\x1b ", limit=6)
     'one...'
@@ -112,11 +108,5 @@ def derive_boundary(texts: Sequence[str], *, avoid: Sequence[str] = ()) -> str:
 
 
 def fence(label: str, text: str, boundary: str) -> str:
-    """Return clean text between an opening and a closing line that carry the boundary.
-
-    Args:
-        label: description of the text, such as ``answer`` or ``passage 1``.
-        text: the clean text.
-        boundary: from ``derive_boundary`` over all texts of the message.
-    """
+    """Return clean text between two lines that hold its label and the boundary."""
     return f"----- BEGIN {label} {boundary} -----\n{text}\n----- END {label} {boundary} -----"
