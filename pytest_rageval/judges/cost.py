@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from importlib.metadata import version
 from typing import Final
 from urllib.parse import urlsplit
@@ -37,23 +37,6 @@ class PlannedCall:
     """Whether the cache holds it, so that the model is not asked."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Estimate:
-    """Estimate for a number of verdicts, without retries and repair turns."""
-
-    verdicts: int
-    cached: int
-    """Number of verdicts that the cache holds."""
-    calls: int
-    prompt_tokens: int
-    completion_tokens: int
-    cost_usd: float | None
-    """None here and below: the price is unknown, which is not 0."""
-    cost_usd_max: float | None
-    price_source: str
-    """``settings``, the price table and its version, or ``unknown``."""
-
-
 def count_tokens(text: str) -> int:
     """Estimate the tokens of a text.
 
@@ -69,39 +52,24 @@ def count_prompt_tokens(messages: Iterable[str]) -> int:
     return sum(count_tokens(text) + _MESSAGE_TOKENS for text in messages)
 
 
-def estimate(calls: Iterable[PlannedCall], price: Price, *, max_tokens: int) -> Estimate:
-    """Estimate the calls, tokens and cost of verdicts."""
-    planned = list(calls)
-    asked = [call for call in planned if not call.cached]
-    reply = min(REPLY_TOKENS, max_tokens)
-    cost = _cost(asked, price, reply)
-    return Estimate(
-        verdicts=len(planned),
-        cached=len(planned) - len(asked),
-        calls=len(asked),
-        prompt_tokens=sum(call.prompt_tokens for call in asked),
-        completion_tokens=reply * len(asked),
-        cost_usd=cost,
-        cost_usd_max=_cost(asked, price, max_tokens),
-        price_source=price.source if cost is not None else "unknown",
-    )
-
-
-def describe(estimate: Estimate) -> str:
-    """Describe an estimate in one line."""
-    calls = f"{estimate.calls:,} call{'' if estimate.calls == 1 else 's'}"
-    cached = f" ({estimate.cached:,} more from the cache)" if estimate.cached else ""
-    tokens = f"about {estimate.prompt_tokens + estimate.completion_tokens:,} tokens"
-    if not estimate.calls:
+def describe(planned: Sequence[PlannedCall], price: Price, *, max_tokens: int) -> str:
+    """Estimate in one line what verdicts will cost, without retries and repair turns."""
+    asked = [call.prompt_tokens for call in planned if not call.cached]
+    n_cached = len(planned) - len(asked)
+    cached = f" ({n_cached:,} more from the cache)" if n_cached else ""
+    if not asked:
         return f"judge: no call{cached}"
-    if estimate.cost_usd is None or estimate.cost_usd_max is None:
-        return f"judge: {calls}{cached}, {tokens}, price unknown"
-    price = f"about ${estimate.cost_usd:.4f}, at most ${estimate.cost_usd_max:.4f}"
-    return f"judge: {calls}{cached}, {tokens}, {price} without retries ({estimate.price_source})"
-
-
-def _cost(calls: Iterable[PlannedCall], price: Price, reply_tokens: int) -> float | None:
-    return sum_known([price.cost_usd(call.prompt_tokens, reply_tokens) for call in calls])
+    reply = min(REPLY_TOKENS, max_tokens)
+    calls = f"{len(asked):,} call{'' if len(asked) == 1 else 's'}"
+    text = f"judge: {calls}{cached}, about {sum(asked) + reply * len(asked):,} tokens"
+    usual, most = (
+        sum_known([price.cost_usd(prompt, tokens) for prompt in asked])
+        for tokens in (reply, max_tokens)
+    )
+    if usual is None or most is None:
+        return f"{text}, price unknown"
+    cost = f"about ${usual:.4f}, at most ${most:.4f}"
+    return f"{text}, {cost} without retries ({price.source})"
 
 
 OPENAI_URL: Final = "https://api.openai.com/v1"

@@ -79,7 +79,7 @@ def _plan(
         return "judge: the offline judge sends no request and costs nothing"
     if is_named(settings):
         return f"judge: what {settings.judge} costs is not known"
-    from pytest_rageval.judges.cost import describe, estimate
+    from pytest_rageval.judges.cost import describe
 
     with open_model(settings, environ, alternate=alternate, needs_key=False) as judge:
         planner = _Planner(judge, frozenset(rubrics) if second else None)
@@ -87,6 +87,4 @@ def _plan(
             scoring = replace(score_settings(settings), k=record.k)
             view = view_case(record.case, response_of(record), scoring, error=record.error)
             judge_case(view, Judges(planner), rubrics=rubrics, repeat=record.repeat)
-        return describe(
-            estimate(planner.planned, judge.price, max_tokens=settings.judging.max_tokens)
-        )
+        return describe(planner.planned, judge.price, max_tokens=settings.judging.max_tokens)

@@ -3,13 +3,11 @@ from __future__ import annotations
 import pytest
 
 from pytest_rageval.judges.cost import (
-    REPLY_TOKENS,
     PlannedCall,
     Price,
     count_prompt_tokens,
     count_tokens,
     describe,
-    estimate,
 )
 
 PRICED = Price(model="m", input_per_mtok=2.0, output_per_mtok=10.0)
@@ -37,39 +35,30 @@ def test_each_message_adds_what_the_format_costs() -> None:
 
 def test_cached_verdicts_cost_nothing() -> None:
     planned = [PlannedCall(prompt_tokens=1000), PlannedCall(prompt_tokens=5000, cached=True)]
-    found = estimate(planned, PRICED, max_tokens=1024)
-    assert (found.verdicts, found.cached, found.calls) == (2, 1, 1)
-    assert found.prompt_tokens == 1000
-    assert found.completion_tokens == REPLY_TOKENS
-    assert found.cost_usd == pytest.approx((1000 * 2 + REPLY_TOKENS * 10) / 1e6)
-    assert found.cost_usd_max == pytest.approx((1000 * 2 + 1024 * 10) / 1e6)
-    assert found.price_source == "settings"
+    # 1000 * 2 + 300 * 10 and 1000 * 2 + 1024 * 10 millionths of a dollar.
+    assert describe(planned, PRICED, max_tokens=1024) == (
+        "judge: 1 call (1 more from the cache), about 1,300 tokens, about $0.0050, at most "
+        "$0.0122 without retries (settings)"
+    )
 
 
 def test_a_short_limit_bounds_the_typical_reply() -> None:
-    found = estimate([PlannedCall(prompt_tokens=1)], PRICED, max_tokens=50)
-    assert found.completion_tokens == 50
+    assert "about 51 tokens" in describe([PlannedCall(prompt_tokens=1)], PRICED, max_tokens=50)
 
 
-def test_an_unknown_price_is_none_and_not_0() -> None:
-    found = estimate([PlannedCall(prompt_tokens=10)], UNKNOWN, max_tokens=10)
-    assert found.cost_usd is None
-    assert found.cost_usd_max is None
-    assert found.price_source == "unknown"
-    assert "price unknown" in describe(found)
+def test_an_unknown_price_is_said_and_not_0() -> None:
+    found = describe([PlannedCall(prompt_tokens=10)], UNKNOWN, max_tokens=10)
+    assert found == "judge: 1 call, about 20 tokens, price unknown"
 
 
 @pytest.mark.parametrize("planned", [[], [PlannedCall(prompt_tokens=9, cached=True)]])
-def test_nothing_to_ask_costs_0_whatever_the_price(planned: list[PlannedCall]) -> None:
-    found = estimate(planned, UNKNOWN, max_tokens=10)
-    assert found.cost_usd == 0.0
-    assert found.calls == 0
-    assert describe(found).startswith("judge: no call")
+def test_nothing_to_ask_costs_nothing_whatever_the_price(planned: list[PlannedCall]) -> None:
+    assert describe(planned, UNKNOWN, max_tokens=10).startswith("judge: no call")
 
 
-def test_an_estimate_is_said_in_one_line() -> None:
+def test_many_calls_are_said_in_one_line() -> None:
     planned = [PlannedCall(prompt_tokens=1000)] * 2 + [PlannedCall(prompt_tokens=1, cached=True)]
-    assert describe(estimate(planned, PRICED, max_tokens=1000)) == (
+    assert describe(planned, PRICED, max_tokens=1000) == (
         "judge: 2 calls (1 more from the cache), about 2,600 tokens, about $0.0100, at most "
         "$0.0240 without retries (settings)"
     )
