@@ -12,7 +12,7 @@ from contextlib import nullcontext
 from dataclasses import field
 from typing import Any, Final
 
-from pytest_rageval.judges.spot_check import COMPARED, repeated_rubrics, spot_check_fields
+from pytest_rageval.judges.spot_check import COMPARED, repeated_rubrics
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.judged import NOT_GIVEN, valid_score
 from pytest_rageval.metrics.registry import Registry
@@ -33,6 +33,7 @@ from pytest_rageval.values.errors import ConfigError, StorageError
 from pytest_rageval.values.numbers import plain, sum_known
 from pytest_rageval.values.record import CaseVerdicts
 from pytest_rageval.values.verdict import (
+    JUDGE_FACTS,
     RUBRICS,
     Judge,
     JudgeFailure,
@@ -442,6 +443,32 @@ def _judge_input(judged: Judged, question: str, answer: str) -> dict[str, Any] |
         "context_chunk_ids": list(judged.context_chunk_ids),
         "context_chunks_truncated": any([j.truncated_chunk_ids for j in judged.judgements]),
         "prompt_hash": hashes,
+    }
+
+
+def spot_check_fields(rubrics: Sequence[str], second: Sequence[Judgement]) -> dict[str, Any] | None:
+    """Return the fields about a second judge; None: the case had no verdict to repeat."""
+    if not rubrics:
+        return None
+    by_rubric = {found.rubric: found for found in second}
+    verdicts = {r: found.verdict for r, found in by_rubric.items() if found.verdict is not None}
+    last = second[-1] if second else None
+    return {
+        "rubrics": list(rubrics),
+        **{name: getattr(last, name, None) for name in JUDGE_FACTS},
+        "rubric_version": {r: v for r, found in by_rubric.items() if (v := found.rubric_version)},
+        "prompt_hash": {r: found.prompt_hash for r, found in by_rubric.items()},
+        "scores": {
+            key: verdict.scores[key]
+            for r, verdict in verdicts.items()
+            for key in COMPARED.get(r, ())
+            if key in verdict.scores
+        },
+        "reasoning": {r: verdict.reasoning for r, verdict in verdicts.items()},
+        "errors": {
+            r: e for r, found in by_rubric.items() if (e := _failure_of(found).get("error"))
+        },
+        "duration_ms": judge_ms(second),
     }
 
 

@@ -1,17 +1,15 @@
-"""Choice of cases and scores for a second judge, and the fields of its record. Pure."""
+"""Choice of cases and scores for a second judge. Pure."""
 
 from __future__ import annotations
 
 import hashlib
-import math
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import Any, Final, TypeVar
+from collections.abc import Hashable, Iterable, Mapping
+from typing import Final, TypeVar
 
 from pytest_rageval.metrics.built_in import BUILT_IN, FIVE_WEIGHTS
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.settings import Settings
-from pytest_rageval.values.verdict import JUDGE_FACTS, Judgement
 
 CaseKey = tuple[str, str]
 """File and id of a case."""
@@ -79,41 +77,6 @@ def choose_cases(cases: Iterable[tuple[str, Case]], settings: Settings) -> froze
     every = "five_dimensions" in settings.judging.rubrics
     keys = [(file, case.id) for file, case in cases if every or case.answerable]
     return frozenset(choose_spot_check(keys, settings.judging.spot_check))
-
-
-# --- fields of a record --------------------------------------------------------------------------
-
-
-def spot_check_fields(rubrics: Sequence[str], second: Sequence[Judgement]) -> dict[str, Any] | None:
-    """Return a record's ``spot_check``; None if the case had no verdict to repeat.
-
-    The second judge has not judged rubrics whose first verdict failed.
-    """
-    if not rubrics:
-        return None
-    timed = [found.duration_ms for found in second if found.duration_ms is not None]
-    by_rubric = {found.rubric: found for found in second}
-    verdicts = {r: found.verdict for r, found in by_rubric.items() if found.verdict is not None}
-    failures = {r: found.failure for r, found in by_rubric.items() if found.failure is not None}
-    last = second[-1] if second else None
-    return {
-        "rubrics": list(rubrics),
-        **{name: getattr(last, name, None) for name in JUDGE_FACTS},
-        "rubric_version": {r: v for r, found in by_rubric.items() if (v := found.rubric_version)},
-        "prompt_hash": {r: found.prompt_hash for r, found in by_rubric.items()},
-        "scores": {
-            key: verdict.scores[key]
-            for r, verdict in verdicts.items()
-            for key in COMPARED.get(r, ())
-            if key in verdict.scores
-        },
-        "reasoning": {r: verdict.reasoning for r, verdict in verdicts.items()},
-        "errors": {r: {"kind": f.kind, "message": f.message} for r, f in failures.items()},
-        "duration_ms": math.fsum(timed) if timed else None,
-    }
-
-
-# --- choice of cases -----------------------------------------------------------------------------
 
 
 Key = TypeVar("Key", bound=Hashable)

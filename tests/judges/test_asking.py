@@ -12,7 +12,7 @@ import pytest
 
 from pytest_rageval.analysis.aggregate.run import aggregate
 from pytest_rageval.engine.case import Trial, not_attempted, record_of
-from pytest_rageval.judges.asking import Judges
+from pytest_rageval.judges.asking import Judges, spot_check_fields
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.registry import MetricInfo, Registry
 from pytest_rageval.project.case_reader import LocatedCase
@@ -31,6 +31,7 @@ from pytest_rageval.values.verdict import (
     JudgeUsage,
     Verdict,
 )
+from tests.build.records import record as stored
 from tests.build.scores import case, chunk, cite, response
 
 GROUNDED = Verdict(
@@ -538,3 +539,32 @@ def test_a_cache_that_cannot_be_used_is_no_failed_verdict() -> None:
 
     with pytest.raises(StorageError, match="delete the file"):
         judged(GOLD, reply(), Broken())
+
+
+def second_judgement(rubric: str, **fields: Any) -> Judgement:
+    return Judgement(rubric=rubric, rubric_version=f"{rubric}-2", judge="m2 at h", **fields)
+
+
+def test_the_fields_of_a_second_judge_survive_json() -> None:
+    verdict = Verdict(scores={"groundedness": 2.0, "claim_support_rate": 0.5}, reasoning="half")
+    failure = JudgeFailure(kind="refused", message="no")
+    fields = spot_check_fields(
+        ("groundedness", "correctness"),
+        [
+            second_judgement("groundedness", verdict=verdict, duration_ms=2.0),
+            second_judgement("correctness", failure=failure, duration_ms=3.0),
+        ],
+    )
+    kept = record_from_json(record_to_json(stored("a", spot_check=fields))).spot_check
+    assert kept == fields
+    assert kept is not None
+    assert kept["judge"] == "m2 at h"
+    assert kept["scores"] == {"groundedness": 2.0}
+    assert kept["reasoning"] == {"groundedness": "half"}
+    assert kept["errors"] == {"correctness": {"kind": "refused", "message": "no"}}
+    assert kept["rubric_version"]["correctness"] == "correctness-2"
+    assert kept["duration_ms"] == 5.0
+
+
+def test_a_case_without_a_verdict_to_repeat_has_no_fields_of_a_second_judge() -> None:
+    assert spot_check_fields((), []) is None

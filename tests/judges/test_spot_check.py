@@ -5,12 +5,9 @@ from typing import Any
 
 import pytest
 
-from pytest_rageval.judges.spot_check import COMPARED, choose_cases, spot_check_fields
-from pytest_rageval.runs.record_json import record_from_json, record_to_json
+from pytest_rageval.judges.spot_check import COMPARED, choose_cases
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.settings import JudgeSettings, Settings
-from pytest_rageval.values.verdict import JudgeFailure, Judgement, Verdict
-from tests.build.records import record
 
 
 def settings(n: int = 5, **judging: Any) -> Settings:
@@ -54,32 +51,3 @@ def test_every_rubric_names_its_scores() -> None:
     assert {rubric: len(keys) for rubric, keys in COMPARED.items()} == {
         "groundedness": 1, "correctness": 1, "quality": 4, "five_dimensions": 5,
     }  # fmt: skip
-
-
-def judgement(rubric: str, **fields: Any) -> Judgement:
-    return Judgement(rubric=rubric, rubric_version=f"{rubric}-2", judge="m2 at h", **fields)
-
-
-def test_a_record_keeps_scores_reasons_and_errors_through_json() -> None:
-    verdict = Verdict(scores={"groundedness": 2.0, "claim_support_rate": 0.5}, reasoning="half")
-    failure = JudgeFailure(kind="refused", message="no")
-    fields = spot_check_fields(
-        ("groundedness", "correctness"),
-        [
-            judgement("groundedness", verdict=verdict, duration_ms=2.0),
-            judgement("correctness", failure=failure, duration_ms=3.0),
-        ],
-    )
-    kept = record_from_json(record_to_json(record("a", spot_check=fields))).spot_check
-    assert kept == fields
-    assert kept is not None
-    assert kept["judge"] == "m2 at h"
-    assert kept["scores"] == {"groundedness": 2.0}
-    assert kept["reasoning"] == {"groundedness": "half"}
-    assert kept["errors"] == {"correctness": {"kind": "refused", "message": "no"}}
-    assert kept["rubric_version"]["correctness"] == "correctness-2"
-    assert kept["duration_ms"] == 5.0
-
-
-def test_a_case_without_a_verdict_to_repeat_keeps_nothing() -> None:
-    assert spot_check_fields((), []) is None
