@@ -54,7 +54,6 @@ class Run:
 
     Args:
         state: settings, thresholds and case files of the run.
-        sets: the case files that could be loaded.
         results: folder of all runs; None: that of the settings.
         most_whole: number of records in memory with their texts, of 32 MB at most; those of later
             ones are read from the folder of the run where they are needed, unless code of the
@@ -64,7 +63,6 @@ class Run:
     def __init__(
         self,
         state: RunState,
-        sets: Sequence[LoadedSet],
         *,
         results: Path | None = None,
         most_whole: int | None = None,
@@ -72,13 +70,13 @@ class Run:
         self.state = state
         self._most_whole = None if state.registry.reads_records else most_whole
         self._results = results or state.settings.results_folder
-        self.cases = RunCases(sets, state.settings)
+        self._sets = tuple(state.sets.values())
+        self.cases = RunCases(self._sets, state.settings)
         self.invocation: tuple[str, ...] = ()
         """Command-line arguments, for the command that continues the run."""
         self.resumed: ResumedRun | None = None
         self.notes: dict[str, None] = {}
         """Remarks of the processes that ran the cases, for the summary, each once."""
-        self._sets = tuple(sets)
         self._lock = threading.Lock()
         self._slim: Slimmer | None = None
         self._places: dict[tuple[str, int], int] = {}

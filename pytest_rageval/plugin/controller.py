@@ -79,7 +79,7 @@ class Controller:
     def __init__(self, config: pytest.Config, state: State) -> None:
         self.config = config
         self.state = state
-        self.run = Run(state, list(state.sets.values()), most_whole=_MOST_WHOLE)
+        self.run = Run(state, most_whole=_MOST_WHOLE)
         self.run.invocation = tuple(str(a) for a in config.invocation_params.args)
         if state.settings.resume is not None and not config.option.collectonly:
             self.run.resume()

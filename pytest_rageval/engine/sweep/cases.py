@@ -68,7 +68,6 @@ def read_cases(settings: Settings) -> SweepCases:
     by_file = [(nodeid.split("::", 1)[0], located.case) for nodeid, located in cases.items()]
     return SweepCases(
         cases=cases,
-        files=tuple(sets),
         sets=sets,
         registry=registry,
         thresholds=run_thresholds(settings, registry, sets.values(), whole=True),

@@ -50,7 +50,6 @@ class SweepCases:
 
     cases: Mapping[str, LocatedCase]
     """By node id."""
-    files: tuple[Path, ...]
     sets: Mapping[Path, LoadedSet]
     registry: Registry
     thresholds: Thresholds
@@ -198,13 +197,13 @@ class SweepRuns(Closing):
             registry=self.cases.registry,
             thresholds=self.cases.thresholds,
             breaker=Breaker(limit=settings.max_errors),
-            files=self.cases.files,
+            files=tuple(self.cases.sets),
             all_files=tuple(sorted(self.cases.sets)),
             sets=dict(self.cases.sets),
             labels=self.cases.labels if judged else None,
         )
         state.asked.add(configured_target(settings))
-        run = Run(state, list(self.cases.sets.values()))
+        run = Run(state)
         if there:
             try:
                 run.resume()

@@ -75,7 +75,6 @@ def cases_of(settings: Settings) -> SweepCases:
     registry = open_registry(settings)
     return SweepCases(
         cases=chosen.cases,
-        files=chosen.files,
         sets=chosen.sets,
         registry=registry,
         thresholds=run_thresholds(settings, registry, chosen.sets.values(), whole=True),
