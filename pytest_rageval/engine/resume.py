@@ -35,10 +35,8 @@ class ResumedRun:
     """Finished records by node id and repeat."""
     repeats: int = 1
     """Number of times that each case is asked."""
-    n_lines: int = 0
-    """Lines of ``results.jsonl``, including those that are not kept."""
-    refreshed: bool = False
-    """Whether a kept record differs from its line because the case file was changed."""
+    is_on_disk: bool = True
+    """Whether ``results.jsonl`` holds exactly the kept records."""
     n_again: int = 0
     """Records that are asked again: a connection failed, or the target was not asked."""
     n_changed: int = 0
@@ -47,11 +45,6 @@ class ResumedRun:
     """Ids of cases that the set no longer holds."""
     config: Mapping[str, Any] = field(default_factory=dict)
     """The existing ``config.json``; empty: the run was killed before it was written."""
-
-    @property
-    def is_on_disk(self) -> bool:
-        """Whether ``results.jsonl`` holds exactly the kept records."""
-        return self.n_lines == len(self.kept) and not self.refreshed
 
     @property
     def n_cases(self) -> int:
@@ -136,7 +129,8 @@ def _sorted_out(
     known = {(s.display, c.case.id): c for s in sets for c in s.cases}
     kept: dict[tuple[str, int], CaseRecord] = {}
     gone: list[CaseRecord] = []
-    n_again = n_changed = n_refreshed = 0
+    n_again = n_changed = 0
+    is_on_disk = True
     for record in latest_records(lines):
         located = known.get((record.file, record.case_id))
         if located is None:
@@ -149,14 +143,13 @@ def _sorted_out(
             # Takes over the fields of the case file that do not change asking or scoring.
             today = replace(record, lineno=located.lineno, case=located.case, case_stored=True)
             today = decided_by(today, settings.judged_on)
-            n_refreshed += today != record
+            is_on_disk = is_on_disk and today == record
             kept[record.nodeid, record.repeat] = today
     _refuse_unread_files(gone, settings, sets)
     return ResumedRun(
         kept=kept,
         repeats=settings.repeats,
-        n_lines=len(lines),
-        refreshed=n_refreshed > 0,
+        is_on_disk=is_on_disk and len(kept) == len(lines),
         n_again=n_again,
         n_changed=n_changed,
         gone=tuple(dict.fromkeys(record.case_id for record in gone)),
