@@ -255,7 +255,7 @@ def stage_read() -> Contender:
     from pytest_rageval.project.case_reader import CaseReader
 
     def run(cases: Path, responses: Path) -> Numbers:
-        with closing(RecordedResponses(responses)) as recorded:
+        with closing(RecordedResponses(responses, display=responses.name)) as recorded:
             return sum(recorded.first(one.case.id)[0] for one in CaseReader(cases)), {}
 
     return run

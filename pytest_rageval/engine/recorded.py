@@ -76,17 +76,15 @@ class RecordedResponses:
 
     Args:
         path: the file, a pipe included.
-        display: the path as shown in messages; ``path`` itself by default.
+        display: the path as shown in messages.
         places: of the lines to read, of a file that is no pipe; None: every line.
 
     Raises:
         DatasetError: the file cannot be read.
     """
 
-    def __init__(
-        self, path: Path, *, display: str | None = None, places: Sequence[Place] | None = None
-    ) -> None:
-        self._display = path.as_posix() if display is None else display
+    def __init__(self, path: Path, *, display: str, places: Sequence[Place] | None = None) -> None:
+        self._display = display
         self._at = places
         self.faults: list[Fault] = []
         """Faults of the lines read so far."""
@@ -180,10 +178,7 @@ class RecordedResponses:
 
     def _file_lines(self) -> Iterator[tuple[_Key, object]]:
         """Yield every valid line once; each read begins where the last one ended."""
-        for line in self._lines(self.faults):
-            found = self._read(line)
-            if found is not None:
-                yield found
+        yield from filter(None, map(self._read, self._lines(self.faults)))
 
     def _lines(self, faults: list[Fault]) -> Iterator[Line]:
         if self._at is not None:

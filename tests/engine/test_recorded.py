@@ -250,7 +250,8 @@ def test_only_responses_that_report_something_new_are_looked_up(
     lines = [{"id": f"c{i}", "response": bare} for i in range(50)]
     lines[30:30] = [{"id": "ghost", "response": {**bare, "references": []}}]
     ids = _CountedIds(f"c{i}" for i in range(50))
-    with closing(RecordedResponses(write_lines(tmp_path / "r.jsonl", *lines))) as responses:
+    path = write_lines(tmp_path / "r.jsonl", *lines)
+    with closing(RecordedResponses(path, display=path.name)) as responses:
         found = responses.reported(ids, score_settings(SETTINGS), in_text=in_text, paged=True)
     assert found == ReportedParts(chunks=True, texts=True)
     assert ids.looked_up == 2

@@ -213,7 +213,7 @@ def _labels(path: Path) -> object:
 
 
 def _responses(path: Path) -> object:
-    responses = RecordedResponses(path)
+    responses = RecordedResponses(path, display=path.name)
     try:
         responses.reported({"a"}, ScoreSettings(), in_text=True, paged=True)
         responses.read_rest()

@@ -31,9 +31,6 @@ def with_query(settings: Settings, query: Mapping[str, Any]) -> Settings:
             read = read_option_value(_BY_NAME[name if own else "params"], given)
         except ValueError as error:
             raise ConfigError(f"query.{name}: {error}") from error
-        settings = (
-            replace(settings, **{name: read})
-            if own
-            else replace(settings, params={**settings.params, **read})
-        )
+        changed = {name: read} if own else {"params": {**settings.params, **read}}
+        settings = replace(settings, **changed)
     return settings

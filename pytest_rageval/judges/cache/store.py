@@ -293,23 +293,19 @@ class JudgeCache(Closing):
             self._note_uses()
         rows = self._database.read(sql.COUNT)
         try:
-            return _stats(rows)
+            return CacheStats(
+                entries=sum(entries for _, entries, *_ in rows),
+                document_bytes=sum(size for _, _, size, *_ in rows),
+                by_identity={_identity(identity): entries for identity, entries, *_ in rows},
+                oldest_use=_time(min((oldest for *_, oldest, _ in rows), default=None)),
+                newest_use=_time(max((newest for *_, newest in rows), default=None)),
+            )
         except (OSError, OverflowError, RecursionError, TypeError, ValueError) as error:
             # SQLite keeps values of any type in any column.
             raise StorageError(
                 f"{self.shown}: an entry is damaged ({clean(str(error), 200)}); delete the file, "
                 "and what it held is asked again"
             ) from error
-
-
-def _stats(rows: Sequence[Sequence[Any]]) -> CacheStats:
-    return CacheStats(
-        entries=sum(entries for _, entries, *_ in rows),
-        document_bytes=sum(size for _, _, size, *_ in rows),
-        by_identity={_identity(identity): entries for identity, entries, *_ in rows},
-        oldest_use=_time(min((oldest for *_, oldest, _ in rows), default=None)),
-        newest_use=_time(max((newest for *_, newest in rows), default=None)),
-    )
 
 
 def _identity(text: str) -> str:

@@ -32,12 +32,12 @@ def find_facts(
     """Return for each key fact the ranks, from 1, of the chunks whose text states it."""
     keys, layers = question_keys(question), load_parameters()
     passages = [stated_passage(chunk.text or "", chunk.heading_path) for chunk in chunks]
-    found = []
-    for fact in facts:
-        wanted, ranks = Expected(fact, keys), enumerate(passages, 1)
-        at = [rank for rank, text in ranks if text.look_up(wanted).confirmed(layers)]
-        found.append(tuple(at))
-    return tuple(found)
+
+    def ranks(fact: Expected) -> tuple[int, ...]:
+        ranked = enumerate(passages, 1)
+        return tuple([rank for rank, text in ranked if text.look_up(fact).confirmed(layers)])
+
+    return tuple([ranks(Expected(fact, keys)) for fact in facts])
 
 
 def check_claims(
@@ -56,17 +56,14 @@ def check_claims(
         k: cutoff below which ``CheckedClaim.stated_at`` is looked for.
         path_case: comparison of paths.
     """
-    read = [(raw, read_words(raw.text)) for raw in statements(answer)]
     keys = question_keys(question)
     found = []
-    for raw, words in read:
-        claim = ReadClaim(words, keys)
+    for raw in statements(answer):
+        claim = ReadClaim(read_words(raw.text), keys)
         if claim.weights:
-            cited = _cited_ranks(raw.written, chunks, path_case)
-            pointed = ((ranks, [chunks[rank - 1] for rank in ranks]) for ranks in cited)
             checks = tuple(
-                CitationCheck(ranks=ranks, supports=_any_supports(passages, claim))
-                for ranks, passages in pointed
+                CitationCheck(ranks=ranks, supports=_any_supports(ranks, chunks, claim))
+                for ranks in _cited_ranks(raw.written, chunks, path_case)
             )
             lost = bool(checks) and not any([check.supports for check in checks])
             cut = enumerate(chunks[:k] if lost else (), 1)
@@ -88,9 +85,11 @@ def _cited_ranks(
     return list(found.values())
 
 
-def _any_supports(chunks: Iterable[RetrievedChunk], claim: ReadClaim) -> bool | None:
-    """Whether any chunk supports a claim; None: no, and one has no whole text."""
-    found = [_supports(chunk, claim) for chunk in chunks]
+def _any_supports(
+    ranks: Iterable[int], chunks: Sequence[RetrievedChunk], claim: ReadClaim
+) -> bool | None:
+    """Whether any of some chunks supports a claim; None: no, and one has no whole text."""
+    found = [_supports(chunks[rank - 1], claim) for rank in ranks]
     return True if True in found else None if None in found else False
 
 

@@ -12,7 +12,7 @@ import re
 import sys
 import threading
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import cache, cached_property, lru_cache
 from importlib import import_module
 from importlib.util import find_spec
@@ -248,7 +248,7 @@ def read_words(text: str) -> list[Word]:
         words[at] = words[at]._replace(negates=False)
     # Three searches of the text are faster than a check of every word.
     scaled = "illion" in text or "undred" in text or "housand" in text
-    return list(_join_scales(words)) if scaled else words
+    return _join_scales(words) if scaled else words
 
 
 @cache
@@ -263,22 +263,17 @@ def _spell_date(match: re.Match[str]) -> str:
     return f"{match['day']} {_MONTHS[int(match['month']) - 1]} {match['year']}"
 
 
-def _join_scales(words: Iterable[Word]) -> Iterator[Word]:
-    held: Word | None = None
+def _join_scales(words: Iterable[Word]) -> list[Word]:
+    joined: list[Word] = []
     for word in words:
         factor = SCALES.get(word.key)
-        if held is not None and factor is not None and len(held.key) <= 12:
-            if not held.key.startswith("#"):
-                key = f"{float(held.key) * factor:.0f}"
-                held = Word(key, key, FULL, number=True)
-                continue
-        if held is not None:
-            yield held
-        held = word if word.number else None
-        if not word.number:
-            yield word
-    if held is not None:
-        yield held
+        before = joined[-1] if joined and joined[-1].number else None
+        if factor and before and len(before.key) <= 12 and not before.key.startswith("#"):
+            key = f"{float(before.key) * factor:.0f}"
+            joined[-1] = Word(key, key, FULL, number=True)
+        else:
+            joined.append(word)
+    return joined
 
 
 @lru_cache(maxsize=1 << 16)
