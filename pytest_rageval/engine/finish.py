@@ -113,8 +113,7 @@ class EndedRun:
     def baseline(self, numbers: RunNumbers) -> Baseline | None:
         """Compare the run with its baseline; an error of reading it becomes the problem.
 
-        Returns:
-            None if no setting and no check needs a baseline.
+        None: no setting and no check needs a baseline.
         """
         name = self.project.baseline or self.thresholds.baseline
         if name is None:
@@ -285,11 +284,7 @@ def with_page(finished: FinishedRun) -> FinishedRun:
 
 
 def write_page(run: StoredRun, comparison: RunComparison | None = None) -> str:
-    """Write ``report.html`` of a run that has just ended.
-
-    Returns:
-        A sentence with the reason why it is not written; empty: it is.
-    """
+    """Write ``report.html`` of a run; return the reason why it is not written, empty if it is."""
     try:
         from pytest_rageval.report.html.run.files import write_report
 

@@ -92,11 +92,7 @@ def compute(
 def call_own(
     function: Callable[..., object], given: tuple[object, ...], settings: Settings
 ) -> tuple[object, OwnFault | None]:
-    """Call a function of the project within its limit.
-
-    Returns:
-        Its result, and None or the reason why there is none.
-    """
+    """Call a function of the project within its limit; return its result, or why there is none."""
 
     def call() -> tuple[object, BaseException | None]:
         try:

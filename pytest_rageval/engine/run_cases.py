@@ -122,13 +122,10 @@ class RunCases:
         return whole | self.excused
 
     def outcomes(self, *, earlier: bool) -> list[tuple[Outcome, str]]:
-        """Return the outcomes of the selected cases whose repeats are all done.
+        """Return outcome and kind of error, empty if none, of the cases whose repeats are all done.
 
         Args:
             earlier: only of those that an earlier session at least began.
-
-        Returns:
-            Each with the kind of the error, empty if the case has an answer.
         """
         with self._lock:
             decided = self._decided.copy()

@@ -69,10 +69,7 @@ class DocumentsClient:
         """Whether the target has taken any document."""
 
     def put(self, scope_prefix: str, documents: Iterable[LoadedDocument]) -> int:
-        """Put documents below a folder, in as many requests as their size needs.
-
-        Returns:
-            Number of documents put.
+        """Put documents below a folder, in as many requests as needed, and return their number.
 
         Raises:
             EndpointError: the target failed; some documents may have been put.

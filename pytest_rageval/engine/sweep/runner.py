@@ -199,12 +199,7 @@ class SweepRunner:
     ) -> dict[str, Measures]:
         """Ask configurations some cases, and measure those whose index stands over these.
 
-        Args:
-            keys: of the configurations.
-            cases: to ask, besides those that were asked before.
-            judged: whether answers are judged.
-            end: whether the numbers of the runs are written.
-            page: whether each run then gets its ``report.html``.
+        At the end the numbers of each run are written, and a page if it is to have one.
         """
         trials = list(self._trials([self.plan.by_key[key] for key in keys], cases))
         found = self.runs.ask(trials, cases, judged=judged)

@@ -226,11 +226,7 @@ class OpenAIJudge(Closing):
         return _Terms(rubric=loaded, form=form, parameters=sent, key_of=key_of)
 
     def _converse(self, question: _Question, tally: Tally) -> _Said | Form:
-        """Ask, and once more if the reply could not be read.
-
-        Returns:
-            The outcome, or the form to use instead of the refused one.
-        """
+        """Ask, and once more if the reply could not be read; return the form to use if refused."""
         first = self._turn(question, question.prompt.messages, tally)
         if isinstance(first, Form) or not isinstance(first.outcome, JudgeFailure):
             return first

@@ -173,10 +173,7 @@ _PINNED: Final = re.compile(
 
 
 def unpinned_alias(model: str) -> str | None:
-    """Warn of a model name under which the weights may change.
-
-    Returns:
-        One sentence; None: the name holds a date or a version.
+    """Warn of a model name under which the weights may change; None: it holds a date or version.
 
     >>> unpinned_alias("gpt-4o-2024-08-06")
     >>> unpinned_alias("gpt-4o")

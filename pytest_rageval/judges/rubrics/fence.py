@@ -90,14 +90,9 @@ def quoted(text: str, limit: int | None = None) -> str:
 
 
 def derive_boundary(texts: Sequence[str], *, avoid: Sequence[str] = ()) -> str:
-    """Return the boundary of texts: hex digits of their sha256 that occur in none of them.
+    """Return the boundary of cleaned texts: hex digits of their sha256 that occur in none of them.
 
-    Args:
-        texts: cleaned texts to fence, in order.
-        avoid: further texts of the same message that must not contain it.
-
-    Returns:
-        ``BOUNDARY_CHARS`` lower-case hex digits; the same for the same texts.
+    Nor do they in the texts to avoid, which stand in the same message.
     """
     # The hash covers the list, so that moving text from one item to the next changes it.
     encoded = f"[{', '.join(map(ascii_json, texts))}]"
