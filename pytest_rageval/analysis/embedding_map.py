@@ -113,8 +113,11 @@ def build_map(
 ) -> EmbeddingMap:
     """Collect the points of a map, and the nearest wrong chunks of every question.
 
-    The records' ``matched_golds`` are decided; ``scoring`` decides about chunks that only another
-    question retrieved.
+    Args:
+        records: of one run, with ``matched_golds`` decided.
+        vectors: of questions, chunks and gold texts.
+        scoring: settings of the run, for chunks that only another question retrieved.
+        gold_texts: text of each gold as far as it is known.
     """
     cases = group_repeats(records)
     builder = _Builder(vectors, scoring.path_case)

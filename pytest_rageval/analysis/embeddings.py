@@ -117,7 +117,9 @@ def wanted_texts(
 ) -> WantedTexts:
     """Collect the texts to embed: questions with chunks, and the chunks of their cuts.
 
-    Chunks of ``chunk_ids`` already have a vector.
+    Args:
+        records: of a stored run.
+        chunk_ids: chunks that already have a vector.
     """
     questions: dict[str, None] = {}
     texts: dict[str, bool] = {}
@@ -146,8 +148,12 @@ def analyse_embeddings(
 
     Only the first ``k`` chunks of a case count. A case is not applicable where its question or
     one of its chunks has no vector: means over only the chunks with a vector would not be
-    comparable. Similarity to gold and to other chunks covers only cases whose gold is scored, and
-    the records' ``matched_golds`` are decided.
+        comparable. Similarity to gold and to other chunks covers only cases whose gold is scored.
+
+    Args:
+        records: of one run, with ``matched_golds`` decided.
+        vectors: of questions and chunks.
+        path_case: as in the run.
     """
     cases = group_repeats(records)
     measured = [
@@ -252,6 +258,10 @@ def compute_silhouette(vectors: Vectors, labels: Sequence[Hashable]) -> float | 
 
     Equal to scikit-learn's ``silhouette_score(metric="cosine")``: a label with one vector scores 0,
     and a zero vector is at distance 1 from every other.
+
+    Args:
+        vectors: one per chunk, all of one length.
+        labels: document or gold section of each.
 
     Returns:
         -1 to 1, higher is better; None unless 2 <= labels <= vectors - 1.

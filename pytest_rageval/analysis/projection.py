@@ -34,10 +34,13 @@ _UMAP_SEED: Final = 42
 
 
 def project_pca(vectors: Floats) -> Projection:
-    """Place rows of finite numbers by the first two principal components (Pearson 1901).
+    """Place vectors by the first two principal components (Pearson 1901).
 
     Each axis points so that its component of largest size is positive, which makes the places
     the same on every machine unless two axes have equal variance.
+
+    Args:
+        vectors: one row per point, finite numbers.
     """
     centred = vectors - vectors.mean(axis=0) if len(vectors) else vectors
     n, dimensions = centred.shape
@@ -65,7 +68,8 @@ def project_pca(vectors: Floats) -> Projection:
 def project_umap(vectors: Floats) -> Projection:
     """Place vectors so that near ones stay near (UMAP, McInnes, Healy and Melville 2018).
 
-    They have length 1, so that their Euclidean order of neighbours is that of their cosines.
+    Args:
+        vectors: rows of length 1, whose Euclidean order of neighbours is that of their cosines.
 
     Raises:
         ConfigError: umap-learn is not installed, or there are too few vectors.

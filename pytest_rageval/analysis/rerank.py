@@ -92,6 +92,11 @@ def read_candidates(
     """Return the candidates of the cases that an order can change, and why others are left out.
 
     Of repeats of a case only the first counts: they differ by the noise of the target.
+
+    Args:
+        records: of a run, in any order.
+        path_case: whether paths that differ only in case are different documents.
+        level: whether golds are sections or whole documents.
     """
     settings = ScoreSettings(path_case=path_case)
     found: list[Candidates] = []
@@ -290,7 +295,13 @@ class CaseTable:
 
 
 def tabulate(cases: Sequence[Candidates], ks: Sequence[int], main: int) -> CaseTable:
-    """Measure the delivered order and the ceiling of every case, at least one, at each cutoff."""
+    """Measure the delivered order and the ceiling of every case.
+
+    Args:
+        cases: at least one.
+        ks: cutoffs, ascending, each at least 1.
+        main: one of them.
+    """
     return CaseTable(
         cases=cases,
         ks=tuple(ks),
@@ -301,7 +312,12 @@ def tabulate(cases: Sequence[Candidates], ks: Sequence[int], main: int) -> CaseT
 
 
 def study_order(table: CaseTable, orders: Mapping[CaseKey, Order]) -> OrderStudy:
-    """Compare an order with the delivered one, case by case; cases without one are left out."""
+    """Compare an order with the delivered one, case by case.
+
+    Args:
+        table: of the run.
+        orders: by case; cases without one are left out.
+    """
     cases = [case for case in table.cases if case.key in orders]
     after = {case.key: case.measured(orders[case.key], table.ks) for case in cases}
     by_category: dict[str, list[Candidates]] = {}

@@ -85,8 +85,12 @@ def study_suite(
 ) -> SuiteStudy | None:
     """Measure a run; None: no question was answered, or no figure can be measured.
 
-    Of each question ``k`` chunks were asked for; ``own_documents`` holds, by case id, the path of
-    the document with the id of the question.
+    Args:
+        records: of the run.
+        published: figures to compare with.
+        k: number of chunks that were asked for.
+        own_documents: by case id, the path of the document with the id of the question.
+        path_case: whether paths that differ only in case are different documents.
     """
     cases, left_out = read_candidates(records, path_case=path_case, level="document")
     orders = {
@@ -113,7 +117,12 @@ def study_suite(
 
 
 def document_order(case: Candidates, own_document: str | None = None) -> list[int]:
-    """Return the position of the first chunk of each document but ``own_document``, best first."""
+    """Return the position of the first chunk of each document, best first.
+
+    Args:
+        case: the delivered chunks.
+        own_document: path of a document to leave out.
+    """
     path_case = case.settings.path_case
     own = None if own_document is None else norm_path(own_document, path_case)
     first: dict[object, int] = {}

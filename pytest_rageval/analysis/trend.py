@@ -231,7 +231,11 @@ def count_left_out(
 ) -> int:
     """Count the partial runs that a trend leaves out.
 
-    If only the last runs were requested, those before the ``points`` are not counted.
+    Args:
+        runs: as for ``make_trend``.
+        query: figure and selection of runs.
+        points: result of ``make_trend``; if only the last runs were requested, earlier ones are
+            not counted.
     """
     if query.partial:
         return 0

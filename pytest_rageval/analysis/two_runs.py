@@ -53,6 +53,11 @@ def run_numbers(
 ) -> RunNumbers:
     """Compute the numbers of a run from its records.
 
+    Args:
+        run: with its records.
+        confidence: of the intervals.
+        labels: of people, which correct judged means; None: there are none.
+
     Raises:
         DatasetError: a label matches several cases.
     """
@@ -136,8 +141,13 @@ def compare_runs(
 
     Both are decided by the rule of the later one, since the base may be older than the rule.
 
-    Margins and confidence are those of ``thresholds``; without them, those of the gate of the later
-    run. P-values take most of the time.
+    Args:
+        base: the earlier run.
+        new: the later one.
+        thresholds: of the project, with margins and confidence; None: those of the gate of the
+            later run.
+        ignore_invariants: compare everything, regardless of differences.
+        with_p: compute p-values, which takes most of the time.
     """
     judged_on = new.settings.judged_on
     base = replace(base, records=[decided_by(record, judged_on) for record in base.records])

@@ -139,8 +139,13 @@ def with_markers_read(
     """Return the answer with the configured markers in the package's own form.
 
     A number beyond the list that it counts becomes ``[0]``, which names nothing. A path that is not
-    like one and that nothing known has stays as it is. Numbers of chunks mean nothing where
-    ``chunks``, in rank order, are not reported.
+    like one and that nothing known has stays as it is.
+
+    Args:
+        response: response of the target.
+        chunks: its chunks in rank order; None: not reported, so numbers of chunks mean nothing.
+        markers: presets and pattern.
+        path_case: comparison of paths.
     """
     readers = _readers(markers)
     starts = "".join(sorted({char for reader in readers for char in reader.starts}))

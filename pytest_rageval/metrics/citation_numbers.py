@@ -16,13 +16,18 @@ BRACKETED: Final = rf"\s*[0-9]{{1,3}}(?:\s*(?:[,;]|{_DASH})\s*[0-9]{{1,3}})*\s*"
 def numbers_pattern(name: str) -> str:
     """Return the pattern of at most ten numbers as the group ``n``.
 
-    The pattern ``name`` stands before the first number and may stand before any other.
+    Args:
+        name: pattern of what stands before the first number and may stand before any other.
     """
     return rf"(?P<n>{name}\d{{1,3}}(?:{_STEP}(?:{name})?\d{{1,3}}){{0,9}})"
 
 
 def cited_numbers(written: str, first: int = 1) -> tuple[int, ...]:
-    """Return the numbers of a list in order, those within a range too, counted from ``first``.
+    """Return the numbers of a list in order, those within a range too.
+
+    Args:
+        written: the list.
+        first: number of the first passage.
 
     Returns:
         Empty if a range does not rise from a passage by at most 20, so that it is none of passages.

@@ -49,7 +49,11 @@ def norm_path(path: str, path_case: PathCase = "sensitive") -> str:
     Percent-decodes once (left alone unless it gives valid UTF-8), turns ``\`` into ``/``, trims,
     composes (NFC), drops empty and ``.`` segments and resolves ``..`` lexically. A leading ``..``
     stays, so it matches nothing inside the corpus; a leading ``/`` is the corpus root. Neither
-    extension nor ``#fragment`` is stripped. ``insensitive`` folds case as well.
+    extension nor ``#fragment`` is stripped.
+
+    Args:
+        path: path as written by the case or the target.
+        path_case: ``insensitive`` folds case as well.
     """
     return NORMAL_PATHS[path_case][path]
 
@@ -190,7 +194,10 @@ def _holds_snippets(anchor: Anchor, text: str | None, *, every: bool) -> bool:
 def matches_anchor(anchor: Anchor, chunk: RetrievedChunk, settings: ScoreSettings) -> bool:
     """Return whether a chunk is at an anchor by its headings (docs/metrics.md#matching).
 
-    If snippets are read, the chunk has its full text.
+    Args:
+        anchor: gold or irrelevant support.
+        chunk: a chunk, with its full text if snippets are read.
+        settings: ``path_case``, ``snippets`` and ``coarse_chunks`` are used.
     """
     case = settings.path_case
     if not same_document(document_key(anchor, case), document_key(chunk, case)):

@@ -137,7 +137,8 @@ def score_case(
 def _by_kind(kinds: tuple[type, ...]) -> tuple[dict[str, None], tuple[str, ...]]:
     """Return the metrics without a number, and those of them that do not apply.
 
-    Most cases of a run have scores of the same types.
+    Args:
+        kinds: type of the score of each metric; most cases of a run have the same ones.
     """
     found = list(zip(BUILT_IN.cases, kinds, strict=True))
     outside = tuple([key for key, kind in found if kind is NotApplicable])
@@ -247,7 +248,13 @@ def _meets_expectations(case: Case, metrics: Metrics) -> bool:
 def _outcome_by_stage(
     outcome: Outcome, stage: FailureStage | None, judged_on: Sequence[Aspect]
 ) -> Outcome:
-    """Decide a case by its failure stage: one that it is not judged on does not count."""
+    """Decide a case by its failure stage: it passes only if no stage failed that it is judged on.
+
+    Args:
+        outcome: by the expectations, or by another ``judged_on``.
+        stage: the first that failed.
+        judged_on: the rule of thresholds.toml.
+    """
     if outcome in {"missed", "error"} or stage is None:
         return outcome
     if stage not in ANSWER_STAGES:
@@ -447,8 +454,13 @@ def settle(
     and pages, and only ``CITED_METRICS`` and ``SUPPORT_METRICS`` on citations; the others are kept,
     since a record may not contain their vectors or verdicts any more.
 
-    A record that may have been ``settled_before``, for a part of the run, is scored again where it
-    has nothing to guess from: no chunks, or no citations.
+    Args:
+        record: the record as first scored.
+        case: the case of the record.
+        settings: settings of the run.
+        reported: facts of the whole run.
+        settled_before: whether the record may have been settled for a part of the run, which
+            matters only where it has nothing to guess from: no chunks, or no citations.
     """
     in_text, mode = cites_in_text(record), settings.matching_mode
     guess = seems_reported(

@@ -32,6 +32,11 @@ def compute_query_similarity(
 ) -> QuerySimilarity:
     """Compare a query with the chunks that it retrieved.
 
+    Args:
+        query: vector of the query.
+        chunks: one vector per chunk of the cut, each as long as ``query``.
+        relevant: whether each chunk matches a gold.
+
     Raises:
         ValueError: the lengths do not fit.
     """

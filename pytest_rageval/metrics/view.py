@@ -235,6 +235,12 @@ def read_citations(
 ) -> tuple[Citation, ...] | None:
     """Return the distinct citations of a response, references first.
 
+    Args:
+        response: response of the target.
+        chunks: its retrieved chunks in rank order; None: not reported.
+        case: the case that was asked.
+        settings: matching settings of the run.
+
     Returns:
         None if the target reports no references and its text cites nothing; empty if it reports an
         empty list.
@@ -296,7 +302,11 @@ def located_citations(
     The rank, from 1, is the number of a citation that counts the chunks, even one that is out of
     range; None: the citation names a document.
 
-    Without ``chunks``, which are in rank order, numbers are unread, since their meaning is unknown.
+    Args:
+        answer: the answer as delivered.
+        chunks: retrieved chunks in rank order; None (not reported) leaves numbers unread, since
+            their meaning is unknown.
+        path_case: comparison of paths when a section name is looked up.
     """
     if "[" not in answer and "(" not in answer and answer.count(":") < 2:
         return  # without brackets it is "File: ..., Section: ..."

@@ -90,7 +90,10 @@ class DatasetError(RagEvalError):
 class EndpointError(RagEvalError):
     """The target failed.
 
-    Its ``message`` holds no secrets, and ``attempts`` is 0 if no request was sent.
+    Args:
+        kind: one of ``TARGET_ERROR_KINDS``.
+        message: what happened, without secrets.
+        attempts: how many requests were sent (0 if none was).
     """
 
     def __init__(self, kind: TargetErrorKind, message: str, *, attempts: int = 1) -> None:

@@ -24,8 +24,9 @@ before there was a mode of matching."""
 def concurrency_of(config: Mapping[str, Any]) -> int | None:
     """Return the requests in flight that the latency of a run was measured with.
 
-    The ``config.json`` of an older run has the setting of each process and not the number of its
-    processes, so that the requests in flight are unknown.
+    Args:
+        config: a ``config.json``; that of an older run has the setting of each process and not the
+            number of its processes, so that the requests in flight are unknown.
     """
     return whole(config, "concurrency")
 

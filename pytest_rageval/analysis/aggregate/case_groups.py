@@ -82,7 +82,9 @@ class CaseGroup:
     def value_of(self, values: Sequence[float], *, erred: bool = False) -> CaseValue:
         """The mean of a figure's values in the repeats that have it.
 
-        Without any value it is an error if ``erred``, else not applicable.
+        Args:
+            values: one per scored repeat.
+            erred: whether the figure is an error, and not inapplicable, without any value.
         """
         without: ValueStatus = "error" if erred else "not_applicable"
         return CaseValue(

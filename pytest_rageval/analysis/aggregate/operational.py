@@ -71,7 +71,9 @@ def attempt_status(record: CaseRecord) -> AttemptStatus:
 def operational_rates(cases: Iterable[Sequence[AttemptStatus]]) -> OperationalRates:
     """Error, timeout and empty-answer rates.
 
-    A case weighs 1 regardless of the number of its repeats; its share is the mean over them.
+    Args:
+        cases: per case the status of each of its repeats. A case weighs 1 regardless of their
+            number; its share is the mean over its repeats.
     """
     attempted = Counter[tuple[AttemptStatus, ...]]()
     # Nearly all are alike, so that each distinct one is looked at once.
@@ -146,11 +148,14 @@ def summarise_latency(
     *,
     timeout_ms: float | None = None,
 ) -> LatencySummary:
-    """Percentiles (type 7) and sum of the durations of `LatencyObservation`s in milliseconds.
+    """Percentiles (type 7) and sum of durations in milliseconds.
 
-    Timeouts enter at the limit and mark the percentiles they reach as censored; errors and cached
-    replies are left out and counted. Without ``timeout_ms`` a timeout enters at its own duration,
-    if it has one.
+    Timeouts enter at the limit and mark the percentiles they reach as censored; errors and
+    cached replies are left out and counted.
+
+    Args:
+        observations: the fields of each `LatencyObservation`, in any order.
+        timeout_ms: the limit; None: a timeout enters at its own duration, if it has one.
     """
     times: list[float] = []
     limits: list[float] = []

@@ -32,7 +32,12 @@ class CasePart:
 
 
 class ColumnSample:
-    """The scored values of a column with the codes of their clusters."""
+    """The scored values of a column with the codes of their clusters.
+
+    Args:
+        column: finite, `NOT_APPLICABLE` or `ERROR`.
+        clusters: code of the cluster of each value.
+    """
 
     def __init__(self, column: Sequence[float], clusters: Sequence[int]) -> None:
         self._values = list(filter(isfinite, column))
@@ -72,7 +77,12 @@ class ColumnSample:
 
 
 class ArraySample:
-    """A `ColumnSample` of many cases of a table: the same numbers to the last digit, in arrays."""
+    """A `ColumnSample` of many values: the same numbers to the last digit, in arrays.
+
+    Args:
+        column: every value of the table.
+        part: the cases whose values count.
+    """
 
     def __init__(self, column: array[float], part: CasePart) -> None:
         import numpy as np
@@ -121,7 +131,12 @@ def _pieces(values: Iterable[float], clusters: Iterable[int]) -> list[tuple[floa
 
 
 def sample_of(column: array[float], part: CasePart) -> ColumnSample | ArraySample:
-    """Return the sample of some cases of a table."""
+    """Return the sample of some cases of a table.
+
+    Args:
+        column: the metric's value of every case of the table.
+        part: the cases.
+    """
     if len(part.cases) >= _MANY:
         return ArraySample(column, part)
     return ColumnSample([column[case] for case in part.cases], part.clusters)

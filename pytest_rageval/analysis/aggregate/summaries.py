@@ -47,7 +47,10 @@ def summarise_metric(
 ) -> MetricSummary:
     """Macro mean over scored cases with its counts and intervals.
 
-    Without ``info`` the scale is taken as unbounded.
+    Args:
+        values: one per case.
+        info: scale and direction; None: unknown, taken as unbounded.
+        confidence: of the intervals, 0 to 1.
 
     >>> from pytest_rageval.metrics.built_in import BUILT_IN
     >>> scored = [CaseValue(value=value, status="scored") for value in (1, 0.5)]
@@ -72,7 +75,14 @@ def summarise_metric(
 def summarise_cases(
     column: array[float], parts: Sequence[CasePart], info: MetricInfo | None, confidence: float
 ) -> list[MetricSummary]:
-    """``summarise_metric`` of several choices of the cases of a table."""
+    """``summarise_metric`` of several choices of the cases of a table.
+
+    Args:
+        column: the metric's value of every case of the table.
+        parts: the cases of each choice.
+        info: scale and direction of the metric; None: unknown.
+        confidence: of the intervals, 0 to 1.
+    """
     if _scale(info).span is None:  # the random numbers of all are drawn once
         samples = [sample_of(column, part) for part in parts]
         drawn = bootstrap_means(samples, confidence=confidence, sides=(2, 1))
@@ -180,7 +190,15 @@ def compare_orders(
     clusters: ClusterIds,
     confidence: float = 0.95,
 ) -> RerankSummary:
-    """Summarise one metric of the same cases, at least one, in two orders."""
+    """Summarise one metric of the same cases in two orders.
+
+    Args:
+        old: values in the order before, at least one.
+        new: values in the order after, of the same cases.
+        scale: of the metric.
+        clusters: one id per case.
+        confidence: of the interval, 0 to 1.
+    """
     difference = paired_difference(old, new, scale, clusters=clusters, confidence=confidence)
     pairs = list(zip(old, new, strict=True))
     return RerankSummary(

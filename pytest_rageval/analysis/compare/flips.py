@@ -24,8 +24,11 @@ def explain_flip(
 ) -> str:
     """Describe the change of a case.
 
-    ``metric`` is the one that changed; None: only the outcome did. Unless ``named``, the words hold
-    no text of a case or target.
+    Args:
+        base: one record of the earlier run.
+        new: one of the later.
+        metric: the metric that changed; None: only the outcome did.
+        named: name the paths and headings of documents; False: no text of a case or target.
     """
     if new.error is not None and base.error is None:
         return f"fails now: {new.error.kind}"
@@ -234,8 +237,10 @@ def find_flips(
 ) -> tuple[CaseFlip, ...]:
     """Return the cases that changed, worse ones first.
 
-    Each pair has equally many repeats. Metrics are compared if they are in ``keys`` (None: all
-    are), outcomes if ``outcomes``.
+    Args:
+        pairs: each of equally many repeats.
+        keys: metrics that may be compared; None: all.
+        outcomes: whether outcomes may be compared.
     """
     found = filter(None, (_flip(pair.base, pair.new, keys, outcomes) for pair in pairs))
     return tuple(sorted(found, key=lambda f: (f.direction != "worse", f.file, f.case_id)))

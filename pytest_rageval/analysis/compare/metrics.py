@@ -285,7 +285,13 @@ def compare_records(
     new: Sequence[CaseRecord],
     settings: ComparisonSettings | None = None,
 ) -> Comparison:
-    """Compare two runs, of each case and repeat the last record."""
+    """Compare two runs.
+
+    Args:
+        base: records of the earlier run, the last of each case and repeat.
+        new: records of the later one.
+        settings: metrics and confidence; None: all metrics, 95 %.
+    """
     given = settings or ComparisonSettings()
     if given.keys is not None and not given.keys.issuperset(ANSWER_KEYS):
         base, new = (_without_answers(records) for records in (base, new))
@@ -373,7 +379,10 @@ def judge_noise(
 ) -> JudgeNoise | None:
     """Sum up the noise of a judged metric; None: neither repeats nor a second judge.
 
-    ``cases`` are the repeats of each case and run that was asked several times.
+    Args:
+        cases: the repeats of each case and run that was asked several times.
+        checked: by the second judge; None: there was none.
+        key: a judged metric.
     """
     rate = None if checked is None else checked.disagreement_rate
     spreads = [s for repeats in cases if (s := _variance(repeats, key)) is not None]
@@ -422,8 +431,12 @@ def compare_groups(
     """Compare the main metrics of every category, then of every tag.
 
     Descriptive, not a test: nothing is adjusted for the number of groups, and groups are not part
-    of the family of tests over all cases. Category and tags are the new run's, and fewer
-    than ``min_n`` pairs have no verdict.
+        of the family of tests over all cases.
+
+    Args:
+        pairs: the cases of both runs; category and tags are the new one's.
+        settings: metrics and confidence.
+        min_n: minimum number of pairs for a verdict.
     """
     groups: dict[tuple[GroupTable, str], list[CasePair]] = {}
     for pair in pairs:

@@ -91,7 +91,12 @@ def pair_cases(
 ) -> Pairing:
     """Pair the cases of two runs by file and id, if content and cutoff are the same.
 
-    Cases that do not count are ignored. With ``any_k`` cutoffs may differ.
+    Cases that do not count are ignored.
+
+    Args:
+        base: records of the earlier run.
+        new: records of the later one.
+        any_k: pair cases of different cutoffs, too.
     """
     ours = {place_of(c.first): c for c in group_repeats(r for r in base if r.counted)}
     theirs = {place_of(c.first): c for c in group_repeats(r for r in new if r.counted)}
@@ -118,7 +123,12 @@ def place_of(record: CaseRecord) -> tuple[str, str]:
 
 
 class PairedColumns:
-    """The metrics of pairs, each as two columns."""
+    """The metrics of pairs, each as two columns.
+
+    Args:
+        pairs: of one comparison, or of one group in it.
+        keys: metrics to read.
+    """
 
     def __init__(self, pairs: Iterable[CasePair], keys: Sequence[str]) -> None:
         kept = list(pairs)

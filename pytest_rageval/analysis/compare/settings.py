@@ -154,7 +154,13 @@ def judge_dependent_keys(
 def unaffected_keys(
     comparability: Comparability, judge_dependent: frozenset[str], registry: Registry = BUILT_IN
 ) -> frozenset[str] | None:
-    """Return the metrics that depend on no differing invariant; None: all of them."""
+    """Return the metrics that depend on no differing invariant; None: all of them.
+
+    Args:
+        comparability: of the runs.
+        judge_dependent: metrics that depend on a judge in either run.
+        registry: the metrics of both runs.
+    """
     if comparability.comparable:
         return None
     return frozenset(
@@ -366,7 +372,10 @@ def setting_differences(
 ) -> list[ConfigDifference]:
     """Return the settings that keep two runs from being merged, by flag where they have one.
 
-    ``also`` names settings that must agree too although they change no number, such as ``shard``.
+    Args:
+        one: a ``config.json``.
+        other: another one, or ``current_config``.
+        also: settings that must agree too although they change no number, such as ``shard``.
     """
     flags = {option.name: option.flag for option in OPTIONS}
     numbers = [_of_numbers(config, also) for config in (one, other)]

@@ -60,8 +60,11 @@ def kappa(
 ) -> float | None:
     """Cohen's kappa of two raters, weighted by rank distance if asked (= scikit-learn).
 
-    ``a`` and ``b`` rate the same things; ``categories`` are the whole scale in order, not the
-    values seen. Without ``weights`` every disagreement counts alike.
+    Args:
+        a: ratings of the first rater.
+        b: ratings of the second, of the same things.
+        categories: the whole scale in order, not the values seen.
+        weights: None counts every disagreement alike; ``linear``, ``quadratic``.
 
     Returns:
         At most 1; None: no rating, or all ratings equal, so that no disagreement was possible.
@@ -169,7 +172,10 @@ def auroc(
 ) -> Auroc:
     """Probability that a good answer scores above a bad one, ties half (Mann-Whitney).
 
-    Higher scores mean more likely good; without ``sources`` all rows are from a single one.
+    Args:
+        scores: higher means more likely good.
+        labels: whether it is good.
+        sources: source of each row; None: a single source.
 
     >>> auroc([0.9, 0.4, 0.4], [True, True, False]).auroc
     0.75
@@ -183,7 +189,12 @@ def auroc(
 
 
 def precision_recall_f1(truth: Sequence[bool], predicted: Sequence[bool]) -> PrecisionRecall:
-    """Precision, recall and F1 of the class that is True, such as "bad answer"."""
+    """Precision, recall and F1 of the class that is True, such as "bad answer".
+
+    Args:
+        truth: what people say.
+        predicted: what the judge says at its threshold.
+    """
     pairs = Counter((bool(t), bool(p)) for t, p in zip(truth, predicted, strict=True))
     hits, missed, wrong = pairs[True, True], pairs[True, False], pairs[False, True]
 

@@ -80,8 +80,13 @@ def ppi_mean(
 
     The published z interval covers as little as half of its nominal level on small samples.
 
-    ``human`` and ``judge`` are scores of the same answers, ``judge_only`` those of further answers,
-    all from ``lo`` to ``hi``.
+    Args:
+        human: people's scores.
+        judge: the judge's scores of the same answers.
+        judge_only: the judge's scores of further answers.
+        lo: lower end of the scale.
+        hi: upper end.
+        confidence: two-sided.
 
     >>> people, same = [1] * 7 + [0] * 3, [1] * 9 + [0]
     >>> round(ppi_mean(people, same, [1] * 36 + [0] * 4).estimate, 2)
@@ -136,7 +141,11 @@ def canary_drift(
     Drift: the shift is both significant (p < .01) and larger than .05 of the range, or more than a
     tenth of the canaries cross the pass line.
 
-    Both are scores of the same answers, from ``lo`` to ``hi``.
+    Args:
+        reference: stored scores.
+        new: scores of the same answers today.
+        lo: lower end of the scale.
+        hi: upper end.
     """
     span = hi - lo
     shifts = [(b - a) / span for a, b in zip(reference, new, strict=True)]

@@ -55,7 +55,10 @@ def _beta_fraction(a: float, b: float, x: float) -> float:
 def beta_cdf(x: float, a: float, b: float) -> float:
     """Regularised incomplete beta function I_x(a, b): P(X <= x) for X ~ Beta(a, b).
 
-    ``a`` and ``b`` are above 0; for ``x`` outside 0 to 1 it is 0 or 1.
+    Args:
+        x: the point; outside 0 to 1 the answer is 0 or 1.
+        a: first shape, above 0.
+        b: second shape, above 0.
     """
     if x <= 0.0:
         return 0.0

@@ -87,8 +87,11 @@ def fmean(values: Sequence[float]) -> float | None:
 def wilson(k: float, n: int, *, confidence: float = 0.95, sided: Sided = 2) -> Interval:
     """Wilson score interval of a proportion (Wilson 1927; = scipy ``binomtest``).
 
-    No trial has no interval. The confidence is that of the pair (``sided=2``) or of each bound
-    (``sided=1``).
+    Args:
+        k: successes, 0 to ``n``.
+        n: trials; 0 has no interval.
+        confidence: 0 to 1, of the pair (``sided=2``) or of each bound (``sided=1``).
+        sided: 1 or 2.
 
     >>> interval = wilson(42, 50)
     >>> round(interval.low, 3), round(interval.high, 3)
@@ -233,7 +236,9 @@ def mean_intervals(
 def percentile(values: Sequence[float], p: float) -> float | None:
     """Percentile of type 7 (linear), = ``numpy.percentile``; None for no values.
 
-    ``p`` is from 0 to 100.
+    Args:
+        values: in any order.
+        p: 0 to 100.
 
     >>> percentile([100, 200, 300, 400, 1000], 95)
     880.0
@@ -259,7 +264,11 @@ def quantile_interval(
 ) -> Interval:
     """Distribution-free interval of a quantile by order statistics (= scipy ``quantile_test``).
 
-    ``p`` is from 0 to 1.
+    Args:
+        values: in any order.
+        p: 0 to 1.
+        confidence: 0 to 1.
+        sided: 1 or 2.
 
     A bound beyond the sample is None: p95 has no upper bound below n = 72.
     """

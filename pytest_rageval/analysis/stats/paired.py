@@ -125,9 +125,14 @@ def paired_difference(
 ) -> PairedDifference:
     """Mean paired difference and its interval.
 
-    By the scale of the metric: unbounded, a bootstrap on pairs; binary, MOVER-Wilson, as long as no
-    cluster holds two pairs; otherwise the plus-two t on the differences. Reports use two sides,
-    gates one.
+    Args:
+        base: baseline values, one per pair.
+        cand: candidate values in the same order.
+        scale: of the metric; unbounded: bootstrap on pairs; binary: MOVER-Wilson, as long as no
+            cluster holds two pairs; otherwise the plus-two t on the differences.
+        clusters: one id per pair.
+        confidence: 0 to 1.
+        sided: 2 for reports, 1 for gates.
 
     >>> lost, gained = [1] * 7 + [0] * 2, [0] * 7 + [1] * 2
     >>> found = paired_difference(
@@ -168,7 +173,13 @@ def regression_p(
     It is the smallest alpha whose upper bound of the oriented difference lies below
     ``-margin``, and at most 0.5; None: no interval to invert, or an unbounded scale.
 
-    ``margin`` is at least 0, in the metric's unit; ``direction`` says which way is better.
+    Args:
+        base: baseline values, one per pair.
+        cand: candidate values in the same order.
+        scale: of the metric, as for ``paired_difference``.
+        margin: at least 0, in the metric's unit.
+        clusters: one id per pair.
+        direction: which way is better.
     """
     diffs = _differences(base, cand)
     if direction == "lower":
@@ -307,7 +318,11 @@ def required_n(
 ) -> int | None:
     """Cases needed to detect ``difference``; None for a difference of 0, which cannot be detected.
 
-    ``sd`` is the standard deviation of one case's value or difference, ``confidence`` one-sided.
+    Args:
+        sd: standard deviation of one case's value or difference.
+        difference: the smallest that matters, either sign.
+        confidence: one-sided, 0 to 1.
+        power: 0 to 1.
 
     >>> required_n(0.35, 0.05)
     303

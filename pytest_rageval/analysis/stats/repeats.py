@@ -28,7 +28,8 @@ class VarianceComponents:
 def variance_components(rows: Sequence[Sequence[float]]) -> VarianceComponents:
     """Variance within and between cases.
 
-    Each row holds the R repeats of one case.
+    Args:
+        rows: one per case, each with the same number R of repeats.
 
     Raises:
         ValueError: cases have different numbers of repeats.
@@ -114,7 +115,9 @@ def _ways(n: int, most: int) -> Iterator[int]:
 def flip_probability(repeats: int, passes: int) -> float:
     """Probability that two repeats of a case, drawn at random, disagree.
 
-    It was asked at least twice.
+    Args:
+        repeats: R, how often the case was asked, at least 2.
+        passes: how often it passed, 0 to R.
 
     >>> flip_probability(5, 3)
     0.6

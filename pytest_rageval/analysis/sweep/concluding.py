@@ -53,7 +53,10 @@ class Spent:
 def close_rung(plan: SweepPlan, number: int, measures: Mapping[str, Measures]) -> RungResult:
     """Cut a rung down to the configurations of the next one, or to the finalists.
 
-    Rungs are numbered from 0.
+    Args:
+        plan: of the sweep.
+        number: of the rung, from 0.
+        measures: by key, over the cases of the rung.
     """
     known = {key: measures[key] for key in plan.by_key if key in measures}
     last = number == len(plan.rungs) - 1
@@ -72,7 +75,13 @@ def conclude(
 ) -> SweepOutcome:
     """Decide a sweep.
 
-    ``held`` holds measures of the finalists over the cases held out; None: there are none.
+    Args:
+        plan: of the sweep.
+        results: of all rungs.
+        spent: by key, of every configuration.
+        held: of the finalists over the cases held out; None: there are none.
+        index_builds: number of indexes that were built.
+        notes: sentences for the reader.
     """
     goal, last = plan.goal, results[-1].measures
     finals = {key: last[key] for key in results[-1].cut.kept}

@@ -50,7 +50,9 @@ def expand_grid(
 ) -> tuple[Configuration, ...]:
     """Return every combination; those of one index are neighbours, so that it is built once.
 
-    The last parameter of the questions varies fastest.
+    Args:
+        query: values by parameter of the questions; the last one varies fastest.
+        index: values by parameter of the index.
     """
     return tuple(
         Configuration(query=asked, index=built)

@@ -38,7 +38,9 @@ def main_effects(
 
     Parameters of one value, and of more than ``MOST_VALUES``, are left out.
 
-    All measures are over the same cases, such as those of the first rung.
+    Args:
+        configurations: of the sweep.
+        measures: by key, over the same cases, such as those of the first rung.
     """
     known = {c.key: m.objective for c in configurations if (m := measures.get(c.key)) is not None}
     points = [(c, v) for c in configurations if (v := known.get(c.key)) is not None]

@@ -75,7 +75,11 @@ def sweep_goal(
 ) -> Goal:
     """Return the goal of a sweep.
 
-    The objectives and constraints of the sweep were checked with ``registry``.
+    Args:
+        sweep: with its objectives and constraints checked.
+        cases: of the sweep.
+        registry: the one that they were checked with.
+        confidence: of intervals and tests, 0 to 1.
 
     Raises:
         ConfigError: ``sweep_score`` has its usual weights and no case is unanswerable; a constraint

@@ -71,7 +71,11 @@ def measure(
 ) -> Measures:
     """Measure one configuration.
 
-    Only ``cases``, node ids, count; None: all do.
+    Args:
+        records: of its run.
+        goal: objectives and constraints.
+        cases: node ids of the cases that count; None: all.
+        facts: of the run.
     """
     wanted = None if cases is None else set(cases)
     kept = [r for r in records if r.counted and (wanted is None or r.nodeid in wanted)]

@@ -94,6 +94,12 @@ def plan_sweep(
 ) -> SweepPlan:
     """Plan a sweep; of one whose configurations Optuna proposes, only the baseline is known.
 
+    Args:
+        sweep: as described by the user.
+        cases: that count, in any order.
+        goal: from ``sweep_goal``.
+        repeats: number of times that each case is asked.
+
     Raises:
         ConfigError: there are too few cases for the holdout, budget or method, there is one
             configuration only, or the main objective has no value of any case.

@@ -43,6 +43,10 @@ def case_order(cases: Iterable[SweepCase], seed: int) -> tuple[str, ...]:
 
     Strata are categories, answerable and unanswerable apart. The cases of each are shuffled and
     spread evenly, so a beginning holds the share of each stratum up to one case.
+
+    Args:
+        cases: in any order, which does not matter.
+        seed: of the shuffle.
     """
     strata: dict[tuple[str, bool], list[str]] = {}
     for case in sorted(cases, key=lambda one: one.id):

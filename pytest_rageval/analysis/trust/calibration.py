@@ -79,7 +79,9 @@ def request_of(row: LabelledAnswer, *, answer: str | None = None) -> JudgeReques
     passages begin with ``[n]`` is split there; ``[n]`` in the answer then refers to the position of
     its passage, as in a run, and a number without a passage still has none.
 
-    ``answer`` is judged in place of the row's own.
+    Args:
+        row: the labelled answer.
+        answer: judged in place of the row's own.
     """
     numbers, texts = split_context(row.context or "")
     return JudgeRequest(

@@ -56,7 +56,10 @@ def summarise_spot_check(
 ) -> SpotCheck:
     """Compare the first and the second score of spot-checked cases.
 
-    A score that is not a number of the scale is not a valid verdict.
+    Args:
+        pairs: case, first and second score; one that is no number of the scale is no valid verdict.
+        scale: ends of both scores.
+        confidence: of the interval.
     """
     read = [(key, valid_score(a, scale), valid_score(b, scale)) for key, a, b in pairs]
     valid = [(key, a, b) for key, a, b in read if a is not None and b is not None]
@@ -120,8 +123,12 @@ def corrected_mean(
 
     The labelled cases must be a random sample: a choice of doubtful ones biases the result.
 
-    Labels and scores are on the same scale; a score of None, no valid verdict, is left out of every
-    mean.
+    Args:
+        labels: people's scores, by case.
+        scores: the judge's scores of all cases, on the same scale; None: no valid verdict, left out
+            of every mean.
+        scale: ends of both.
+        confidence: two-sided.
 
     Raises:
         ValueError: a label or score lies outside the scale.
@@ -197,7 +204,10 @@ def measure_drift(
 ) -> Drift:
     """Compare the scores of frozen answers with those of an earlier time.
 
-    Answers that are not in ``before`` are ignored; None is not a valid verdict.
+    Args:
+        before: stored scores by answer.
+        now: today's; answers that are not in ``before`` are ignored; None: no valid verdict.
+        scale: ends of both.
     """
     pairs = [(score, new) for key, score in before.items() if (new := now.get(key)) is not None]
     found = canary_drift(

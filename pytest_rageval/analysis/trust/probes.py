@@ -89,7 +89,9 @@ def pad_answer(answer: str) -> str:
 def reorder_answer(answer: str, *, seed: int = 0) -> str | None:
     """Shuffle the sentences of an answer; the space between them stays where it is.
 
-    The order, of ``seed``, is never the given one.
+    Args:
+        answer: as given.
+        seed: of the order, which is never the given one.
 
     Returns:
         None: there is no other order, as all of its sentences are equal or there is only one.
@@ -116,7 +118,10 @@ def summarise_probe(
 ) -> ProbeSummary:
     """Compare the scores of answers with those of their changed versions.
 
-    An answer is good from ``line`` on; ``n_not_applicable`` could not be changed.
+    Args:
+        pairs: score of the original and of the changed one; None: no valid verdict.
+        line: an answer is good from this score on.
+        n_not_applicable: answers that could not be changed.
     """
     found = list(pairs)
     both = [(a, b) for a, b in found if a is not None and b is not None]

@@ -117,6 +117,11 @@ def judge_reliability(
 ) -> JudgeReliability:
     """Summarise the judge's reliability from records and labels.
 
+    Args:
+        records: of the run.
+        labels: of people; None: there are none.
+        confidence: of the intervals.
+
     Raises:
         DatasetError: a label matches several cases.
     """
@@ -232,7 +237,12 @@ def worst_disagreements(found: JudgeReliability) -> Iterator[tuple[str, str, flo
 def summarise_spot_checks(
     records: Iterable[CaseRecord], *, confidence: float = 0.95
 ) -> dict[str, SpotCheck]:
-    """Compare first and second scores of a run, by metric key; those judged once are ignored."""
+    """Compare first and second scores of a run, by metric key.
+
+    Args:
+        records: of the run; those judged once are ignored.
+        confidence: of the intervals.
+    """
     pairs: dict[str, list[tuple[CaseKey, object, object]]] = {}
     for record in records:
         for key, one, other in _pairs(record):
