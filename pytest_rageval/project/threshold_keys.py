@@ -227,6 +227,9 @@ def thresholds_json_schema(registry: Registry = BUILT_IN) -> dict[str, Any]:
     of_groups = [key for key in keys if is_of_groups(key, registry)]
     short = {"type": "string", "pattern": f"^{LIMIT_TEXT}$", "examples": [">= 0.85", "<= 0.05"]}
     limit = {**_table(LIMIT_RULES), "anyOf": [{"required": [kind]} for kind in LIMITS]}
+    overall = _metrics_table(keys, registry)
+    phase = {name: {"$ref": "#/$defs/limit"} for name in ("p50", "p95")}
+    overall["properties"]["latency_ms"]["additionalProperties"] = _object(phase)
     top = _table(TOP_RULES)
     top["properties"] |= {
         "cases": _table(CASES_RULES),
@@ -242,7 +245,7 @@ def thresholds_json_schema(registry: Registry = BUILT_IN) -> dict[str, Any]:
         "$defs": {
             "limit": {"anyOf": [short, limit]},
             "group": _metrics_table(of_groups, registry),
-            "overall": _metrics_table(keys, registry, phases=True),
+            "overall": overall,
         },
     }
 
@@ -263,9 +266,7 @@ def _groups(description: str) -> dict[str, Any]:
     }
 
 
-def _metrics_table(
-    keys: Iterable[str], registry: Registry, *, phases: bool = False
-) -> dict[str, Any]:
+def _metrics_table(keys: Iterable[str], registry: Registry) -> dict[str, Any]:
     """Return the object schema that holds a limit for each key, dotted ones also nested."""
     root = _object({})
     for key in keys:
@@ -277,8 +278,4 @@ def _metrics_table(
         title = {"description": info.title} if info else {}
         table["properties"][leaf] = {"$ref": "#/$defs/limit", **title}
         root["properties"][key] = table["properties"][leaf]  # in quotes, a dotted key is one
-    if phases:
-        limit = {"$ref": "#/$defs/limit"}
-        phase = _object({"p50": limit, "p95": limit})
-        root["properties"]["latency_ms"]["additionalProperties"] = phase
     return root
