@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from operator import attrgetter
 from typing import Final
@@ -58,25 +59,21 @@ class _PlainFace:
         if session.mode in TEXT_MODES:
             self._take_text(line)
             return
-        words = _WORD.finditer(line)
-        word = next(words, None)
-        if word is None:
+        words = deque(_WORD.finditer(line))
+        if not words:
             session.press("enter")
-            return
-        while word is not None and not session.closed:
-            following = next(words, None)
-            if word[0] == "v" and session.mode is Mode.BROWSE:
-                if following is not None and following[0].isdigit():
-                    session.press(f"goto:{following[0]}")
-                    following = next(words, None)
+        while words and not session.closed:
+            word = words.popleft()[0]
+            if word == "v" and session.mode is Mode.BROWSE:
+                if words and words[0][0].isdigit():
+                    session.press(f"goto:{words.popleft()[0]}")
                 self._show_text()
-            elif not self._press(word[0]) and following is not None:
-                self._left_out = line[following.start() :]
+            elif not self._press(word) and words:
+                self._left_out = line[words[0].start() :]
                 return
-            if session.mode in TEXT_MODES and following is not None:
-                self._take_text(line[following.start() :])
+            if session.mode in TEXT_MODES and words:
+                self._take_text(line[words[0].start() :])
                 return
-            word = following
 
     def _press(self, key: str) -> bool:
         """Press a key; False: the rest of its line does not fit the current mode."""
