@@ -31,7 +31,6 @@ class Finding:
     check: str
     """Subject of the check, in a word or two."""
     message: str
-    """Result of the check."""
     fix: str = ""
     """Suggested fix in one sentence; empty if the check passed."""
     unreachable: bool = False

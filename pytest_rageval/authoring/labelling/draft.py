@@ -312,7 +312,6 @@ class Work:
     item: LabelCase
     draft: Draft
     saved: Draft
-    """Saved draft."""
     untouched: Draft
     """Draft shown first or saved last; only a different one needs saving."""
     fetched: Fetched | None = None

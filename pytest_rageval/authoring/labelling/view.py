@@ -22,7 +22,6 @@ PROMPTS = {
     Mode.NOTE: "note (replaces the old one; empty: no change, -: none)",
     Mode.GROUPS: "golds that are enough together, such as 1+2, 3 (empty: no change, -: none)",
 }
-"""Prompt of each text mode."""
 
 HELP = (
     ("j k up down", "move"),

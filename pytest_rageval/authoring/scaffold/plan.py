@@ -10,7 +10,7 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any, Final
 
-from pytest_rageval.project.discovery import DEFAULT_TESTPATHS, iter_case_files
+from pytest_rageval.project.discovery import DEFAULT_TESTPATHS, THRESHOLDS, iter_case_files
 from pytest_rageval.project.presets.preset import Preset, vars_line
 from pytest_rageval.support.files import write_new_file
 from pytest_rageval.values.dataclass import dataclass
@@ -20,7 +20,6 @@ from pytest_rageval.values.json_documents import part
 CASES: Final = "evals/eval_set.jsonl"
 PYPROJECT: Final = "pyproject.toml"
 GITIGNORE: Final = ".gitignore"
-THRESHOLDS: Final = "thresholds.toml"
 WORKFLOW: Final = ".github/workflows/evals.yml"
 VAULT: Final = "evals/vault"
 

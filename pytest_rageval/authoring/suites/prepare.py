@@ -43,7 +43,6 @@ class PreparedSuite:
     suite: Suite
     folder: Path
     cases: Path
-    """Its case file."""
     names: Names
 
     @property
