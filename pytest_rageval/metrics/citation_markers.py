@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, cached_property
+from itertools import islice
 from typing import Final
 
 from pytest_rageval.metrics.citation_numbers import cited_numbers, numbers_pattern
@@ -154,10 +155,8 @@ def with_markers_read(
     answer, done = response.answer, 0
     sources = _Sources(chunks, response.references or (), path_case)
     pieces: list[str] = []
-    for n, place in enumerate(re.finditer(f"[{re.escape(starts)}]", answer)):
+    for place in islice(re.finditer(f"[{re.escape(starts)}]", answer), _MOST_STARTS):
         at = place.start()
-        if n >= _MOST_STARTS:
-            break
         if at < done:
             continue
         for reader in readers:

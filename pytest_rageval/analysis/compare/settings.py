@@ -378,23 +378,21 @@ def setting_differences(
         also: settings that must agree too although they change no number, such as ``shard``.
     """
     flags = {option.name: option.flag for option in OPTIONS}
-    numbers = [_of_numbers(config, also) for config in (one, other)]
-    if METRIC_DEFINITIONS in one and METRIC_DEFINITIONS in other:  # older runs have none
-        numbers = [
-            {**known, **{f"metric {key}": text for key, text in _definitions(config).items()}}
-            for known, config in zip(numbers, (one, other), strict=True)
-        ]
+    own = METRIC_DEFINITIONS in one and METRIC_DEFINITIONS in other  # older runs have none
+    numbers = [_of_numbers(config, also, own_metrics=own) for config in (one, other)]
     found = _differing(*numbers, absent=_MISSING)
     return [replace(each, name=flags.get(each.name) or each.name) for each in found]
 
 
-def _of_numbers(config: Mapping[str, Any], also: tuple[str, ...]) -> dict[str, Any]:
-    settings, definitions = _settings(config), "metric_definitions_version"
-    compared = dict(_flat(compared_settings(settings)))
+def _of_numbers(
+    config: Mapping[str, Any], also: tuple[str, ...], *, own_metrics: bool
+) -> dict[str, Any]:
+    settings, definitions = _settings(config), _definitions(config) if own_metrics else {}
     return {
-        **compared,
+        **dict(_flat(compared_settings(settings))),
         **{name: settings.get(name) for name in also},
-        definitions: config.get(definitions),
+        "metric_definitions_version": config.get("metric_definitions_version"),
+        **{f"metric {key}": text for key, text in definitions.items()},
     }
 
 
