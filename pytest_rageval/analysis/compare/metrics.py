@@ -27,6 +27,7 @@ from pytest_rageval.analysis.compare.pairs import (
     pair_cases,
     verdict,
 )
+from pytest_rageval.analysis.stats.distributions import cluster_indices
 from pytest_rageval.analysis.stats.intervals import fmean
 from pytest_rageval.analysis.stats.paired import holm, mcnemar, minimum_detectable_effect, sign_flip
 from pytest_rageval.analysis.trust.judge import SpotCheck
@@ -190,18 +191,10 @@ def two_sided_p(values: PairedValues, *, binary: bool) -> float | None:
     if not values.n:
         return None
     differences = [n - b for b, n in zip(values.base, values.new, strict=True)]
-    if binary and _clusters(values) is None:
+    if binary and len(cluster_indices(values.n, values.clusters)) == values.n:
         gained, lost = sum(d > 0 for d in differences), sum(d < 0 for d in differences)
         return mcnemar(gained, lost).p_two_sided
     return sign_flip(differences, clusters=values.clusters).p_two_sided
-
-
-def _clusters(values: PairedValues) -> int | None:
-    """Return the number of clusters; None: every case is a cluster of its own."""
-    named = [c for c in values.clusters if c is not None]
-    if len(set(named)) == len(named):
-        return None
-    return len(set(named)) + len(values.clusters) - len(named)
 
 
 def _change(
@@ -228,7 +221,7 @@ def _change(
         n=values.n,
         n_base_only=values.n_base_only,
         n_new_only=values.n_new_only,
-        clusters=_clusters(values),
+        clusters=two.interval.clusters,
         margin=margin,
         mde=minimum_detectable_effect(
             bounds.detectable_se, confidence=confidence, widest=info.width
