@@ -28,6 +28,7 @@ from pytest_rageval.analysis.gate.figures import (
     find_figure,
     in_table,
     no_interval,
+    worst_first,
 )
 from pytest_rageval.analysis.stats.intervals import NO_INTERVAL, Interval
 from pytest_rageval.analysis.stats.paired import holm, minimum_detectable_effect, regression_p
@@ -318,8 +319,7 @@ def _worst(check: Check, values: PairedValues) -> tuple[str, ...]:
     """Return the node ids of the cases that became worse, the largest change first."""
     sign = -1.0 if check.kind == "max_drop" else 1.0
     moved = zip(values.base, values.new, values.nodeids, strict=True)
-    bad = sorted((-sign * (n - b), nodeid) for b, n, nodeid in moved if sign * (n - b) > 0)
-    return tuple(nodeid for _, nodeid in bad[:MOST_CASES])
+    return worst_first((sign * (n - b), nodeid) for b, n, nodeid in moved if sign * (n - b) > 0)
 
 
 def margins(checks: Iterable[Mapping[str, Any]]) -> Mapping[str, float]:

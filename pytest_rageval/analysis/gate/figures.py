@@ -113,7 +113,7 @@ def _summary(check: Check, run: GateRun, key: str) -> MetricSummary | None:
     return groups.get(check.group or "", {}).get(key)
 
 
-def _worst_first(values: Iterable[tuple[float, str]]) -> tuple[str, ...]:
+def worst_first(values: Iterable[tuple[float, str]]) -> tuple[str, ...]:
     """Return at most ``MOST_CASES`` node ids by descending badness, each once."""
     ranked = sorted(values, key=lambda pair: (-pair[0], pair[1]))
     return tuple(dict.fromkeys(nodeid for _, nodeid in ranked))[:MOST_CASES]
@@ -123,7 +123,7 @@ def _beyond(check: Check, values: Iterable[tuple[float, str]]) -> tuple[str, ...
     """Return the node ids of the values beyond the limit, worst first."""
     sign = -1.0 if check.kind == "min" else 1.0
     bad = [(sign * (value - check.limit), nodeid) for value, nodeid in values]
-    return _worst_first(pair for pair in bad if pair[0] > TOLERANCE)
+    return worst_first(pair for pair in bad if pair[0] > TOLERANCE)
 
 
 # --- metric means ----------------------------------------------------------------------------
@@ -238,7 +238,7 @@ def _rate_figure(
     shares = [(case, value) for case in cases if (value := share(case)) is not None]
     scored = [case.value_of([value]) for case, value in shares]
     summary = summarise_metric(scored, _SHARE, confidence=confidence)
-    bad = _worst_first((abs(v - best), case.first.nodeid) for case, v in shares if v != best)
+    bad = worst_first((abs(v - best), case.first.nodeid) for case, v in shares if v != best)
     return _of_summary(
         summary, _SHARE, confidence, "no case was asked, or none could be checked", bad
     )
