@@ -37,7 +37,7 @@ from pytest_rageval.metrics.view import (
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.dataclass import dataclass, replace
 from pytest_rageval.values.record import ScoreSettings
-from pytest_rageval.values.reply import RetrievedChunk
+from pytest_rageval.values.reply import FolderSelection, RetrievedChunk
 
 Groups = Sequence[Sequence[int]]
 _NOTHING: Final[frozenset[int]] = frozenset()
@@ -372,27 +372,26 @@ def score_scope(view: CaseView) -> Scores:
     ``scope_selection_miss_rate`` the same before any fallback, and ``scope_any_excluded_rate`` is 1
     if at least one gold is outside the effective scope.
     """
-    selected = _selected_folders(view)
-    if not isinstance(selected, tuple):
-        return {**dict.fromkeys(_KEYS, selected), "fallback_rate": _fallback(view)}
     selection = view.response.folder_selection if view.response else None
+    selected, fallback = _selected_folders(view, selection), _fallback(view, selection)
+    if not isinstance(selected, tuple):
+        return {**dict.fromkeys(_KEYS, selected), "fallback_rate": fallback}
     effective = _EVERYTHING if selection and selection.fallback_used else selected
     return {
         "scope_miss_rate": _none_inside(view, effective),
         "scope_selection_miss_rate": _none_inside(view, selected),
         "scope_any_excluded_rate": 1.0 - float(all(_inside(view, effective))),
-        "fallback_rate": _fallback(view),
+        "fallback_rate": fallback,
     }
 
 
-def _selected_folders(view: CaseView) -> tuple[str, ...] | Score:
+def _selected_folders(view: CaseView, selection: FolderSelection | None) -> tuple[str, ...] | Score:
     """Return the selected folders, or the score of a case without a selection."""
     outside = gold_population(view.case)
     if outside is not None:
         return outside
     if view.settings.folder_mode == "off":
         return NotApplicable("Folder selection is off.")
-    selection = view.response.folder_selection if view.response else None
     if selection is not None and selection.selected_folders is not None:
         return selection.selected_folders
     # A missing selection is part of the failure only if selection was configured.
@@ -410,8 +409,7 @@ def _none_inside(view: CaseView, folders: Sequence[str]) -> float:
     return 0.0 if any(_inside(view, folders)) else 1.0
 
 
-def _fallback(view: CaseView) -> Score:
-    selection = view.response.folder_selection if view.response else None
+def _fallback(view: CaseView, selection: FolderSelection | None) -> Score:
     if selection is not None and selection.fallback_used is not None:
         return 1.0 if selection.fallback_used else 0.0
     if view.response is None and view.settings.folder_mode == "on_with_fallback":
