@@ -7,7 +7,7 @@ from contextlib import closing
 from functools import partial
 from itertools import islice
 
-from pytest_rageval.engine.case import Clients, Trial, try_case
+from pytest_rageval.engine.case import Clients, try_case
 from pytest_rageval.engine.run import Run
 from pytest_rageval.runs.record_json import redact
 from pytest_rageval.support.slots import Slots, Turns
@@ -32,22 +32,12 @@ class CaseAsker:
             ConfigError: the judge cannot work with its settings.
             StorageError: the run folder cannot be written.
         """
-        run, located = self.run, self.run.cases.expected[nodeid]
-        settings, file = run.state.settings, nodeid.split("::", 1)[0]
-        judges = self.clients.judges(twice=(file, located.case.id) in self.judged_twice)
-        for repeat in run.cases.missing_repeats(nodeid):
-            trial = Trial(
-                located,
-                file,
-                settings,
-                repeat,
-                judges,
-                slots=self.slots,
-                run_id=run.run_id,
-                registry=run.state.registry,
-            )
-            record, _ = try_case(trial, self.clients.client, run.state.breaker)
-            run.add(nodeid, redact(record, full_text=settings.store_full_text))
+        state, case = self.run.state, self.run.cases.expected[nodeid].case
+        key = nodeid.split("::", 1)[0], case.id
+        judges = self.clients.judges(twice=key in self.judged_twice)
+        for trial in self.run.trials(nodeid, judges, self.slots):
+            record, _ = try_case(trial, self.clients.client, state.breaker)
+            self.run.add(nodeid, redact(record, full_text=state.settings.store_full_text))
 
 
 def ask_runs(

@@ -134,13 +134,15 @@ def try_case(
     """
     if breaker.open:
         return not_attempted(trial, breaker.reason), None
-    result = ask(trial, client, clock=time.perf_counter)
+    result = ask(trial, client)
     record = record_of(trial, result)
     breaker.count(record)
     return record, result.raised
 
 
-def ask(trial: Trial, client: object, *, clock: Callable[[], float]) -> AskResult:
+def ask(
+    trial: Trial, client: object, *, clock: Callable[[], float] = time.perf_counter
+) -> AskResult:
     """Ask the target one case of a file; failures become data."""
     settings = trial.settings
     run_id = trial.run_id if trial.cassette == "none" else _CASSETTE

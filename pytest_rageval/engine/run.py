@@ -9,7 +9,7 @@ import secrets
 import threading
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -40,6 +40,7 @@ from pytest_rageval.values.run import StoredRun, concurrency_of
 
 if TYPE_CHECKING:
     from pytest_rageval.engine.finish import EndedRun, EndWords, FinishedRun
+    from pytest_rageval.judges.asking import Judges
     from pytest_rageval.support.slots import Slots
 
 _MOST_WHOLE_BYTES: Final = 32 << 20
@@ -226,25 +227,28 @@ class Run:
 
     def note_crash(self, nodeid: str, message: str) -> None:
         """Record a case whose process died while it ran, so that its answers were lost."""
-        located = self.cases.expected.get(nodeid)
-        if located is None:
-            return
-        settings = self.state.settings
-        file = nodeid.split("::", 1)[0]
-        reason = f"its process died while it ran: {message}"
-        judges = lost_judges(settings)
-        parameters = nodeid.removeprefix(f"{file}::{located.case.id}")
+        if nodeid in self.cases.expected:
+            reason = f"its process died while it ran: {message}"
+            for trial in self.trials(nodeid, lost_judges(self.state.settings)):
+                self.add(nodeid, not_attempted(trial, reason))
+
+    def trials(
+        self, nodeid: str, judges: Judges | None, slots: Slots | None = None
+    ) -> Iterator[Trial]:
+        """Yield the repeats of an expected case that have no record so far."""
+        located, file = self.cases.expected[nodeid], nodeid.split("::", 1)[0]
         for repeat in self.cases.missing_repeats(nodeid):
-            trial = Trial(
+            yield Trial(
                 located,
                 file,
-                settings,
+                self.state.settings,
                 repeat,
                 judges,
-                parameters=parameters,
+                slots=slots,
+                run_id=self.run_id,
+                parameters=nodeid.removeprefix(f"{file}::{located.case.id}"),
                 registry=self.state.registry,
             )
-            self.add(nodeid, not_attempted(trial, reason))
 
     @property
     def how_to_go_on(self) -> str:

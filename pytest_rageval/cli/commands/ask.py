@@ -162,12 +162,10 @@ class _Desk:
 
     def ask(self, question: Question) -> CaseRecord:
         """Ask the target; a failure is part of the record."""
-        import time
-
         from pytest_rageval.engine.case import Trial, ask, record_of
 
         trial = Trial(question.located, question.file, question.settings)
-        result = ask(trial, self._client, clock=time.perf_counter)
+        result = ask(trial, self._client)
         self._asked = trial, result
         self.failed = self.failed or result.error is not None
         self.record = record_of(trial, result)
