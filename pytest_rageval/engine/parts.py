@@ -15,7 +15,7 @@ from pytest_rageval.runs.documents import RunFacts
 from pytest_rageval.runs.read import read_documents, records_of_run
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.gate import Selection
-from pytest_rageval.values.json_documents import whole, word
+from pytest_rageval.values.json_documents import items, whole, word
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.run import StoredRun
 
@@ -119,8 +119,9 @@ def skipped_cases(parts: Iterable[StoredRun]) -> set[str]:
 
 def reported_cases(parts: Sequence[StoredRun], records: Iterable[CaseRecord]) -> set[str]:
     """Return the node ids with a record of every repeat, and those that were skipped."""
-    # Of recorded responses, which no setting asked for, a case has as many as there were.
-    repeats = 1 if parts[0].concurrency == 0 else whole(parts[0].given, "repeats") or 1
+    repeats = whole(parts[0].given, "repeats") or 1
+    if parts[0].concurrency == 0 and not items(parts[0].config, "asked"):
+        repeats = 1  # of recorded responses a case has as many as there were; a replay asked
     counts = Counter(record.nodeid for record in records)
     complete = {nodeid for nodeid, n in counts.items() if n >= repeats}
     return complete | skipped_cases(parts)

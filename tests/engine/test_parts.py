@@ -55,6 +55,10 @@ def test_a_case_is_reported_once_all_of_its_repeats_are_there() -> None:
     twice = {"settings": {"repeats": 2}}
     one = part("one", A, record("a", repeat=1), B, **twice)
     assert reported_cases([one], one.records) == {A.nodeid}
+    replayed = part("two", *one.records, **twice, concurrency=0, asked=["http://127.0.0.1:8765"])
+    assert reported_cases([replayed], one.records) == {A.nodeid}
+    recorded = part("three", *one.records, **twice, concurrency=0)
+    assert reported_cases([recorded], one.records) == {A.nodeid, B.nodeid}
 
 
 @pytest.mark.parametrize("odd", ["4", [4], {"x": "4"}, {"x": [1]}, True, None, 10**30])
