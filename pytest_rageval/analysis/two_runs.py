@@ -267,10 +267,9 @@ def as_baseline(
     found: RunComparison, thresholds: Thresholds, *, name: str, numbers: RunNumbers | None = None
 ) -> Baseline:
     """Compute the differences that decide a gate from a comparison; what prevents it is named."""
-    base, new, problem = found.base, found.new, None
-    reason = f"not comparable with the baseline: {found.comparability.sentence()}"
-    if any(one.name != "token_budget" for one in found.comparability.invariants):
-        problem = reason
+    base, new, invariants = found.base, found.new, found.comparability.invariants
+    differs = f"not comparable with the baseline: {found.comparability.sentence()}"
+    problem = differs if any(not one.only for one in invariants) else None
     pairing = found.comparison.pairing
     if problem is None and pairing.count("only_in_new"):
         problem = _partial(base)
@@ -296,10 +295,10 @@ def as_baseline(
             confidence=sure,
             registry=found.registry,
         )
-        # Here nothing but the budget of tokens can differ, which all other metrics do without.
+        alone = {one.only for one in invariants}  # here each affects one metric only
         for check, one in differences.items():
-            if check.metric == "recall_at_tokens" and not found.comparable:
-                differences[check] = replace(one, problem=reason)
+            if check.metric in alone:
+                differences[check] = replace(one, problem=differs)
     return Baseline(info=info, differences=differences, comparison=found)
 
 

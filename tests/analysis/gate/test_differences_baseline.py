@@ -332,6 +332,22 @@ def test_another_budget_of_tokens_leaves_the_checks_of_all_other_metrics() -> No
     assert (refused.checks[0].status, against.not_comparable) == ("skip", True)
 
 
+def test_another_version_of_an_own_metric_leaves_the_checks_of_all_other_metrics() -> None:
+    own = {"title": "Words", "direction": "lower", "scale": [0, 9], "level": "own", "source": "a:b"}
+
+    def versioned(version: str, value: float) -> StoredRun:
+        records = [
+            changed(one, metrics={"recall_at_k": value, "acme.words": value}) for one in run_of(40)
+        ]
+        stored = side(records, run_id=version)
+        defined = {"acme.words": {**own, "population": "", "version": version}}
+        return replace(stored, config={**stored.config, "metric_definitions": defined})
+
+    found, _ = gate(versioned("1", 1.0), versioned("2", 0.0), drop(), drop(metric="acme.words"))
+    assert [one.status for one in found.checks] == ["fail", "skip"]
+    assert "metric acme.words: version 1" in found.checks[1].message
+
+
 def test_a_baseline_over_other_cases_is_refused() -> None:
     base = side([scored("x", 1.0)], run_id="b")
     found, against = gate(base, side(run_of(40), run_id="n"), drop())
