@@ -14,7 +14,7 @@ from tests.hostile.readers import REPLY
 from tests.plugin.conftest import project as project
 from tests.plugin.scratch import Project, case
 
-MANY = 60
+MANY = 30
 REPLAY = ("--record-mode=none", "--block-network", "-p", "no:cacheprovider")
 
 

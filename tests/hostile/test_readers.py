@@ -17,7 +17,7 @@ from tests.hostile.readers import READERS, Read, imports, streams
 
 ALL = [*((name, data, read) for name, (data, read) in READERS.items()), *streams(), *imports()]
 OF_JSON = [one for one in ALL if one[0].endswith(".json")]
-FEW, MANY = 12, 500
+FEW, MANY = 12, 250
 
 
 def faults(folder: Path, name: str, contents: Iterable[tuple[int, bytes]], read: Read) -> list[str]:

@@ -14,7 +14,7 @@ from tests.hostile.readers import CASE, THRESHOLDS
 from tests.plugin.conftest import project as project
 from tests.plugin.scratch import Project
 
-MANY = 40
+MANY = 20
 RESULTS = "evals/results/one/"
 ATTACKED: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "evals/eval_set.jsonl": ((), ("--collect-only",), ("--lf",)),
