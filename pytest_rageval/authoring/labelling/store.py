@@ -5,6 +5,7 @@ A line is a complete decision about one case; a later one of the same case repla
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
@@ -325,7 +326,7 @@ def _read_file(path: Path, faults: list[Fault], notes: list[str]) -> list[LabelE
         data = data[: len(data) - len(torn)]
         notes.append(f"{shown}: the last line is cut short and left out")
     entries = []
-    for line in iterate_lines(data.splitlines(keepends=True), shown, faults):
+    for line in iterate_lines(io.BytesIO(data), shown, faults):
         try:
             entries.append(parse_entry(json.loads(line.text), annotator=path.stem))
         except RecursionError:

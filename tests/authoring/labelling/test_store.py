@@ -74,6 +74,13 @@ def test_a_line_that_was_cut_short_is_left_out_and_gone_with_the_next_save(cases
     assert [entry.case_id for entry in read_labels(cases).entries] == ["a", "b", "c"]
 
 
+def test_only_a_newline_ends_a_line(cases: Path) -> None:
+    path = labels_path(cases, "ann")
+    append_entry(path, ENTRY)
+    path.write_bytes(path.read_bytes().replace(b", ", b",\r"))
+    assert [entry.case_id for entry in read_labels(cases).entries] == ["a"]
+
+
 def test_labels_of_another_case_file_are_not_ours(cases: Path) -> None:
     append_entry(labels_path(cases, "ann"), {**ENTRY, "file": "other.jsonl"})
     assert read_labels(cases).entries == ()
