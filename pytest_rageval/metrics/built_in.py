@@ -48,9 +48,10 @@ def _of_documents(one: MetricInfo) -> MetricInfo:
 
 
 # fmt: off
-def _lists_and_scope() -> list[MetricInfo]:
+def _of_chunks() -> list[MetricInfo]:
     binary = partial(MetricInfo, binary=True)
     scope = partial(binary, direction="lower", population=_SCOPE, level="scope")
+    vectors = partial(MetricInfo, level="embedding")
     return [
         binary(key="specificity_accuracy", title="Specificity (nothing irrelevant retrieved)",
             population="cases with irrelevant_supports whose chunks are reported", level="anchor"),
@@ -65,11 +66,6 @@ def _lists_and_scope() -> list[MetricInfo]:
         scope(key="scope_any_excluded_rate", title="Some gold outside the searched folders"),
         scope(key="fallback_rate", title="Folder fallback used", direction="neutral",
             population="cases that report fallback_used"),
-    ]
-
-
-def _context() -> list[MetricInfo]:
-    return [
         MetricInfo(key="fact_recall_in_context", title="Expected facts in the context",
             population="answerable cases with expected facts whose chunks come with their texts",
             level="list"),
@@ -79,12 +75,6 @@ def _context() -> list[MetricInfo]:
             population=f"{_RETRIEVAL} with token counts or texts, if token_budget is set in "
                        "[tool.rageval]",
             level="anchor"),
-    ]
-
-
-def _embedding() -> list[MetricInfo]:
-    vectors = partial(MetricInfo, level="embedding")
-    return [
         vectors(key="query_chunk_similarity", title="Similarity of query and chunks",
             direction="neutral", scale=(-1.0, 1.0),
             population="cases whose query and chunks come with vectors"),
@@ -119,7 +109,6 @@ def _answer() -> list[MetricInfo]:
         binary(key="over_abstention_rate", title="Abstained on the answerable",
             direction="lower", population="answerable cases"),
     ]
-# fmt: on
 
 
 def _judged() -> list[MetricInfo]:
@@ -130,12 +119,8 @@ def _judged() -> list[MetricInfo]:
         ("claim_support_rate", "Claims supported (faithfulness)", 1.0, f"{grounded} and claims"),
         ("correctness", "Correctness", 5.0, "answerable cases"),
         ("key_fact_recall", "Expected facts found", 1.0, "answerable cases with expected facts"),
-        (
-            "context_utilization",
-            "Facts of the context in the answer",
-            1.0,
-            "answerable cases with expected facts that the context states",
-        ),
+        ("context_utilization", "Facts of the context in the answer", 1.0,
+            "answerable cases with expected facts that the context states"),
         *(
             (f"quality.{name}", f"Quality: {name}", 1.0, answered)
             for name in ("correctness", "completeness", "relevance", "overall")
@@ -160,20 +145,12 @@ def _run() -> list[MetricInfo]:
         ("judge_error_rate", "Failed verdicts", "lower", "verdicts needed"),
         ("judge_disagreement_rate", "Judge disagreement", "lower", "cases judged twice"),
         ("flaky_rate", "Flaky cases", "lower", "cases asked several times"),
-        (
-            "cross_lingual_consistency",
-            "Same documents in another language",
-            "higher",
-            "pairs of a case and its translation",
-        ),
+        ("cross_lingual_consistency", "Same documents in another language", "higher",
+            "pairs of a case and its translation"),
         ("no_chunks_generated_rate", "Documents without chunks", "lower", "documents processed"),
         ("chunks_skipped_rate", "Chunks skipped", "lower", "chunks attempted"),
-        (
-            "chunks_skipped_due_to_context_rate",
-            "Chunks skipped for their length",
-            "lower",
-            "chunks attempted",
-        ),
+        ("chunks_skipped_due_to_context_rate", "Chunks skipped for their length", "lower",
+            "chunks attempted"),
     ]
     totals: list[tuple[str, str, str]] = [
         ("newly_missed", "Cases missed that the baseline passed", "cases paired with a baseline"),
@@ -194,6 +171,7 @@ def _run() -> list[MetricInfo]:
         *_stages(),
         *(_TOTAL(key=key, title=title, population=of, level="run") for key, title, of in totals),
     ]
+# fmt: on
 
 
 def _stages() -> Iterator[MetricInfo]:
@@ -223,9 +201,7 @@ _CASES: Final[Mapping[str, MetricInfo]] = MappingProxyType(
         metric.key: metric
         for metric in (
             *_retrieval(),
-            *_lists_and_scope(),
-            *_context(),
-            *_embedding(),
+            *_of_chunks(),
             *_answer(),
             *_judged(),
         )
