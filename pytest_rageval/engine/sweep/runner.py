@@ -68,28 +68,21 @@ def groups_of(plan: SweepPlan, *, in_place: bool) -> list[Group]:
 
 def planned_questions(plan: SweepPlan, groups: Sequence[Group]) -> int:
     """Count the questions of all groups, of one repeat each."""
-    cases = [len(rung.cases) for rung in plan.rungs]
-    return sum(
-        questions(list(zip(group.sizes, cases, strict=True))) + group.finalists * len(plan.held)
-        for group in groups
-    )
+    return _questions(plan, groups, range(len(plan.rungs)))
 
 
 def judged_answers(plan: SweepPlan, groups: Sequence[Group]) -> int:
     """Count the answers that are judged, of one repeat each: those of judged rungs."""
-    judged = [
-        (number, len(rung.cases))
-        for number, rung in enumerate(plan.rungs)
-        if plan.judged_at(number)
-    ]
-    found = 0
-    for group in groups:
-        before = 0
-        for number, cases in judged:
-            found += group.sizes[number] * (cases - before)
-            before = cases
-        found += group.finalists * len(plan.held)
-    return found
+    return _questions(plan, groups, list(filter(plan.judged_at, range(len(plan.rungs)))))
+
+
+def _questions(plan: SweepPlan, groups: Sequence[Group], numbers: Sequence[int]) -> int:
+    """Count the questions of some rungs, and those about the cases that are held out."""
+    return sum(
+        questions([(group.sizes[number], len(plan.rungs[number].cases)) for number in numbers])
+        + group.finalists * len(plan.held)
+        for group in groups
+    )
 
 
 @dataclass(slots=True, kw_only=True)
