@@ -109,23 +109,20 @@ class HeaderSource:
         if isinstance(found, tuple) and len(found) == 2:
             headers, seconds = found
             if number(seconds) is None:
-                raise ConfigError(
-                    f"{_WHERE}: {self._setting} returned {type(seconds).__name__} for the seconds "
-                    "after its headers, expected a number"
-                )
+                came = f"{type(seconds).__name__} for the seconds after its headers"
+                raise self._wrong(f"{came}, expected a number")
         if not isinstance(headers, Mapping):
-            raise ConfigError(
-                f"{_WHERE}: {self._setting} returned {type(headers).__name__}, expected a mapping "
-                "of headers, or (headers, seconds)"
-            )
+            expected = "expected a mapping of headers, or (headers, seconds)"
+            raise self._wrong(f"{type(headers).__name__}, {expected}")
         for name, value in headers.items():
             text = isinstance(value, str) and value.isascii() and value.isprintable()
             if not isinstance(name, str) or not HEADER_NAME.fullmatch(name) or not text:
-                raise ConfigError(
-                    f"{_WHERE}: {self._setting} returned {name!r}, which cannot be sent"
-                )
+                raise self._wrong(f"{name!r}, which cannot be sent")
         self._note({str(name): str(value) for name, value in headers.items()})
         return dict(headers), seconds
+
+    def _wrong(self, what: str) -> ConfigError:
+        return ConfigError(f"{_WHERE}: {self._setting} returned {what}")
 
     def _note(self, headers: Mapping[str, str]) -> None:
         found = {

@@ -29,6 +29,7 @@ from pytest_rageval.support.http.room import take_for_values
 from pytest_rageval.support.json_ascii import read_json
 from pytest_rageval.support.text import clean, first_few
 from pytest_rageval.target.reply_values import (
+    SANE,
     PageReader,
     finite_float,
     read_coverage,
@@ -90,9 +91,8 @@ def request_body(request: AskRequest) -> dict[str, Any]:
 # --- a reply as nearly all are -------------------------------------------------------------
 
 # Each type accepts less than that of the field in ``reply_fields``, which reads all others.
-_SANE: Final = 10**15
-_Number = Annotated[float, Meta(ge=-_SANE, le=_SANE)]
-_Integer = Annotated[int, Meta(ge=-_SANE, le=_SANE)]
+_Number = Annotated[float, Meta(ge=-SANE, le=SANE)]
+_Integer = Annotated[int, Meta(ge=-SANE, le=SANE)]
 _Vector = Annotated[tuple[_Number, ...], Meta(min_length=1)]
 
 

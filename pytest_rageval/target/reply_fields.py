@@ -26,6 +26,7 @@ from typing_extensions import TypedDict
 from pytest_rageval.support.jsonl import field_text
 from pytest_rageval.support.text import clean, whole_text
 from pytest_rageval.target.reply_values import (
+    SANE,
     PageReader,
     integer_or_none,
     is_integer,
@@ -51,15 +52,10 @@ if TYPE_CHECKING:
 # Pydantic reads usual values alone; our functions read only those that it refuses. A length limit
 # makes pydantic read the characters, so that it finds lone surrogates.
 _Text = Annotated[str, StringConstraints(strict=True, min_length=0)]
-_SANE: Final = 10**15
 _IN_ORDER: Final = Field(union_mode="left_to_right")
-_Number = Annotated[
-    Annotated[StrictFloat, Field(ge=-_SANE, le=_SANE)]
-    | Annotated[Any, PlainValidator(number_or_none)]
-    | None,
-    _IN_ORDER,
-]
-_SaneInteger = Annotated[StrictInt, Field(ge=-_SANE, le=_SANE)]
+_SaneNumber = Annotated[StrictFloat, Field(ge=-SANE, le=SANE)]
+_Number = Annotated[_SaneNumber | Annotated[Any, PlainValidator(number_or_none)] | None, _IN_ORDER]
+_SaneInteger = Annotated[StrictInt, Field(ge=-SANE, le=SANE)]
 _Integer = Annotated[
     _SaneInteger | Annotated[Any, PlainValidator(integer_or_none)] | None, _IN_ORDER
 ]
@@ -67,7 +63,7 @@ _Rank = Annotated[_SaneInteger | Annotated[Any, PlainValidator(read_rank)] | Non
 _Identifier = Annotated[_Text | Annotated[Any, PlainValidator(read_identifier)] | None, _IN_ORDER]
 _Words = Annotated[_Text | Annotated[Any, PlainValidator(string_or_none)] | None, _IN_ORDER]
 _Vector = Annotated[
-    Annotated[tuple[Annotated[StrictFloat, Field(ge=-_SANE, le=_SANE)], ...], Field(min_length=1)]
+    Annotated[tuple[_SaneNumber, ...], Field(min_length=1)]
     | Annotated[Any, PlainValidator(vector_or_none)]
     | None,
     _IN_ORDER,

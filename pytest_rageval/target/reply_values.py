@@ -11,6 +11,8 @@ from pytest_rageval.support.text import whole_text
 from pytest_rageval.values.numbers import plain
 from pytest_rageval.values.reply import MOST_AMOUNT, USAGE, Search
 
+SANE: Final = 10**15
+"""Larger numbers are read by the functions here alone."""
 _MOST_PHASES: Final = 100
 """Each becomes a column of figures of the run."""
 _MAX_INTEGER_BITS = 1024
