@@ -62,19 +62,17 @@ def refuse_cut_texts(records: Iterable[CaseRecord]) -> None:
         if len(record.answer or "") < (record.answer_chars or 0):
             long.append(record.case_id)
     if bare:
-        raise StorageError(f"{_named(bare)}: the records do not hold their cases; run them again")
+        raise StorageError(
+            f"{first_few(bare, _SHOWN)}: the records do not hold their cases; run them again"
+        )
     if cut:
         raise StorageError(
-            f"{_named(cut)}: the text of a chunk is not whole, because the target cut it or an "
-            f"older version kept {STORED_CHUNK_CHARS} characters of it, and a judge needs the "
-            "whole; run the cases again"
+            f"{first_few(cut, _SHOWN)}: the text of a chunk is not whole, because the target cut "
+            f"it or an older version kept {STORED_CHUNK_CHARS} characters of it, and a judge needs "
+            "the whole; run the cases again"
         )
     if long:
-        raise StorageError(f"{_named(long)}: the answer was too long to be kept whole")
-
-
-def _named(case_ids: Sequence[str]) -> str:
-    return first_few(case_ids, _SHOWN)
+        raise StorageError(f"{first_few(long, _SHOWN)}: the answer was too long to be kept whole")
 
 
 def rejudge(

@@ -48,13 +48,9 @@ class RunCases:
             for loaded in self._sets
             for located in loaded.cases
         }
-        found = {}
-        for nodeid in nodeids:
-            # A parametrized fixture adds [...], which no case id holds.
-            located = known.get(nodeid.split("[", 1)[0])
-            if located is not None:
-                found[nodeid] = located
-        return found
+        # A parametrized fixture adds [...], which no case id holds.
+        found = ((nodeid, known.get(nodeid.split("[", 1)[0])) for nodeid in nodeids)
+        return {nodeid: located for nodeid, located in found if located is not None}
 
     def expect(self, cases: Mapping[str, LocatedCase]) -> None:
         """Register selected cases."""

@@ -132,18 +132,14 @@ def find_price(model: str, settings: JudgeSettings, base_url: str) -> Price:
     }
     if any(value is not None for value in stated.values()):
         for name, value in stated.items():
-            _check(name, value)
+            where = f"[tool.rageval.judge] {name}"
+            if value is None:
+                raise ConfigError(f"{where}: not set, but the other price is; set both or neither")
+            if not math.isfinite(value) or value < 0:
+                raise ConfigError(f"{where}: {value!r}, expected US dollars from 0 on")
     return Price(model=model, base_url=base_url, **stated)
 
 
 def table_version() -> str:
     """Name the bundled price table and its version, for a run's configuration."""
     return f"genai-prices {version('genai-prices')}"
-
-
-def _check(name: str, value: float | None) -> None:
-    where = f"[tool.rageval.judge] {name}"
-    if value is None:
-        raise ConfigError(f"{where}: not set, but the other price is; set both or neither")
-    if not math.isfinite(value) or value < 0:
-        raise ConfigError(f"{where}: {value!r}, expected US dollars from 0 on")

@@ -13,6 +13,7 @@ from pytest_rageval.judges.model.endpoint import Answer
 from pytest_rageval.judges.model.wire import LADDER, Form, ModelReply
 from pytest_rageval.support.text import clean
 from pytest_rageval.values.dataclass import dataclass, field_values, maker, replace
+from pytest_rageval.values.numbers import sum_known
 from pytest_rageval.values.verdict import Claim, Judgement, JudgeUsage, Verdict
 
 _KEPT: Final = (
@@ -143,8 +144,7 @@ class Tally:
             self.prompt_tokens += prompt
             self.completion_tokens += completion
             cost = price.cost_usd(prompt, completion)
-        known = self.cost_usd is not None and cost is not None
-        self.cost_usd = (self.cost_usd or 0.0) + (cost or 0.0) if known else None
+        self.cost_usd = sum_known([self.cost_usd, cost])
 
     def usage(self) -> JudgeUsage:
         """Return the sums."""

@@ -176,12 +176,10 @@ def sentences(text: str) -> Iterator[str]:
         end = match.end()
         if _goes_on(text, match.start(), end, start):
             continue
-        piece = text[start:end].strip()
-        if piece:
+        if piece := text[start:end].strip():
             yield piece
         start = end
-    piece = text[start:].strip()
-    if piece:
+    if piece := text[start:].strip():
         yield piece
 
 

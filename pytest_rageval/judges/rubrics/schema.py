@@ -215,11 +215,8 @@ def asked_schema(schema: Schema, n_facts: int, asks_conflict: bool) -> dict[str,
     properties = dict(schema["properties"])
     required = list(schema.get("required", []))
     if "key_facts" in properties:
-        properties["key_facts"] = {
-            **properties["key_facts"],
-            "minItems": n_facts,
-            "maxItems": n_facts,
-        }
+        count = {"minItems": n_facts, "maxItems": n_facts}
+        properties["key_facts"] = {**properties["key_facts"], **count}
     asked = {"key_facts": n_facts > 0, "acknowledges_conflict": asks_conflict}
     for name, wanted in asked.items():
         if wanted and name in properties:
