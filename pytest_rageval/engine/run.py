@@ -166,14 +166,9 @@ class Run:
         self._asking_since = time.monotonic()
 
     def add(self, nodeid: str, record: CaseRecord, line: bytes | None = None) -> None:
-        """Keep one finished case, on disk first; from any thread.
+        """Keep one finished case, with its line if another process has made it, on disk first.
 
-        A record that arrives after the end of the run is ignored.
-
-        Args:
-            nodeid: of its item.
-            record: as it is stored.
-            line: its line, where another process has made it.
+        Called from any thread. A record that arrives after the end of the run is ignored.
 
         Raises:
             StorageError: the run folder cannot be written.
@@ -269,8 +264,7 @@ class Run:
     def progress(self, slots: Slots | None = None) -> Progress | None:
         """Count the finished cases; None before any case is selected.
 
-        Args:
-            slots: of the requests; None: they are sent by other processes.
+        Without slots, the requests are sent by other processes.
         """
         if not self.cases.expected:
             return None
@@ -318,11 +312,7 @@ class Run:
     # --- the end
 
     def finish(self, *, gate: bool) -> FinishedRun:
-        """Aggregate, decide and write.
-
-        Args:
-            gate: False when the session was interrupted; the gate is then not evaluated, but
-                the results are kept.
+        """Aggregate, decide and write; the gate is not evaluated if the session was interrupted.
 
         Raises:
             StorageError: the run folder cannot be written.

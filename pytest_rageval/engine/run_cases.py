@@ -131,8 +131,7 @@ class RunCases:
     def settled(self, again: Callable[[CaseRecord], CaseRecord] | None = None) -> list[CaseRecord]:
         """Score all records by the facts of the whole run, and return them in its set's order.
 
-        Args:
-            again: settles a record whose scores change where its texts are; None: it has them.
+        A record whose scores change is settled ``again`` if it lacks its texts.
         """
         self._reported = reported_by(self.records.values())
         for key, record in self.records.items():

@@ -98,12 +98,7 @@ def open_model(
 ) -> Iterator[OpenAIJudge]:
     """Yield the model that the settings name, with its cache, and close both afterwards.
 
-    Args:
-        settings: the run's settings, which name a model.
-        environ: source of the judge's key.
-        pacing: of its requests.
-        alternate: whether to ask in the other wording of the rubrics.
-        needs_key: False: it will only plan.
+    An alternate one asks in the other wording of the rubrics; one that needs no key only plans.
 
     Raises:
         ConfigError: the judge cannot work as it is set up.

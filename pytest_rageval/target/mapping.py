@@ -110,12 +110,9 @@ def map_answer(expression: str) -> str:
 def mapping_report(
     target: TargetSettings, body: Mapping[str, object], reply: object
 ) -> MappingReport:
-    """Apply each expression of the mappings alone.
+    """Apply each expression of the mappings, which compile, alone.
 
-    Args:
-        target: the mappings, which compile.
-        body: the request before it was mapped.
-        reply: the decoded reply before it was mapped; None: there is none.
+    Request and decoded reply are those before they were mapped; None: there is no reply.
     """
     whole = whole_request(body)
     response = {name.removeprefix("debug."): text for name, text in _rows(target.response)}

@@ -99,9 +99,7 @@ class Indexes(Closing):
     def at(self, values: Mapping[str, Any], *, asked: bool = True) -> Index:
         """Return the target at the index of these values, which is built if it does not stand.
 
-        Args:
-            values: of the index.
-            asked: False where nothing is to be asked, so that a command need not build it again.
+        Where nothing is to be asked, a command need not build it again.
 
         Raises:
             BuildError: the command failed.

@@ -181,12 +181,9 @@ class ChatEndpoint:
             self._http.close()
 
     def ask(self, content: bytes, tokens: int, form: Form) -> Answer:
-        """Send one request and its retries; failures are data.
+        """Send one request, which should use so many tokens, and its retries; failures are data.
 
-        Args:
-            content: arguments of ``chat.completions.create``, as JSON.
-            tokens: number of tokens that the request is expected to use.
-            form: that of the request.
+        The content is the arguments of ``chat.completions.create``, as JSON.
         """
         timeouts, spent_ms, instead = 0, 0.0, None
 

@@ -155,12 +155,7 @@ class OpenAIJudge(Closing):
         self._endpoint.close()
 
     def judge(self, rubric: str, request: JudgeRequest, *, repeat: int = 0) -> Judgement:
-        """Judge one answer; failures are data.
-
-        Args:
-            rubric: a name of ``RUBRICS`` or the path of a user's rubric.
-            request: the answer and its reference.
-            repeat: number of the sampling repeat, part of the cache key.
+        """Judge one answer; failures are data. The repeat is part of the cache key.
 
         Raises:
             ConfigError: the rubric is not valid.
