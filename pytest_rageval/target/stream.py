@@ -57,7 +57,7 @@ _TEXT_TYPE: Final = re.compile(
 FastAPI without one."""
 _PAGE: Final = re.compile(rb"\s*<(!doctype\s+)?html\b", re.IGNORECASE)
 _SSE_FIELD: Final = re.compile(rb"(?:data|event|id|retry)?:|message:\s*\Z")
-"""Flowise begins each event with a line ``message:``, which is no field."""
+"""Flowise begins each event with a line ``message:``, which is not a field."""
 _KIND: Final = re.compile(r"[\w.-]{1,40}")
 _FORMATS: Final = {"sse": "server-sent events", "ndjson": "lines of JSON", "text": "plain text"}
 _SHOWN_EVENTS: Final = 5
@@ -434,7 +434,8 @@ def _likely_piece(event: Event) -> str:
     kinds = {"data.type": data.get("type"), "data.event": data.get("event")}
     if name != "message":  # which every event has whose server names none
         kinds["event"] = name
-    named = [f"?{k}=='{kind}'" for k, kind in kinds.items() if _KIND.fullmatch(str(kind or ""))]
+    texts = {key: kind for key, kind in kinds.items() if isinstance(kind, str)}
+    named = [f"?{key}=='{kind}'" for key, kind in texts.items() if _KIND.fullmatch(kind)]
     return f"events[{named[0] if named else ''}].data.{text}"
 
 

@@ -438,6 +438,7 @@ def kinds(data: str) -> bytes:
             "events[?data.event=='token'].data.data",
         ),
         (b"".join(sse({"text": t}) for t in TOKENS), "events[].data.text"),
+        (b"".join(sse({"type": 1, "text": t}) for t in TOKENS), "events[].data.text"),
     ],
 )
 def test_a_stream_without_a_mapping_is_answered_with_the_likely_one(
