@@ -94,14 +94,15 @@ class Controller:
         self._replacing: set[str] = set()
         """Workers in the place of others that died."""
         self._in_flight: dict[str, int] = {}
-        self._cores_needed: dict[str, float] = {}
         """Requests in flight at most, by worker."""
+        self._cores_needed: dict[str, float] = {}
         self._unasked: set[str] = set()
         self._errored = 0
         self._shown: dict[str, Outcome] = {}
         """Outcome of each case as pytest reported it, which the end of the run may change."""
         self._changed: dict[str, CaseRecord] = {}
         self._around: list[pytest.TestReport] = []
+        """Reports of set-ups and tear-downs, kept while pytest lists failures without them."""
         self._failed: set[str] = set()
         """Cases that pytest reported as failed last, but for those that had to fail and passed."""
 

@@ -274,7 +274,7 @@ def _checked(record: CaseRecord) -> CaseRecord:
     """Return a record whose values are within the limits that cases and replies are held to."""
     for name in ("metrics", "metrics_before_rerank"):
         for key, value in (getattr(record, name) or {}).items():
-            low, top = _scales[key]
+            low, top = _scale(key)
             if value is not None and not low - _TOLERANCE <= value <= top + _TOLERANCE:
                 raise _fault(f"{name}.{key}", value, f"{low:g} to {top:g}")
     for name in ("latency", "usage", "cost"):
@@ -351,17 +351,12 @@ def _place(path: tuple[int | str, ...], line: Mapping[str, Any]) -> tuple[int | 
     return names[str(inner[0])], *inner[1:]
 
 
-class _Scales(dict[str, tuple[float, float]]):
-    """Least and largest value of a metric; one outside of them would distort every mean."""
-
-    def __missing__(self, key: str) -> tuple[float, float]:
-        info = BUILT_IN.cases.get(key)
-        low, high = info.scale if info else (-MOST_SCORE, None)
-        found = self[key] = low, MOST_SCORE if high is None else high
-        return found
-
-
-_scales: Final = _Scales()
+@cache
+def _scale(key: str) -> tuple[float, float]:
+    """Return the least and the largest value of a metric; others would distort every mean."""
+    info = BUILT_IN.cases.get(key)
+    low, high = info.scale if info else (-MOST_SCORE, None)
+    return low, MOST_SCORE if high is None else high
 
 
 @cache

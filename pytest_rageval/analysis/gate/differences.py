@@ -274,7 +274,7 @@ def _of_figures(
     base, new = (find_figure(replace(check, kind="max"), run) for run in (base_run, new_run))
     if base.estimate is None or new.estimate is None:
         lacks, where = (base, "the baseline") if base.estimate is None else (new, "this run")
-        where = "both runs" if base.estimate is new.estimate else where
+        where = "both runs" if base.estimate is new.estimate is None else where
         return Difference(estimate=None, paired=False, no_data=f"{lacks.no_data} in {where}")
     n = min((count for count in (base.n, new.n) if count is not None), default=0)
     return Difference(estimate=new.estimate - base.estimate, n=n, paired=False)

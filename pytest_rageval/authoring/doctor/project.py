@@ -33,7 +33,7 @@ def broken_settings(error: ConfigError) -> Finding:
 
 
 def check_settings(settings: Settings) -> Finding:
-    """Check that the settings contain no secret."""
+    """Check that the settings contain no secret and that none of them is ignored."""
     if warnings := config_warnings(settings):
         fix = 'keep secrets in environment variables, and name them as in "env:RAG_TOKEN"'
         if "ignored" in warnings[0]:

@@ -14,7 +14,6 @@ import click
 from pytest_rageval.cli.assumed import report_assumed, run_or_last
 from pytest_rageval.cli.completion import complete_case, complete_run_or_case
 from pytest_rageval.cli.output import CommandError, json_option, print_json, print_lines
-from pytest_rageval.report.text.lines import Line
 from pytest_rageval.support.text import did_you_mean, first_few
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.errors import DatasetError, StorageError
@@ -74,8 +73,8 @@ def command(
     if case is None:
         if repeat is not None:
             raise click.UsageError("--repeat: expected a CASE beside it")
-        lines = _misses(stored, run or "last", width, verbose=verbose, as_json=as_json)
-        print_lines(lines, colour=colour)
+        name = run or "last"
+        _print_misses(stored, name, width=width, verbose=verbose, colour=colour, as_json=as_json)
         return
     explanations = []
     for record in map(stored.whole, _choose(stored.records, case, repeat)):
@@ -138,17 +137,17 @@ def _open(run: str | None, case: str | None) -> tuple[StoredRun, str | None]:
         return last, run
 
 
-def _misses(
-    stored: StoredRun, name: str, width: int, *, verbose: bool, as_json: bool
-) -> list[Line]:
-    """Return the lines of the misses; as JSON they are printed instead."""
+def _print_misses(
+    stored: StoredRun, name: str, *, width: int, verbose: bool, colour: bool | None, as_json: bool
+) -> None:
     from pytest_rageval.report.text.misses import find_misses, misses_document, render_misses
 
     found, run_id = stored.records, stored.run_id
     if as_json:
         print_json({"run_id": run_id, "misses": misses_document(find_misses(found))})
-        return []
-    return render_misses(found, run_id=run_id, run=name, width=width, verbose=verbose)
+    else:
+        lines = render_misses(found, run_id=run_id, run=name, width=width, verbose=verbose)
+        print_lines(lines, colour=colour)
 
 
 # --- which case ----------------------------------------------------------------------------
