@@ -34,11 +34,7 @@ class BadFieldError(ValueError):
 
 
 def read_fields(
-    given: Mapping[str, Any],
-    ledger: Ledger,
-    *,
-    room: str,
-    columns: Mapping[str, str] | None = None,
+    given: Mapping[str, Any], ledger: Ledger, *, room: str, columns: Mapping[str, str]
 ) -> dict[str, Any]:
     """Return the fields of a case line from an object or row, without id.
 
@@ -49,10 +45,10 @@ def read_fields(
     Raises:
         BadFieldError: a value cannot be read.
     """
-    rest = ledger.full(lifted(given, (columns or {}).values()))
+    rest = ledger.full(lifted(given, columns.values()))
     line: dict[str, Any] = {}
     for field, aliases in ALIASES.items():
-        named = (columns or {}).get(field)
+        named = columns.get(field)
         name = _first(rest, (named,) if named else aliases)
         # The exact name of one of our fields is not used as an alias of another.
         if name is None or (name != field and name in ALIASES and not named):
@@ -66,7 +62,7 @@ def read_fields(
         found = reader(value, name, ledger, line, room)
         line[field] = {**found, **line.get(field, {})} if field == "metadata" else found
         ledger.carry(name)
-    _take_anchor_columns(rest, line, ledger, columns or {})
+    _take_anchor_columns(rest, line, ledger, columns)
     ledger.keep_values(line, room, rest)
     return line
 

@@ -221,7 +221,7 @@ class _Reader:
     def _from_metadata(self, metadata: Mapping[str, Any]) -> dict[str, Any]:
         inner = Ledger()
         try:
-            line = read_fields(metadata, inner, room=_ROOM)
+            line = read_fields(metadata, inner, room=_ROOM, columns={})
         except BadFieldError:
             self.ledger.keep("tests[].metadata")
             return {"metadata": {_ROOM: dict(metadata)}}
