@@ -17,7 +17,7 @@ from pytest_rageval.support.jsonl import Line, ObjectLine, one_for_values, repea
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import DatasetError, Fault, faults_error
-from pytest_rageval.values.json_documents import word
+from pytest_rageval.values.json_documents import items, word
 
 _ANCHORS: Final = ("gold_supports", "irrelevant_supports")
 _ANY_LINE: Final = ObjectLine(
@@ -108,8 +108,7 @@ def unknown_keys(values: Mapping[str, Any]) -> Iterator[str]:
     """Yield each key of a line that no field of a case has, once."""
     seen = [key for key in values if key not in CaseLine.__annotations__]
     for name in _ANCHORS:
-        anchors = values.get(name)
-        for anchor in anchors if isinstance(anchors, list) else ():
+        for anchor in items(values, name):
             seen += [f"{name}[].{key}" for key in anchor if key not in AnchorLine.__annotations__]
     yield from dict.fromkeys(seen)
 

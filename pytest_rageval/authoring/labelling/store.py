@@ -192,11 +192,9 @@ def latest(entries: Iterable[LabelEntry]) -> dict[str, dict[str, LabelEntry]]:
 def differences(entries: Mapping[str, LabelEntry]) -> tuple[str, ...]:
     """Describe the differences between annotators about one case; empty: they agree."""
     found = []
-    by_answerable: dict[bool, list[str]] = {}
-    for name, entry in entries.items():
-        by_answerable.setdefault(entry.draft.answerable, []).append(name)
-    if len(by_answerable) > 1:
-        yes, no = ", ".join(by_answerable[True]), ", ".join(by_answerable[False])
+    said = {name: entry.draft.answerable for name, entry in entries.items()}
+    yes, no = (", ".join(n for n, one in said.items() if one is kind) for kind in (True, False))
+    if yes and no:
         found.append(f"answerable says {yes}; unanswerable says {no}")
     every = frozenset().union(*(entry.sections for entry in entries.values()))
     shared = sum(all(s in entry.sections for entry in entries.values()) for s in every)
