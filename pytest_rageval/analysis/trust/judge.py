@@ -220,10 +220,7 @@ def measure_drift(
 
 
 def validation_of(
-    judge_identity: str,
-    reports: Iterable[Mapping[str, Any]],
-    *,
-    rubric_versions: Mapping[str, str] | None = None,
+    judge_identity: str, reports: Iterable[Mapping[str, Any]], *, rubric_versions: Mapping[str, str]
 ) -> str:
     """Describe in one line the result of a judge's calibrations.
 
@@ -231,7 +228,7 @@ def validation_of(
         judge_identity: of the judge in use.
         reports: stored calibrations, of any judge (``rageval calibrate --save``).
         rubric_versions: version in use by rubric; calibrations of other versions, and rubrics not
-            in use, are ignored. None: any rubric, any version.
+            in use, are ignored.
 
     Returns:
         ``judge validated: groundedness AUROC 0.87, kappa 0.61 on 1666 labels``, with one part per
@@ -239,12 +236,10 @@ def validation_of(
     """
     parts, doubts = [], []
     for report in reports:
-        if report.get("judge") != judge_identity:
-            continue
         rubric, version = text(report, "rubric"), report.get("rubric_version")
-        if rubric_versions is not None and rubric not in rubric_versions:
+        if report.get("judge") != judge_identity or rubric not in rubric_versions:
             continue
-        if rubric_versions is not None and rubric_versions.get(rubric) != version:
+        if rubric_versions[rubric] != version:
             doubts.append(f"{rubric} was calibrated as {version}")
             continue
         doubt, figures = _doubt(report), _figures(report)

@@ -186,14 +186,19 @@ def report(**fields: Any) -> dict[str, Any]:
     }
 
 
+def validated(reports: list[dict[str, Any]]) -> str:
+    versions = {"groundedness": "g-1", "correctness": "c-1"}
+    return validation_of("j/1", reports, rubric_versions=versions)
+
+
 def test_a_judge_that_was_never_calibrated_is_not_validated() -> None:
-    assert validation_of("j/1", []) == "judge not validated"
-    assert validation_of("j/1", [report(judge="j/2")]) == "judge not validated"
+    assert validated([]) == "judge not validated"
+    assert validated([report(judge="j/2")]) == "judge not validated"
 
 
 def test_a_calibrated_judge_is_named_with_its_figures() -> None:
     second = report(rubric="correctness", rubric_version="c-1", auroc=None, n=60)
-    assert validation_of("j/1", [report(), second]) == (
+    assert validated([report(), second]) == (
         "judge validated: groundedness AUROC 0.87, kappa 0.61 on 200 labels; "
         "correctness AUROC -, kappa 0.61 on 60 labels"
     )
@@ -209,21 +214,20 @@ def test_a_calibrated_judge_is_named_with_its_figures() -> None:
     ],
 )
 def test_too_little_validates_nothing_and_says_why(fields: dict[str, Any], doubt: str) -> None:
-    text = validation_of("j/1", [report(**fields)])
+    text = validated([report(**fields)])
     assert text.startswith(f"judge not validated: groundedness: {doubt}")
 
 
 @pytest.mark.parametrize("name", ["rubric", "rubric_version", "n", "kappa_low", "kappa", "auroc"])
 @pytest.mark.parametrize("odd", [None, [], {"a": 1}, "x", 10**400])
 def test_a_calibration_with_a_wrong_type_validates_nothing(name: str, odd: object) -> None:
-    versions = {"groundedness": "g-1"}
-    text = validation_of("j/1", [report(**{name: odd})], rubric_versions=versions)
+    text = validated([report(**{name: odd})])
     assert "inf" not in text
     assert text.startswith("judge ")
 
 
 def test_what_validates_one_rubric_does_not_silence_the_doubt_about_another() -> None:
-    text = validation_of("j/1", [report(), report(rubric="correctness", n=3)])
+    text = validated([report(), report(rubric="correctness", rubric_version="c-1", n=3)])
     assert text.startswith("judge validated: groundedness AUROC 0.87")
     assert text.endswith("correctness: fewer than 50 labels (AUROC 0.87, kappa 0.61 on 3 labels)")
 
