@@ -230,10 +230,7 @@ class CaseFlip:
 
 
 def find_flips(
-    pairs: Iterable[CasePair],
-    *,
-    keys: Collection[str] | None = None,
-    outcomes: bool = True,
+    pairs: Iterable[CasePair], *, keys: Collection[str] | None, outcomes: bool
 ) -> tuple[CaseFlip, ...]:
     """Return the cases that changed, worse ones first.
 

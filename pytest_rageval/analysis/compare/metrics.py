@@ -107,7 +107,7 @@ class Comparison:
     """Metrics that either run scored on a paired case, in the order of the registry."""
     latency: Mapping[str, UnpairedChange]
     """Percentiles of call times."""
-    run_metrics: Mapping[str, UnpairedChange] = field(default_factory=dict, kw_only=True)
+    run_metrics: Mapping[str, UnpairedChange] = field(default_factory=dict)
     """Metrics of whole runs, from the project's own code."""
     flips: tuple[CaseFlip, ...]
     """Worse ones, then better ones, each by file and id."""

@@ -217,11 +217,7 @@ def mean_interval(
 
 
 def mean_intervals(
-    sample: ClusteredSample,
-    scale: Scale = UNIT,
-    *,
-    confidence: float = 0.95,
-    sides: Sequence[Sided] = (2, 1),
+    sample: ClusteredSample, scale: Scale, *, confidence: float, sides: Sequence[Sided] = (2, 1)
 ) -> list[Interval]:
     """``mean_interval`` for each of ``sides``, whose resamples are drawn once."""
     if not sample.n:

@@ -134,8 +134,8 @@ def _front(plan: SweepPlan, last: Mapping[str, Measures]) -> tuple[str, ...]:
 
 def _sensitivity(plan: SweepPlan, deciding: Mapping[str, Measures]) -> Sensitivity:
     """Return what the cases show that the objective is about: those of one cluster go together."""
-    base = deciding.get(plan.baseline)
-    if base is None or not base.values:
+    base = deciding[plan.baseline]
+    if not base.values:
         return plan.sensitivity
     return sensitivity(_n_groups(base), plan.goal.confidence, n_cases=len(base.values))
 
@@ -145,8 +145,8 @@ def _n_groups(base: Measures) -> int:
 
 
 def _one_cluster(plan: SweepPlan, deciding: Mapping[str, Measures]) -> Iterator[str]:
-    base = deciding.get(plan.baseline)
-    if base is not None and len(base.values) > 1 and _n_groups(base) == 1:
+    base = deciding[plan.baseline]
+    if len(base.values) > 1 and _n_groups(base) == 1:
         yield (
             f"all {len(base.values)} cases are about one document, the one of their first gold, so "
             "no test can show a difference: add cases about others"
