@@ -180,9 +180,9 @@ def compare_translations(
     """
     cases = {(case.first.file, case.first.name): case for case in group_repeats(records)}
     pairs = [
-        (key, (key[0], asked.translation_of + case.first.parameters))
+        (key, (key[0], original + case.first.parameters))
         for key, case in cases.items()
-        if (asked := case.first.case) is not None and asked.translation_of is not None
+        if (original := case.first.case.translation_of) is not None
     ]
     documents = {
         key: [retrieved_documents(record, path_case) for record in case.records]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, field
+from dataclasses import asdict
 from typing import Any, Literal
 
 from pytest_rageval.analysis.sweep.effects import Effect
@@ -105,7 +105,7 @@ class SweepOutcome:
     sensitivity: Sensitivity
     confidence: float
     seed: int
-    notes: tuple[str, ...] = field(default=())
+    notes: tuple[str, ...] = ()
 
 
 def outcome_document(outcome: SweepOutcome) -> dict[str, Any]:

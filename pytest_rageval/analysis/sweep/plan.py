@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import replace
 from typing import Final
 
 from pytest_rageval.analysis.sweep.configurations import Configuration, expand_grid
@@ -46,7 +46,7 @@ class SweepPlan:
     builder: Builder | None = None
     """Builder of an index; None: there is none to build."""
     seed: int = 7
-    notes: tuple[str, ...] = field(default=())
+    notes: tuple[str, ...] = ()
 
     @property
     def by_key(self) -> dict[str, Configuration]:
