@@ -337,6 +337,8 @@ class StreamRules:
 
     def __init__(self, target: TargetSettings) -> None:
         self.kind = target.stream
+        self.accept: Final = _ACCEPT[target.stream]
+        """Value of the header ``Accept``."""
         self.last_event = target.last_event
         spec = target.response
         self._reads_errors = isinstance(spec, Mapping) and "error" in spec
@@ -351,11 +353,6 @@ class StreamRules:
         self._is_last = compile_expression(last, f"{where} last_event") if last else _usual_end
         first = target.first_token
         self._is_first = first and compile_expression(first, f"{where} first_token")
-
-    @property
-    def accept(self) -> str:
-        """Value of the header ``Accept``."""
-        return _ACCEPT[self.kind]
 
     def is_last(self, event: Event) -> bool:
         """Whether an event ends the stream."""

@@ -28,14 +28,11 @@ class OfflineJudge:
 
     takes_slots = True
     """It sends no requests."""
+    identity: Final = f"offline/{VERSION}"
+    """Name of the judge, an invariant of a run."""
 
     def __init__(self, parameters: Parameters | None = None) -> None:
         self._parameters = load_parameters() if parameters is None else parameters
-
-    @property
-    def identity(self) -> str:
-        """Name of the judge, an invariant of a run."""
-        return f"offline/{VERSION}"
 
     def judge(self, rubric: str, request: JudgeRequest, *, repeat: int = 0) -> Judgement:
         """Judge one answer; it never fails, and repeats give the same verdict.

@@ -296,7 +296,7 @@ def read_word(token: str) -> Word:
         form,
         "percent" if form == "%" else stem,
         _tier(base, stem, contracted=contracted),
-        negates=contracted or form in NEGATIONS or stem in _negations(),
+        negates=contracted or form in NEGATIONS or stem in _stems(NEGATIONS),
         absolute=form in ABSOLUTES,
         self_talk=form in SELF_TALK,
         capital=token[0].isupper(),
@@ -329,7 +329,7 @@ def _tier(base: str, stem: str, *, contracted: bool) -> int:
         return CORE
     if base in SOFT_WORDS:
         return SOFT
-    return LIGHT if stem in _light() else FULL
+    return LIGHT if stem in _stems(LIGHT_WORDS) else FULL
 
 
 class _Stemmers(threading.local):
@@ -358,13 +358,8 @@ def _stem(word: str) -> str:
 
 
 @cache
-def _light() -> frozenset[str]:
-    return frozenset(_stem(word) for word in LIGHT_WORDS)
-
-
-@cache
-def _negations() -> frozenset[str]:
-    return frozenset(_stem(word) for word in NEGATIONS)
+def _stems(words: frozenset[str]) -> frozenset[str]:
+    return frozenset(map(_stem, words))
 
 
 @cache
