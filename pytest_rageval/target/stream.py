@@ -297,8 +297,6 @@ class StreamReader:
             self._drop_events()
 
     def _text(self, body: bytes, content_type: str) -> str:
-        if not self._n_read:  # as from a cassette
-            self.ttft_ms = None
         page = _PAGE.match(body)
         if page or (_format(body) and not _TEXT_TYPE.match(content_type)):
             what = "an HTML page" if page else "no plain text"
