@@ -50,9 +50,8 @@ _ALTERNATIVES: Final = re.compile(r"\n+|\s\|\s")
 _ARTICLES: Final = frozenset({"a", "an", "the"})
 _CONFLICT: Final = re.compile(
     r"\b(?:conflict|contradict|disagree|discrepan|inconsisten|diverg|differs?\b|differing"
-    r"|vary\b|varies\b"
-    r"|at odds|do(?:es)? not (?:agree|match)|don't (?:agree|match)|superse|outdated|no"
-    r" longer (?:valid|current)"
+    r"|vary\b|varies\b|at odds|do(?:es)? not (?:agree|match)|don't (?:agree|match)|superse"
+    r"|outdated|no longer (?:valid|current)"
     r"|different (?:figures|numbers|values|dates|answers|information|limits|periods|policies)"
     r"|(?:older|newer|earlier|previous|updated|more recent) (?:version|document|policy"
     r"|source|guide|page)"

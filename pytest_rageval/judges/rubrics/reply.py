@@ -11,6 +11,7 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
@@ -111,11 +112,8 @@ def _find_object(text: str, schema: Schema, request: JudgeRequest) -> dict[str, 
     text = without_reasoning(text.removeprefix("\ufeff")).strip()
     if not text:
         raise _ReplyError("an empty reply came, expected one JSON object")
-    try:
+    with suppress(ValueError, RecursionError):
         whole = _DECODER.decode(text)
-    except (ValueError, RecursionError):
-        pass
-    else:
         if isinstance(whole, dict):
             return whole
     return _first_object(text, schema, request)
