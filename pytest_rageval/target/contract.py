@@ -273,7 +273,20 @@ def parse_ask_response(payload: object, *, plain: bool = True) -> AskResponse:
             string, got 7``.
     """
     try:
-        return _read(payload, plain=plain)
+        if isinstance(payload, Mapping) and (reported := error_message(payload.get("error"))):
+            raise EndpointError("target", reported)
+        if plain:
+            with suppress(msgspec.ValidationError, TypeError, ValueError, OverflowError):
+                usual = msgspec.convert(payload, UsualReply)
+                msgspec.json.encode(usual)  # what encodes has no lone surrogates
+                return ask_response(usual_fields(usual))
+        from pytest_rageval.target.reply_fields import read_fields  # its library is slow to import
+
+        reply = read_fields(payload)
+        debug: Any = reply.get("debug") or {}
+        for chunk in debug.get("retrieved_chunks") or ():
+            _join_pages(chunk)
+        return ask_response(reply)
     except RecursionError as error:
         raise _protocol("the reply is nested too deeply to be read") from error
 
@@ -355,23 +368,6 @@ def _join_pages(chunk: Any) -> None:
     """Put the pages of a chunk into one field, whichever fields it has them in."""
     known = [chunk.pop(name, None) for name in _PAGE_FIELDS]
     chunk["pages"] = tuple(sorted({one for numbers in known for one in numbers or ()})) or None
-
-
-def _read(payload: object, *, plain: bool) -> AskResponse:
-    if isinstance(payload, Mapping) and (reported := error_message(payload.get("error"))):
-        raise EndpointError("target", reported)
-    if plain:
-        with suppress(msgspec.ValidationError, TypeError, ValueError, OverflowError):
-            usual = msgspec.convert(payload, UsualReply)
-            msgspec.json.encode(usual)  # what encodes has no lone surrogates
-            return ask_response(usual_fields(usual))
-    from pytest_rageval.target.reply_fields import read_fields  # its library is slow to import
-
-    reply = read_fields(payload)
-    debug: Any = reply.get("debug") or {}
-    for chunk in debug.get("retrieved_chunks") or ():
-        _join_pages(chunk)
-    return ask_response(reply)
 
 
 def error_message(error: object) -> str:

@@ -330,18 +330,14 @@ def _variables(request: JudgeRequest, n_passages: int) -> dict[str, int]:
         "n_passages": n_passages,
         "n_citations": len(request.citations),
         "n_key_facts": len(request.expected_key_facts),
-        "has_expected_answer": _has_expected_answer(request),
+        "has_expected_answer": _expected_answer(request) is not None,
         "has_reference": _has_reference(request),
         "asks_conflict": request.asks_conflict,
     }
 
 
 def _has_reference(request: JudgeRequest) -> bool:
-    return bool(request.expected_key_facts) or _has_expected_answer(request)
-
-
-def _has_expected_answer(request: JudgeRequest) -> bool:
-    return bool(clean_text(request.expected_answer or "").strip())
+    return bool(request.expected_key_facts) or _expected_answer(request) is not None
 
 
 # --- prompts -------------------------------------------------------------------------------
@@ -418,7 +414,8 @@ def _key_facts(request: JudgeRequest) -> str | None:
 
 
 def _expected_answer(request: JudgeRequest) -> str | None:
-    return clean_text(request.expected_answer or "") if _has_expected_answer(request) else None
+    text = clean_text(request.expected_answer or "")
+    return text if text.strip() else None
 
 
 def _citations(request: JudgeRequest) -> str | None:
@@ -448,11 +445,8 @@ def _source(rel_path: str, heading_path: str | None) -> str:
 
 
 def _passages(rubric: Rubric, request: JudgeRequest) -> tuple[Passage, ...]:
-    if "context" in rubric.data:
-        return request.context
-    if "context_without_reference" in rubric.data and not _has_reference(request):
-        return request.context
-    return ()
+    bare = "context_without_reference" in rubric.data and not _has_reference(request)
+    return request.context if bare or "context" in rubric.data else ()
 
 
 def _fitting(passages: Sequence[Passage], used: int) -> list[tuple[str, str]]:
