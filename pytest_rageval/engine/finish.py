@@ -191,12 +191,8 @@ def finish_run(
 ) -> FinishedRun:
     """Compute the numbers of a run, decide it, and write its documents; its page is separate.
 
-    Args:
-        ended: the run.
-        writer: of its folder, with the records already written.
-        words: of its summary.
-        numbers: of the run, if they were computed while the records arrived.
-        decided: result of a gate that is not to be evaluated; None: it is.
+    Its records are written. Numbers that were computed while these arrived are not computed again,
+    nor is a gate evaluated that is ``decided``.
 
     Raises:
         DatasetError: a label matches several cases.

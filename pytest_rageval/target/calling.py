@@ -135,13 +135,9 @@ _ask_result: Final = maker(AskResult)
 def answered(
     response: AskResponse, *, total_ms: float | None, attempts: int = 1, reported: str = ""
 ) -> AskResult:
-    """Wrap a response; an empty answer carries its error beside it.
+    """Wrap a response; an empty answer carries its error beside it, with one that it reports.
 
-    Args:
-        response: reply of the target.
-        total_ms: milliseconds of the final attempt; None: nothing was timed.
-        attempts: number of requests made.
-        reported: error that the reply reports itself; empty: none.
+    The time is that of the final attempt; None: nothing was timed.
     """
     error = None
     if is_empty_answer(response):

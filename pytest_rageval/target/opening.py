@@ -70,12 +70,7 @@ def open_target(
 
     The modules of the project can be imported while it is open. What its code raises comes through.
 
-    Args:
-        settings: the run's settings.
-        environ: where ``env:NAME`` header values come from.
-        served_at: URL at which another process already serves the embedded target.
-        sleep: pauses between attempts, in seconds.
-        slots: requests in flight; None: no limit.
+    The embedded target is served here, unless another process does so already (``served_at``).
 
     Raises:
         ConfigError: the settings name no target, or the vault is not a folder.

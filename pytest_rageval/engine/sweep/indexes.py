@@ -55,15 +55,9 @@ class Indexes(Closing):
     Servers of the embedded kind stay up side by side until this is closed. A command replaces the
     index that was built before, so that all questions to one index come before the next.
 
-    Args:
-        settings: of the sweep.
-        command: builds the index of the values in its environment; None: the embedded server does,
-            or there is nothing to build.
-        folder: of the sweep, for the output of the command and the values that it built last.
-        slots: requests in flight.
-        environ: of the command.
-        opening: opens the target of settings, like ``open_target``, with ``served_at`` and
-            ``slots``.
+    The command builds the index of the values in its environment; without one, the embedded server
+    does, or there is nothing to build. The folder of the sweep keeps the output of the command and
+    the values that it built last. The target is opened by ``opening``, as by ``open_target``.
     """
 
     def __init__(
