@@ -32,17 +32,19 @@ def broken_settings(error: ConfigError) -> Finding:
     return _FOUND.fail("settings", _first_lines(error), "mend what it names; docs list every key")
 
 
-def check_settings(settings: Settings) -> Finding:
+def check_settings(settings: Settings) -> Iterator[Finding]:
     """Check that the settings contain no secret and that none of them is ignored."""
-    if warnings := config_warnings(settings):
+    warnings = config_warnings(settings)
+    for said in warnings:
         fix = 'keep secrets in environment variables, and name them as in "env:RAG_TOKEN"'
-        if "ignored" in warnings[0]:
-            of_preset = "vars " in warnings[0]
-            fix = "take it away" + (", or write the name as the preset does" if of_preset else "")
-        return _FOUND.warn("settings", warnings[0], fix)
-    named = ", ".join(settings.origins.values()).split(", ")
-    origins = {origin for origin in named if origin != "default"}
-    return _FOUND.ok("settings", f"from {', '.join(sorted(origins)) or 'defaults alone'}")
+        if ": ignored, because " in said:
+            of_preset = ", or write the name as the preset does" if "] vars " in said else ""
+            fix = f"take it away{of_preset}"
+        yield _FOUND.warn("settings", said, fix)
+    if not warnings:
+        named = ", ".join(settings.origins.values()).split(", ")
+        origins = {origin for origin in named if origin != "default"}
+        yield _FOUND.ok("settings", f"from {', '.join(sorted(origins)) or 'defaults alone'}")
 
 
 def check_preset(settings: Settings) -> Iterator[Finding]:

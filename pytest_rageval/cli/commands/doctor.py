@@ -97,7 +97,7 @@ def _findings(
     target = settings.target
     learn_secrets(sent_secrets(target, os.environ))
     sets = project.read_case_files(settings)
-    yield project.check_settings(settings)
+    yield from project.check_settings(settings)
     yield from project.check_preset(settings)
     yield from project.check_case_files(settings, sets)
     yield project.check_thresholds(settings, sets)

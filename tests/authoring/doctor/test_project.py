@@ -17,7 +17,7 @@ from pytest_rageval.authoring.doctor.project import (
 from pytest_rageval.engine.preparing import check_results_dir
 from pytest_rageval.project.settings import load_settings
 from pytest_rageval.values.errors import ConfigError
-from pytest_rageval.values.settings import Settings
+from pytest_rageval.values.settings import Settings, TargetSettings
 from tests.build.files import write_lines
 from tests.build.root_rights import without_root_rights
 
@@ -161,6 +161,16 @@ def test_a_link_that_leads_nowhere_fails_as_it_does_in_pytest(
 def test_a_secret_in_the_settings_warns_without_showing_it(tmp_path: Path) -> None:
     text = '[tool.rageval.target]\nurl = "http://x"\nheaders = { Authorization = "hunter2" }\n'
     (tmp_path / "pyproject.toml").write_text(text, encoding="utf-8")
-    found = check_settings(load_settings(tmp_path, flags={}, environ={}))
+    (found,) = check_settings(load_settings(tmp_path, flags={}, environ={}))
     assert found.level == "warn"
     assert "hunter2" not in found.message
+
+
+def test_every_setting_that_is_ignored_or_holds_a_secret_has_a_warning_with_its_fix() -> None:
+    target = TargetSettings(client="bot:ask", response="data", headers={"X-Ignored-Key": "hunter2"})
+    found = check_settings(Settings(rootdir="", target=replace(target, vars={"kb": "notes"})))
+    assert [(one.message.split(":")[0], one.fix.split(",")[0]) for one in found] == [
+        ("[tool.rageval.target] headers X-Ignored-Key", "keep secrets in environment variables"),
+        ("[tool.rageval.target] vars kb", "take it away"),
+        ("[tool.rageval.target] response", "take it away"),
+    ]
