@@ -323,7 +323,8 @@ class HttpRagClient:
             reason, names = message.partition(": HTTP ")[2], sent if isinstance(sent, dict) else {}
             came = [word for word in re.findall(r"\w+", reason) if word in names]
             if came and _LACKING.search(reason):
-                advice += f"; {came[0]} came: is a form read? ask by a Python client"
+                form = "if the API reads a form, ask it by a client in Python"
+                advice += f"; {came[0]} was sent so: {form}"
             return f"; fields sent as JSON: {shown_keys(sent)}; {advice}"
         if status := _NOT_FOUND.search(message):
             other = f"if nothing is served there, set path in {_TABLE}, which is added to url"
