@@ -63,7 +63,7 @@ def open_target(
     *,
     environ: Mapping[str, str],
     served_at: str | None = None,
-    sleep: Callable[[float], object] = time.sleep,
+    sleep: Callable[[float], object] | None = None,
     slots: Slots | None = None,
 ) -> Iterator[object]:
     """Yield a client for the target, to be asked by ``call_client``, and close it afterwards.
@@ -93,7 +93,7 @@ def open_target(
             raise ConfigError(no_target(settings))
         from pytest_rageval.target.client import HttpRagClient
 
-        client = HttpRagClient(target, environ=environ, sleep=sleep, slots=slots)
+        client = HttpRagClient(target, environ=environ, sleep=sleep or time.sleep, slots=slots)
         stack.callback(client.close)
         yield client
 
