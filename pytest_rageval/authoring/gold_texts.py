@@ -21,9 +21,11 @@ MAX_CHARS: Final = 8_000
 
 
 def read_document_notes(case_files: Iterable[Path], loader: str | None) -> list[Note]:
-    """Read the documents that are stored beside some of the case files, as notes.
+    """Read the documents that are stored beside case files, as notes.
 
-    The loader is the setting of ``[tool.rageval.documents]``.
+    Args:
+        case_files: those without documents are skipped.
+        loader: the setting ``loader`` of ``[tool.rageval.documents]``.
 
     Raises:
         ConfigError: the loader cannot be imported, or returned no text.

@@ -114,7 +114,11 @@ class Clients:
         )
 
     def judges(self, *, twice: bool) -> Judges | None:
-        """Return the judges of a case, both if the spot check chose it; None: it is not judged."""
+        """Return the judges of a case; None: its answer is not judged.
+
+        Args:
+            twice: whether the spot check chose the case.
+        """
         if self.judge is None:
             return None
         second = self.second_judge if twice else None

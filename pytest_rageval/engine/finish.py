@@ -113,7 +113,8 @@ class EndedRun:
     def baseline(self, numbers: RunNumbers) -> Baseline | None:
         """Compare the run with its baseline; an error of reading it becomes the problem.
 
-        None: no setting and no check needs a baseline.
+        Returns:
+            None if no setting and no check needs a baseline.
         """
         name = self.project.baseline or self.thresholds.baseline
         if name is None:
@@ -191,8 +192,12 @@ def finish_run(
 ) -> FinishedRun:
     """Compute the numbers of a run, decide it, and write its documents; its page is separate.
 
-    Its records are written. Numbers that were computed while these arrived are not computed again,
-    nor is a gate evaluated that is ``decided``.
+    Args:
+        ended: the run.
+        writer: of its folder, with the records already written.
+        words: of its summary.
+        numbers: of the run, if they were computed while the records arrived.
+        decided: result of a gate that is not to be evaluated; None: it is.
 
     Raises:
         DatasetError: a label matches several cases.
@@ -280,7 +285,11 @@ def with_page(finished: FinishedRun) -> FinishedRun:
 
 
 def write_page(run: StoredRun, comparison: RunComparison | None = None) -> str:
-    """Write ``report.html`` of a run; return the reason why it is not written, empty if it is."""
+    """Write ``report.html`` of a run that has just ended.
+
+    Returns:
+        A sentence with the reason why it is not written; empty: it is.
+    """
     try:
         from pytest_rageval.report.html.run.files import write_report
 
@@ -304,7 +313,10 @@ def open_gate(folder: Path, project: Settings, *, gates: Sequence[str] = ()) -> 
 def gate_of(run: StoredRun, project: Settings, *, gates: Sequence[str] = ()) -> EndedRun:
     """Return a run with the gate of the project for its cases.
 
-    ``gates`` are further ``--gate`` expressions, which win over those of the project and the run.
+    Args:
+        run: with its records.
+        project: the settings of today.
+        gates: further ``--gate`` expressions, which win over those of the project and the run.
 
     Raises:
         ConfigError: thresholds.toml is wrong.

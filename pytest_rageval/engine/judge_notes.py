@@ -64,7 +64,11 @@ class JudgeFacts:
         return found
 
     def notes(self, settings: Settings) -> list[str]:
-        """Describe for every judge why verdicts failed, and its agreement with people."""
+        """Describe for every judge why verdicts failed, and its agreement with people.
+
+        Args:
+            settings: with the folder of calibrations and the name by which the judge was asked for.
+        """
         found = [*self.causes(), *_validations(self.versions, settings)]
         # A judge in code may name its model, too, but not by that of the settings.
         asked = any(judge.startswith(f"{settings.judge} at ") for judge in self.models)

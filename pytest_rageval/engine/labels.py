@@ -111,7 +111,11 @@ def load_judge_labels(path: Path, *, display: str) -> JudgeLabels:
     Every line is an object with ``id`` (of a case), ``rubric`` (``groundedness`` or
     ``correctness``) and ``label`` (a score from 0 to 5, or true or false), and ``file`` (the case
     file) where several files have the id; other fields are ignored. The labels of one rubric are
-    all of one kind. The file is JSONL in UTF-8; a BOM, CRLF and blank lines are fine.
+    all of one kind.
+
+    Args:
+        path: a JSONL file in UTF-8; a BOM, CRLF and blank lines are fine.
+        display: the path as shown in messages.
 
     Raises:
         DatasetError: with every fault of the file, one a line, or it holds no label.

@@ -56,8 +56,11 @@ def merge_parts(
 ) -> FinishedRun:
     """Write the run that consists of the parts, and decide the gate of the project over it.
 
-    There is at least one part, and ``refuse_different`` accepts them. The name of the new run is by
-    default made of the time and a random number.
+    Args:
+        parts: at least one, accepted by ``refuse_different``.
+        project: its settings, with the folders of thresholds.toml and the results.
+        run_id: name of the new run; None: made of the time and a random number.
+        labels: people's labels of some cases; None: there are none.
 
     Raises:
         ConfigError: thresholds.toml is wrong.

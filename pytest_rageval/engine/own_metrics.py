@@ -64,7 +64,11 @@ def own_scores(
 ) -> dict[str, OwnScore]:
     """Score a case by the metrics in the project's code.
 
-    Without a response the question failed, which is an error of each of them.
+    Args:
+        case: as it was asked.
+        response: the whole reply; None: the question failed, which is an error of each of them.
+        registry: the metrics of the session.
+        settings: with the limit of one call.
     """
     computed = {key: one for key, one in registry.own_cases.items() if one.compute is not None}
     if response is None:
@@ -78,7 +82,13 @@ def own_scores(
 def compute(
     info: MetricInfo, settings: Settings, arguments: Callable[[], tuple[object, ...]]
 ) -> OwnScore:
-    """Call the function of a metric and check what it returns; it never raises."""
+    """Call the function of a metric and check what it returns; it never raises.
+
+    Args:
+        info: a metric with a function.
+        settings: with the limit of the call and the folder of the project.
+        arguments: makes those of the function.
+    """
     assert info.compute is not None
     found, fault = call_own(info.compute, arguments(), settings)
     if fault is not None:
@@ -92,7 +102,11 @@ def compute(
 def call_own(
     function: Callable[..., object], given: tuple[object, ...], settings: Settings
 ) -> tuple[object, OwnFault | None]:
-    """Call a function of the project within its limit; return its result, or why there is none."""
+    """Call a function of the project within its limit.
+
+    Returns:
+        Its result, and None or the reason why there is none.
+    """
 
     def call() -> tuple[object, BaseException | None]:
         try:

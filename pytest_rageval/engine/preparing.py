@@ -110,8 +110,13 @@ def run_thresholds(
 ) -> Thresholds:
     """Read the gate of a run.
 
-    Unless the case files are ``whole``, any category and tag is accepted, because a faulty file may
-    hold it. With ``more``, a conftest.py may register further metrics.
+    Args:
+        settings: of the run.
+        registry: the metrics of the run.
+        sets: the case files.
+        whole: whether all of them could be read; else any category and tag is accepted, because a
+            faulty file may hold it.
+        more: whether a conftest.py may register further metrics.
 
     Raises:
         ConfigError: with every fault.

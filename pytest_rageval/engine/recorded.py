@@ -302,8 +302,16 @@ class RecordedRun:
 
     A case without a response is an error of kind ``not_attempted``.
 
-    Without slots the judge is asked one request at a time; without a part, every line of both files
-    is read. Records that are not ``stored`` or handed on need no hash of their case.
+    Args:
+        cases: the case file.
+        responses: the file of responses.
+        settings: of the run.
+        judge: of answers; None: they are not judged.
+        slots: of the judge's requests; None: one at a time.
+        registry: the metrics.
+        stored: whether the records may be stored or handed on, so that they need the hash of their
+            case.
+        part: the lines to read; None: every line of both files.
     """
 
     def __init__(

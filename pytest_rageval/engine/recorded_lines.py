@@ -60,7 +60,11 @@ _NAMED: Final = msgspec.json.Decoder(_NamedLine)
 def read_sound_line(raw: bytes | str) -> tuple[str, int, AskResponse] | None:
     """Return case id, repeat and response of a line, decoded and checked at once.
 
-    None: the line must be read again slowly, to find its fault.
+    Args:
+        raw: the line, of bytes in UTF-8.
+
+    Returns:
+        None where the line must be read again slowly, to find its fault.
     """
     try:
         line = _LINE.decode(raw)

@@ -34,8 +34,12 @@ def open_registry(settings: Settings, registered: Iterable[Definition] = ()) -> 
 def registry_for_runs(settings: Settings, *configs: Mapping[str, Any]) -> Registry:
     """Return the registry in which a project reads stored runs.
 
-    It has the metrics that the ``config.json`` of the runs define, of two definitions of a key the
-    later one, then those of the project if they can be read: a stored run needs no rubric file.
+    It has the metrics that the runs define, then those of the project if they can be read: a
+    stored run needs no rubric file.
+
+    Args:
+        settings: of the project.
+        configs: ``config.json`` of the runs; of two definitions of a key the later one holds.
     """
     return stored_registry(*configs, project=readable_registry(settings))
 

@@ -211,7 +211,13 @@ _USAGE: Final = (
 
 
 class FunctionReranker:
-    """A function of the project: query and documents to one score each, higher is better."""
+    """A function of the project: query and documents to one score each, higher is better.
+
+    Args:
+        setting: its name as ``module:function``, for messages.
+        function: called for one query at a time.
+        settings: with the limit of one call and the folder of the project.
+    """
 
     concurrency = 1
     """A model in the process is rarely safe for several threads."""

@@ -166,9 +166,14 @@ class Run:
         self._asking_since = time.monotonic()
 
     def add(self, nodeid: str, record: CaseRecord, line: bytes | None = None) -> None:
-        """Keep one finished case, with its line if another process has made it, on disk first.
+        """Keep one finished case, on disk first; from any thread.
 
-        Called from any thread. A record that arrives after the end of the run is ignored.
+        A record that arrives after the end of the run is ignored.
+
+        Args:
+            nodeid: of its item.
+            record: as it is stored.
+            line: its line, where another process has made it.
 
         Raises:
             StorageError: the run folder cannot be written.
@@ -264,7 +269,8 @@ class Run:
     def progress(self, slots: Slots | None = None) -> Progress | None:
         """Count the finished cases; None before any case is selected.
 
-        Without slots, the requests are sent by other processes.
+        Args:
+            slots: of the requests; None: they are sent by other processes.
         """
         if not self.cases.expected:
             return None
@@ -312,7 +318,11 @@ class Run:
     # --- the end
 
     def finish(self, *, gate: bool) -> FinishedRun:
-        """Aggregate, decide and write; the gate is not evaluated if the session was interrupted.
+        """Aggregate, decide and write.
+
+        Args:
+            gate: False when the session was interrupted; the gate is then not evaluated, but
+                the results are kept.
 
         Raises:
             StorageError: the run folder cannot be written.

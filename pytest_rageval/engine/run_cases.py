@@ -118,10 +118,13 @@ class RunCases:
         return whole | self.excused
 
     def outcomes(self, *, earlier: bool) -> list[tuple[Outcome, str]]:
-        """Return outcome and kind of error, empty if none, of the cases whose repeats are all done.
+        """Return the outcomes of the selected cases whose repeats are all done.
 
         Args:
             earlier: only of those that an earlier session at least began.
+
+        Returns:
+            Each with the kind of the error, empty if the case has an answer.
         """
         with self._lock:
             decided = self._decided.copy()
@@ -131,7 +134,8 @@ class RunCases:
     def settled(self, again: Callable[[CaseRecord], CaseRecord] | None = None) -> list[CaseRecord]:
         """Score all records by the facts of the whole run, and return them in its set's order.
 
-        A record whose scores change is settled ``again`` if it lacks its texts.
+        Args:
+            again: settles a record whose scores change where its texts are; None: it has them.
         """
         self._reported = reported_by(self.records.values())
         for key, record in self.records.items():

@@ -49,8 +49,14 @@ def scored_settings(project: Settings, *, retrieval_only: bool) -> Settings:
 class ScoredRun:
     """Keeps the numbers of records as they come, and their files where a run is saved.
 
-    As a context manager it removes a saved run that does not come to its end. Without a run id it
-    is not saved; the commit of the case file is stored with it.
+    As a context manager it removes a saved run that does not come to its end.
+
+    Args:
+        settings: of the run.
+        run_id: name of the run to save; None: it is not saved.
+        cases: the case file, whose commit is stored.
+        registry: the metrics.
+        results: folder of all runs; None: that of the settings.
 
     Raises:
         StorageError: the name is not a run id or is taken, or the folder cannot be written.

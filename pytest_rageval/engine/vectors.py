@@ -162,7 +162,12 @@ def load_vectors(path: Path) -> VectorTable:
 
 
 class VectorError(ValueError):
-    """A value that is not a vector; the index of the number at fault, if it is one, is given."""
+    """A value that is not a vector.
+
+    Args:
+        message: the value found and what was expected.
+        loc: index of the number at fault, if it is one of them.
+    """
 
     def __init__(self, message: str, *loc: int) -> None:
         super().__init__(message)

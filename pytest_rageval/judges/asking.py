@@ -101,8 +101,13 @@ def judge_case(
 ) -> Judged:
     """Ask a judge for the verdicts that one case needs; failures are data.
 
-    It is not asked if the target failed. The slots are held around a judge that does not take them
-    itself.
+    Args:
+        view: the case with its response; if the target failed, the judge is not asked.
+        judges: the judges to ask.
+        rubrics: rubrics in use.
+        registry: with the metrics of custom rubrics.
+        repeat: number of the case's repeat, from 0.
+        slots: slots held around a judge that does not take them itself; None: no limit.
 
     Raises:
         ConfigError: a judge cannot work as it is set up.
@@ -348,7 +353,13 @@ _NO_VERDICTS: Final = CaseVerdicts()
 def case_verdicts(
     view: CaseView, judged: Judged | None, verdicts: Verdicts | None = None
 ) -> CaseVerdicts:
-    """Return the fields of a record about judging, and the evidence found in the passages."""
+    """Return the fields of a record about judging.
+
+    Args:
+        view: the case with its response.
+        judged: result of judging; None: there is no judge.
+        verdicts: with the evidence found in the passages; None: nothing was found.
+    """
     evidence = None if verdicts is None else verdicts.evidence
     if judged is None or view.response is None:
         return _NO_VERDICTS if evidence is None else CaseVerdicts(evidence=evidence)

@@ -123,6 +123,11 @@ class Price:
 def find_price(model: str, settings: JudgeSettings, base_url: str) -> Price:
     """Return the price of a model: that of the settings if set, else that of the table.
 
+    Args:
+        model: name of the model, as in requests.
+        settings: settings of the judge.
+        base_url: URL of the API, without credentials.
+
     Raises:
         ConfigError: only one of the two prices is set, or one is not a finite number from 0 on.
     """

@@ -10,7 +10,13 @@ from pytest_rageval.values.record import Evidence
 def with_evidence(view: CaseView, judged: Judged | None) -> Verdicts | None:
     """Return the verdicts on a case with what its passages hold of its facts and claims.
 
-    Without a judge only facts are looked up. None: there is nothing to look up and no verdict.
+    Args:
+        view: the case with its response.
+        judged: result of judging, whose verdicts get the evidence; None: there is no judge, so only
+            facts are looked up.
+
+    Returns:
+        None if there is neither a verdict nor anything to look up.
     """
     evidence = _find(view, judged)
     verdicts = None if judged is None else judged.verdicts

@@ -98,7 +98,12 @@ def open_model(
 ) -> Iterator[OpenAIJudge]:
     """Yield the model that the settings name, with its cache, and close both afterwards.
 
-    An alternate one asks in the other wording of the rubrics; one that needs no key only plans.
+    Args:
+        settings: the run's settings, which name a model.
+        environ: source of the judge's key.
+        pacing: of its requests.
+        alternate: whether to ask in the other wording of the rubrics.
+        needs_key: False: it will only plan.
 
     Raises:
         ConfigError: the judge cannot work as it is set up.

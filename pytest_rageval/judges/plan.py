@@ -46,9 +46,12 @@ class _Planner:
 def plan_verdicts(
     records: Iterable[CaseRecord], settings: Settings, environ: Mapping[str, str]
 ) -> str:
-    """Estimate verdicts on stored answers with whole texts, one line for each judge.
+    """Estimate verdicts on stored answers without asking, one line for each judge.
 
-    Nothing is asked, so no key is needed.
+    Args:
+        records: with their cases and whole texts.
+        settings: the judge, the number of cases judged twice, and the rubrics.
+        environ: as for judging; the key is not needed.
 
     Raises:
         ConfigError: the judge or a rubric is wrong.

@@ -117,7 +117,11 @@ class FileLines:
 
 
 def read_file_lines(path: Path, *, display: str | None = None) -> FileLines:
-    """Read a case file for editing; messages show its path, or that of ``display``.
+    """Read a case file for editing.
+
+    Args:
+        path: a JSONL file in UTF-8; a symlink is followed.
+        display: the path as shown in messages; ``path`` itself by default.
 
     Raises:
         DatasetError: it cannot be read, is not a regular file or is UTF-16.
@@ -128,9 +132,16 @@ def read_file_lines(path: Path, *, display: str | None = None) -> FileLines:
 def change_line(
     path: Path, line: FileLine, changes: Mapping[str, Any], *, display: str | None = None
 ) -> FileLine:
-    """Change values of one line of a file, as `edit_line` does; return it for the next change.
+    """Change values of one line of a file.
 
-    A symlink is followed, and stays.
+    Args:
+        path: the file; a symlink is followed, and stays.
+        line: as it was read.
+        changes: new value by key, as `edit_line` takes them.
+        display: the path as shown in messages.
+
+    Returns:
+        The changed line, for the next change.
 
     Raises:
         EditConflictError: the line was changed since it was read; nothing was written.

@@ -27,10 +27,16 @@ def is_case_file(
     vault: str | None = None,
     labels: str | None = None,
 ) -> bool:
-    """Say whether a file found by walking, given by its absolute path, is a case file.
+    """Say whether a file found by walking is a case file.
 
-    A file named on the command line is always one and is not asked about here. Test paths, the
-    vault of the embedded server and the file of people's labels are relative to ``rootdir``.
+    A file named on the command line is always one and is not asked about here.
+
+    Args:
+        path: absolute path of the file.
+        rootdir: pytest's rootdir.
+        testpaths: folders (or files) relative to ``rootdir`` that hold cases.
+        vault: folder of the embedded server's documents, relative to ``rootdir``.
+        labels: file of people's labels, relative to ``rootdir``.
     """
     if path.suffix != ".jsonl" or (labels is not None and path == rootdir / labels):
         return False

@@ -221,7 +221,12 @@ def load_documents(found: DocumentSet, loader: Loader | None) -> Iterator[Loaded
 
 
 def load_text(document: Document, folder: Path, loader: Loader | None) -> str:
-    """Return the text of a document of a file in a folder, which its ``file`` cannot leave.
+    """Return the text of a document.
+
+    Args:
+        document: of a file of documents.
+        folder: of that file; a ``file`` is relative to it and cannot leave it.
+        loader: of the project, for a ``ref``; None: there is none.
 
     Raises:
         DatasetError: the text cannot be read.

@@ -44,7 +44,11 @@ def fault(value: object, expected: str) -> ValueError:
 
 
 def read_option_text(option: Setting, text: str) -> Any:
-    """Read the text of a flag or of an environment variable, of a repeatable one each by itself.
+    """Read the text of a flag or of an environment variable.
+
+    Args:
+        option: of the text; a repeatable one gets one piece, not the list.
+        text: as typed.
 
     Raises:
         ValueError: names the value found and what was expected.

@@ -124,7 +124,9 @@ def load_settings(
 def no_target(settings: Settings, *, fixtures: bool = True) -> str:
     """Return the text of the usage error when nothing can be asked.
 
-    ``fixtures``: whether a ``rag_client`` fixture would be, as in pytest.
+    Args:
+        settings: which name no target.
+        fixtures: whether a ``rag_client`` fixture would be asked, as in pytest.
     """
     if settings.target.preset is None:
         return NO_TARGET if fixtures else _NO_TARGET_HERE

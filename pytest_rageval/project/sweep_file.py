@@ -27,6 +27,10 @@ SWEEP_FILE: Final = "sweep.toml"
 def read_sweep(path: Path, *, registry: Registry = BUILT_IN) -> SweepFile:
     """Read a sweep.
 
+    Args:
+        path: the file.
+        registry: the metrics.
+
     Raises:
         ConfigError: the file cannot be read, or holds faults: all of them at once.
     """

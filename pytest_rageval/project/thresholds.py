@@ -53,7 +53,12 @@ _GATE: Final = re.compile(
 def load_thresholds(
     path: Path, *, known: KnownNames = ANY_NAMES, gates: Sequence[str] = ()
 ) -> Thresholds:
-    """Read thresholds.toml and ``--gate`` expressions; without the file, every miss fails.
+    """Read thresholds.toml; without the file, the ``gates`` apply and every miss fails.
+
+    Args:
+        path: the file; faults show its name.
+        known: names that limits may use.
+        gates: ``--gate`` expressions.
 
     Raises:
         ConfigError: the file cannot be read, or holds faults.
@@ -72,7 +77,13 @@ def load_thresholds(
 def parse_thresholds(
     text: str, *, display: str, known: KnownNames = ANY_NAMES, gates: Sequence[str] = ()
 ) -> Thresholds:
-    """Parse the text of thresholds.toml; its ``[defaults]`` apply to ``--gate`` expressions, too.
+    """Parse the text of thresholds.toml.
+
+    Args:
+        text: the content.
+        display: the path as shown to the user.
+        known: names that limits may use.
+        gates: ``--gate`` expressions, to which ``[defaults]`` of the file apply, too.
 
     Raises:
         ConfigError: all faults at once, each ``file:line:col: message``.
@@ -90,7 +101,10 @@ def parse_thresholds(
 def parse_gate_expression(text: str, known: Registry = BUILT_IN, *, more: bool = False) -> Check:
     """Parse an expression such as ``recall_at_k[multi_hop]>=0.9`` or ``mrr[tag work]>=0.7``.
 
-    ``more``: any other name with a dot may be that of a metric of the project.
+    Args:
+        text: the expression.
+        known: the metrics.
+        more: whether any other name with a dot may be that of a metric of the project.
 
     Raises:
         ConfigError: it is not an expression, or limits an unknown metric.
@@ -307,6 +321,12 @@ def project_thresholds(
     project: Settings, *, gates: tuple[str, ...], judge_configured: bool, known: KnownNames
 ) -> Thresholds:
     """Read the gate of a project, whose settings may let checks against a baseline only warn.
+
+    Args:
+        project: its root is the folder of thresholds.toml, if there is one.
+        gates: ``--gate`` expressions.
+        judge_configured: whether answers are judged.
+        known: names that limits may use.
 
     Raises:
         ConfigError: with every fault.

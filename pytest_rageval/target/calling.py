@@ -135,9 +135,13 @@ _ask_result: Final = maker(AskResult)
 def answered(
     response: AskResponse, *, total_ms: float | None, attempts: int = 1, reported: str = ""
 ) -> AskResult:
-    """Wrap a response; an empty answer carries its error beside it, with one that it reports.
+    """Wrap a response; an empty answer carries its error beside it.
 
-    The time is that of the final attempt; None: nothing was timed.
+    Args:
+        response: reply of the target.
+        total_ms: milliseconds of the final attempt; None: nothing was timed.
+        attempts: number of requests made.
+        reported: error that the reply reports itself; empty: none.
     """
     error = None
     if is_empty_answer(response):

@@ -205,7 +205,10 @@ def parse_reply_bytes(body: bytes, hide: Callable[[str], str] = str) -> object:
     """Read a reply as JSON in UTF-8 (a byte order mark is ignored).
 
     The tokens NaN and Infinity, which Python servers write though JSON has none, become null.
-    Secrets are hidden in a text before it is cut for a message.
+
+    Args:
+        body: of the reply.
+        hide: removes secrets from a text before it is cut for a message.
 
     Raises:
         EndpointError: kind ``protocol``; the body is empty, not UTF-8 or not JSON, or holds too
@@ -263,8 +266,11 @@ def parse_ask_response(payload: object, *, plain: bool = True) -> AskResponse:
     """Read a decoded reply in the shape of the contract; only ``answer`` is required.
 
     Chunks come back in rank order (docs/metrics.md#cutoff-k-and-rank-order): sorted by ``rank``,
-    stably, if every chunk has an integer rank, else as listed. A ``plain`` reply was read
-    from JSON, which makes values of Python's own types alone.
+    stably, if every chunk has an integer rank, else as listed.
+
+    Args:
+        payload: the reply.
+        plain: whether it was read from JSON, which makes values of Python's own types alone.
 
     Raises:
         EndpointError: kind ``target``: the reply reports an error in its field ``error``, which

@@ -42,7 +42,13 @@ before it answers."""
 
 
 class DocumentsClient:
-    """Speaks to the document endpoint of one target, at a path below its URL.
+    """Speaks to the document endpoint of one target.
+
+    Args:
+        target: its URL, headers and retries.
+        path: of the endpoint, below the URL.
+        environ: where ``env:NAME`` header values come from.
+        sleep: pauses between attempts, in seconds.
 
     Raises:
         ConfigError: the URL is wrong, or a variable of a header is missing.
@@ -69,7 +75,10 @@ class DocumentsClient:
         """Whether the target has taken any document."""
 
     def put(self, scope_prefix: str, documents: Iterable[LoadedDocument]) -> int:
-        """Put documents below a folder, in as many requests as needed, and return their number.
+        """Put documents below a folder, in as many requests as their size needs.
+
+        Returns:
+            Number of documents put.
 
         Raises:
             EndpointError: the target failed; some documents may have been put.

@@ -110,9 +110,12 @@ def map_answer(expression: str) -> str:
 def mapping_report(
     target: TargetSettings, body: Mapping[str, object], reply: object
 ) -> MappingReport:
-    """Apply each expression of the mappings, which compile, alone.
+    """Apply each expression of the mappings alone.
 
-    Request and decoded reply are those before they were mapped; None: there is no reply.
+    Args:
+        target: the mappings, which compile.
+        body: the request before it was mapped.
+        reply: the decoded reply before it was mapped; None: there is none.
     """
     whole = whole_request(body)
     response = {name.removeprefix("debug."): text for name, text in _rows(target.response)}
@@ -268,6 +271,10 @@ def compile_expression(expression: object, where: str) -> MapFunction:
     """Compile one JMESPath expression.
 
     The returned function raises EndpointError (kind ``protocol``) where it cannot be applied.
+
+    Args:
+        expression: its text.
+        where: place of the expression, for messages.
 
     Raises:
         ConfigError: the expression is wrong.

@@ -18,8 +18,11 @@ _WHERE: Final = "[tool.rageval.target] client"
 def open_named_client(setting: str) -> Iterator[object]:
     """Yield a client, and call its ``close`` or ``aclose`` afterwards if it has one.
 
-    The setting names it, or a factory of one without arguments, as ``module:name``; both may be
-    async. Exceptions of the module and of the factory come through as they are.
+    Exceptions of the module and of the factory come through as they are.
+
+    Args:
+        setting: a client, or a factory of one without arguments, as ``module:name``; both may be
+            async.
 
     Raises:
         ConfigError: it does not exist, or is neither.

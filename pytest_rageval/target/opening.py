@@ -47,7 +47,12 @@ def configured_target(settings: Settings) -> str:
 
 
 def target_notes(settings: Settings, asked: Collection[str]) -> list[str]:
-    """Name, for the summary of a run, the targets asked in place of the configured one."""
+    """Name, for the summary of a run, the targets asked in place of the configured one.
+
+    Args:
+        settings: the run's settings.
+        asked: targets that the cases asked, in words, as ``plugin.client_fixtures`` gives them.
+    """
     configured = configured_target(settings)
     others = sorted(set(asked) - {configured})
     if not configured or not others:
@@ -70,7 +75,12 @@ def open_target(
 
     The modules of the project can be imported while it is open. What its code raises comes through.
 
-    The embedded target is served here, unless another process does so already (``served_at``).
+    Args:
+        settings: the run's settings.
+        environ: where ``env:NAME`` header values come from.
+        served_at: URL at which another process already serves the embedded target.
+        sleep: pauses between attempts, in seconds.
+        slots: requests in flight; None: no limit.
 
     Raises:
         ConfigError: the settings name no target, or the vault is not a folder.
@@ -124,6 +134,10 @@ def embedded_config(
     settings: Settings, *, where: str = "[tool.rageval.target] embedded"
 ) -> ReferenceConfig:
     """Return the configuration of the embedded server.
+
+    Args:
+        settings: of the project.
+        where: place of the server's settings, for messages.
 
     Raises:
         ConfigError: the vault is not a folder, or a setting of the server is wrong.

@@ -329,6 +329,9 @@ class StreamReader:
 class StreamRules:
     """Format of the streams of a target, with its expressions over one event.
 
+    Args:
+        target: with ``stream`` other than ``off``.
+
     Raises:
         ConfigError: an expression is wrong.
     """
@@ -383,7 +386,10 @@ class StreamRules:
 def stream_advice(body: bytes, kind: str, content_type: str = "") -> str:
     """Return the advice to read a body as a stream of another kind; empty: none.
 
-    The body cannot be read as the kind that the setting ``stream`` names.
+    Args:
+        body: all of it, which cannot be read by the setting.
+        kind: the setting ``stream``.
+        content_type: of the reply.
     """
     readable = body.strip()[:1] not in (b"", b"<", b"{") and b"\0" not in body
     text = readable and _TEXT_TYPE.match(content_type)

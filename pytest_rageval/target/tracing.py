@@ -8,7 +8,11 @@ from pytest_rageval.values.trace import HEADER, ids_of, span_id, traceparent
 
 
 class Spans:
-    """Spans of the attempts of one question; without a trace no header is added."""
+    """Spans of the attempts of one question.
+
+    Args:
+        trace_id: trace that they belong to; empty: no header is added.
+    """
 
     def __init__(self, trace_id: str) -> None:
         self.trace_id = ""

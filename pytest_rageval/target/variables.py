@@ -79,7 +79,9 @@ def request_document(
 ) -> dict[str, Any]:
     """Return the request as mappings and placeholders see it; it is sent without its variables.
 
-    Those include the variables of the environment that the mapping names.
+    Args:
+        request: the question, and facts about its case.
+        environment: variables of the environment that the mapping names; None: there are none.
     """
     document = _Document(request_body(request))
     document.variables = {

@@ -68,8 +68,11 @@ class Desk(Protocol):
 class Prompt:
     """State of a conversation with a target.
 
-    Commands change the settings for later questions. ``cases`` are those of the project with their
-    files, by id or, where files share it, by ``file::id``.
+    Args:
+        desk: asks, judges and saves.
+        settings: of the project, changed by commands for later questions.
+        cases: those of the project by id, or ``file::id`` where files share it, with their files.
+        width: columns of the terminal.
     """
 
     def __init__(

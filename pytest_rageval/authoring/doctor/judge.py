@@ -54,7 +54,11 @@ def check_judge(
 ) -> Iterator[Finding]:
     """Check the judge in the settings; a model is sent requests.
 
-    One of them has a prompt of about ``probe_chars`` characters; 0: none has.
+    Args:
+        settings: of the project.
+        environ: contains its key.
+        probe_chars: length of the long prompt; 0: it is not sent.
+        sleep: pauses between attempts, in seconds.
     """
     if settings.judge == "offline":
         yield _offline(settings)

@@ -200,7 +200,12 @@ def check_packages() -> Iterator[Finding]:
 
 
 def judge_versions(installed: Mapping[str, str], required: list[str]) -> Iterator[Finding]:
-    """Report versions, by normalised name, that do not fit each other or what is required."""
+    """Report incompatible versions of installed packages.
+
+    Args:
+        installed: version by normalised name.
+        required: requirements of the package, from its metadata.
+    """
     from packaging.version import Version
 
     shown = ", ".join(f"{name} {installed[name]}" for name in SHOWN if name in installed)

@@ -37,8 +37,10 @@ def check_through_pytest(
 ) -> Iterator[Finding]:
     """Ask the client of a case of each file through pytest, and check its replies.
 
-    At least one file has a case. ``flags`` are those of ``rageval doctor`` by destination; a
-    ``question`` is asked in place of those of the cases.
+    Args:
+        sets: case files of the project, of which one has a case.
+        flags: given to ``rageval doctor``, by destination of the option.
+        question: to ask in place of that of the cases; None: theirs.
     """
     chosen = [
         (str(found.path.resolve()), best.id)

@@ -46,7 +46,9 @@ class Asked:
     def fix(self, field: str, server: str) -> str:
         """Return the advice for a field that is missing: for the mapping, the code or the server.
 
-        ``server`` is the advice for one that is asked without a mapping.
+        Args:
+            field: such as ``abstained``.
+            server: advice for a server that is asked without a mapping.
         """
         if self.mapping is None:
             inner = field in {"retrieved_chunks", "latency"}
@@ -90,7 +92,13 @@ def ask_case(client: object, case: Case, settings: Settings) -> tuple[AskResult,
 
 
 def check_replies(first: AskResult, second: AskResult | None, asked: Asked) -> Iterator[Finding]:
-    """Check a target by its replies to the same question, asked twice unless the first failed."""
+    """Check a target by its replies to the same question, asked twice.
+
+    Args:
+        first: result of the first request.
+        second: result of the second one; None: not sent, because the first failed.
+        asked: the question and the client.
+    """
     if asked.mapping is not None:
         yield from _unsent(asked.mapping)
     if first.response is None:
@@ -108,7 +116,12 @@ def check_replies(first: AskResult, second: AskResult | None, asked: Asked) -> I
 
 
 def check_golds(case: Case, lost: Iterable[LintFinding]) -> Iterator[Finding]:
-    """Report whether the target has the golds of a case: all but those of the lost anchors."""
+    """Check that the golds of a case exist in the target.
+
+    Args:
+        case: with at least one gold.
+        lost: findings about those of its anchors that no request retrieved.
+    """
     fix = "name document and headings, or quote snippets, as the target returns them; "
     fix += "`rageval check --target`, or with --rag-url URL, looks up all cases"
     found = list(lost)

@@ -64,8 +64,12 @@ def generate(
 ) -> Generated:
     """Generate cases from notes; the same notes, wish and known cases give the same result.
 
-    Known cases are not repeated. Without a model, all questions come from the structure of the
-    notes; with one, ``progress`` is called with the number of sections done and their total.
+    Args:
+        notes: of a vault, in order of path.
+        wish: options.
+        known: existing cases, which are not repeated.
+        model: writes further questions; None: only questions from the structure of the notes.
+        progress: called with the number of sections done and their total.
 
     Raises:
         JudgeError: the model cannot be reached.

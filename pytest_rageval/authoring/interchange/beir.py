@@ -274,7 +274,13 @@ def _line(
 
 
 def _golds(own: Any, grades: Mapping[str, int], corpus: _Corpus) -> list[dict[str, Any]] | None:
-    """Return the golds of judgements; None: they equal ``own``, those stored by our export."""
+    """Return the golds of judgements; None: they equal those stored by our export.
+
+    Args:
+        own: golds of the case in our export; None for a dataset from another tool.
+        grades: document to grade; only those of at least 1 are golds.
+        corpus: knows the path of every document.
+    """
     wanted = {name: grade for name, grade in grades.items() if grade > 0}
     if isinstance(own, list) and _grades_of(own, corpus) == wanted:
         return None
@@ -333,7 +339,12 @@ def write(
 
 
 def corpus_name(gold: Anchor, names: Mapping[str, str]) -> str:
-    """Return the name of a gold in judgements: with its heading, or else the id of its document."""
+    """Return the name of a gold in judgements.
+
+    Args:
+        gold: its heading, if any, becomes part of the name.
+        names: path of a document to its id in the corpus.
+    """
     return (None if gold.heading_path else names.get(gold.rel_path)) or docno(gold)
 
 

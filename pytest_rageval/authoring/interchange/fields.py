@@ -26,7 +26,12 @@ _PAGE: Final = re.compile(r"page=0*([1-9]\d{0,8})", re.ASCII)
 
 
 class BadFieldError(ValueError):
-    """An invalid value of a field, which is named as in its source."""
+    """An invalid value of a field.
+
+    Args:
+        name: of the field in its source.
+        message: what came and what was expected.
+    """
 
     def __init__(self, name: str, message: str) -> None:
         super().__init__(message)
@@ -38,9 +43,11 @@ def read_fields(
 ) -> dict[str, Any]:
     """Return the fields of a case line from an object or row, without id.
 
-    Null and blank values are absent. ``columns`` are headers by case field that go before all
-    aliases; ``inputs.question`` is inside an object. The remaining fields go to ``room`` of the
-    metadata.
+    Args:
+        given: values by field name or header; null and blank ones are absent.
+        ledger: counts how every field was handled.
+        room: key in metadata for the remaining fields.
+        columns: header by case field, before all aliases; ``inputs.question`` is inside an object.
 
     Raises:
         BadFieldError: a value cannot be read.

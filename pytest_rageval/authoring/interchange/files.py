@@ -50,10 +50,13 @@ def open_source(
     suffixes: Sequence[str],
     fetch: Fetch | None = None,
 ) -> Source:
-    """Read the files, folders or URLs that a user named.
+    """Read the files that a user named.
 
-    Of a folder, the files with one of the suffixes are read, two levels deep. Without ``fetch``, no
-    URL is.
+    Args:
+        names: files, folders, or URLs if fetching is allowed.
+        options: for the reader.
+        suffixes: of the files to read in a folder, two levels deep.
+        fetch: fetches a URL; None: fetching is not allowed.
 
     Raises:
         DatasetError: a file cannot be read.
@@ -181,9 +184,11 @@ def write_new(path: Path, pieces: Iterable[str]) -> None:
 
 
 def append_cases(path: Path, texts: Sequence[str]) -> None:
-    """Append cases, each a line without its end, to a case file in one step.
+    """Append lines to a case file in one step; existing bytes are kept.
 
-    The file may be missing; existing bytes are kept.
+    Args:
+        path: a case file, which may be missing.
+        texts: one case each, as JSON without a line end.
 
     Raises:
         DatasetError: it cannot be read or written, or was changed in the meantime.
@@ -213,9 +218,15 @@ def add_case(path: Path, line: Mapping[str, Any]) -> None:
 def without_clashes(
     lines: Sequence[dict[str, Any]], taken: Mapping[str, int], on_clash: OnClash
 ) -> tuple[list[dict[str, Any]], dict[str, str | None]]:
-    """Return the lines to write, and every clashing id with its new one (None: left out).
+    """Return the lines to write, and the handling of clashing ids.
 
-    ``taken`` are the ids of the file with their line numbers.
+    Args:
+        lines: of the cases to add.
+        taken: ids of the file with their line numbers.
+        on_clash: refuse all of them, leave out or rename those that clash.
+
+    Returns:
+        The lines, and every clashing id with its new one (None: left out).
 
     Raises:
         DatasetError: ids clash and ``on_clash`` refuses them.

@@ -27,7 +27,12 @@ NOTE_SUFFIXES: Final = (".md", ".markdown")
 def clean_label(text: str, *, blank: str = "-") -> str:
     """Return a text as a valid id, category or tag: no spaces, brackets, ``::`` or controls.
 
-    The text itself if it is valid, else with a ``blank`` for what is not; empty if nothing is left.
+    Args:
+        text: any.
+        blank: replaces invalid characters.
+
+    Returns:
+        The text itself if it is valid; empty if none of its characters is.
     """
     cleaned = _NOT_IN_LABEL.sub(blank, text.strip())
     return text if cleaned == text else cleaned.strip(blank)
@@ -68,7 +73,12 @@ class UniqueIds:
         """Id of the first case of each original id, in the file that is read."""
 
     def take(self, wanted: str | None, question: str) -> str:
-        """Return the id of the next case, from its original one if there is one."""
+        """Return the id of the next case.
+
+        Args:
+            wanted: original id; None or empty: there is none.
+            question: source of the id if there is none.
+        """
         base = clean_case_id(wanted or "") or id_from_question(question)
         found = base
         while found in self._taken:  # numbers go on, as thousands of cases may want one id

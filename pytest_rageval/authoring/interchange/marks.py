@@ -36,9 +36,13 @@ _HEADERS: Final = frozenset(MEANT).union(*_MARKS.values())
 def refuse_others(
     file: SourceFile, fields: Collection[str], others: Iterable[str], *, place: str = ""
 ) -> None:
-    """Refuse a row or header with fields of other importers.
+    """Refuse a row or header of another tool.
 
-    ``place`` is that of a row, with a colon.
+    Args:
+        file: for the message.
+        fields: names in the row.
+        others: importers whose files are refused.
+        place: of the row, with a colon; empty for a header.
 
     Raises:
         DatasetError: it has fields of one of them.

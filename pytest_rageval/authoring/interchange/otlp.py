@@ -42,8 +42,11 @@ _OTHER_ERROR: Final = "_OTHER"
 class OtlpExport:
     """A run as the spans of its cases, written one by one, since all take much memory.
 
-    With ``content``, they include questions, answers, retrieved passages, messages of errors and
-    the judge's reasons, which are read from the run's folder, as its records may lack them.
+    Args:
+        run: as stored; of each case and repeat one record.
+        metrics: definitions of its metrics.
+        content: include questions, answers, retrieved passages, messages of errors and the judge's
+            reasons; they are read from the run's folder, as its records may lack them.
     """
 
     def __init__(self, run: StoredRun, metrics: Registry, *, content: bool = False) -> None:

@@ -210,9 +210,13 @@ def unnamed_chunks(texts: Sequence[str], name: str, ledger: Ledger) -> dict[str,
 def read_rows(
     source: Source, row_word: str, convert: Convert, *, others: Sequence[str] = ()
 ) -> Imported:
-    """Read the rows of all files, called ``row_word`` in messages.
+    """Read the rows of all files.
 
-    Rows of ``others``, names of importers, are refused.
+    Args:
+        source: the files and options.
+        row_word: name of a row in messages.
+        convert: converts a row to a case; raises ``BadFieldError`` if it cannot.
+        others: importers whose rows are refused.
 
     Raises:
         DatasetError: a file has no rows, or with every row that cannot be converted.

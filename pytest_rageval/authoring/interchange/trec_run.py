@@ -50,7 +50,11 @@ def write_run(
 ) -> TrecRun:
     """Return a run in trec_eval's format, cut at the k of each case.
 
-    Of several repeats, the first is written. ``tag`` names the run, without spaces.
+    Args:
+        records: of a stored run, one per case and repeat; only the first repeat is written.
+        settings: the run was scored with.
+        tag: name of the run, without spaces.
+        level: chunks matched with golds, or documents.
     """
     ledger = Ledger()
     rows: list[str] = []

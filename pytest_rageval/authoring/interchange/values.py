@@ -167,7 +167,12 @@ class Ledger:
 
 
 class Judgements:
-    """Grades of a set, without contradictions; ``name`` is that of a judgement in the ledger."""
+    """Grades of a set, without contradictions.
+
+    Args:
+        ledger: counts judgements carried over, and repeated ones.
+        name: of a judgement in the ledger.
+    """
 
     def __init__(self, ledger: Ledger, name: str) -> None:
         self._ledger = ledger
@@ -213,7 +218,9 @@ def graded_golds(
 ) -> list[dict[str, Any]]:
     """Return the golds of judgements: the documents with a grade of at least 1.
 
-    ``anchor`` returns the fields of a gold for a document.
+    Args:
+        grades: document to grade.
+        anchor: returns the fields of a gold for a document.
     """
     return [
         {**anchor(name), **({"grade": grade} if grade != 1 else {})}

@@ -298,7 +298,11 @@ def _in_words(draft: Draft) -> str:
 class AdjudicationDesk(CaseDesk):
     """Shows differences between annotators and keeps decisions in the case file.
 
-    ``now`` returns the time of a decision, UTC, ISO 8601.
+    Args:
+        loaded: the case file.
+        target: is asked for chunks.
+        labels: of the annotators.
+        now: returns the time of a decision, UTC, ISO 8601.
     """
 
     def __init__(

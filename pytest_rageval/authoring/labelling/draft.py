@@ -38,8 +38,13 @@ def anchor_of(gold: Gold | Anchor) -> Anchor:
 def matches(gold: Gold | Anchor, chunk: RetrievedChunk, settings: ScoreSettings) -> bool:
     """Whether a chunk contains the evidence of a gold, including its snippets.
 
-    If the text of the chunk is not known completely, the section decides. Otherwise snippets are
-    compared whatever the settings say, to distinguish two chunks of one section.
+    If the text of the chunk is not known completely, the section decides.
+
+    Args:
+        gold: the anchor.
+        chunk: as retrieved.
+        settings: only ``path_case`` is used; snippets are always compared here, to distinguish two
+            chunks of one section.
     """
     anchor = anchor_of(gold)
     if anchor.pages and chunk.pages and set(anchor.pages).isdisjoint(chunk.pages):
@@ -286,9 +291,13 @@ class Desk(Protocol):
         """Ask the target for the chunks of a case."""
 
     def save(self, case: LabelCase, before: Draft, after: Draft, *, over: bool) -> SaveResult:
-        """Save a decision that follows the one saved last.
+        """Save a decision.
 
-        ``over``: overwrite a change by another program that the user has seen.
+        Args:
+            case: of the queue.
+            before: decision saved last.
+            after: decision to save.
+            over: overwrite a change by another program that the user has seen.
         """
 
     def reload(self, case: LabelCase) -> LabelCase:

@@ -57,11 +57,14 @@ TEXT_MODES: Final = frozenset({Mode.SEARCH, Mode.NOTE, Mode.GROUPS})
 
 
 class LabelSession:
-    """Labels the cases of a queue, of which there is at least one, one at a time.
+    """Labels the cases of a queue, one at a time.
 
-    Of the settings, ``path_case`` and ``coarse_chunks`` decide which chunk a gold names. With
-    ``review``, the same desk, ``enter`` marks generated cases as reviewed, and bad ones can be
-    removed.
+    Args:
+        queue: the cases, at least one.
+        desk: asks and saves.
+        settings: ``path_case`` and ``coarse_chunks`` decide which chunk a gold names.
+        review: for generated cases: ``enter`` marks them as reviewed, and this desk, the same
+            one, removes bad ones.
     """
 
     def __init__(

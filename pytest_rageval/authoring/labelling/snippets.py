@@ -13,7 +13,9 @@ from pytest_rageval.judges.offline.claims import sentences
 class SnippetChoice:
     """Sentences of one chunk, some of them picked.
 
-    There is at least one. Existing quotes (``held``) may be parts of sentences, or from elsewhere.
+    Args:
+        passages: sentences that can be quoted, at least one.
+        held: existing quotes; they may be parts of sentences, or from elsewhere.
     """
 
     def __init__(self, passages: Sequence[str], held: Sequence[str]) -> None:

@@ -206,7 +206,11 @@ def differences(entries: Mapping[str, LabelEntry]) -> tuple[str, ...]:
 def open_points(entries: Mapping[str, LabelEntry]) -> str:
     """Describe points without any agreement, for which ``agreed_draft`` uses the case file.
 
-    Takes one or more entries of one case, and returns one clause; empty: there is some agreement.
+    Args:
+        entries: of one case by annotator, at least one.
+
+    Returns:
+        One clause; empty: there is some agreement.
     """
     if len({entry.draft.answerable for entry in entries.values()}) > 1:
         return "annotators differ on whether there is an answer"
@@ -220,6 +224,10 @@ def agreed_draft(entries: Mapping[str, LabelEntry], start: Draft) -> Draft:
     """Return the common decision of all annotators; where they differ, that of the case file.
 
     If they have no evidence in common, that of the case file is kept.
+
+    Args:
+        entries: of one case by annotator, at least one.
+        start: the case as its file has it.
     """
     drafts = [entry.draft for entry in entries.values()]
     first = next(iter(entries.values()))

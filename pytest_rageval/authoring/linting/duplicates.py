@@ -100,8 +100,11 @@ def find_resemblances(texts: Sequence[str], *, threshold: float = NEAR) -> Itera
 
     Every pair is found unless more than ``MOST`` earlier texts may be similar to one, such as
     thousands that differ in one word. It is then compared with ``MOST`` of them, those that share
-    its rarest parts first. The result depends on the order of the texts. The threshold, the minimum
-    similarity, is above 0.
+    its rarest parts first.
+
+    Args:
+        texts: in a stable order, because the result depends on it.
+        threshold: minimum similarity, above 0.
     """
     sets = [shingles(text) for text in texts]
     n_holding = Counter(part for held in sets for part in held)
@@ -123,8 +126,11 @@ def find_alike(cases: Sequence[Case]) -> Iterator[Resemblance]:
 
     Cases that differ in a number, in vaults, folders, cutoff or user, or of which only one is
     answerable, are never compared, so questions numbered by a template do not hide others. Pairs
-    that differ in their evidence, and translations of one another, are left out. Those of a case
-    come in the order of ``find_resemblances``.
+    that differ in their evidence, and translations of one another, are left out.
+
+    Args:
+        cases: in a stable order; the pairs of each are those of ``find_resemblances``, in its
+            order.
     """
     kinds: dict[tuple[frozenset[str], _Scope, bool], list[int]] = defaultdict(list)
     for index, case in enumerate(cases):

@@ -85,8 +85,11 @@ def anchors_of(placed: PlacedCase) -> Iterator[tuple[str, Anchor]]:
 def did_you_mean_heading(wanted: Sequence[str], paths: Iterable[str]) -> str:
     """Ask whether the heading path was meant that ends with the wanted one, or is most similar.
 
-    Where there is neither, it asks about one with the same last heading. The wanted segments are
-    in normal form.
+    Where there is neither, it asks about one with the same last heading.
+
+    Args:
+        wanted: segments of a heading path in normal form.
+        paths: existing heading paths.
     """
     known = {norm_heading(path) or (): path for path in paths}
     by_text = {" > ".join(segments): path for segments, path in known.items()}

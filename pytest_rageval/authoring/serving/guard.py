@@ -124,8 +124,10 @@ class Guard:
 def foreign(method: str, headers: Headers) -> PlainTextResponse | None:
     """Return the refusal of a request from outside the page; None: it is from the page.
 
-    A header that decides and is given twice is refused, since programs differ in which of both they
-    read.
+    Args:
+        method: of the request.
+        headers: of the request. One of those looked at that is given twice is refused, since
+            programs differ in which of both they read.
     """
     host = headers.get("host", "")
     if _HOST.fullmatch(host) is None or len(headers.getlist("host")) > 1:

@@ -18,8 +18,12 @@ from pytest_rageval.values.errors import ConfigError
 class GuardedServer:
     """Serves an app on 127.0.0.1; the socket is open from the start.
 
-    The name is that of the command, for its cookie; port 0 takes a free one. ``announce`` is called
-    once with each address that admits a browser; a new one is made when a used one is presented.
+    Args:
+        app: to serve, behind the guard.
+        name: of the command, for its cookie.
+        port: to listen on; 0 takes a free one.
+        announce: is called once with each address that admits a browser; a new one is made when a
+            used one is presented.
 
     Raises:
         ConfigError: the port is taken.

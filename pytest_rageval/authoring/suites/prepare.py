@@ -58,9 +58,13 @@ class PreparedSuite:
 
 
 def prepare_suite(suite: Suite, folder: Path, names: Names, *, with_corpus: bool) -> PreparedSuite:
-    """Write the parts of a suite that its folder lacks, after a download if needed.
+    """Write the parts of a suite that its folder lacks.
 
-    The folder is that of this suite and these names alone.
+    Args:
+        suite: is downloaded if it does not come with this package.
+        folder: of this suite and these names alone.
+        names: what golds name.
+        with_corpus: whether the documents are needed too.
 
     Raises:
         ConfigError: the library that downloads it is not installed.

@@ -35,7 +35,10 @@ _Stamp = tuple[tuple[int, int] | None, ...]
 class ProjectRuns:
     """All runs below a folder, by id; ids that are not listed are refused, whatever they name.
 
-    The title names the project; ``on_tagged`` is called with the ids of runs whose tags changed.
+    Args:
+        results_dir: folder of all runs.
+        title: name of the project.
+        on_tagged: called with the ids of runs whose tags changed.
     """
 
     def __init__(
@@ -82,9 +85,12 @@ class ProjectRuns:
         return render_list(view, self._links, title=self._title)
 
     def run_page(self, run_id: str, base: str | None) -> Iterator[str]:
-        """Yield the page of a run, compared with a base.
+        """Yield the page of a run.
 
-        None for it: with the run that a reader most likely wants; empty: with none.
+        Args:
+            run_id: of the run.
+            base: id of the run to compare with; None: the one that a reader most likely wants;
+                empty: none.
 
         Raises:
             StorageError: there is no such run, or it cannot be read.
@@ -118,7 +124,11 @@ class ProjectRuns:
         )
 
     def compare_page(self, run_ids: Sequence[str], base: str | None) -> Iterator[str]:
-        """Yield the page of two or three runs, compared with the base, or else with the oldest.
+        """Yield the page of two or three runs.
+
+        Args:
+            run_ids: of the runs.
+            base: the one that the others are compared with; None: the oldest.
 
         Raises:
             StorageError: too few or too many runs are named, or one cannot be read.

@@ -227,7 +227,12 @@ def open_job(
 ) -> Job:
     """Return the job of two files.
 
-    Its parts are kept in the folder; None: in one among the results, named by the job.
+    Args:
+        cases: the case file.
+        responses: the file of responses.
+        settings: of the run.
+        registry: the metrics.
+        folder: of the parts; None: one among the results, named by the job.
 
     Raises:
         ConfigError: the settings need all records in one process.

@@ -66,7 +66,9 @@ def reported_in(job: Job, task: tuple[int, Index]) -> ReportedParts:
 def score_part(job: Job, task: tuple[int, Index, Reported]) -> Scored:
     """Score a part and write its columns.
 
-    The task is its number, the index, and the parts of replies that all responses report.
+    Args:
+        job: with the index of both files.
+        task: number of the part, the index, and the parts of replies that all responses report.
 
     Raises:
         ConfigError: the settings are wrong.

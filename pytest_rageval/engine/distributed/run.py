@@ -77,9 +77,13 @@ def perform(job: Job, task: tuple[Callable[[Job, _T], _R], _T, str, Any]) -> _R:
 
 
 def score_parts(job: Job, pool: Pool, registry: Registry, step: Step) -> DistributedScores:
-    """Score both files of a job, which has claimed its folder, in parts, of which some may be done.
+    """Score both files of a job in parts.
 
-    The step is kept at the state of the work.
+    Args:
+        job: which has claimed its folder, in which parts may be finished.
+        pool: where the work is done.
+        registry: the metrics of the job.
+        step: is kept at the state of the work.
 
     Raises:
         DatasetError: with every fault of both files.

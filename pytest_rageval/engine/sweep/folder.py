@@ -17,9 +17,13 @@ from pytest_rageval.values.sweep import SweepFile
 
 
 def begin_sweep(results: Path, name: str, begun: Mapping[str, Any], *, resume: bool) -> Path:
-    """Return the folder of a sweep: a new one, or the last of its name to go on with.
+    """Return the folder of a sweep, a new one or the one to go on with.
 
-    A new one whose name is taken becomes ``NAME-2`` and so on. It is begun with a ``description``.
+    Args:
+        results: folder of all runs.
+        name: of the sweep; a new one whose name is taken becomes ``NAME-2`` and so on.
+        begun: what it is asked with, from ``description``.
+        resume: whether to go on with the last sweep of this name.
 
     Raises:
         ConfigError: there is none to go on with, or it was begun with something else.

@@ -55,9 +55,15 @@ class Indexes(Closing):
     Servers of the embedded kind stay up side by side until this is closed. A command replaces the
     index that was built before, so that all questions to one index come before the next.
 
-    The command builds the index of the values in its environment; without one, the embedded server
-    does, or there is nothing to build. The folder of the sweep keeps the output of the command and
-    the values that it built last. The target is opened by ``opening``, as by ``open_target``.
+    Args:
+        settings: of the sweep.
+        command: builds the index of the values in its environment; None: the embedded server does,
+            or there is nothing to build.
+        folder: of the sweep, for the output of the command and the values that it built last.
+        slots: requests in flight.
+        environ: of the command.
+        opening: opens the target of settings, like ``open_target``, with ``served_at`` and
+            ``slots``.
     """
 
     def __init__(
@@ -93,7 +99,9 @@ class Indexes(Closing):
     def at(self, values: Mapping[str, Any], *, asked: bool = True) -> Index:
         """Return the target at the index of these values, which is built if it does not stand.
 
-        Where nothing is to be asked, a command need not build it again.
+        Args:
+            values: of the index.
+            asked: False where nothing is to be asked, so that a command need not build it again.
 
         Raises:
             BuildError: the command failed.

@@ -21,6 +21,11 @@ def with_query(settings: Settings, query: Mapping[str, Any]) -> Settings:
 
     They are those of ``pytest --rag-k ... --rag-param NAME=VALUE ...``.
 
+    Args:
+        settings: of the project.
+        query: values by parameter; others than ``k``, ``folder_mode``, ``vector_weight`` and
+            ``lexical_weight`` are further fields of the request.
+
     Raises:
         ConfigError: a value is wrong, or a parameter has the name of another field.
     """

@@ -192,7 +192,12 @@ class SweepRunner:
     ) -> dict[str, Measures]:
         """Ask configurations some cases, and measure those whose index stands over these.
 
-        At the end the numbers of each run are written, and a page if it is to have one.
+        Args:
+            keys: of the configurations.
+            cases: to ask, besides those that were asked before.
+            judged: whether answers are judged.
+            end: whether the numbers of the runs are written.
+            page: whether each run then gets its ``report.html``.
         """
         trials = list(self._trials([self.plan.by_key[key] for key in keys], cases))
         found = self.runs.ask(trials, cases, judged=judged)

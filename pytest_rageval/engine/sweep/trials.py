@@ -90,7 +90,10 @@ class SweepRuns(Closing):
     ) -> dict[str, list[CaseRecord]]:
         """Ask configurations some cases, unless their runs hold them.
 
-        Where answers are judged, stored ones are without being asked again.
+        Args:
+            trials: the configurations, in the order in which they are asked.
+            nodeids: of the cases.
+            judged: whether answers are judged; stored ones then are without being asked again.
 
         Returns:
             All records so far by run, scored by what its target is known to report.
@@ -128,7 +131,9 @@ class SweepRuns(Closing):
     def finish(self, run_ids: Iterable[str], *, page: bool) -> dict[str, StoredRun]:
         """Write the numbers of runs that are asked nothing more, and return them.
 
-        Each gets its page where one is wanted, unless the settings want none.
+        Args:
+            run_ids: of runs that were asked.
+            page: whether each gets its ``report.html``, unless the settings want none.
 
         Raises:
             StorageError: a file cannot be written.

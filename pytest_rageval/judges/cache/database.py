@@ -262,7 +262,10 @@ class Database:
         return self._call(lambda session: session.fetch(sql, values))
 
     def change(self, sql: str, *rows: Mapping[str, Any]) -> int:
-        """Run a statement for each of its values, all or none; return the number of rows affected.
+        """Run a statement that writes, once for each of its values, all of them or none.
+
+        Returns:
+            Number of rows affected.
 
         Raises:
             StorageError: it failed.

@@ -37,7 +37,11 @@ class ChatReply:
 class ChatModel(Closing):
     """A model behind an OpenAI-compatible API; usable as a context manager, on one thread.
 
-    Its address, key, limits and parameters are set as those of a judge.
+    Args:
+        model: its name as the endpoint knows it.
+        settings: address, key, limits and parameters, as of a judge.
+        environ: source of the key, read once.
+        sleep: pauses between attempts, in seconds.
 
     Raises:
         ConfigError: the URL or a limit is wrong, or the key is missing.

@@ -118,7 +118,8 @@ class ChatEndpoint:
         settings: of the judge.
         environ: variables that hold the key, looked up once.
         needs_key: whether a missing key is an error; False if the model will not be asked.
-        pacing: of the requests, besides the rate limits of the settings.
+        pacing: of the requests; without a limiter, all processes of this machine share one where
+            the settings name limits.
 
     Raises:
         ConfigError: the URL or a limit is wrong, or the key is missing or cannot be sent.
@@ -181,9 +182,12 @@ class ChatEndpoint:
             self._http.close()
 
     def ask(self, content: bytes, tokens: int, form: Form) -> Answer:
-        """Send one request, which should use so many tokens, and its retries; failures are data.
+        """Send one request and its retries; failures are data.
 
-        The content is the arguments of ``chat.completions.create``, as JSON.
+        Args:
+            content: arguments of ``chat.completions.create``, as JSON.
+            tokens: number of tokens that the request is expected to use.
+            form: that of the request.
         """
         timeouts, spent_ms, instead = 0, 0.0, None
 

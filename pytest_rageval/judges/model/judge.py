@@ -155,7 +155,12 @@ class OpenAIJudge(Closing):
         self._endpoint.close()
 
     def judge(self, rubric: str, request: JudgeRequest, *, repeat: int = 0) -> Judgement:
-        """Judge one answer; failures are data. The repeat is part of the cache key.
+        """Judge one answer; failures are data.
+
+        Args:
+            rubric: a name of ``RUBRICS`` or the path of a user's rubric.
+            request: the answer and its reference.
+            repeat: number of the sampling repeat, part of the cache key.
 
         Raises:
             ConfigError: the rubric is not valid.
@@ -221,7 +226,11 @@ class OpenAIJudge(Closing):
         return _Terms(rubric=loaded, form=form, parameters=sent, key_of=key_of)
 
     def _converse(self, question: _Question, tally: Tally) -> _Said | Form:
-        """Ask, and once more if the reply could not be read; return the form to use if refused."""
+        """Ask, and once more if the reply could not be read.
+
+        Returns:
+            The outcome, or the form to use instead of the refused one.
+        """
         first = self._turn(question, question.prompt.messages, tally)
         if isinstance(first, Form) or not isinstance(first.outcome, JudgeFailure):
             return first

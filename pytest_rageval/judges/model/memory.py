@@ -58,7 +58,11 @@ def text_of(judgement: Judgement) -> str:
 
 
 def judgement_of(document: Mapping[str, Any]) -> Judgement | None:
-    """Return the judgement that a document holds; None: none, or one of another version."""
+    """Return the judgement that a document holds.
+
+    Returns:
+        None: the document does not hold a judgement, such as that of another version.
+    """
     try:
         return Judgement(
             **{name: document[name] for name in _KEPT},
@@ -74,7 +78,9 @@ def judgement_of(document: Mapping[str, Any]) -> Judgement | None:
 def recalled(judgement: Judgement, truncated_chunk_ids: tuple[str | None, ...]) -> Judgement:
     """Return a stored judgement as one that cost nothing now.
 
-    Which passages the prompt left out is not stored.
+    Args:
+        judgement: as stored.
+        truncated_chunk_ids: passages that the prompt left out; caches do not see them.
     """
     usage = replace(judgement.usage, calls=0, cached=True, cost_usd=0.0)
     return replace(judgement, usage=usage, truncated_chunk_ids=truncated_chunk_ids, duration_ms=0.0)
@@ -173,7 +179,10 @@ _PINNED: Final = re.compile(
 
 
 def unpinned_alias(model: str) -> str | None:
-    """Warn of a model name under which the weights may change; None: it holds a date or version.
+    """Warn of a model name under which the weights may change.
+
+    Returns:
+        One sentence; None: the name holds a date or a version.
 
     >>> unpinned_alias("gpt-4o-2024-08-06")
     >>> unpinned_alias("gpt-4o")

@@ -170,7 +170,11 @@ class ModelReply:
 
 
 def read_completion(body: Any) -> ModelReply | None:
-    """Read the JSON value of a reply's body; None: no completion, nor an error with its text."""
+    """Read the JSON value of a reply's body.
+
+    Returns:
+        None: the value is neither a chat completion nor an error that holds its text.
+    """
     if not isinstance(body, dict):
         return None
     if "failed_generation" in (error := _error_of(body)):

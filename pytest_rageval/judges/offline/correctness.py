@@ -119,7 +119,12 @@ def acknowledges_conflict(answer: str) -> bool:
 
 
 class Expected:
-    """An expected answer or a key fact, read once for all texts that it is looked up in."""
+    """An expected answer or a key fact, read once for all texts that it is looked up in.
+
+    Args:
+        text: as the case has it.
+        question: keys of the question's words.
+    """
 
     def __init__(self, text: str, question: Set[str]) -> None:
         words = read_words(text)

@@ -49,8 +49,12 @@ def check_claims(
 ) -> tuple[CheckedClaim, ...]:
     """Look every citation in the text of an answer up in the chunks that it points at.
 
-    The words of the question need not be supported. ``CheckedClaim.stated_at`` is looked for in the
-    first ``k`` chunks.
+    Args:
+        question: its words need not be supported.
+        answer: whole text of the answer.
+        chunks: retrieved chunks in rank order.
+        k: cutoff below which ``CheckedClaim.stated_at`` is looked for.
+        path_case: comparison of paths.
     """
     keys = question_keys(question)
     found = []

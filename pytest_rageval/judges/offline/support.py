@@ -48,7 +48,12 @@ FEATURES: Final = FOR + AGAINST
 
 
 class ReadClaim:
-    """A claim without markup and citations, read once for all contexts that it is looked up in."""
+    """A claim, read once for all contexts that it is looked up in.
+
+    Args:
+        words: of the claim, without markup and citations.
+        question: keys of the question's words.
+    """
 
     def __init__(self, words: Sequence[Word], question: Set[str] = frozenset()) -> None:
         self.words: Final = words
@@ -66,7 +71,12 @@ class ReadClaim:
 
 
 class Support:
-    """Support of one claim, which has content words, by a context that indexes at least these."""
+    """Support of one claim by a context.
+
+    Args:
+        claim: one with content words.
+        index: the context, its vocabulary at least the claim's and the question's.
+    """
 
     def __init__(self, claim: ReadClaim, index: ContextIndex) -> None:
         weights = claim.weights

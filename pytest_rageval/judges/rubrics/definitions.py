@@ -16,7 +16,14 @@ _TITLE_CHARS = 80
 def define_metrics(
     schema: Schema, keys: Mapping[str, str], *, version: str, source: str
 ) -> Iterator[MetricInfo]:
-    """Yield the definition of each score of a rubric, whose metric keys are by property."""
+    """Yield the definition of each score of a rubric.
+
+    Args:
+        schema: of the rubric.
+        keys: property of the reply to the metric key of its score.
+        version: of the rubric.
+        source: path of the rubric as the settings name it.
+    """
     found = scales(schema, own=True)
     for name, key in keys.items():
         inner = schema["properties"][name]

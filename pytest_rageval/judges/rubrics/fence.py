@@ -38,6 +38,8 @@ _CHAT_TOKEN: Final = re.compile(
     r"|(?:start_of_turn|end_of_turn|bos|eos)>)"  # Gemma
 )
 _ELLIPSIS: Final = "..."
+
+
 _KEPT_CHARS: Final = 50_000
 """Longest text of which the cleaned one is kept."""
 
@@ -68,7 +70,9 @@ _clean_once = lru_cache(maxsize=256)(_cleaned)
 def one_line(text: str, limit: int | None = None) -> str:
     r"""Return clean text on one line, each run of white space as one space.
 
-    A text of more characters than the limit is cut to them and ends in ``...``.
+    Args:
+        text: any text by a model, a document or a user.
+        limit: longest result in characters; a longer text ends in ``...``.
 
     >>> one_line(" one\n\n two\x1b ", limit=6)
     'one...'
@@ -90,9 +94,14 @@ def quoted(text: str, limit: int | None = None) -> str:
 
 
 def derive_boundary(texts: Sequence[str], *, avoid: Sequence[str] = ()) -> str:
-    """Return the boundary of cleaned texts: hex digits of their sha256 that occur in none of them.
+    """Return the boundary of texts: hex digits of their sha256 that occur in none of them.
 
-    Nor do they in the texts to avoid, which stand in the same message.
+    Args:
+        texts: cleaned texts to fence, in order.
+        avoid: further texts of the same message that must not contain it.
+
+    Returns:
+        ``BOUNDARY_CHARS`` lower-case hex digits; the same for the same texts.
     """
     # The hash covers the list, so that moving text from one item to the next changes it.
     encoded = f"[{', '.join(map(ascii_json, texts))}]"
@@ -103,5 +112,11 @@ def derive_boundary(texts: Sequence[str], *, avoid: Sequence[str] = ()) -> str:
 
 
 def fence(label: str, text: str, boundary: str) -> str:
-    """Return clean text between two lines that hold its label and the boundary."""
+    """Return clean text between an opening and a closing line that carry the boundary.
+
+    Args:
+        label: description of the text, such as ``answer`` or ``passage 1``.
+        text: the clean text.
+        boundary: from ``derive_boundary`` over all texts of the message.
+    """
     return f"----- BEGIN {label} {boundary} -----\n{text}\n----- END {label} {boundary} -----"

@@ -46,7 +46,6 @@ _MAX_CHARS: Final = 60_000
 """Characters of fenced text per prompt, about 15,000 tokens; passages beyond it are dropped whole,
 from the last on, but never the first."""
 _REPLY_CHARS: Final = 4_000
-"""Characters of a bad reply that a repair turn shows."""
 _NAME_CHARS: Final = 300
 
 _FOLDER: Final = Path(__file__).parent / "templates"
@@ -350,8 +349,11 @@ _message: Final = maker(Message)
 def render_prompt(rubric: Rubric, request: JudgeRequest, *, level: OutputLevel) -> Prompt:
     """Render the prompt for a judge; the same input always gives the same bytes.
 
-    Texts are cleaned and fenced. The levels ``json_object`` and ``text`` put the schema into the
-    prompt, since the model does not receive it otherwise.
+    Args:
+        rubric: the rubric to judge by.
+        request: the answer and its reference; its texts are cleaned and fenced.
+        level: ``json_object`` and ``text`` put the schema into the prompt, since the model does
+            not receive it otherwise.
 
     Raises:
         ConfigError: the template fails for this request.
@@ -479,6 +481,11 @@ def repair_messages(prompt: Prompt, reply_text: str, failure: JudgeFailure) -> t
     The second message names the fault and contains the bad reply as fenced data: a reply may repeat
     instructions of an answer. No turn is added, because some chat templates refuse two turns of one
     role in a row.
+
+    Args:
+        prompt: prompt that the reply answered.
+        reply_text: the reply, of which 4,000 characters are shown.
+        failure: reason why it is not a verdict.
     """
     *before, data = prompt.messages
     reply = clean_text(reply_text[:_REPLY_CHARS])

@@ -189,7 +189,9 @@ def _validator_class() -> type[Validator]:
 def scales(schema: Schema, *, own: bool = False) -> dict[str, Scale]:
     """Return the scale of each top-level property that is a score.
 
-    Of a user's own rubric a boolean is a score of 0 or 1, too.
+    Args:
+        schema: of a rubric.
+        own: whether it is a user's rubric, of which a boolean is a score of 0 or 1, too.
     """
     found: dict[str, Scale] = {}
     for name, inner in schema["properties"].items():
@@ -208,9 +210,16 @@ def is_scale(schema: Schema) -> bool:
 
 
 def asked_schema(schema: Schema, n_facts: int, asks_conflict: bool) -> dict[str, Any]:
-    """Return a packaged rubric's schema without the properties that a request does not need.
+    """Return a packaged rubric's schema for the reply to one kind of request.
 
-    ``key_facts`` holds one boolean for each expected fact.
+    Args:
+        schema: schema of the rubric.
+        n_facts: number of expected facts, for each of which ``key_facts`` holds one boolean.
+        asks_conflict: whether a conflict should be acknowledged, and ``acknowledges_conflict`` is
+            asked.
+
+    Returns:
+        The schema without the properties that the request does not need.
     """
     properties = dict(schema["properties"])
     required = list(schema.get("required", []))

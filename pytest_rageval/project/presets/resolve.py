@@ -31,8 +31,10 @@ def resolve(
         preset: the settings, with places for variables.
         given: ``vars`` of the project.
         own: values of the project by key such as ``target.path``, which go before those of the
-            preset. Fields of a mapping and headers are taken one by one. Those that have places are
-            among the values returned.
+            preset. Fields of a mapping and headers are taken one by one.
+
+    Returns:
+        Values by key: all of the preset, and those of the project that have places.
     """
     values, faults = _variables(preset, given)
     merged = {key: merge(key, value, own.get(key)) for key, value in preset.settings.items()}
