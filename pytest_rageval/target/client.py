@@ -44,7 +44,13 @@ from pytest_rageval.target.contract import (
     shown_keys,
 )
 from pytest_rageval.target.likely import likely_request
-from pytest_rageval.target.mapping import MappingReport, compile_mapping, map_answer, mapping_report
+from pytest_rageval.target.mapping import (
+    MappingReport,
+    compile_mapping,
+    map_answer,
+    mapping_report,
+    propose_chunks,
+)
 from pytest_rageval.target.stream import (
     ENDED_EARLY,
     StreamReader,
@@ -157,7 +163,8 @@ class HttpRagClient:
         """
         result, reply = self._exchange(request)
         environment = resolve_request(self._target.request, self._environ)
-        return result, mapping_report(self._target, request_document(request, environment), reply)
+        found = mapping_report(self._target, request_document(request, environment), reply)
+        return result, replace(found, proposal=propose_chunks(self._target.response, reply))
 
     def _exchange(self, request: AskRequest) -> tuple[AskResult, object]:
         """Return the result, and the decoded reply without secrets; None: it cannot be read."""

@@ -60,8 +60,7 @@ class MappingReport:
     keys: str = ""
     """Names in the reply as it came, top level and three below; empty: it has none."""
     proposal: str = ""
-    """Setting that reads a list in the reply whose names suggest the chunks; empty: there is none,
-    or one expression maps the whole reply."""
+    """Result of ``propose_chunks``, where it was asked for."""
 
     def name_of(self, field: str) -> str | None:
         """Return the name under which a field of the reply is mapped; None: it is not mapped."""
@@ -131,12 +130,19 @@ def mapping_report(
             n for n, text in response.items() if reply is not None and _found_nothing(text, reply)
         ),
         optional=_optional(target, response),
-        proposal=_proposal(target.response, reply),
         keys=shown_keys(reply) if last_data(reply) is reply else _stream_keys(reply),
     )
 
 
-def _proposal(response: str | Mapping[str, str] | None, reply: object) -> str:
+def propose_chunks(response: str | Mapping[str, str] | None, reply: object) -> str:
+    """Return the setting that reads a list in a reply whose names suggest the chunks.
+
+    Empty: there is no such list, or one expression maps the whole reply.
+
+    Args:
+        response: the mapping of replies.
+        reply: the decoded reply before it was mapped.
+    """
     chunks = likely_chunks(reply)
     if not chunks or not isinstance(reply, Mapping) or isinstance(response, str):
         return ""

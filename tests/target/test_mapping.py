@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 import pytest
 
-from pytest_rageval.target.mapping import compile_mapping, mapping_report
+from pytest_rageval.target.mapping import compile_mapping, mapping_report, propose_chunks
 from pytest_rageval.values.errors import ConfigError, EndpointError
 from pytest_rageval.values.settings import TargetSettings
 
@@ -113,16 +113,16 @@ HITS_READ = 'retrieved_chunks = "hits[].{rel_path: path, text: body}"'
 
 
 def test_a_proposal_without_a_mapping_keeps_what_is_read_without_one() -> None:
-    found = mapping_report(TargetSettings(), {}, {**HITS, "error": None}).proposal
+    found = propose_chunks(None, {**HITS, "error": None})
     fields = f'answer = "text", error = "error", models = "debug.models", {HITS_READ}'
     assert found == f"response = {{ {fields} }} in [tool.rageval.target]"
-    assert mapping_report(TargetSettings(), {}, {"answer": "Yes."}).proposal == ""
+    assert propose_chunks(None, {"answer": "Yes."}) == ""
 
 
 def test_a_proposal_beside_a_mapping_is_its_one_line() -> None:
-    found = mapping_report(TargetSettings(response={"answer": "text"}), {}, HITS).proposal
+    found = propose_chunks({"answer": "text"}, HITS)
     assert found == f"{HITS_READ} in [tool.rageval.target.response]"
-    assert mapping_report(TargetSettings(response="{answer: text}"), {}, HITS).proposal == ""
+    assert propose_chunks("{answer: text}", HITS) == ""
 
 
 def test_a_fault_of_a_mapped_reply_names_the_expression_behind_it() -> None:
