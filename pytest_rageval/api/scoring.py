@@ -76,10 +76,8 @@ def _scored(files: tuple[Path, Path], settings: Settings, results: Path, save: s
                 watch.see(record)
                 run.add(record)
         run.finish()
-    stored, remarks = (
-        read_run(results / name),
-        [*recorded.findings.warnings, *watch.facts.notes(settings)],
-    )
+    stored = read_run(results / name)
+    remarks = [*recorded.findings.warnings, *watch.facts.notes(settings)]
     if save is not None:
         page = "" if settings.no_report else write_page(stored)
         remarks += filter(None, (page, put_into_index([save], settings, os.environ)))

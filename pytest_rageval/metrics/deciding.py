@@ -94,7 +94,13 @@ class ReportedParts:
 
 
 def rule_for(anchor: Anchor, chunk: RetrievedChunk, settings: ScoreSettings) -> MatchRule | None:
-    """Return the rule that compares a chunk with an anchor of its document; None: none can."""
+    """Return the rule that compares a chunk with an anchor of its document; None: none can.
+
+    Args:
+        anchor: gold or irrelevant support.
+        chunk: of its document, with its whole text if that is known.
+        settings: ``matching_mode`` and ``headings_reported`` are used.
+    """
     if settings.matching_mode == "heading":
         return "heading"
     section = bool(anchor_segments(anchor))
@@ -253,7 +259,11 @@ def cited_golds(
 ) -> frozenset[int] | None:
     """Return the golds that a citation points into; None: its chunk cannot be compared with them.
 
-    A citation that names a chunk points into the golds that the chunk, decided, matches.
+    Args:
+        citation: one that names a chunk points into the golds that the chunk matches.
+        case: the case with the golds.
+        chunks: decided, in rank order.
+        settings: matching settings of the run.
     """
     rank = citation.chunk_rank
     if rank is not None and 1 <= rank <= len(chunks):
@@ -276,7 +286,11 @@ def decide_chunks(
     If a text is needed and a chunk has none, or only the beginning, an earlier decision, made with
     the text, is kept; without one the fields stay None: it cannot be decided.
 
-    Those that are ``owned`` are in rank order, and decided in place, as nobody else holds them.
+    Args:
+        case: the case with the anchors.
+        chunks: in any order.
+        settings: matching settings of the run.
+        owned: whether they are in rank order, and decided in place, as nobody else holds them.
     """
     decided = tuple(chunks) if owned else order_chunks([chunk.copy() for chunk in chunks])
     _Decider(case, settings).decide_all(decided)
@@ -326,7 +340,13 @@ def relevant_facts(case: Case, reported: Reported, mode: MatchingMode) -> Report
 
 
 def needed_parts(case: Case, headings: bool, mode: MatchingMode) -> tuple[bool, bool]:
-    """Return whether the rules of a case depend on texts, and on pages, of the target's chunks."""
+    """Return whether the rules of a case depend on texts, and on pages, of the target's chunks.
+
+    Args:
+        case: with its anchors.
+        headings: whether the target reports headings.
+        mode: of matching.
+    """
     paged = names_pages(case)
     if mode == "heading" or (headings and not paged):
         return False, False

@@ -117,16 +117,11 @@ def likely_chunks(reply: object) -> str:
 
 def _lists(place: str, value: object, levels: int) -> Iterator[tuple[str, str, object]]:
     """Yield the first items of the lists within a value, each with place and name of its list."""
-    if not isinstance(value, Mapping) or not levels:
-        return
-    for name, inner in value.items():
-        if not _NAME.fullmatch(str(name)):
-            continue
-        here = f"{place}.{name}" if place else str(name)
+    for here, name, inner in _named_fields(place, value) if levels else ():
         items, place_of = (inner, f"{here}[]") if isinstance(inner, list) else ([inner], here)
         for item in items[:_ITEMS]:  # an item may be of another kind than the first
             if inner is items:
-                yield here, str(name), item
+                yield here, name, item
             yield from _lists(place_of, item, levels - 1)
 
 
@@ -148,15 +143,17 @@ _Leaf = tuple[str, str, object]
 
 def _leaves(place: str, value: object, levels: int) -> Iterator[_Leaf]:
     """Yield the texts and numbers of an object and of those within it, not of its lists."""
-    if not isinstance(value, Mapping) or not levels:
-        return
-    for name, inner in value.items():
-        if not _NAME.fullmatch(str(name)):
-            continue
-        here = f"{place}.{name}" if place else str(name)
+    for here, name, inner in _named_fields(place, value) if levels else ():
         if isinstance(inner, str | int) and not isinstance(inner, bool):
-            yield here, _plain(str(name)), inner
+            yield here, _plain(name), inner
         yield from _leaves(here, inner, levels - 1)
+
+
+def _named_fields(place: str, value: object) -> Iterator[tuple[str, str, object]]:
+    """Yield place, name and value of each field that an expression can name; of no other value."""
+    if isinstance(value, Mapping):
+        for name in filter(_NAME.fullmatch, map(str, value)):
+            yield f"{place}.{name}" if place else name, name, value.get(name)
 
 
 def _named(leaves: Sequence[_Leaf], names: Sequence[str]) -> str:

@@ -55,8 +55,12 @@ def aggregate(
 ) -> Aggregate:
     """All numbers of a run from its records alone, in any order.
 
-    A call that timed out enters the latency percentiles at ``timeout_ms``; unregistered keys of
-    records are summarised as unbounded.
+    Args:
+        records: one per case and repeat.
+        confidence: of the intervals, 0 to 1.
+        timeout_ms: the limit at which a timed-out call enters the latency percentiles.
+        registry: the metrics; unregistered keys of records are summarised as unbounded.
+        path_case: whether paths that differ only in case are different documents.
     """
     columns = RecordColumns(registry, path_case=path_case)
     for record in records:
@@ -134,7 +138,14 @@ GroupSummaries = Mapping[str, Mapping[str, MetricSummary]]
 def summarise_groups(
     column: array[float], groups: Groups, info: MetricInfo | None, confidence: float = 0.95
 ) -> GroupSummaries:
-    """Summarise a metric over all cases and over each group."""
+    """Summarise a metric over all cases and over each group.
+
+    Args:
+        column: its value of every case.
+        groups: of ``group_cases``.
+        info: scale and direction of the metric; None: unknown.
+        confidence: of the intervals, 0 to 1.
+    """
     parts = [part for members in groups.values() for part in members.values()]
     if all(map(isnan, column)):  # of no case, so of no group
         summaries = [MetricSummary(n=0, n_not_applicable=len(part.cases)) for part in parts]

@@ -143,8 +143,6 @@ _CUES: Final[Mapping[str, Sequence[str]]] = {
     "Korean": ("없", "모르", "모릅", "않"),
 }
 """Every match of the patterns of a language contains one of these, and few sentences do."""
-
-
 _LANGUAGES: Final = tuple((cue, language) for language, cues in _CUES.items() for cue in cues)
 
 
