@@ -20,7 +20,7 @@ from pytest_rageval.support.http.exchange import MAX_BODY_BYTES
 from pytest_rageval.support.http.pool import Pool
 from pytest_rageval.target.client import HttpRagClient
 from pytest_rageval.values.errors import ConfigError, EndpointError
-from pytest_rageval.values.reply import AskRequest, AskResult, Search
+from pytest_rageval.values.reply import AskRequest, AskResult
 from pytest_rageval.values.settings import TargetSettings
 from tests.build.targets import (
     FakeTarget,
@@ -457,122 +457,7 @@ def test_a_body_that_is_not_compressed_as_it_says_is_a_protocol_error() -> None:
     assert "cannot be decoded" in message
 
 
-# --- mappings, asking ----------------------------------------------------------------------
-
-
-def test_mappings_speak_to_an_api_of_another_shape() -> None:
-    theirs = {"out": {"text": "Monthly."}, "hits": [{"file": "a.md", "sim": "0.5"}]}
-    with fake_target(json_reply(theirs)) as target:
-        settings = TargetSettings(
-            url=target.url,
-            request={"input.query": "question", "input.top": "k", "input.in": "folders"},
-            response={
-                "answer": "out.text",
-                "retrieved_chunks": "hits[].{rel_path: file, score_final: sim}",
-            },
-        )
-        client = HttpRagClient(settings)
-        result = client.ask_result(AskRequest(question="q", k=2))
-        client.close()
-    assert target.received[0].json == {"input": {"query": "q", "top": 2}}
-    assert result.response is not None
-    assert result.response.answer == "Monthly."
-    assert result.response.retrieved_chunks is not None
-    assert result.response.retrieved_chunks[0].score_final == 0.5
-
-
-def test_a_mapping_that_gives_no_answer_is_named_with_the_keys_that_came() -> None:
-    with fake_target(json_reply({"out": {"text": "Monthly."}, "hits": []})) as target:
-        settings = TargetSettings(url=target.url, response={"answer": "out.txt"})
-        client = HttpRagClient(settings)
-        result = client.ask_result(AskRequest(question="q"))
-        client.close()
-    assert result.error is not None
-    assert result.error.message == (
-        "answer: `out.txt` in [tool.rageval.target.response] gave nothing; "
-        "keys of the reply: hits, out; out: text"
-    )
-
-
-@pytest.mark.parametrize(
-    ("answer", "end"),
-    [
-        ({"text": "Monthly."}, 'an object; map it: {table} answer = "answer.text"'),
-        (["Monthly."], "a list; map it with answer in {table}"),
-        (None, "null"),
-    ],
-)
-def test_an_answer_that_holds_its_text_is_advised_to_be_mapped(answer: object, end: str) -> None:
-    message = failure(json_reply({"answer": answer}))[1]
-    table = "[tool.rageval.target.response]"
-    assert message == f"answer: expected a string, got {end.format(table=table)}"
-
-
-@pytest.mark.parametrize(
-    ("reply", "mapping", "message"),
-    [
-        (
-            {"code": 102, "message": "You don't own the chat.", "data": None},
-            {"answer": "data.answer", "error": "code != `0` && message || null"},
-            "You don't own the chat.",
-        ),
-        (
-            {"type": "abort", "textResponse": None, "error": "No API key t0ken-abc."},
-            {"answer": "textResponse", "error": "error"},
-            "No API key ***.",
-        ),
-    ],
-)
-def test_an_error_under_status_200_that_is_mapped_is_one_of_the_target(
-    reply: object, mapping: dict[str, str], message: str
-) -> None:
-    with fake_target(json_reply(reply)) as target:
-        result = ask(
-            target,
-            headers={"X-Key": "env:TOKEN"},
-            environ={"TOKEN": "t0ken-abc"},
-            response=mapping,
-        )
-    assert result.response is None
-    assert result.error is not None
-    assert (result.error.kind, result.error.message) == ("target", message)
-    assert len(target.received) == 1
-
-
-def test_a_mapped_error_that_is_null_leaves_the_answer() -> None:
-    reply = json_reply({"code": 0, "data": {"answer": "Monthly."}})
-    mapping = {"answer": "data.answer", "error": "code != `0` && message || null"}
-    result = ask_once(reply, response=mapping)
-    assert result.error is None
-    assert result.response is not None
-    assert result.response.answer == "Monthly."
-
-
-def test_usage_session_and_searches_may_be_mapped() -> None:
-    reply = {
-        "text": "Monthly.",
-        "conversation_id": "c-1",
-        "usage": {"prompt_tokens": 800, "completion_tokens": 90, "total_price": "0.0041"},
-        "calls": [{"queries": ["oil"], "name": "kb", "results": [{"id": "x"}]}],
-    }
-    result = ask_once(
-        json_reply(reply),
-        response={
-            "answer": "text",
-            "usage": "usage.{input_tokens: prompt_tokens, output_tokens: completion_tokens}",
-            "session": "conversation_id",
-            "searches": "calls[].{query: queries[0], tool: name, chunks: results[].id}",
-        },
-    )
-    assert result.response is not None
-    assert result.response.usage == {"input_tokens": 800, "output_tokens": 90}
-    assert result.response.session == "c-1"
-    assert result.response.searches == (Search(query="oil", tool="kb", chunks=("x",)),)
-    cost = ask_once(
-        json_reply(reply), response={"answer": "text", "usage.cost_usd": "usage.total_price"}
-    )
-    assert cost.response is not None
-    assert cost.response.usage == {"cost_usd": 0.0041}
+# --- asking --------------------------------------------------------------------------------
 
 
 def test_a_bad_expression_is_a_config_error_when_the_client_is_made() -> None:
