@@ -46,7 +46,7 @@ class TrecRun:
 
 
 def write_run(
-    records: Sequence[CaseRecord], settings: ScoreSettings, *, tag: str, level: Level = "anchor"
+    records: Iterable[CaseRecord], settings: ScoreSettings, *, tag: str, level: Level = "anchor"
 ) -> TrecRun:
     """Return a run in trec_eval's format, cut at the k of each case.
 

@@ -122,9 +122,9 @@ def _open(run: str | None, case: str | None) -> tuple[StoredRun, str | None]:
     if case is not None:
         return open_index(run_or_last(run), os.environ), case
     if run is None:
-        return open_run(run_or_last(run), os.environ), None
+        return open_run(run_or_last(run), os.environ, texts=False), None
     try:
-        return open_run(run, os.environ), None
+        return open_run(run, os.environ, texts=False), None
     except StorageError as error:
         try:
             last = open_index("last", os.environ)

@@ -206,8 +206,8 @@ def _export_run(name: str, output: Path, level: Level, *, as_json: bool) -> None
     from pytest_rageval.authoring.interchange.trec_run import trec_eval_command, write_run
     from pytest_rageval.runs.read import open_run
 
-    run = open_run(name, os.environ)
-    found = write_run(run.records, run.scoring, tag=run.run_id, level=level)
+    run = open_run(name, os.environ, texts=False)
+    found = write_run(map(run.whole, run.records), run.scoring, tag=run.run_id, level=level)
     files = {"run.txt": found.run, "qrels.txt": found.qrels}
     written = [path.as_posix() for path in write_new_files(output, files)]
     line = trec_eval_command(found, written[1], written[0])
