@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -243,44 +242,15 @@ def shown(value: object) -> str:
 
 MAX_INPUTS = 2048
 """As in OpenAI's API."""
-MAX_INPUT_CHARS = MAX_QUESTION_CHARS
 MAX_TOTAL_CHARS = 4_000_000
 """Keeps one request from occupying the server for minutes."""
-
-EncodingFormat = Literal["float", "base64"]
 
 
 class _EmbeddingsBody(Body):
     model: Text
     input: Any = None
-    encoding_format: EncodingFormat | None = None
+    encoding_format: Literal["float", "base64"] | None = None
     user: Any = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EmbeddingsQuery:
-    """Checked texts to embed."""
-
-    texts: tuple[str, ...]
-    encoding_format: EncodingFormat
-
-
-def parse_embeddings(body: object, config: ReferenceConfig) -> EmbeddingsQuery:
-    """Check the body of an embeddings request.
-
-    Raises:
-        RequestError: A field is unknown, missing, of the wrong type or too large, or the model is
-            not the one that this server embeds with.
-    """
-    asked = parse_body(_EmbeddingsBody, body)
-    names = ["lsa"] * (config.embedder == "lsa") + [config.embedding_model]
-    if asked.model not in names:
-        raise refusal("model", asked.model, " or ".join(map(repr, names)))
-    if "input" not in asked.model_fields_set:
-        raise RequestError("input: missing, expected a string or a list of strings")
-    return EmbeddingsQuery(
-        texts=_texts(asked.input), encoding_format=asked.encoding_format or "float"
-    )
 
 
 def _texts(given: object, name: str = "input") -> tuple[str, ...]:
@@ -292,7 +262,7 @@ def _texts(given: object, name: str = "input") -> tuple[str, ...]:
         where = name if isinstance(given, str) else f"{name}[{number}]"
         if not isinstance(text, str) or not text.strip():
             raise refusal(where, text, "a text that is not blank")
-        _check_size(where, len(text), MAX_INPUT_CHARS, "characters")
+        _check_size(where, len(text), MAX_QUESTION_CHARS, "characters")
     _check_size(name, sum(map(len, texts)), MAX_TOTAL_CHARS, "characters in all")
     # JSON can hold half of a surrogate pair, which no encoder downstream accepts.
     return tuple(map(_encodable, texts))
@@ -314,17 +284,10 @@ class _RerankBody(Body):
     top_n: Annotated[int, Field(ge=1)] | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RerankQuery:
-    """A checked query with the documents to rank."""
+def rerank_texts(body: object, index: Index) -> dict[str, Any]:
+    """Answer a rerank request: the best documents first, in the shape of Cohere and Jina.
 
-    query: str
-    documents: tuple[str, ...]
-    top_n: int
-
-
-def parse_rerank(body: object) -> RerankQuery:
-    """Check the body of a rerank request.
+    The score is that of the rerank stage for candidates that the first stage ranks alike.
 
     Raises:
         RequestError: A field is unknown, missing, of the wrong type or too large.
@@ -332,45 +295,50 @@ def parse_rerank(body: object) -> RerankQuery:
     asked = parse_body(_RerankBody, body)
     (query,) = _texts(asked.query, "query")
     documents = _texts(asked.documents, "documents")
-    return RerankQuery(query=query, documents=documents, top_n=asked.top_n or len(documents))
-
-
-def rerank_texts(query: RerankQuery, index: Index) -> dict[str, Any]:
-    """Return the response body: the best documents first, in the shape of Cohere and Jina.
-
-    The score is that of the rerank stage for candidates that the first stage ranks alike.
-    """
     candidates = [
         Candidate(position=place, score=1.0, body_terms=terms(text), heading_terms=())
-        for place, text in enumerate(query.documents)
+        for place, text in enumerate(documents)
     ]
-    found = rerank(query_terms(query.query), candidates, index.frequencies)
-    n_tokens = sum(map(count_tokens, (query.query, *query.documents)))
+    found = rerank(query_terms(query), candidates, index.frequencies)
+    n_tokens = sum(map(count_tokens, (query, *documents)))
     return {
         "model": "words",
         "results": [
-            {"index": one.position, "relevance_score": one.score} for one in found[: query.top_n]
+            {"index": one.position, "relevance_score": one.score} for one in found[: asked.top_n]
         ],
         "usage": {"total_tokens": n_tokens},
     }
 
 
-def embed_texts(query: EmbeddingsQuery, index: Index, model: str) -> dict[str, Any]:
-    """Return the response body: one vector for each text, in order.
+def embed_texts(body: object, index: Index, config: ReferenceConfig) -> dict[str, Any]:
+    """Answer an embeddings request: one vector for each text, in order.
 
     A vector of LSA has length 1, or is all zeros for a text without a word of the vault.
 
     Raises:
-        RequestError: The endpoint that this server embeds with refused a text.
+        RequestError: A field is unknown, missing, of the wrong type or too large, the model is not
+            the one that this server embeds with, or the endpoint that it embeds with refused a
+            text.
         UpstreamError: That endpoint failed.
     """
-    vectors = _vectors(query.texts, index)
-    n_tokens = sum(map(count_tokens, query.texts))
+    asked = parse_body(_EmbeddingsBody, body)
+    model = config.embedding_model
+    names = ["lsa", model] if config.embedder == "lsa" else [model]
+    if asked.model not in names:
+        raise refusal("model", asked.model, " or ".join(map(repr, names)))
+    if "input" not in asked.model_fields_set:
+        raise RequestError("input: missing, expected a string or a list of strings")
+    texts = _texts(asked.input)
+    n_tokens = sum(map(count_tokens, texts))
     return {
         "object": "list",
         "data": [
-            {"object": "embedding", "index": number, "embedding": _encoded(vector, query)}
-            for number, vector in enumerate(vectors)
+            {
+                "object": "embedding",
+                "index": number,
+                "embedding": _encoded(vector, asked.encoding_format),
+            }
+            for number, vector in enumerate(_vectors(texts, index))
         ],
         "model": model,
         "usage": {"prompt_tokens": n_tokens, "total_tokens": n_tokens},
@@ -389,7 +357,7 @@ def _vectors(texts: Sequence[str], index: Index) -> list[NDArray[np.float32]]:
     return vectors
 
 
-def _encoded(vector: NDArray[np.float32], query: EmbeddingsQuery) -> str | list[float]:
-    if query.encoding_format == "base64":
+def _encoded(vector: NDArray[np.float32], encoding_format: str | None) -> str | list[float]:
+    if encoding_format == "base64":
         return base64.b64encode(vector.astype("<f4").tobytes()).decode("ascii")
     return [float(number) for number in vector]

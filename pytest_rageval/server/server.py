@@ -29,8 +29,6 @@ from pytest_rageval.server.requests import (
     parse_ask,
     parse_deletion,
     parse_documents,
-    parse_embeddings,
-    parse_rerank,
     rerank_texts,
 )
 from pytest_rageval.server.upstream import UpstreamError
@@ -185,13 +183,12 @@ def create_app(engine: ReferenceEngine) -> Starlette:
         return JSONResponse({"deleted": removed})
 
     async def embeddings(request: Request) -> JSONResponse:
-        query = parse_embeddings(await _json_body(request), engine.config)
-        model = engine.config.embedding_model
-        return JSONResponse(await run_in_threadpool(embed_texts, query, engine.index, model))
+        body = await _json_body(request)
+        return JSONResponse(await run_in_threadpool(embed_texts, body, engine.index, engine.config))
 
     async def reranked(request: Request) -> JSONResponse:
-        query = parse_rerank(await _json_body(request))
-        return JSONResponse(await run_in_threadpool(rerank_texts, query, engine.index))
+        body = await _json_body(request)
+        return JSONResponse(await run_in_threadpool(rerank_texts, body, engine.index))
 
     async def healthz(request: Request) -> JSONResponse:
         coverage = engine.index.coverage

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from pytest_rageval.server.config import ReferenceConfig
-from pytest_rageval.server.requests import EmbeddingsQuery, RequestError, embed_texts
+from pytest_rageval.server.requests import RequestError, embed_texts
 from pytest_rageval.server.server import start_in_thread
 from tests.build.targets import fake_target, json_reply
 from tests.server.builders import write_vault
@@ -144,7 +144,9 @@ def test_a_refused_text_is_named() -> None:
         lsa = None
         embedder = Embedder()
 
-    query = EmbeddingsQuery(texts=("good", "bad"), encoding_format="float")
+    config = ReferenceConfig(
+        vault=Path(), embedder="endpoint", embedder_url="http://127.0.0.1:1", embedder_model="m"
+    )
     index: Any = Index()
     with pytest.raises(RequestError, match=r"input\[1\]: refused"):
-        embed_texts(query, index, "m")
+        embed_texts({"model": "m", "input": ["good", "bad"]}, index, config)
