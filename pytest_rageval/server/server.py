@@ -63,16 +63,18 @@ class ServerHandle:
         self.stop()
 
 
-def start_in_thread(config: ReferenceConfig, *, port: int = 0) -> ServerHandle:
+def start_in_thread(config: ReferenceConfig) -> ServerHandle:
     """Index the vault, then serve it from a thread; returns once requests are accepted.
+
+    The port on 127.0.0.1 is a free one.
 
     Raises:
         VaultError: The vault is not a readable folder.
         UpstreamError: The embedding endpoint failed.
-        ServerStartError: The port is taken.
+        ServerStartError: There is no port to listen on.
     """
     engine = ReferenceEngine(config)
-    listener = _listen(port)
+    listener = _listen(0)
     settled = threading.Event()
     server = _started(engine, settled.set)
 
@@ -93,9 +95,7 @@ def start_in_thread(config: ReferenceConfig, *, port: int = 0) -> ServerHandle:
     return ServerHandle(_url(listener), engine, server, thread)
 
 
-def serve(
-    config: ReferenceConfig, port: int = 0, on_ready: Callable[[str], None] | None = None
-) -> None:
+def serve(config: ReferenceConfig, port: int, on_ready: Callable[[str], None]) -> None:
     """Index the vault and serve it until Ctrl-C or SIGTERM.
 
     Args:
@@ -111,7 +111,7 @@ def serve(
     """
     engine = ReferenceEngine(config)
     listener = _listen(port)
-    server = _started(engine, lambda: on_ready(_url(listener)) if on_ready else None)
+    server = _started(engine, lambda: on_ready(_url(listener)))
     try:
         server.run([listener])
     finally:
