@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 import markdown_it
 from markdown_it import MarkdownIt
@@ -65,9 +65,7 @@ class _Note:
         self.data = data
         # bytes.splitlines splits only at \n, \r\n and \r, like markdown-it.
         lines = data.splitlines(keepends=True)
-        self.starts = [0]
-        for line in lines:
-            self.starts.append(self.starts[-1] + len(line))
+        self.starts = list(accumulate(map(len, lines), initial=0))
         self.starts[0] = len(_BOM) if data.startswith(_BOM) else 0
         self.first_line = _front_matter_lines(lines)
 
@@ -153,10 +151,8 @@ def _front_matter_lines(lines: Sequence[bytes]) -> int:
     """Return the number of leading lines that are YAML front matter: `---` to `---` or `...`."""
     if not lines or lines[0].removeprefix(_BOM).rstrip() != b"---":
         return 0
-    for number, line in enumerate(lines[1:], start=2):
-        if line.rstrip() in (b"---", b"..."):
-            return number
-    return 0
+    ends = (n for n, line in enumerate(lines[1:], start=2) if line.rstrip() in (b"---", b"..."))
+    return next(ends, 0)
 
 
 def _sections(note: _Note) -> Iterator[_Section]:

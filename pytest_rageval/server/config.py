@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 from pytest_rageval.server.ranking import FUSION_METHODS, FusionMethod
 
 MAX_K = 1000
+FolderMode = Literal["off", "on", "on_with_fallback"]
+FOLDER_MODES: tuple[FolderMode, ...] = get_args(FolderMode)
 
 
 class ConfigError(ValueError):
@@ -87,9 +89,3 @@ class ReferenceConfig:
         from pytest_rageval.server.vector import LSA_VERSION
 
         return LSA_VERSION
-
-
-FolderMode = Literal["off", "on", "on_with_fallback"]
-
-
-FOLDER_MODES: tuple[FolderMode, ...] = ("off", "on", "on_with_fallback")

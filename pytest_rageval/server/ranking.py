@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,21 +88,13 @@ def nearness(question_terms: Sequence[str], body: Sequence[str]) -> float:
 
 
 def _within(one: Sequence[int], two: Sequence[int]) -> bool:
-    """Whether two ascending lists have positions at most `NEAR` apart, in one pass over both."""
-    left = right = 0
-    while left < len(one) and right < len(two):
-        if abs(one[left] - two[right]) <= NEAR:
-            return True
-        if one[left] < two[right]:
-            left += 1
-        else:
-            right += 1
-    return False
+    """Whether two ascending lists have positions at most `NEAR` apart."""
+    return any(bisect_left(two, place - NEAR) < bisect_right(two, place + NEAR) for place in one)
 
 
 Scores = NDArray[np.float64]
 FusionMethod = Literal["weighted", "rrf"]
-FUSION_METHODS: tuple[FusionMethod, ...] = ("weighted", "rrf")
+FUSION_METHODS: tuple[FusionMethod, ...] = get_args(FusionMethod)
 RRF_K = 60
 
 

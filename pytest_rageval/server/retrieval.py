@@ -69,14 +69,15 @@ def retrieve(index: Index, query: AskQuery) -> Retrieval:
     started = time.perf_counter()
     wanted = query_terms(query.question)
     lexical = index.lexical.scores(query.question, index.frequencies)
-    allowed = _within(index, query.folders)
+    everywhere = np.ones(len(index.chunks), dtype=bool)
+    allowed = _within(index, query.folders) if query.folders else everywhere
     begun_selection = time.perf_counter()
     selection = _select(index, query, wanted, lexical, allowed)
     selected = time.perf_counter()
     sides = _Sides(index.similarities(query.question), lexical)
     scope = allowed
     if selection.selected_folders is not None:
-        scope = allowed & _within(index, selection.selected_folders, none_means_all=False)
+        scope = allowed & _within(index, selection.selected_folders)
     fused = _fused(query, sides, scope)
     if query.folder_mode == "on_with_fallback" and _is_weak(index, wanted, fused):
         reason = f"{selection.reasoning}; no passage there holds half of the question: all searched"
@@ -100,10 +101,8 @@ def retrieve(index: Index, query: AskQuery) -> Retrieval:
     )
 
 
-def _within(index: Index, folders: Sequence[str], *, none_means_all: bool = True) -> Mask:
+def _within(index: Index, folders: Sequence[str]) -> Mask:
     """Return which chunks lie in any of the folders."""
-    if not folders and none_means_all:
-        return np.ones(len(index.chunks), dtype=bool)
     inside = {
         own: any(folder_contains(folder, f"{own}/note.md") for folder in folders)
         for own in set(index.folder_of)
