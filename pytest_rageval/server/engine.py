@@ -140,7 +140,7 @@ class ReferenceEngine:
         return {path: day for path, day in dates.items() if day is not None}
 
     def _debug(self, found: Retrieval, index: Index, latency: dict[str, float]) -> dict[str, Any]:
-        llm = self.config.llm_url is not None
+        llm = bool(self.config.llm_url)
         return {
             "retrieved_chunks": [_chunk(hit) for hit in (*found.hits, *found.displaced)],
             "folder_selection": asdict(found.folder_selection),

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from pytest_rageval.server.answer import MIN_COVERAGE, answer_from, sentences
+from pytest_rageval.server.answer import ANSWERER_VERSION, MIN_COVERAGE, answer_from, sentences
 from pytest_rageval.server.chunking import chunk_note
 from pytest_rageval.server.config import ConfigError, ReferenceConfig
 from pytest_rageval.server.engine import ReferenceEngine
@@ -39,6 +39,12 @@ def test_the_response_has_the_fields_of_the_contract(engine: ReferenceEngine) ->
     }
     assert debug["latency"]["total_ms"] >= debug["latency"]["retrieval_ms"] > 0
     assert set(debug["models"]) == {"llm_model", "embedding_model", "prompt_version"}
+
+
+def test_an_empty_url_of_a_model_is_reported_as_the_built_in_answerer(tmp_path: Path) -> None:
+    engine = make_engine(write_vault(tmp_path), llm_url="")
+    models = ask(engine, "What is the retry limit of the ingest queue?")["debug"]["models"]
+    assert models["llm_model"] == models["prompt_version"] == ANSWERER_VERSION
 
 
 def test_coverage_adds_up(engine: ReferenceEngine) -> None:
