@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from pytest_rageval.cli.judge_options import project_settings
+from pytest_rageval.cli.output import warn
 from pytest_rageval.support.text import clean, first_few
 
 if TYPE_CHECKING:
@@ -124,8 +125,7 @@ def read_vault(vault: Path) -> Sequence[Note]:
     from pytest_rageval.authoring.notes import read_notes
 
     found = read_notes(vault)
-    for path, reason in found.skipped:
-        click.echo(clean(f"warning: {path}: not read: {reason}"), err=True)
+    warn(*(f"{path}: not read: {reason}" for path, reason in found.skipped))
     return found.notes
 
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
+from pytest_rageval.cli.output import warn
 from pytest_rageval.project.options import OPTIONS, Setting
-from pytest_rageval.support.text import clean
 
 if TYPE_CHECKING:
     from pytest_rageval.analysis.trust.reliability import JudgeLabels
@@ -81,7 +81,7 @@ def warn_of_cache(judge: object) -> None:
     """Print the warning of a judge about its cache on stderr, if any."""
     warning = getattr(judge, "cache_warning", None)
     if isinstance(warning, str):
-        click.echo(f"warning: {clean(warning)}", err=True)
+        warn(warning)
 
 
 def with_trust(settings: Settings, spot_check: int, labels: str | None) -> Settings:

@@ -121,6 +121,12 @@ def print_result(
             print_lines([line])
 
 
+def warn(*warnings: str) -> None:
+    """Print warnings on stderr, each on one line."""
+    for warning in warnings:
+        click.echo(clean(f"warning: {warning}"), err=True)
+
+
 def left_out_lines(left_out: Sequence[LeftOut]) -> Iterator[str]:
     """Yield the fields that an import or export left out."""
     if left_out:
@@ -189,4 +195,4 @@ def _styled(text: str, style: str) -> str:
 def add_to_step_summary(markdown: str) -> None:
     """Append Markdown to the step summary of CI, if any; print a warning if that fails."""
     if (warning := append_step_summary(markdown, os.environ)) is not None:
-        click.echo(f"warning: {clean(warning)}", err=True)
+        warn(warning)

@@ -12,7 +12,7 @@ import click
 from pytest_rageval.cli.assumed import NEW_FILE, file_to_extend, project_case_files
 from pytest_rageval.cli.completion import complete_case_of_file
 from pytest_rageval.cli.judge_options import project_settings
-from pytest_rageval.cli.output import CommandError, HintingGroup, json_option, print_result
+from pytest_rageval.cli.output import CommandError, HintingGroup, json_option, print_result, warn
 from pytest_rageval.support.text import clean, did_you_mean
 
 if TYPE_CHECKING:
@@ -176,8 +176,7 @@ def _warn_of_translations(lines: Mapping[str, FileLine], gone: Sequence[str]) ->
     for other, line in lines.items():
         original = json.loads(line.text).get("translation_of")
         if original in gone and other not in gone:
-            text = f"warning: {other} is a translation of {original}, which is gone"
-            click.echo(clean(text), err=True)
+            warn(f"{other} is a translation of {original}, which is gone")
 
 
 # --- file and options ------------------------------------------------------------------------
@@ -237,8 +236,7 @@ def _check(line: Mapping[str, Any]) -> None:
     from pytest_rageval.project.case_reader import parse_case
     from pytest_rageval.project.case_rules import CASE_WARNINGS, find_warnings
 
-    for kind in find_warnings(parse_case(line)):
-        click.echo(clean(f"warning: {CASE_WARNINGS[kind]}"), err=True)
+    warn(*(CASE_WARNINGS[kind] for kind in find_warnings(parse_case(line))))
 
 
 def _lines_by_id(path: Path) -> dict[str, FileLine]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pytest_rageval.cli.assumed import all_case_files, read_vault
-from pytest_rageval.cli.output import ExitCode, json_option, print_json
+from pytest_rageval.cli.output import ExitCode, json_option, print_json, warn
 from pytest_rageval.support.text import clean, clean_lines, counted
 from pytest_rageval.values.errors import DatasetError
 
@@ -161,8 +161,7 @@ def _print(result: dict[str, Any], error: DatasetError | None) -> None:
     if result["n_generated"]:
         generated = counted(result["n_generated"], "generated case")
         click.echo(clean(f"{result['file']}: {generated} not counted until reviewed"))
-    for warning in result["warnings"]:
-        click.echo(clean(f"warning: {warning}"), err=True)
+    warn(*result["warnings"])
 
 
 # --- all files -------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ import click
 from pytest_rageval.cli.assumed import read_vault, run_or_last
 from pytest_rageval.cli.completion import complete_run
 from pytest_rageval.cli.judge_options import project_settings
-from pytest_rageval.cli.output import CommandError, json_option, print_result, write_page
+from pytest_rageval.cli.output import CommandError, json_option, print_result, warn, write_page
 from pytest_rageval.support.text import clean
 from pytest_rageval.values.dataclass import dataclass
 
@@ -111,8 +111,7 @@ def command(run: str | None, save: bool, as_json: bool, **options: Any) -> None:
         _draw(stored, obtained, golds, given, document)
     if save:
         write_versioned(stored.folder, DOCUMENT, document)
-    for warning in document["warnings"]:
-        click.echo(clean(f"warning: {warning}"), err=True)
+    warn(*document["warnings"])
     print_result(document, embedding_lines(document), as_json=as_json)
     if given.html:
         click.echo(clean(f"written: {given.html}"), err=True)

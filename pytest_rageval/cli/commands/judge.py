@@ -23,7 +23,13 @@ from pytest_rageval.cli.judge_options import (
     warn_of_cache,
     with_trust,
 )
-from pytest_rageval.cli.output import CommandError, UnreachableError, json_option, print_result
+from pytest_rageval.cli.output import (
+    CommandError,
+    UnreachableError,
+    json_option,
+    print_result,
+    warn,
+)
 from pytest_rageval.support.text import clean, counted, free_name
 
 if TYPE_CHECKING:
@@ -107,7 +113,7 @@ def _manage_cache(days: int | None, flags: Mapping[str, object], *, as_json: boo
     document = cache_document(settings, days=days, judge=judge)
     print_result(document, cache_lines(document), as_json=as_json)
     if document["warning"] is not None and not as_json:
-        click.echo(f"warning: {clean(document['warning'])}", err=True)
+        warn(document["warning"])
 
 
 def _judge(run: str, settings: Settings, *, dry_run: bool, as_json: bool) -> None:

@@ -21,6 +21,7 @@ from pytest_rageval.cli.output import (
     json_option,
     print_result,
     terminal_width,
+    warn,
 )
 from pytest_rageval.cli.target import opened_target, raised_text
 from pytest_rageval.metrics.scoring import score_settings
@@ -152,8 +153,7 @@ def _label(wanted: _Wanted, rag_url: str | None) -> ExitCode:
 
     settings = project_settings({"rageval_rag_url": rag_url})
     loaded = load_editable(wanted.file, display=shown_below(wanted.file, Path(settings.rootdir)))
-    for warning in loaded.warnings:
-        click.echo(clean(f"warning: {warning}"), err=True)
+    warn(*loaded.warnings)
     cases = _chosen(loaded, wanted, settings)
     if not (wanted.plain or wanted.web):
         _require_terminal()
@@ -263,8 +263,7 @@ def _labels_of_several(path: Path, shown: str) -> Labels:
     from pytest_rageval.authoring.labelling.store import read_labels
 
     labels = read_labels(path)
-    for note in labels.notes:
-        click.echo(clean(f"warning: {note}"), err=True)
+    warn(*labels.notes)
     if len({entry.annotator for entry in labels.entries}) < 2:
         raise CommandError(
             f"{shown}: fewer than two annotators have labelled it; each does with "

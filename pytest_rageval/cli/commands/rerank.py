@@ -15,7 +15,7 @@ import click
 from pytest_rageval.cli.assumed import run_or_last
 from pytest_rageval.cli.completion import complete_run
 from pytest_rageval.cli.judge_options import project_settings
-from pytest_rageval.cli.output import CommandError, json_option, print_result, terminal_width
+from pytest_rageval.cli.output import CommandError, json_option, print_result, terminal_width, warn
 from pytest_rageval.support.text import clean, shown
 from pytest_rageval.values.dataclass import dataclass
 
@@ -108,8 +108,7 @@ def command(run: str | None, save: bool, as_json: bool, **given: Any) -> None:
     if save:
         _save(stored, document)
     if as_json:
-        for warning in document["warnings"]:
-            click.echo(clean(f"warning: {warning}"), err=True)
+        warn(*document["warnings"])
     print_result(document, rerank_lines(document, terminal_width()), as_json=as_json)
 
 

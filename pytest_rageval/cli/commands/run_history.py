@@ -19,6 +19,7 @@ from pytest_rageval.cli.output import (
     print_json,
     print_lines,
     print_result,
+    warn,
 )
 from pytest_rageval.metrics.registry import STAGE_PREFIX
 from pytest_rageval.support.text import clean, counted, did_you_mean, first_few
@@ -52,7 +53,7 @@ def put_and_warn(*run_ids: str) -> None:
         return
     warning = put_into_index(run_ids, project_settings({}), os.environ)
     if warning is not None:
-        click.echo(clean(f"warning: {warning}"), err=True)
+        warn(warning)
 
 
 # --- sync ------------------------------------------------------------------------------------

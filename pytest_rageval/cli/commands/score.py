@@ -16,7 +16,7 @@ import click
 from pytest_rageval.cli.assumed import only_case_file
 from pytest_rageval.cli.commands.run_history import put_and_warn
 from pytest_rageval.cli.judge_options import judge_options, project_settings, warn_of_cache
-from pytest_rageval.cli.output import JsonList, json_option, no_report_option, print_result
+from pytest_rageval.cli.output import JsonList, json_option, no_report_option, print_result, warn
 from pytest_rageval.support.process import interrupted_by_termination
 from pytest_rageval.support.text import clean
 
@@ -145,8 +145,7 @@ def _score(
         totals = scored.finish()
         if run_id is not None:
             put_and_warn(run_id)
-        for warning in recorded.findings.warnings:
-            click.echo(clean(f"warning: {warning}"), err=True)
+        warn(*recorded.findings.warnings)
         warn_of_cache(judge)
         if items is not None:
             items.print_in("cases", _numbers(totals, None if judge is None else judge.identity))
@@ -205,8 +204,7 @@ def _score_in_parts(
     ):
         with ProgressOnStderr(lambda _: str(step)):
             found = score_parts(job, processes, registry, step)
-        for warning in found.scored.findings.warnings:
-            click.echo(clean(f"warning: {warning}"), err=True)
+        warn(*found.scored.findings.warnings)
         with open_judge(settings, environ=os.environ) as judge:
             identity = None if judge is None else judge.identity
         notes = JudgeFacts(versions=found.scored.versions).notes(settings)
