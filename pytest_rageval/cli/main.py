@@ -24,35 +24,11 @@ from pytest_rageval.support.text import clean_lines
 from pytest_rageval.values.errors import ConfigError, EndpointError, JudgeError, RagEvalError
 
 COMMANDS: Final = (
-    "ask",
-    "calibrate",
-    "case",
-    "check",
-    "compare",
-    "doctor",
-    "embeddings",
-    "explain",
-    "export",
-    "gate",
-    "generate",
-    "import",
-    "init",
-    "judge",
-    "label",
-    "merge",
-    "report",
-    "rerank",
-    "runs",
-    "schema",
-    "score",
-    "serve",
-    "suite",
-    "sweep",
-    "view",
-)
+    "ask", "calibrate", "case", "check", "compare", "doctor", "embeddings", "explain", "export",
+    "gate", "generate", "import", "init", "judge", "label", "merge", "report", "rerank", "runs",
+    "schema", "score", "serve", "suite", "sweep", "view",
+)  # fmt: skip
 """Names of the subcommands and of their modules."""
-_BROKEN_PIPE: Final = 141
-"""Exit code that a shell reports after SIGPIPE (128 + 13), which is not an interruption."""
 _UNWRITABLE: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EBADF})
 """Errors of the system where output is written to a full or broken disk, or nowhere."""
 _PYPROJECT: Final = "pyproject.toml"
@@ -122,7 +98,7 @@ def run(arguments: Sequence[str]) -> int:
         sys.stderr.flush()
         return code
     except BrokenPipeError:  # the reader has gone (``| head``)
-        code = _BROKEN_PIPE
+        code = ExitCode.BROKEN_PIPE
     except OSError as error:
         if error.errno not in _UNWRITABLE:
             raise
@@ -145,7 +121,11 @@ def _run(arguments: Sequence[str]) -> int:
             os.getcwd()
         except OSError as error:
             raise ConfigError("the working folder is gone: go to another") from error
-        return _complete() if os.environ.get(_COMPLETE) else _invoke(list(arguments))
+        if instruction := os.environ.get(_COMPLETE):
+            from click.shell_completion import shell_complete
+
+            return shell_complete(cli, {}, "rageval", _COMPLETE, instruction)
+        return _invoke(list(arguments))
     except click.ClickException as error:
         where = error.ctx.command_path if isinstance(error, click.UsageError) and error.ctx else ""
         _report(f"{where or 'rageval'}: {error.format_message()}")
@@ -171,12 +151,6 @@ def _invoke(arguments: list[str]) -> int:
         return ExitCode.YES
     except click.exceptions.Exit as asked:  # --help and --version
         return asked.exit_code
-
-
-def _complete() -> int:
-    from click.shell_completion import shell_complete
-
-    return shell_complete(cli, {}, "rageval", _COMPLETE, os.environ[_COMPLETE])
 
 
 def _report(message: str) -> None:

@@ -32,6 +32,8 @@ class ExitCode(IntEnum):
     NOT_COMPARABLE = 3
     UNREACHABLE = 4
     INTERRUPTED = 130
+    BROKEN_PIPE = 141
+    """As a shell reports it after SIGPIPE (128 + 13), which is not an interruption."""
 
 
 EXIT_CODES: Final[Mapping[int, str]] = {
@@ -41,7 +43,7 @@ EXIT_CODES: Final[Mapping[int, str]] = {
     ExitCode.NOT_COMPARABLE: "runs not comparable, or nothing to compare",
     ExitCode.UNREACHABLE: "target or judge unreachable",
     ExitCode.INTERRUPTED: "interrupted",
-    141: "the reader of the output has gone",
+    ExitCode.BROKEN_PIPE: "the reader of the output has gone",
 }
 """Meaning of every exit code of the command."""
 

@@ -14,7 +14,7 @@ import click
 
 from pytest_rageval.support.closing import Closing
 from pytest_rageval.support.terminal import is_steerable, log_pauses
-from pytest_rageval.support.text import clean, columns_of
+from pytest_rageval.support.text import clean, cut_columns
 
 _INTERVAL_S: Final = 0.2
 _ERASE: Final = "\r\x1b[K"
@@ -56,15 +56,9 @@ class ProgressOnStderr(Closing):
             width = shutil.get_terminal_size().columns - 1 if self._live else None
             text = self._source(width)
             if text is not None:
-                text = text if width is None else _fitting(text, width)
+                text = text if width is None else cut_columns(text, width, end="")
                 self._write(f"{_ERASE}{text}" if self._live else f"rageval: {text}\n")
 
     def _write(self, text: str) -> None:
         with self._lock, suppress(OSError):  # the reader has gone
             click.echo(text, nl=False, err=True)
-
-
-def _fitting(text: str, width: int) -> str:
-    while columns_of(text) > width:
-        text = text[:-1]
-    return text
