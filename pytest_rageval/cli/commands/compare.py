@@ -14,8 +14,7 @@ from pytest_rageval.cli.output import (
     CommandError,
     ExitCode,
     json_option,
-    print_json,
-    print_lines,
+    print_result,
     terminal_width,
 )
 from pytest_rageval.support.files import named_errors
@@ -57,6 +56,7 @@ def command(
     from pytest_rageval.cli.output import add_to_step_summary
     from pytest_rageval.report.comparison_document import comparison_document
     from pytest_rageval.report.markdown.comparison import render_comparison_markdown
+    from pytest_rageval.report.text.comparison import render_comparison
 
     view = _compare(base, new, ignore_invariants=ignore_invariants)
     text = render_comparison_markdown(view)
@@ -71,12 +71,8 @@ def command(
         with named_errors(path, CommandError):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(content, encoding="utf-8", errors="backslashreplace")
-    if as_json:
-        print_json(document)
-    else:
-        from pytest_rageval.report.text.comparison import render_comparison
-
-        print_lines(render_comparison(view, width=terminal_width(), verbose=verbose))
+    shown = render_comparison(view, width=terminal_width(), verbose=verbose)
+    print_result(document, shown, as_json=as_json)
     add_to_step_summary(text)
     if not view.found.comparable and not ignore_invariants:
         return ExitCode.NOT_COMPARABLE

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +12,13 @@ import click
 
 from pytest_rageval.cli.assumed import report_assumed, run_or_last
 from pytest_rageval.cli.completion import complete_case, complete_run_or_case
-from pytest_rageval.cli.output import CommandError, json_option, print_json, print_lines
+from pytest_rageval.cli.output import (
+    CommandError,
+    json_option,
+    print_json,
+    print_lines,
+    terminal_width,
+)
 from pytest_rageval.support.text import did_you_mean, first_few
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.errors import DatasetError, StorageError
@@ -47,12 +52,7 @@ _NAMED: Final = 5
 )
 @json_option
 def command(
-    run: str | None,
-    case: str | None,
-    repeat: int | None,
-    verbose: bool,
-    color: str,
-    as_json: bool,
+    run: str | None, case: str | None, repeat: int | None, verbose: bool, color: str, as_json: bool
 ) -> None:
     """Explain the case CASE of the stored run RUN, or list its misses by cause.
 
@@ -69,7 +69,7 @@ def command(
 
     stored, case = _open(run, case)
     run_id, colour = stored.run_id, {"yes": True, "no": False}.get(color)
-    width = min(shutil.get_terminal_size((80, 24)).columns, _WIDEST)
+    width = min(terminal_width(), _WIDEST)
     if case is None:
         if repeat is not None:
             raise click.UsageError("--repeat: expected a CASE beside it")

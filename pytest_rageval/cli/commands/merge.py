@@ -16,7 +16,7 @@ from pytest_rageval.cli.output import (
     NotComparableError,
     json_option,
     no_report_option,
-    print_json,
+    print_result,
     terminal_width,
 )
 from pytest_rageval.report.text.summary import render_summary
@@ -60,11 +60,9 @@ def command(runs: tuple[str, ...], run_id: str | None, no_report: bool, as_json:
     project = replace(project, no_report=no_report or project.no_report)
     merged = merge_parts(parts, project, run_id=run_id, labels=_labels(parts, project))
     put_and_warn(merged.view.run_id)
-    if as_json:
-        print_json(_document(parts, merged))
-    else:
-        for line in render_summary(merged.view, width=terminal_width()):
-            click.echo("".join(_visible(text) for text, _ in line).rstrip())
+    summary = render_summary(merged.view, width=terminal_width())
+    lines = ("".join(_visible(text) for text, _ in line).rstrip() for line in summary)
+    print_result(_document(parts, merged), lines, as_json=as_json)
     add_to_step_summary(render_markdown(merged.view))
     return ExitCode.NO if merged.gate.verdict == "fail" else ExitCode.YES
 
