@@ -84,27 +84,6 @@ def warn_of_cache(judge: object) -> None:
         warn(warning)
 
 
-def with_trust(settings: Settings, spot_check: int, labels: str | None) -> Settings:
-    """Return the settings with the spot check and the labels of a command.
-
-    Args:
-        settings: settings of the project, whose spot check, meant for runs, is replaced.
-        spot_check: number of cases that a second judge judges too.
-        labels: file, relative to the working folder; None: that of the project.
-
-    Raises:
-        ConfigError: the spot check could not yield a comparison.
-    """
-    from pytest_rageval.judges.spot_check import check_second_judge
-
-    judging = replace(settings.judging, spot_check=spot_check)
-    if labels is not None:
-        judging = replace(judging, labels=labels)
-    settings = replace(settings, judging=judging)
-    check_second_judge(settings)
-    return settings
-
-
 def read_labels(records: Sequence[CaseRecord], settings: Settings) -> JudgeLabels | None:
     """Read human labels before the judge is asked; None without labels.
 

@@ -21,7 +21,6 @@ from pytest_rageval.cli.judge_options import (
     project_settings,
     read_labels,
     warn_of_cache,
-    with_trust,
 )
 from pytest_rageval.cli.output import (
     CommandError,
@@ -35,7 +34,7 @@ from pytest_rageval.support.text import clean, counted, free_name
 if TYPE_CHECKING:
     from pytest_rageval.engine.rejudge import Rejudged
     from pytest_rageval.judges.asking import Judges
-    from pytest_rageval.judges.cache.store import JudgeCache
+    from pytest_rageval.judges.cache.store import CacheStats, JudgeCache
     from pytest_rageval.support.slots import Slots
     from pytest_rageval.values.record import CaseRecord
     from pytest_rageval.values.run import StoredRun
@@ -93,6 +92,8 @@ def command(
     stored in the run's folder, in a separate file for each judge and rubric version: nothing is
     overwritten. Cached verdicts cost nothing; --no-judge-cache asks again.
     """
+    from pytest_rageval.judges.spot_check import check_second_judge
+
     rubrics, spot_check, labels = (flags.pop(name) for name in ("rubrics", "spot_check", "labels"))
     if show_cache or prune_days is not None:
         if run is not None:
@@ -100,9 +101,14 @@ def command(
         _manage_cache(prune_days, flags, as_json=as_json)
         return
     settings = judge_settings(flags)
+    # The spot check of the project is meant for runs.
+    judging = replace(settings.judging, spot_check=spot_check)
     if rubrics:
-        settings = replace(settings, judging=replace(settings.judging, rubrics=rubrics))
-    settings = with_trust(settings, spot_check, labels)
+        judging = replace(judging, rubrics=rubrics)
+    if labels is not None:
+        judging = replace(judging, labels=labels)
+    settings = replace(settings, judging=judging)
+    check_second_judge(settings)
     _judge(run_or_last(run), settings, dry_run=dry_run, as_json=as_json)
 
 
@@ -269,6 +275,7 @@ def cache_document(settings: Settings, *, days: int | None, judge: str | None) -
         CommandError: the settings have no cache, or it does not contain this judge.
         StorageError: the cache cannot be read or written.
     """
+    from pytest_rageval.judges.cache.store import CacheStats
     from pytest_rageval.judges.opening import cache_place, open_cache
 
     if settings.judging.no_cache:
@@ -276,11 +283,11 @@ def cache_document(settings: Settings, *, days: int | None, judge: str | None) -
     place = cache_place(settings)
     if isinstance(place, Path) and not place.exists():
         # Showing the cache must not create one.
-        return _cache_document(str(place), None if days is None else 0, None)
+        return _cache_document(str(place), None if days is None else 0, CacheStats(), None)
     with open_cache(settings) as cache:
         assert cache is not None  # no_cache was refused
         pruned = None if days is None else _prune(cache, days, judge)
-        return _cache_document(cache.shown, pruned, cache)
+        return _cache_document(cache.shown, pruned, cache.stats(), cache.warning)
 
 
 def _prune(cache: JudgeCache, days: int, judge: str | None) -> int:
@@ -294,17 +301,18 @@ def _prune(cache: JudgeCache, days: int, judge: str | None) -> int:
     return sum(cache.prune(older_than=age, identity=name) for name in meant)
 
 
-def _cache_document(shown: str, pruned: int | None, cache: JudgeCache | None) -> dict[str, Any]:
-    stats = None if cache is None else cache.stats()
+def _cache_document(
+    shown: str, pruned: int | None, stats: CacheStats, warning: str | None
+) -> dict[str, Any]:
     return {
         "cache": shown,
         "pruned": pruned,
-        "entries": 0 if stats is None else stats.entries,
-        "document_bytes": 0 if stats is None else stats.document_bytes,
-        "by_judge": {} if stats is None else dict(stats.by_identity),
-        "oldest_use": None if stats is None else _date(stats.oldest_use),
-        "newest_use": None if stats is None else _date(stats.newest_use),
-        "warning": None if cache is None else cache.warning,
+        "entries": stats.entries,
+        "document_bytes": stats.document_bytes,
+        "by_judge": dict(stats.by_identity),
+        "oldest_use": _date(stats.oldest_use),
+        "newest_use": _date(stats.newest_use),
+        "warning": warning,
     }
 
 

@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import field
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from pathlib import Path
@@ -47,14 +48,14 @@ _MAX_USED: Final = 500
 class CacheStats:
     """Number, size and age of the entries of a cache."""
 
-    entries: int
-    document_bytes: int
+    entries: int = 0
+    document_bytes: int = 0
     """Total size of the documents; a file is a little larger."""
-    by_identity: Mapping[str, int]
+    by_identity: Mapping[str, int] = field(default_factory=dict)
     """Judge to its number of entries, in the order of their names."""
-    oldest_use: datetime | None
+    oldest_use: datetime | None = None
     """To the day; None: the cache is empty."""
-    newest_use: datetime | None
+    newest_use: datetime | None = None
 
 
 class JudgeCache(Closing):
