@@ -117,10 +117,10 @@ def _configured(settings: Settings, question: str) -> Iterator[Finding]:
     from pytest_rageval.project.settings import no_target, target_kind
     from pytest_rageval.values.case import Case
 
-    if target_kind(settings) == "none" and settings.target.preset is not None:
-        yield Findings("target").fail("none", no_target(settings), "the address of your server")
-        return
     if target_kind(settings) == "none":
+        if settings.target.preset is not None:
+            yield Findings("target").fail("none", no_target(settings), "the address of your server")
+            return
         yield Findings("target").warn(
             "none",
             "no address and no vault is set, and no case for which pytest would build a client",

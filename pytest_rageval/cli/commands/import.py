@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -90,12 +91,7 @@ _OF_FORMATS: Mapping[str, tuple[str, ...]] = {
 @click.option("--fetch", is_flag=True, help="Allow fetching URLs; by default none is opened.")
 @json_option
 def command(
-    name: str,
-    files: tuple[str, ...],
-    output: Path,
-    dry_run: bool,
-    as_json: bool,
-    **options: Any,
+    name: str, files: tuple[str, ...], output: Path, dry_run: bool, as_json: bool, **options: Any
 ) -> ExitCode:
     """Add the cases of another tool's eval set to a case file.
 
@@ -253,8 +249,6 @@ def _check(lines: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
     Raises:
         DatasetError: with every fault.
     """
-    from collections import Counter
-
     from pytest_rageval.project.case_reader import parse_case
     from pytest_rageval.project.case_rules import CASE_WARNINGS, find_warnings
 

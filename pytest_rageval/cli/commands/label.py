@@ -39,13 +39,6 @@ if TYPE_CHECKING:
     from pytest_rageval.values.reply import AskResult
     from pytest_rageval.values.settings import Settings
 
-_NO_TEXTUAL: Final = (
-    "the terminal app needs the extra label: pip install 'pytest-rageval[label]'; "
-    "or add --plain or --web, which work without it"
-)
-_NO_TERMINAL: Final = (
-    "there is no terminal here for the app; add --plain to work over lines, or --web"
-)
 _LOST: Final = frozenset({"connection", "timeout"})
 
 
@@ -53,7 +46,6 @@ _LOST: Final = frozenset({"connection", "timeout"})
 class _Wanted:
     """Options of the command line."""
 
-    file: Path
     plain: bool
     web: bool
     port: int
@@ -106,14 +98,11 @@ def command(
     sentences. The rest of the file does not change. Exit code 1 if the input ended before the last
     decision was saved, 4 if the target cannot be reached, 130 after Ctrl-C.
     """
-    wanted = _Wanted(file=file or Path(), **options)
+    wanted = _Wanted(**options)
     _check(wanted, agreement=agreement, as_json=as_json)
     if file is None:
         file = only_case_file("FILE", _has_generated) if wanted.review else only_case_file("FILE")
-        wanted = replace(wanted, file=file)
-    if agreement:
-        return _print_agreement(wanted.file, as_json=as_json)
-    return _label(wanted, rag_url)
+    return _print_agreement(file, as_json=as_json) if agreement else _label(file, wanted, rag_url)
 
 
 def _check(wanted: _Wanted, *, agreement: bool, as_json: bool) -> None:
@@ -146,13 +135,13 @@ def _has_generated(path: Path) -> bool:
 # --- a session -----------------------------------------------------------------------------------
 
 
-def _label(wanted: _Wanted, rag_url: str | None) -> ExitCode:
+def _label(file: Path, wanted: _Wanted, rag_url: str | None) -> ExitCode:
     from pytest_rageval.cli.judge_options import project_settings
     from pytest_rageval.project.case_edit import load_editable
     from pytest_rageval.project.settings import no_target, target_kind
 
     settings = project_settings({"rageval_rag_url": rag_url})
-    loaded = load_editable(wanted.file, display=shown_below(wanted.file, Path(settings.rootdir)))
+    loaded = load_editable(file, display=shown_below(file, Path(settings.rootdir)))
     warn(*loaded.warnings)
     cases = _chosen(loaded, wanted, settings)
     if not (wanted.plain or wanted.web):
@@ -326,9 +315,14 @@ def _require_terminal() -> None:
     from importlib.util import find_spec
 
     if find_spec("textual") is None:
-        raise CommandError(_NO_TEXTUAL)
+        raise CommandError(
+            "the terminal app needs the extra label: pip install 'pytest-rageval[label]'; "
+            "or add --plain or --web, which work without it"
+        )
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise CommandError(_NO_TERMINAL)
+        raise CommandError(
+            "there is no terminal here for the app; add --plain to work over lines, or --web"
+        )
 
 
 def _run(session: LabelSession, *, plain: bool) -> ExitCode:
@@ -373,8 +367,6 @@ def _run_web(session: LabelSession, wanted: _Wanted) -> ExitCode:
 
 
 def _typed_lines() -> Iterator[str]:
-    if sys.stdin is None:  # closed by the parent process
-        return
     if isinstance(sys.stdin, io.TextIOWrapper):
         sys.stdin.reconfigure(errors="replace")
     while True:

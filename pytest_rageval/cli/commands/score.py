@@ -85,6 +85,8 @@ def command(
     be read, whatever the scores. The matching settings are those of pyproject.toml. Answers are
     judged only with --judge.
     """
+    from pytest_rageval.runs.store import REPORT
+
     if cases is None:
         raise click.UsageError(
             "RESPONSES: none given, expected a .jsonl file of recorded responses, each line "
@@ -98,17 +100,16 @@ def command(
         _score_in_parts(cases, responses, settings, pool, as_json=as_json)
         return
     scored, lines = _score(cases, responses, settings, run_id=run_id, as_json=as_json)
-    page = problem = ""
     if scored.folder is not None and not (no_report or settings.no_report):
-        page, problem = _page(scored, Path(settings.rootdir) / scored.folder)
-    if as_json:
-        lines = [f"warning: {clean(problem)}"] if problem else []
-    elif problem:
-        lines.append(f"note    {clean(problem)}")
-    elif page:
-        lines.append(f"report  {clean(scored.folder or '')}/{page}")
+        problem = _write_page(scored, Path(settings.rootdir) / scored.folder)
+        if problem and as_json:
+            warn(problem)
+        elif problem:
+            lines.append(f"note    {clean(problem)}")
+        elif not as_json:
+            lines.append(f"report  {clean(scored.folder)}/{REPORT}")
     for line in lines:
-        click.echo(line, err=as_json)
+        click.echo(line)
 
 
 def _score(
@@ -224,20 +225,19 @@ def _stopped_in_a_line(folder: Path) -> Iterator[None]:
         raise
 
 
-def _page(scored: ScoredRun, folder: Path) -> tuple[str, str]:
+def _write_page(scored: ScoredRun, folder: Path) -> str:
     """Write the report page of a saved run, which reads all of its records again.
 
     Returns:
-        Its name, and the reason why it was not written; one of the two is empty.
+        The reason why it was not written; empty: it was.
     """
     from pytest_rageval.engine.finish import write_page
     from pytest_rageval.runs.read import read_run
     from pytest_rageval.runs.store import REPORT
 
     if scored.n_records > _PAGE_RECORDS:
-        return "", f"{REPORT} was not written of so many records; rageval report does so"
-    problem = write_page(read_run(folder, texts=False))
-    return ("", problem) if problem else (REPORT, "")
+        return f"{REPORT} was not written of so many records; rageval report does so"
+    return write_page(read_run(folder, texts=False))
 
 
 def _settings(flags: dict[str, Any]) -> Settings:

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import click
 
@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from pytest_rageval.report.text.lines import Line
     from pytest_rageval.values.sweep import Axis, SweepFile, Value
 
-_QUICK: Final = "quick"
-
 
 @click.command("sweep")
 @click.argument("file", required=False, type=click.Path(path_type=Path))
@@ -50,12 +48,7 @@ _QUICK: Final = "quick"
 @click.option("--name", help="Folder of the sweep among the runs.  [default: the name of the file]")
 @json_option
 def command(
-    file: Path | None,
-    quick: bool,
-    resume: bool,
-    dry_run: bool,
-    name: str | None,
-    as_json: bool,
+    file: Path | None, quick: bool, resume: bool, dry_run: bool, name: str | None, as_json: bool
 ) -> int:
     """Search the parameters that FILE names for the best configuration of the target.
 
@@ -77,7 +70,7 @@ def command(
     again = shlex.join(
         ["rageval", "sweep", *given, *(["--name", name] if name else []), "--resume"]
     )
-    name = name or (_QUICK if sweep.path is None else Path(sweep.path).stem)
+    name = name or ("quick" if sweep.path is None else Path(sweep.path).stem)
     if not is_run_id(name):
         raise ConfigError(f"--name: got {shown(name)}, expected {RUN_ID_RULE}")
     try:
