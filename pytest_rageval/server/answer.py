@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from datetime import date
 from itertools import zip_longest
 from math import fsum
-from types import MappingProxyType
 
 from pytest_rageval.server.chunking import Chunk
 from pytest_rageval.server.terms import TermFrequencies, query_terms, terms
@@ -54,7 +53,7 @@ def answer_from(
     question: str,
     chunks: Sequence[Chunk],
     frequencies: TermFrequencies,
-    dates: Mapping[str, date] = MappingProxyType({}),
+    dates: Mapping[str, date],
 ) -> Answer:
     """Quote the sentences that cover the question best, each with `[n]`, n counting from 1.
 

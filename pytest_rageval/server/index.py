@@ -83,7 +83,7 @@ def build_index(
     notes: Sequence[Note],
     *,
     version: str,
-    findings: Sequence[Finding] = (),
+    findings: Sequence[Finding],
     known: Index | None = None,
 ) -> Index:
     """Chunk, count, embed and store notes in memory.

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -105,13 +105,9 @@ def fit_lsa(
     vocabulary = _vocabulary(frequencies)
     idf = np.array([frequencies.idf(term) for term in vocabulary], dtype=np.float32)
     counts = _term_weights(chunk_terms, vocabulary)
-    weighted = SparseRows(
-        counts.starts,
-        counts.columns,
-        _unit_cells(counts.values * idf[counts.columns], counts.starts),
-        len(vocabulary),
-    )
-    axes = _right_singular_vectors(weighted, DIMENSIONS)
+    cells = _unit_cells(counts.values * idf[counts.columns], counts.starts)
+    weighted = replace(counts, values=cells)
+    axes = _right_singular_vectors(weighted)
     model = LsaModel(vocabulary, axes * idf[:, None])
     return model, unit_rows(weighted.times(axes))
 
@@ -150,13 +146,13 @@ def _unit_cells(values: Floats, starts: NDArray[np.int64]) -> Floats:
     return scaled
 
 
-def _right_singular_vectors(matrix: SparseRows, dimensions: int) -> Floats:
+def _right_singular_vectors(matrix: SparseRows) -> Floats:
     """Return the leading right singular vectors as columns, largest singular value first."""
     rank = min(matrix.n_rows, matrix.n_columns)
     if rank == 0:
         return np.zeros((matrix.n_columns, 1), dtype=np.float32)
     transposed = matrix.transposed()
-    width = min(rank, dimensions + _OVERSAMPLING)
+    width = min(rank, DIMENSIONS + _OVERSAMPLING)
     start = np.random.default_rng(_SEED).standard_normal((matrix.n_columns, width))
     basis = _orthonormal(matrix.times(start.astype(np.float32)))
     for _ in range(_POWER_ROUNDS):
@@ -164,7 +160,7 @@ def _right_singular_vectors(matrix: SparseRows, dimensions: int) -> Floats:
     small = transposed.times(basis)
     # Eigenvectors of the small Gram matrix: the singular vectors of `small`, at width^2 memory.
     eigenvalues, vectors = np.linalg.eigh((small.T @ small).astype(np.float64))
-    order = np.argsort(eigenvalues)[::-1][:dimensions]
+    order = np.argsort(eigenvalues)[::-1][:DIMENSIONS]
     order = order[eigenvalues[order] > 1e-9 * max(float(eigenvalues[-1]), 1e-12)]
     axes = small @ (vectors[:, order] / np.sqrt(eigenvalues[order])).astype(np.float32)
     return _fixed_signs(axes)

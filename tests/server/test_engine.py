@@ -266,8 +266,8 @@ def test_abstention_turns_on_how_much_of_the_question_is_covered() -> None:
     note = b"# A\n\nThe heron nests in April.\n"
     chunks = chunk_note(vault="v", rel_path="a.md", data=note, max_tokens=400, overlap=0)
     frequencies = TermFrequencies.count([terms(chunk.text) for chunk in chunks])
-    assert not answer_from("When does the heron nest?", chunks, frequencies).abstained
-    refused = answer_from("heron habits abroad, wingspan and diet?", chunks, frequencies)
+    assert not answer_from("When does the heron nest?", chunks, frequencies, {}).abstained
+    refused = answer_from("heron habits abroad, wingspan and diet?", chunks, frequencies, {})
     assert refused.abstained
     assert f"below the limit of {MIN_COVERAGE:.0%}" in str(refused.abstain_reason)
 
@@ -280,7 +280,7 @@ def test_an_answer_may_join_two_passages() -> None:
         for chunk in chunk_note(vault="v", rel_path=f"{n}.md", data=data, max_tokens=99, overlap=0)
     ]
     frequencies = TermFrequencies.count([terms(chunk.text) for chunk in chunks])
-    answer = answer_from("When do heron and stork nest?", chunks, frequencies)
+    answer = answer_from("When do heron and stork nest?", chunks, frequencies, {})
     assert answer.text == "The heron nests in April. [1] The stork nests in June. [2]"
     assert answer.cited == (0, 1)
 
@@ -350,5 +350,5 @@ def test_equal_sentences_are_chosen_in_reading_order_whatever_the_hashes_of_word
         for first, second in (texts, texts[::-1]):
             data = f"{first} {second}".encode()
             (chunk,) = chunk_note(vault="v", rel_path="a.md", data=data, max_tokens=400, overlap=0)
-            found = answer_from(" ".join(words), [chunk], TermFrequencies(1000 + seed, counts))
+            found = answer_from(" ".join(words), [chunk], TermFrequencies(1000 + seed, counts), {})
             assert found.text.startswith(first.split()[0])
