@@ -136,7 +136,8 @@ def _judge(run: str, settings: Settings, *, dry_run: bool, as_json: bool) -> Non
     if dry_run:
         from pytest_rageval.judges.plan import plan_verdicts
 
-        click.echo(plan_verdicts(stored.records, settings, os.environ))
+        plan = plan_verdicts(stored.records, settings, os.environ).splitlines()
+        print_result({"run_id": stored.run_id, "plan": plan}, plan, as_json=as_json)
         return
     slots = judging_slots(settings)
     with (

@@ -104,6 +104,9 @@ def test_a_plan_asks_nobody(stored: Path, capsys: Output) -> None:
     out = capsys.readouterr().out
     assert out.startswith("judge: 2 calls, about ")
     assert "$" in out
+    assert cli.run(["judge", "run-1", *arguments, "--json"]) == ExitCode.YES
+    document = json.loads(capsys.readouterr().out)
+    assert (document["run_id"], document["plan"]) == ("run-1", out.splitlines())
     assert not list(stored.glob("judged-*"))
 
 
