@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -15,8 +15,6 @@ from pytest_rageval.cli.output import warn
 from pytest_rageval.project.options import OPTIONS, Setting
 
 if TYPE_CHECKING:
-    from pytest_rageval.analysis.trust.reliability import JudgeLabels
-    from pytest_rageval.values.record import CaseRecord
     from pytest_rageval.values.settings import Settings
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
@@ -82,20 +80,3 @@ def warn_of_cache(judge: object) -> None:
     warning = getattr(judge, "cache_warning", None)
     if isinstance(warning, str):
         warn(warning)
-
-
-def read_labels(records: Sequence[CaseRecord], settings: Settings) -> JudgeLabels | None:
-    """Read human labels before the judge is asked; None without labels.
-
-    Raises:
-        DatasetError: the file is wrong, or does not name the case of a label.
-    """
-    from pytest_rageval.analysis.trust.reliability import labels_by_case
-    from pytest_rageval.engine.labels import load_judge_labels
-
-    given = settings.judging.labels
-    if given is None:
-        return None
-    labels = load_judge_labels(Path(settings.rootdir) / given, display=given)
-    labels_by_case(labels, dict.fromkeys((r.file, r.case_id) for r in records))
-    return labels

@@ -141,15 +141,26 @@ def read_labels(settings: Settings, sets: Iterable[LoadedSet]) -> JudgeLabels | 
     Raises:
         ConfigError: the file is wrong, or a label matches several cases.
     """
+    if not settings.judged:
+        return None
+    return read_labels_of([(s.display, one.case.id) for s in sets for one in s.cases], settings)
+
+
+def read_labels_of(cases: Iterable[tuple[str, str]], settings: Settings) -> JudgeLabels | None:
+    """Read people's labels of cases, by file and id; None: there are none.
+
+    Raises:
+        ConfigError: the file is wrong, or a label matches several cases.
+    """
     given = settings.judging.labels
-    if given is None or not settings.judged:
+    if given is None:
         return None
     from pytest_rageval.analysis.trust.reliability import labels_by_case
     from pytest_rageval.engine.labels import load_judge_labels
 
     try:
         labels = load_judge_labels(Path(settings.rootdir) / given, display=given)
-        labels_by_case(labels, [(s.display, located.case.id) for s in sets for located in s.cases])
+        labels_by_case(labels, cases)
     except DatasetError as error:
         # The fault is in a file that a setting names, not in a case file.
         raise ConfigError(str(error)) from error

@@ -19,7 +19,6 @@ from pytest_rageval.cli.judge_options import (
     judge_options,
     judge_settings,
     project_settings,
-    read_labels,
     warn_of_cache,
 )
 from pytest_rageval.cli.output import (
@@ -124,6 +123,7 @@ def _manage_cache(days: int | None, flags: Mapping[str, object], *, as_json: boo
 
 def _judge(run: str, settings: Settings, *, dry_run: bool, as_json: bool) -> None:
     from pytest_rageval.analysis.trust.reliability import judge_reliability, reliability_lines
+    from pytest_rageval.engine.preparing import read_labels_of
     from pytest_rageval.engine.rejudge import refuse_cut_texts
     from pytest_rageval.judges.asking import Judges
     from pytest_rageval.judges.opening import judging_slots, open_judge
@@ -132,7 +132,7 @@ def _judge(run: str, settings: Settings, *, dry_run: bool, as_json: bool) -> Non
 
     stored = open_run(run, os.environ)
     refuse_cut_texts(stored.records)
-    labels = read_labels(stored.records, settings)
+    labels = read_labels_of({(r.file, r.case_id) for r in stored.records}, settings)
     if dry_run:
         from pytest_rageval.judges.plan import plan_verdicts
 

@@ -10,7 +10,7 @@ import click
 
 from pytest_rageval.cli.commands.run_history import put_and_warn
 from pytest_rageval.cli.completion import complete_run
-from pytest_rageval.cli.judge_options import project_settings, read_labels
+from pytest_rageval.cli.judge_options import project_settings
 from pytest_rageval.cli.output import (
     ExitCode,
     NotComparableError,
@@ -68,9 +68,12 @@ def command(runs: tuple[str, ...], run_id: str | None, no_report: bool, as_json:
 
 
 def _labels(parts: list[StoredRun], project: Settings) -> JudgeLabels | None:
+    from pytest_rageval.engine.preparing import read_labels_of
+
     if not parts[0].settings.judged:
         return None
-    return read_labels([record for part in parts for record in part.records], project)
+    cases = {(record.file, record.case_id) for part in parts for record in part.records}
+    return read_labels_of(cases, project)
 
 
 def _document(parts: list[StoredRun], merged: FinishedRun) -> dict[str, Any]:
