@@ -124,17 +124,15 @@ def _read_note(path: Path, rel_path: str, root: Path, findings: list[Finding]) -
         rel_path.encode()
         data = _read_inside(path, root)
     except UnicodeEncodeError:
-        text = "not read: its file name is not valid UTF-8"
+        reason = "its file name is not valid UTF-8"
     except _NoteError as error:
-        text, kind = f"not read: {error}", error.kind
+        reason, kind = str(error), error.kind
     except (OSError, RuntimeError) as error:
-        text = f"not read: {getattr(error, 'strerror', None) or error}"
+        reason = getattr(error, "strerror", None) or str(error)
     else:
-        text = _not_text(data)
-        if not text:
-            findings.extend(_loss(rel_path, data))
-            return data
-    findings.append(Finding(rel_path=rel_path, text=text, kind=kind))
+        findings.extend(_loss(rel_path, data))
+        return data
+    findings.append(Finding(rel_path=rel_path, text=f"not read: {reason}", kind=kind))
     return None
 
 
@@ -153,13 +151,12 @@ def _read_inside(path: Path, root: Path) -> bytes:
         if status.st_size > MAX_NOTE_BYTES:
             size, limit = status.st_size, f"over the limit of {MAX_NOTE_BYTES:,} bytes for one note"
             raise _NoteError(f"{size:,} bytes, {limit}", kind=f"not read: {limit}")
-        return stream.read()
-
-
-def _not_text(data: bytes) -> str:
+        data = stream.read()
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return "not read: UTF-16; save it as UTF-8"
-    return "not read: it holds NUL bytes, so it is not text" if b"\0" in data else ""
+        raise _NoteError("UTF-16; save it as UTF-8")
+    if b"\0" in data:
+        raise _NoteError("it holds NUL bytes, so it is not text")
+    return data
 
 
 def _loss(rel_path: str, data: bytes) -> Iterator[Finding]:
