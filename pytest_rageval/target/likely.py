@@ -14,6 +14,11 @@ _ANSWERS: Final = (
     "generated_text", "text", "content", "data", "message", "choices",
 )  # fmt: skip
 """Names of fields of other APIs that hold the answer, or what holds it."""
+_WRAPPED_ANSWERS: Final = (
+    "answer", "answertext", "finalanswer", "response", "responsetext", "output", "outputtext",
+    "reply", "completion", "generatedtext", "text", "content",
+)  # fmt: skip
+"""Plain names of the answer within a field of an unknown name."""
 _LISTS: Final = (
     "retriev", "chunk", "context", "passage", "hit", "match", "search", "document", "docs",
     "source", "result", "node", "reference", "citation", "data", "item",
@@ -77,14 +82,24 @@ def likely_request(refusal: str, sent: Collection[str]) -> str:
     )
 
 
-def likely_answer(reply: object, depth: int = _LEVELS) -> str:
+def likely_answer(reply: object) -> str:
     """Return the expression of a text in a decoded reply that its name suggests is the answer.
 
-    Empty: there is none.
+    What holds it may have an unknown name where the text has several words. Empty: there is none.
 
     >>> likely_answer({"id": "c-1", "choices": [{"message": {"content": "Yes."}}]})
     'choices[0].message.content'
+    >>> likely_answer({"data": {"askShop": {"text": "Within 14 days."}}})
+    'data.askShop.text'
     """
+    if found := _answer(reply, _LEVELS):
+        return found
+    leaves = _leaves("", reply, _LEVELS)
+    texts = [leaf for leaf in leaves if isinstance(leaf[2], str) and " " in leaf[2].strip()]
+    return _named(texts, _WRAPPED_ANSWERS)
+
+
+def _answer(reply: object, depth: int) -> str:
     if not isinstance(reply, Mapping) or not depth:
         return ""
     for name in _ANSWERS:
@@ -93,7 +108,7 @@ def likely_answer(reply: object, depth: int = _LEVELS) -> str:
             # Beside data it is that of a status, as in {"code": 0, "message": "success", "data"}.
             return "" if name == "message" and "data" in reply else name
         inner, place = (value[0], "[0]") if isinstance(value, list) and value else (value, "")
-        if found := likely_answer(inner, depth - 1):
+        if found := _answer(inner, depth - 1):
             return f"{name}{place}.{found}"
     return ""
 

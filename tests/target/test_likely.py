@@ -21,6 +21,10 @@ from tests.build.presets import stored_replies, system_case
         ({"message": "Yes.", "sources": []}, "message"),
         ({"answer": "", "output": {"text": "Yes."}}, "output.text"),
         ({"id": "7", "docs": ["a"]}, ""),
+        ({"data": {"ask": {"text": "It does.", "sources": []}}}, "data.ask.text"),
+        ({"payload": {"final_answer": "It does.", "text": "A source."}}, "payload.final_answer"),
+        ({"job": {"text": "queued"}, "error": {"message": "It failed."}}, ""),
+        ({"meta": {"context": "A long text."}, "hits": [{"text": "A long text."}]}, ""),
         (["Yes."], ""),
     ],
 )
