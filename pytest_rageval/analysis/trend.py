@@ -297,7 +297,7 @@ def _points(
 
 
 class RunDifferences:
-    """What differs between two runs besides their figures."""
+    """Differences between two runs besides those of their figures."""
 
     def __init__(self, before: TrendRun, now: TrendRun) -> None:
         self._runs = before, now

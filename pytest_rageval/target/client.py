@@ -9,6 +9,7 @@ import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from http import HTTPStatus
 from typing import Any, Final
 from urllib.parse import urlencode
 
@@ -82,6 +83,7 @@ _REFUSED: Final = re.compile(r": HTTP (400|422)\b")
 _LACKING: Final = re.compile(r"required|missing", re.IGNORECASE)
 """Word of a server for a field that did not come, also in JSON where it reads a form."""
 _NOT_FOUND: Final = re.compile(r": HTTP (404|405)\b")
+_LATER: Final = "HTTP 202: the answer comes later, wait for it in a client in Python"
 _TABLE: Final = "[tool.rageval.target]"
 
 
@@ -403,6 +405,8 @@ class HttpRagClient:
             hidden = blot_out_of_reply(raw, self._of_errors)
             error = self._requoted(error, hidden, secrets) if raw != hidden else error
             error = self._explained(error, hidden, sent)
+            if last.status == HTTPStatus.ACCEPTED and error.kind == "protocol":
+                error = EndpointError(error.kind, f"{error.message}; {_LATER}")
             return _failed(error, attempts=attempts, total_ms=last.total_ms, secrets=secrets), raw
         ttft_ms = last.reader and last.reader.ttft_ms
         if ttft_ms is not None:

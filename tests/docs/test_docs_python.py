@@ -11,6 +11,7 @@ import pytest
 
 from pytest_rageval import AskRequest, AskResponse, CaseRecord, Citation, RetrievedChunk
 from tests.build.projects import clear_settings
+from tests.build.targets import fake_target, json_reply
 from tests.docs.examples import read_document, sections
 from tests.plugin.scratch import Project, case, outcomes
 
@@ -99,6 +100,25 @@ def test_the_dictionary_of_the_page_is_a_reply(notes: Project) -> None:
     notes.write("evals/conftest.py", FILES["evals/conftest.py"])
     notes.run("-k", "refunds")
     assert notes.records()["refunds"]["outcome"] == "passed"
+
+
+def test_the_client_of_the_page_waits_for_the_result_of_a_job(notes: Project) -> None:
+    done = {
+        "status": "done",
+        "answer": "A refund takes 14 days.",
+        "sources": [{"path": "refunds.md", "text": "A refund takes 14 days."}],
+    }
+    queued, running = (json_reply({"id": "j1", "status": s}) for s in ("queued", "running"))
+    with fake_target(queued, running, json_reply(done)) as target:
+        client = FILES["jobs/conftest.py"].replace("http://127.0.0.1:8000", target.url)
+        notes.write("evals/conftest.py", client)
+        notes.run("-k", "refunds")
+    assert notes.records()["refunds"]["outcome"] == "passed"
+    assert [one.line.rsplit(" ", 1)[0] for one in target.received] == [
+        "POST /jobs",
+        "GET /jobs/j1",
+        "GET /jobs/j1",
+    ]
 
 
 def test_the_script_of_the_page_lists_what_did_not_pass(

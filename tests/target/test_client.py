@@ -88,6 +88,15 @@ def test_a_question_is_posted_as_json_to_the_path_of_the_contract() -> None:
     assert received.json == {"question": "Wo ist das Öl?", "k": 3}
 
 
+def test_a_job_whose_answer_comes_later_is_named_as_such() -> None:
+    job = {"id": "j1", "status": "queued"}
+    kind, message, _ = failure(json_reply(job, "202 Accepted"))
+    assert kind == "protocol"
+    assert message.endswith("; HTTP 202: the answer comes later, wait for it in a client in Python")
+    assert "202" not in failure(json_reply(job))[1]
+    assert ask_once(json_reply({"answer": "Monthly."}, "202 Accepted")).error is None
+
+
 def test_a_lone_surrogate_in_a_question_is_sent_escaped() -> None:
     with fake_target(GOOD) as target:
         ask(target, request=AskRequest(question="a\ud800"))
