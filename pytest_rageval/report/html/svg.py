@@ -74,22 +74,36 @@ def picture(
     )
 
 
-def line(x1: float, y1: float, x2: float, y2: float, style: str) -> Element:
+def for_both_widths(charts: Iterable[Element]) -> Element:
+    """Return a wide and a narrow chart, of which a window shows the one that fits."""
+    names = ("wide-only", "narrow-only")
+    parts = [
+        element("div", chart, class_=f"wide {name}")
+        for chart, name in zip(charts, names, strict=False)
+    ]
+    return Element("".join(parts))
+
+
+Length = float | str
+"""Pixels, or a percentage of the picture such as ``40%``."""
+
+
+def line(x1: Length, y1: Length, x2: Length, y2: Length, style: str) -> Element:
     """Return a straight line."""
     return element("line", x1=x1, y1=y1, x2=x2, y2=y2, class_=style)
 
 
-def rect(x: float, y: float, width: float, height: float, style: str) -> Element:
+def rect(x: Length, y: Length, width: Length, height: Length, style: str) -> Element:
     """Return a rectangle."""
     return element("rect", x=x, y=y, width=width, height=height, class_=style)
 
 
-def circle(x: float, y: float, r: float, style: str) -> Element:
+def circle(x: Length, y: Length, r: float, style: str) -> Element:
     """Return a circle."""
     return element("circle", cx=x, cy=y, r=r, class_=style)
 
 
-def label(x: float, y: float, text: str, style: str = "", anchor: str = "start") -> Element:
+def label(x: Length, y: Length, text: str, style: str = "", anchor: str = "start") -> Element:
     """Return a text that starts (``start``), is centred or ends (``end``) at x."""
     # By a class, as a page has hundreds of labels.
     classes = f"{style} {_ANCHORS[anchor]}".strip()

@@ -10,6 +10,7 @@ from pytest_rageval.analysis.sweep.outcome import SweepOutcome
 from pytest_rageval.metrics.registry import unit_of
 from pytest_rageval.report import sweep as words
 from pytest_rageval.report.html import sweep_charts as charts
+from pytest_rageval.report.html.svg import for_both_widths
 from pytest_rageval.support.text import format_value
 
 _CLASSES: Final = {"better": "pass", "no_clear_winner": "not_evaluated", "worse": "fail"}
@@ -48,8 +49,8 @@ def render_sweep(outcome: SweepOutcome, *, name: str = "sweep") -> Iterator[str]
         effects=[
             (one, value_text(one.value), format_value(one.mean, unit)) for one in outcome.effects
         ],
-        ranking=charts.for_both_widths(charts.ranking_chart(outcome)),
+        ranking=for_both_widths(charts.ranking_chart(outcome)),
         pareto=charts.pareto_charts(outcome),
-        effect_chart=charts.for_both_widths(charts.effect_charts(outcome)),
+        effect_chart=for_both_widths(charts.effect_charts(outcome)),
         settings=words.best_toml(outcome),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -10,7 +10,7 @@ from pytest_rageval.analysis.sweep.configurations import value_text
 from pytest_rageval.analysis.sweep.outcome import Ranked, SweepOutcome
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.registry import unit_of
-from pytest_rageval.report.html.markup import Element, element
+from pytest_rageval.report.html.markup import Element
 from pytest_rageval.report.html.svg import NARROW, WIDE, Layout, circle, label, line, picture, rect
 from pytest_rageval.report.sweep import main_text
 from pytest_rageval.report.text.summary import change_text
@@ -187,16 +187,6 @@ def effect_charts(outcome: SweepOutcome) -> tuple[Element, ...]:
         title = "Difference of each value from the mean of all configurations"
         found.append(layout.picture("effects", title, "; ".join(described), parts, height))
     return tuple(found)
-
-
-def for_both_widths(charts: Iterable[Element]) -> Element:
-    """Return a wide and a narrow chart, of which a window shows the one that fits."""
-    names = ("wide-only", "narrow-only")
-    parts = [
-        element("div", chart, class_=f"wide {name}")
-        for chart, name in zip(charts, names, strict=False)
-    ]
-    return Element("".join(parts))
 
 
 def _around(values: Sequence[float]) -> tuple[float, float]:

@@ -5,11 +5,11 @@ Widths are percentages, so that one picture fits every window.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from pytest_rageval.report.html.markup import Element, element
 from pytest_rageval.report.html.run.overview_values import CountRow, MetricView
-from pytest_rageval.report.html.svg import NARROW, WIDE, label, rect
+from pytest_rageval.report.html.svg import NARROW, WIDE, circle, for_both_widths, label, line, rect
 from pytest_rageval.support.text import counted, format_value
 
 
@@ -20,22 +20,18 @@ def mean_bar(row: MetricView) -> Element | None:
     """
     if row.places is None:
         return None
-    low, mean, high = row.places
+    low, mean, high = map(_percent, row.places)
     style = "bad" if row.failed else "mark"
     parts = [
-        _rect(0, 8, 1, 6, "track"),
-        _rect(0, 8, mean, 6, f"fill {style}"),
-        _line(low, 11, high, 11, f"interval {style}"),
+        rect("0%", 8, "100%", 6, "track"),
+        rect("0%", 8, mean, 6, f"fill {style}"),
+        line(low, 11, high, 11, f"interval {style}"),
     ]
-    parts += [
-        _line(limit.place, 2, limit.place, 20, "limit")
-        for limit in row.limits
-        if limit.place is not None
-    ]
-    parts.append(element("circle", cx=_percent(mean), cy=11, r=4, class_=f"dot {style}"))
+    limits = [_percent(limit.place) for limit in row.limits if limit.place is not None]
+    parts += [line(place, 2, place, 20, "limit") for place in limits]
+    parts.append(circle(mean, 11, 4, f"dot {style}"))
     if row.change is not None and row.change.place is not None:
-        place = _percent(row.change.place)
-        parts.append(element("circle", cx=place, cy=11, r=5, class_="base"))
+        parts.append(circle(_percent(row.change.place), 11, 5, "base"))
     return element("svg", *parts, class_="mean-bar", height=22, aria_hidden="true")
 
 
@@ -46,10 +42,10 @@ def stacked_bar(rows: Sequence[CountRow], styles: Sequence[str]) -> Element:
     for row, style in zip(rows, styles, strict=True):
         share = row.n / whole
         name = f"{row.label}: {counted(row.n, 'case')}"
-        drawn = [element("title", name), _rect(left, 0, share, 28, f"part {style}")]
+        part = rect(_percent(left), 0, _percent(share), 28, f"part {style}")
+        drawn = [element("title", name), part]
         if share >= _LABELLED:
-            middle = _percent(left + share / 2)
-            drawn.append(element("text", str(row.n), x=middle, y=19, class_=f"{style} to-mid"))
+            drawn.append(label(_percent(left + share / 2), 19, str(row.n), style, "middle"))
         parts.append(element("a", *drawn, href=row.link, tabindex="-1"))
         left += share
     return element("svg", *parts, class_="stack", height=28, aria_hidden="true")
@@ -63,24 +59,14 @@ def _percent(share: float) -> str:
     return f"{share * 100:.4g}%"
 
 
-def _rect(left: float, y: float, width: float, height: float, style: str) -> Element:
-    return element(
-        "rect", x=_percent(left), y=y, width=_percent(width), height=height, class_=style
-    )
-
-
-def _line(x1: float, y1: float, x2: float, y2: float, style: str) -> Element:
-    return element("line", x1=_percent(x1), y1=y1, x2=_percent(x2), y2=y2, class_=style)
-
-
 # --- values of the project ------------------------------------------------------------------------
 
 
-def value_bars(
-    name: str, title: str, bars: Sequence[tuple[str, float]], unit: str
-) -> Iterator[Element]:
+def value_bars(name: str, title: str, bars: Sequence[tuple[str, float]], unit: str) -> Element:
     """Draw a bar for each value, for wide and for narrow windows."""
     longest = max((value for _, value in bars), default=0.0) or 1.0
+    text = "; ".join(f"{bar}: {format_value(value)} {unit}".strip() for bar, value in bars)
+    charts = []
     for layout in (WIDE, NARROW):
         parts: list[Element] = []
         for number, (bar, value) in enumerate(bars):
@@ -89,6 +75,5 @@ def value_bars(
             parts.append(rect(layout.left, y - 8, layout.plot * value / longest, 16, "p50"))
             shown = f"{format_value(value)} {unit}".strip()
             parts.append(label(layout.x(value / longest) + 8, y + 4, shown, "number"))
-        text = "; ".join(f"{bar}: {format_value(value)} {unit}".strip() for bar, value in bars)
-        chart = layout.picture(name, title, text, parts, layout.row * len(bars) + 8)
-        yield element("div", chart, class_=f"wide {'narrow' if layout.above else 'wide'}-only")
+        charts.append(layout.picture(name, title, text, parts, layout.row * len(bars) + 8))
+    return for_both_widths(charts)

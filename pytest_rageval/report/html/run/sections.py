@@ -25,7 +25,7 @@ def _content(number: int, one: Mapping[str, Any]) -> Iterator[Element]:
     elif text(one, "kind") == "bars":
         pairs = [pair for pair in items(one, "bars") if isinstance(pair, list) and len(pair) == 2]
         bars = [(str(name), float(value)) for name, value in pairs]
-        yield from value_bars(f"own{number}", text(one, "title"), bars, text(one, "unit"))
+        yield value_bars(f"own{number}", text(one, "title"), bars, text(one, "unit"))
     else:
         head = element(
             "tr", *(element("th", cell_text(c), scope="col") for c in items(one, "columns"))
