@@ -90,30 +90,28 @@ def _points(
     places: Sequence[str],
 ) -> list[TrendPoint]:
     """Return the mean of a metric in each run, with what makes it incomparable with the last."""
+    path = ("statistics", key, "mean")
+    if key == "latency_ms.p95":
+        path = ("aggregate_metrics", "latency", "p95_ms")
     breaks = [(), *(tuple(one.name for one in found.of(key)[0]) for found in between)]
-    return [
-        _point(run, key, names, run.run_id == current, place)
-        for run, names, place in zip(runs, breaks, places, strict=True)
-    ]
-
-
-def _point(
-    run: StoredRun, key: str, breaks: tuple[str, ...], current: bool, link: str
-) -> TrendPoint:
-    time = ("aggregate_metrics", "latency", "p95_ms")
-    mean = number(run.metrics, *(time if key == "latency_ms.p95" else ("statistics", key, "mean")))
-    low, high = (number(run.metrics, "statistics", key, end) for end in ("low", "high"))
-    return TrendPoint(
-        run_id=run.run_id,
-        link=link,
-        value=mean,
-        low=low,
-        high=high,
-        text=format_value(mean),
-        interval=interval_text(low, high),
-        breaks=breaks,
-        current=current,
-    )
+    points = []
+    for run, names, place in zip(runs, breaks, places, strict=True):
+        mean = number(run.metrics, *path)
+        low, high = (number(run.metrics, "statistics", key, end) for end in ("low", "high"))
+        points.append(
+            TrendPoint(
+                run_id=run.run_id,
+                link=place,
+                value=mean,
+                low=low,
+                high=high,
+                text=format_value(mean),
+                interval=interval_text(low, high),
+                breaks=names,
+                current=run.run_id == current,
+            )
+        )
+    return points
 
 
 def _between(runs: Sequence[StoredRun]) -> list[RunDifferences]:
