@@ -1,4 +1,4 @@
-"""Charts as SVG, with pixel coordinates: the layout of rows, and the elements."""
+"""Charts as SVG, with pixel coordinates: the layout of rows, the area of a plot, the elements."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ class Layout:
             return label(self.left, y - 14, short, "name")
         return label(self.left - 10, y + 4, short, "name", "end")
 
-    def middle(self, number: int, top: float = 0.0) -> float:
-        """Return y of the middle of a row."""
+    def middle(self, number: int, top: float) -> float:
+        """Return y of the middle of a row, the first of which begins at top."""
         return top + self.row * number + (self.row - 12 if self.above else self.row / 2)
 
     def picture(
@@ -49,6 +49,40 @@ class Layout:
     ) -> Element:
         """Return a picture as wide as the layout."""
         return picture(f"{name}{self.suffix}", title, text, parts, width=self.width, height=height)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Area:
+    """Size of a chart with axes, in pixels; what it shows stands between the margins."""
+
+    width: int
+    height: int
+    left: int
+    top: int
+    right: int
+    bottom: int
+
+    @property
+    def plot(self) -> int:
+        """Width between the margins."""
+        return self.width - self.left - self.right
+
+    @property
+    def base(self) -> int:
+        """Y of the lower end of the plot."""
+        return self.height - self.bottom
+
+    def x(self, share: float) -> float:
+        """Return x of a share of the plot, from the left."""
+        return self.left + self.plot * share
+
+    def y(self, share: float) -> float:
+        """Return y of a share of the plot, from below."""
+        return self.base - (self.base - self.top) * share
+
+    def picture(self, name: str, title: str, text: str, parts: Iterable[Element]) -> Element:
+        """Return a picture of this size."""
+        return picture(name, title, text, parts, width=self.width, height=self.height)
 
 
 WIDE: Final = Layout(suffix="", left=265, plot=415, right=130, row=26, above=False)

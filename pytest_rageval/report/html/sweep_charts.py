@@ -11,7 +11,7 @@ from pytest_rageval.analysis.sweep.outcome import Ranked, SweepOutcome
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.registry import unit_of
 from pytest_rageval.report.html.markup import Element
-from pytest_rageval.report.html.svg import NARROW, WIDE, Layout, circle, label, line, picture, rect
+from pytest_rageval.report.html.svg import NARROW, WIDE, Area, Layout, circle, label, line, rect
 from pytest_rageval.report.sweep import main_text
 from pytest_rageval.report.text.summary import change_text
 from pytest_rageval.support.text import format_value
@@ -26,9 +26,7 @@ _RANKING: Final = replace(WIDE, left=430, plot=300, name_chars=56)
 """Room for the values of several parameters."""
 _ROWS: Final = 40
 """Most rows of a chart; the tables have all."""
-_SCATTER: Final = (340, 280)
-_MARGIN: Final = (64, 20, 24, 48)
-"""Left, top, right, bottom."""
+_SCATTER: Final = Area(width=340, height=280, left=64, top=20, right=24, bottom=48)
 
 
 def ranking_chart(outcome: SweepOutcome) -> tuple[Element, ...]:
@@ -79,11 +77,8 @@ def pareto_charts(outcome: SweepOutcome) -> tuple[Element, ...]:
 
     A number is left out where there is no room.
     """
-    return tuple(
-        found
-        for number in range(1, len(outcome.objectives))
-        if (found := _scatter(outcome, number)) is not None
-    )
+    charts = (_scatter(outcome, number) for number in range(1, len(outcome.objectives)))
+    return tuple(filter(None, charts))
 
 
 def _scatter(outcome: SweepOutcome, number: int) -> Element | None:
@@ -97,35 +92,29 @@ def _scatter(outcome: SweepOutcome, number: int) -> Element | None:
         return None
     x_low, x_high = _around([x for _, _, x, _ in points])
     y_low, y_high = _around([y for _, _, _, y in points])
-    (wide, high), (left, top, right, bottom) = _SCATTER, _MARGIN
-    width, height = wide - left - right, high - top - bottom
+    left, top, right, base = _SCATTER.left, _SCATTER.top, _SCATTER.x(1), _SCATTER.base
     parts = [
-        line(left, top + height, left + width, top + height, "grid"),
-        line(left, top, left, top + height, "grid"),
+        line(left, base, right, base, "grid"),
+        line(left, top, left, base, "grid"),
         label(left, 12, main, "axis"),
-        label(left + width, high - 6, other, "axis", "end"),
-        *_ticks(left, top + height, width, (x_low, x_high), unit=unit_of(other)),
+        label(right, _SCATTER.height - 6, other, "axis", "end"),
+        label(left, base + 16, _tick(x_low, unit_of(other)), "axis"),
+        label(right, base + 16, _tick(x_high, unit_of(other)), "axis", "end"),
         label(left - 6, top + 10, format_value(y_high, unit_of(main)), "axis", "end"),
-        label(left - 6, top + height, format_value(y_low, unit_of(main)), "axis", "end"),
+        label(left - 6, base, format_value(y_low, unit_of(main)), "axis", "end"),
     ]
     described = []
     dots: list[Dot] = []
     for rank, row, x, y in points:
-        at = left + width * (x - x_low) / (x_high - x_low)
-        up = top + height * (1 - (y - y_low) / (y_high - y_low))
+        at = _SCATTER.x((x - x_low) / (x_high - x_low))
+        up = _SCATTER.y((y - y_low) / (y_high - y_low))
         dots.append((at, up, str(rank)))
         parts.append(circle(at, up, 4.5, "dot mark" if row.on_front else "base"))
         figures = f"{main} {format_value(y)}, {other} {format_value(x, unit_of(other))}"
         described.append(f"{rank}{' (front)' if row.on_front else ''}: {figures}")
     parts += [label(x, y, text, "axis", anchor) for x, y, text, anchor in beside(dots)]
-    return picture(
-        f"pareto-{number}",
-        f"{main} against {other}; filled: on the Pareto front",
-        "; ".join(described),
-        parts,
-        width=wide,
-        height=high,
-    )
+    title = f"{main} against {other}; filled: on the Pareto front"
+    return _SCATTER.picture(f"pareto-{number}", title, "; ".join(described), parts)
 
 
 def beside(dots: Sequence[Dot]) -> Iterator[tuple[float, float, str, str]]:
@@ -154,13 +143,8 @@ def _overlap(one: _Box, other: _Box) -> bool:
     return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
 
 
-def _ticks(
-    left: float, bottom: float, width: float, ends: tuple[float, float], *, unit: str
-) -> Iterator[Element]:
-    for share, anchor in ((0.0, "start"), (1.0, "end")):
-        value = ends[0] + share * (ends[1] - ends[0])
-        text = f"{value:.0f}" if unit in {"ms", "count"} else f"{value:.3f}"
-        yield label(left + width * share, bottom + 16, text, "axis", anchor)
+def _tick(value: float, unit: str) -> str:
+    return f"{value:.0f}" if unit in {"ms", "count"} else f"{value:.3f}"
 
 
 def effect_charts(outcome: SweepOutcome) -> tuple[Element, ...]:

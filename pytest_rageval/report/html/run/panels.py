@@ -25,9 +25,9 @@ from pytest_rageval.report.html.run.distributions import (
 )
 from pytest_rageval.report.html.run.links import cases_link
 from pytest_rageval.report.html.run.overview_values import CountRow, LatencyView, Panel
-from pytest_rageval.report.html.svg import circle, label, line, picture, rect
+from pytest_rageval.report.html.svg import Area, circle, label, line, rect
 from pytest_rageval.support.text import counted, format_value
-from pytest_rageval.values.dataclass import dataclass
+from pytest_rageval.values.dataclass import replace
 from pytest_rageval.values.record import CaseRecord
 
 _FOR_P99: Final = 50
@@ -36,45 +36,18 @@ _RANKS: Final = 20
 """Most ranks with a bar of their own."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Area:
-    """Size of a chart; bars stand between the margins."""
-
-    width: int = 360
-    height: int = 132
-    left: int = 8
-    top: int = 20
-    bottom: int = 20
-
-    @property
-    def plot(self) -> int:
-        return self.width - 2 * self.left
-
-    @property
-    def base(self) -> int:
-        return self.height - self.bottom
-
-    def x(self, share: float) -> float:
-        return self.left + self.plot * share
-
-    def y(self, share: float) -> float:
-        return self.base - (self.base - self.top) * share
-
-    def picture(self, name: str, title: str, text: str, parts: Iterable[Element]) -> Element:
-        return picture(name, title, text, [*parts], width=self.width, height=self.height)
-
-    def bar(self, row: CountRow, left: float, wide: float, bar: Element) -> Element:
-        """Return a bar that leads to its cases, as the whole of its column does."""
-        name = f"{row.label}: {counted(row.n, 'case')}"
-        column = rect(left, self.top, wide, self.base - self.top, "hit")
-        return element("a", element("title", name), column, bar, href=row.link)
-
-
 _Marks = Iterable[tuple[str, float]]
 """Names and values that are drawn as lines across a chart."""
-_SMALL: Final = _Area()
-_LARGE: Final = _Area(width=760, height=186, top=50)
-_NARROW: Final = _Area(width=360, height=170, top=50)
+_SMALL: Final = Area(width=360, height=132, left=8, top=20, right=8, bottom=20)
+_LARGE: Final = replace(_SMALL, width=760, height=186, top=50)
+_NARROW: Final = replace(_LARGE, width=360, height=170)
+
+
+def _linked_bar(row: CountRow, area: Area, left: float, wide: float, bar: Element) -> Element:
+    """Return a bar that leads to its cases, as the whole of its column does."""
+    name = f"{row.label}: {counted(row.n, 'case')}"
+    column = rect(left, area.top, wide, area.base - area.top, "hit")
+    return element("a", element("title", name), column, bar, href=row.link)
 
 
 # --- metrics -----------------------------------------------------------------------------------
@@ -137,7 +110,7 @@ _IN_TABLE: Final = "Its numbers stand in the table that follows."
 
 
 def _bars(
-    bins: Sequence[Bin], rows: Sequence[CountRow], marks: _Marks, area: _Area
+    bins: Sequence[Bin], rows: Sequence[CountRow], marks: _Marks, area: Area
 ) -> Iterator[Element]:
     """Draw linked bars, the edges below, the marks, and the number of cases above each bar."""
     most = max(one.n for one in bins) or 1
@@ -148,11 +121,11 @@ def _bars(
         if one.n:
             top = area.y(one.n / most)
             bar = rect(left + 1, top, max(wide - 2, 1), area.base - top, "bar")
-            yield area.bar(row, left, wide, bar)
+            yield _linked_bar(row, area, left, wide, bar)
             # A number that is clearly wider than its bar would touch the next one.
             if len(str(one.n)) * _AXIS_CHAR <= wide + 4:
                 counts.append(label(left + wide / 2, top - 4, str(one.n), "axis count", "middle"))
-    yield line(area.left, area.base, area.left + area.plot, area.base, "grid")
+    yield line(area.left, area.base, area.x(1), area.base, "grid")
     every = -(-len(bins) // (10 if area is _LARGE else 5))
     for place in range(0, len(bins) + 1, every):
         edge = bins[place].low if place < len(bins) else bins[-1].high
@@ -162,7 +135,7 @@ def _bars(
     yield from counts
 
 
-def _lines(bins: Sequence[Bin], marks: _Marks, area: _Area) -> Iterator[Element]:
+def _lines(bins: Sequence[Bin], marks: _Marks, area: Area) -> Iterator[Element]:
     """Draw named values as lines across the chart; a name that would touch takes the next line."""
     ends = [-1000.0] * 3
     for name, value in marks:
@@ -304,13 +277,14 @@ def _rank_bars(rows: Sequence[CountRow], found: RankShares) -> Iterator[Element]
         none = row.label == "none"
         if row.n:
             style = "bar none" if none else "bar"
-            yield area.bar(row, left, wide, rect(left + 2, top, wide - 4, area.base - top, style))
+            bar = rect(left + 2, top, wide - 4, area.base - top, style)
+            yield _linked_bar(row, area, left, wide, bar)
             counts.append(label(middle, top - 4, str(row.n), "axis count", "middle"))
         if none or not place % every:
             yield label(middle, area.height - 5, row.label, "axis", "middle")
         if row.label.isdigit():
             track.append((middle, area.y(found.share_up_to(int(row.label)))))
-    yield line(area.left, area.base, area.left + area.plot, area.base, "grid")
+    yield line(area.left, area.base, area.x(1), area.base, "grid")
     yield element("polyline", points=" ".join(f"{x:.1f},{y:.1f}" for x, y in track), class_="curve")
     yield from (circle(x, y, 2.5, "curve-dot") for x, y in track)
     yield from counts  # last, else the curve strikes through them

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from pytest_rageval.report.html.markup import Element, element
-from pytest_rageval.report.html.svg import circle, label, line, picture
+from pytest_rageval.report.html.svg import Area, circle, label, line
 from pytest_rageval.support.text import format_value
 from pytest_rageval.values.dataclass import dataclass
 
@@ -29,9 +29,7 @@ class TrendPoint:
     current: bool
 
 
-_PANEL: Final = (360, 138)
-_MARGIN: Final = (42, 28, 20, 16)
-"""Left, top, right, bottom."""
+_PANEL: Final = Area(width=360, height=138, left=42, top=28, right=20, bottom=16)
 _SPARK: Final = (84, 24)
 
 
@@ -42,25 +40,23 @@ def trend_panel(
 
     The scale is the lowest and the highest possible value.
     """
-    width, height = _PANEL
-    left, top, right, bottom = _MARGIN
+    left, top, base = _PANEL.left, _PANEL.top, _PANEL.base
     low, high = _ends(points, scale)
-    wide, tall = width - left - right, height - top - bottom
 
     def at(value: float) -> float:
-        return top + tall * (1 - (value - low) / (high - low))
+        return _PANEL.y((value - low) / (high - low))
 
-    xs = [left + wide * place / max(len(points) - 1, 1) for place in range(len(points))]
+    xs = [_PANEL.x(place / max(len(points) - 1, 1)) for place in range(len(points))]
     parts = [
         label(left, 14, key, "name"),
         label(left - 6, top + 4, format_value(high)[:5], "axis", "end"),
-        label(left - 6, top + tall + 4, format_value(low)[:5], "axis", "end"),
-        line(left, top, left + wide, top, "grid"),
-        line(left, top + tall, left + wide, top + tall, "grid"),
+        label(left - 6, base + 4, format_value(low)[:5], "axis", "end"),
+        line(left, top, _PANEL.x(1), top, "grid"),
+        line(left, base, _PANEL.x(1), base, "grid"),
     ]
     for x, before, point in zip(xs[1:], xs, points[1:], strict=False):
         if point.breaks:
-            parts.append(line((x + before) / 2, top - 4, (x + before) / 2, top + tall + 4, "break"))
+            parts.append(line((x + before) / 2, top - 4, (x + before) / 2, base + 4, "break"))
     for track in _tracks(points):
         drawn = [(xs[place], at(value)) for place, value in track]
         shape = " ".join(f"{x:.1f},{y:.1f}" for x, y in drawn)
@@ -69,12 +65,12 @@ def trend_panel(
         if point.value is not None:
             parts.append(_dot(point, x, at))
     newest = "no data" if points[-1].value is None else points[-1].text
-    parts.append(label(width - right, 14, newest, "number strong", "end"))
+    parts.append(label(_PANEL.x(1), 14, newest, "number strong", "end"))
     described = ", ".join(
         f"{'(changed) ' if point.breaks else ''}{point.run_id} {point.text}" for point in points
     )
     title = f"{key} over the last {len(points)} runs"
-    return picture(name, title, described, parts, width=width, height=height)
+    return _PANEL.picture(name, title, described, parts)
 
 
 def _dot(point: TrendPoint, x: float, at: Callable[[float], float]) -> Element:
