@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
@@ -36,7 +37,7 @@ def with_metrics(run: StoredRun) -> StoredRun:
     return replace(run, metrics=metrics_document(numbers, facts))
 
 
-def read_history(folder: Path, *, limit: int = _HISTORY) -> tuple[StoredRun, ...]:
+def read_history(folder: Path) -> tuple[StoredRun, ...]:
     """Return the documents of a run and of those before it in its results folder, oldest first.
 
     Runs over a part of their set are left out, as by `rageval runs trend`.
@@ -46,15 +47,12 @@ def read_history(folder: Path, *, limit: int = _HISTORY) -> tuple[StoredRun, ...
     own = begun.get(folder)
     if own is None:
         return ()
-    found: list[StoredRun] = []
-    latest_first = sorted(begun.items(), key=lambda one: (one[1] or 0.0, one[0].name), reverse=True)
-    for other, time in latest_first:
-        if time is None or (time, other.name) > (own, folder.name) or len(found) == limit:
-            continue
-        run = read_documents(other, groups=False)
-        if run.metrics and not is_partial(run):
-            found.append(run)
-    return tuple(reversed(found))
+    order = {other: (time, other.name) for other, time in begun.items() if time is not None}
+    until = [other for other, place in order.items() if place <= (own, folder.name)]
+    latest_first = sorted(until, key=order.__getitem__, reverse=True)
+    runs = (read_documents(other, groups=False) for other in latest_first)
+    whole = (run for run in runs if run.metrics and not is_partial(run))
+    return tuple(islice(whole, _HISTORY))[::-1]
 
 
 def report_page(

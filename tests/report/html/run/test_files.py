@@ -68,12 +68,12 @@ def test_runs_over_a_part_of_the_set_are_no_history_as_in_a_trend(capsys: Output
 
 
 def test_the_history_is_the_last_few_runs() -> None:
-    for hour in range(4):
-        write_run(f"r{hour}", passed("x"), at=f"2026-11-20T1{hour}:00:00+00:00")
+    for hour in range(14):
+        write_run(f"r{hour}", passed("x"), at=f"2026-11-20T{hour:02}:00:00+00:00")
 
-    found = read_history(Path("evals/results/r3"), limit=2)
+    found = read_history(Path("evals/results/r13"))
 
-    assert [one.run_id for one in found] == ["r2", "r3"]
+    assert [one.run_id for one in found] == [f"r{hour}" for hour in range(2, 14)]
 
 
 def test_broken_and_foreign_folders_are_no_history() -> None:
