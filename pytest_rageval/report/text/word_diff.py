@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
+from itertools import groupby
+from operator import itemgetter
 from typing import Final
 
 from pytest_rageval.values.dataclass import dataclass
@@ -65,17 +67,12 @@ def _common(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]]:
 
 def _pieces(words: Sequence[str], same: set[int]) -> Iterator[Piece]:
     """Join neighbours of the same kind; spaces around a change are not part of it."""
-    kind, text = False, ""
-    for place, word in enumerate(words):
-        changed = place not in same and not word.isspace()
-        if changed != kind:
-            bare = text.rstrip() if kind else text
-            if bare:
-                yield kind, bare
-            kind, text = changed, text[len(bare) :]
-            if kind and text:
-                yield False, text
-                text = ""
-        text += word
-    bare = text.rstrip() if kind else text
-    yield from ((k, t) for k, t in ((kind, bare), (False, text[len(bare) :])) if t)
+    flagged = [(n not in same and not word.isspace(), word) for n, word in enumerate(words)]
+    space = ""
+    for changed, group in groupby(flagged, key=itemgetter(0)):
+        text = space + "".join(word for _, word in group)
+        piece = text.rstrip() if changed else text
+        space = text[len(piece) :]
+        yield changed, piece
+    if space:
+        yield False, space
