@@ -24,7 +24,7 @@ from pytest_rageval.report.explain.values import (
 from pytest_rageval.support.text import counted, format_value
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.dataclass import dataclass
-from pytest_rageval.values.json_documents import part
+from pytest_rageval.values.json_documents import part, value, whole, word
 from pytest_rageval.values.record import CaseRecord
 
 _BY_RUBRIC: Final = {
@@ -238,13 +238,13 @@ def citation_sentences(
     if citations and citations[0].ranks is not None:
         n_inside = sum(bool(citation.ranks) for citation in citations)
         text = f"{n_inside} of {counted(len(citations), 'citation')} retrieved"
-        text += _numbers("; not", [c.number for c in citations if not c.ranks])
+        text += _except([c.number for c in citations if not c.ranks])
         sentences["citation_in_context_rate"] = text
     return sentences
 
 
-def _numbers(before: str, numbers: Sequence[int]) -> str:
-    return f"{before} {join([f'#{number}' for number in numbers])}" if numbers else ""
+def _except(numbers: Sequence[int]) -> str:
+    return f"; not {join([f'#{number}' for number in numbers])}" if numbers else ""
 
 
 def _attribution(
@@ -264,7 +264,7 @@ def _attribution(
     recall += f"; {indices(missing)} not" if cited and missing else ""
     precision = f"{len(pointing)} of {counted(n, 'citation')} into a gold"
     if pointing:
-        precision += _numbers("; not", [c.number for c in citations if not c.golds])
+        precision += _except([c.number for c in citations if not c.golds])
     return {
         "attribution_hit_rate": hit,
         "attribution_recall": recall,
@@ -333,15 +333,12 @@ def _verdict(record: CaseRecord, key: str) -> Figure:
 
 def _size(verdict: Mapping[str, Any], name: str) -> int | None:
     claims = verdict.get(name)
-    if isinstance(claims, list | tuple):
-        return len(claims)
-    return claims if isinstance(claims, int) and not isinstance(claims, bool) else None
+    return len(claims) if isinstance(claims, list | tuple) else whole(verdict, name)
 
 
 def _reasoning(verdict: Mapping[str, Any]) -> str:
-    reasoning = verdict.get("reasoning")
-    told = isinstance(reasoning, str) and reasoning
-    return f"judge: {reasoning}" if told else "the judge's verdict"
+    reasoning = word(verdict, "reasoning")
+    return f"judge: {reasoning}" if reasoning else "the judge's verdict"
 
 
 def judge_failure(record: CaseRecord, key: str) -> str:
@@ -351,9 +348,7 @@ def judge_failure(record: CaseRecord, key: str) -> str:
         verdicts.setdefault(rubric, getattr(record, rubric))
     own = [name for name in verdicts if _gives(name, key)]
     for name in own or verdicts:
-        verdict = verdicts[name]
-        error = verdict.get("error") if isinstance(verdict, Mapping) else None
-        if error:
+        if error := value(verdicts[name], "error"):
             kind = error.get("kind", "") if isinstance(error, Mapping) else str(error)
             return f"no valid verdict of the judge ({kind})"
     return "no valid verdict of the judge"

@@ -8,6 +8,7 @@ from typing import Any, Final
 from pytest_rageval.report.text.lines import HEAD, Line, Style, indented, wrapped, wrapped_lines
 from pytest_rageval.report.text.word_diff import Piece, diff_words
 from pytest_rageval.support.text import clean, cut_columns, format_value
+from pytest_rageval.values.json_documents import word
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import RetrievedChunk
 
@@ -140,8 +141,7 @@ def judged_lines(record: CaseRecord, *, width: int = 80) -> Iterator[Line]:
             f"{key} {format_value(value)}" for key, value in (verdict.get("scores") or {}).items()
         )
         yield from wrapped("judge", f"{rubric}: {scores or 'no score'}", width)
-        reasoning = verdict.get("reasoning")
-        if isinstance(reasoning, str) and reasoning:
+        if reasoning := word(verdict, "reasoning"):
             yield from wrapped("", clean(reasoning, SHOWN_CHARS), width, style="dim")
     if record.judgements and record.case.gold_supports:
         yield from _outcome(record, width)
