@@ -28,5 +28,5 @@ def rules_text(matching: Mapping[str, object]) -> str:
     text = ", ".join(f"{name} {n}" for name, n in found.items())
     if not alone:
         return text
-    only = f"{text}; {alone}" if text else f"document alone {alone}"
-    return f"{only}{' by document alone' if text else ''}: {_BY_DOCUMENT}"
+    known = f"{text}; {alone} by document alone" if text else f"document alone {alone}"
+    return f"{known}: {_BY_DOCUMENT}"

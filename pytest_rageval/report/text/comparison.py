@@ -235,8 +235,7 @@ def is_shown(change: MetricChange) -> bool:
 
 
 def _row(cells: tuple[str, str, str, str, str, str, str, str], width: int) -> str:
-    key, n, base, new, delta, interval, p, p_holm = cells
-    numbers = (base, new, delta, interval)
+    key, n, *numbers, p, p_holm = cells
     base, new, delta, interval = (f" {value}" for value in numbers)  # large ones stay apart
     tested = f"{interval:>16}{p:>7}" if width >= _TESTED else ""
     adjusted = f"{p_holm:>10}" if width >= WIDE else ""

@@ -447,20 +447,19 @@ def _metric(metric: MetricReason, column: int, width: int) -> Iterator[Line]:
 
 def _reranking(explanation: Explanation, width: int) -> Iterator[Line]:
     pairs = [
-        metric
+        (metric, metric.before_rerank, metric.value)
         for metric in explanation.metrics
         if metric.before_rerank is not None and metric.value is not None
     ]
     if not pairs or not explanation.chunks:  # nothing came that could be put in another order
         return
-    changed = [m for m in pairs if abs((m.value or 0.0) - (m.before_rerank or 0.0)) > TOLERANCE]
+    changed = [one for one in pairs if abs(one[2] - one[1]) > TOLERANCE]
     if not changed:
         yield _heading("reranking changed no metric")
         return
     yield _heading("reranking")
-    column = max(len(metric.key) for metric in changed)
-    for metric in changed:
-        now, before = metric.value or 0.0, metric.before_rerank or 0.0
+    column = max(len(metric.key) for metric, *_ in changed)
+    for metric, before, now in changed:
         style: Style = "green" if now > before else "red"
         text = f"{format_value(before)} -> {format_value(now)}"
         head = f"  {metric.key:<{column}}  {text} ({now - before:+.3f})"
