@@ -7,18 +7,8 @@ from collections.abc import Iterator
 from pytest_rageval.analysis.sweep.configurations import value_text
 from pytest_rageval.analysis.sweep.outcome import SweepOutcome
 from pytest_rageval.metrics.registry import unit_of
+from pytest_rageval.report import sweep as words
 from pytest_rageval.report.markdown.summary import escape
-from pytest_rageval.report.sweep import (
-    VERDICT_WORDS,
-    best_toml,
-    figure_text,
-    main_text,
-    other_figures,
-    row_notes,
-    sensitivity_text,
-    spent_text,
-    weights_text,
-)
 from pytest_rageval.report.text.summary import change_text
 from pytest_rageval.support.text import format_value
 
@@ -29,37 +19,37 @@ def render_sweep_markdown(outcome: SweepOutcome) -> str:
 
 
 def _lines(outcome: SweepOutcome) -> Iterator[str]:
-    yield f"## rageval sweep: {VERDICT_WORDS[outcome.verdict]}"
+    yield f"## rageval sweep: {words.VERDICT_WORDS[outcome.verdict]}"
     yield from ("", escape(outcome.sentence), "")
-    yield f"- objective: {escape(weights_text(outcome.objectives))}"
+    yield f"- objective: {escape(words.weights_text(outcome.objectives))}"
     if outcome.constraints:
         yield f"- limits: {escape(', '.join(outcome.constraints))}"
-    yield f"- asked: {escape(spent_text(outcome))}"
-    yield f"- {escape(sensitivity_text(outcome))}"
+    yield f"- asked: {escape(words.spent_text(outcome))}"
+    yield f"- {escape(words.sensitivity_text(outcome))}"
     yield from (f"- {escape(note)}" for note in outcome.notes)
     yield from _ranking(outcome)
     yield from _effects(outcome)
     yield from ("", "### Settings", "")
     # Indented, since a fence of backticks could be closed by a parameter.
-    yield from (f"    {line}" for line in best_toml(outcome).splitlines())
+    yield from (f"    {line}" for line in words.best_toml(outcome).splitlines())
 
 
 def _ranking(outcome: SweepOutcome) -> Iterator[str]:
-    names = other_figures(outcome)
+    names = words.other_figures(outcome)
     key = outcome.objectives[0].key
     percent = f"{outcome.confidence * 100:g} % interval"
     heads = ["", "configuration", key, percent, *names, "n", "requests", "run", ""]
     front = len(outcome.objectives) > 1
     yield from ("", f"| {' | '.join(map(escape, heads))} |", "|---" * len(heads) + "|")
     for number, row in enumerate(outcome.ranking, start=1):
-        notes = row_notes(outcome, row)
+        notes = words.row_notes(outcome, row)
         if front and row.on_front:
             notes.append("on the Pareto front")
         cells = [
             str(number),
             escape(row.name),
-            *main_text(outcome, row),
-            *(figure_text(row, name) for name in names),
+            *words.main_text(outcome, row),
+            *(words.figure_text(row, name) for name in names),
             str(row.n),
             str(row.requests),
             escape(row.run),

@@ -9,16 +9,7 @@ from pytest_rageval.analysis.sweep.configurations import value_text
 from pytest_rageval.analysis.sweep.outcome import SweepOutcome
 from pytest_rageval.analysis.sweep.verdict import SweepVerdict
 from pytest_rageval.metrics.registry import unit_of
-from pytest_rageval.report.sweep import (
-    VERDICT_WORDS,
-    figure_text,
-    main_text,
-    other_figures,
-    row_notes,
-    sensitivity_text,
-    spent_text,
-    weights_text,
-)
+from pytest_rageval.report import sweep as words
 from pytest_rageval.report.text.lines import Line, Style, wrapped
 from pytest_rageval.support.text import clean, cut_columns, format_value, wrapped_text
 
@@ -33,18 +24,18 @@ _STYLES: Final[Mapping[SweepVerdict, Style]] = {
 
 def sweep_lines(outcome: SweepOutcome, width: int = 80) -> Iterator[Line]:
     """Yield the outcome as lines for a terminal."""
-    yield from wrapped("goal", weights_text(outcome.objectives), width)
+    yield from wrapped("goal", words.weights_text(outcome.objectives), width)
     if outcome.constraints:
         yield from wrapped("limits", ", ".join(outcome.constraints), width)
-    yield from wrapped("asked", spent_text(outcome), width)
+    yield from wrapped("asked", words.spent_text(outcome), width)
     yield ()
     yield from _ranking(outcome, width)
     yield ()
     yield from _effects(outcome, width)
     style = _STYLES[outcome.verdict]
-    yield from wrapped("verdict", VERDICT_WORDS[outcome.verdict], width, style, style)
+    yield from wrapped("verdict", words.VERDICT_WORDS[outcome.verdict], width, style, style)
     yield from wrapped("", outcome.sentence, width)
-    yield from wrapped("", sensitivity_text(outcome), width, "", "dim")
+    yield from wrapped("", words.sensitivity_text(outcome), width, "", "dim")
     for note in outcome.notes:
         yield from wrapped("note", note, width, "yellow", "yellow")
 
@@ -54,15 +45,15 @@ def _ranking(outcome: SweepOutcome, width: int) -> Iterator[Line]:
     percent = f"{outcome.confidence * 100:g} % interval"
     yield ((f"{'':>3}{key:>14}{percent:>17}{'asked':>6}  configuration", "dim"),)
     for number, row in enumerate(outcome.ranking[:_SHOWN], start=1):
-        value, interval = main_text(outcome, row)
+        value, interval = words.main_text(outcome, row)
         style: Style = "green" if row.key == outcome.winner_key else ""
         style = "dim" if row.cut or row.broken else style
         figures = f"{number:>3}{value:>14}{interval:>17}{row.requests:>6}  "
         for part in wrapped_text(clean(row.name), max(width - len(figures), 12)):
             yield ((figures, style), (part, style))
             figures = " " * len(figures)
-        notes = row_notes(outcome, row)
-        notes += [f"{name} {figure_text(row, name)}" for name in other_figures(outcome)]
+        notes = words.row_notes(outcome, row)
+        notes += [f"{name} {words.figure_text(row, name)}" for name in words.other_figures(outcome)]
         for part in wrapped_text(clean("; ".join(notes)), width - _INDENT):
             yield ((f"{'':>{_INDENT}}{part}", "dim"),)
     if len(outcome.ranking) > _SHOWN:
