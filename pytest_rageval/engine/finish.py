@@ -213,16 +213,14 @@ def finish_run(
     )
     run = replace(run, metrics={**document, **run.metrics}, gate=gate_document(gate, run.run_id))
     view = SummaryView(
-        run_id=run.run_id,
+        run=run,
         aggregate=known.aggregate,
         gate=gate,
-        records=run.records,
         wall_s=words.wall_s,
         judge=_judge(run),
         folder=shown_below(run.folder, Path(ended.project.rootdir)),
         notes=[*words.notes, *filter(None, [run.saturation]), *run_notes(run)],
         judge_causes=words.judge_causes,
-        run_metrics=run.run_metrics,
         reply_faults=tuple(chunk_sentences(run.records, run.settings, run.config.get("asked", ()))),
         confidence=ended.thresholds.confidence,
         reliability=known.reliability,
@@ -230,8 +228,6 @@ def finish_run(
         resume="" if gate.complete else words.resume,
         commands=_commands(ended, gate, words.rerun),
         changes={} if baseline is None else baseline.changes,
-        concurrency=run.concurrency,
-        whole=run.whole,
         registry=stored_registry(run.config),
     )
     run = replace(run, sections=ended.sections(run))

@@ -465,7 +465,7 @@ class Controller:
         """Put aggregates and gate under the top-level key ``rageval``."""
         if self.finished is not None:
             json_report["rageval"] = {
-                "run_id": self.finished.view.run_id,
+                "run_id": self.finished.run.run_id,
                 "metrics": self.finished.run.metrics,
                 "gate": self.finished.run.gate,
             }

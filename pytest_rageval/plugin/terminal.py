@@ -41,7 +41,7 @@ def write_target_faults(reporter: pytest.TerminalReporter, view: SummaryView) ->
 
     Obeys ``--tb`` and ``--show-capture``.
     """
-    if not view.reply_faults and all(record.error is None for record in view.records):
+    if not view.reply_faults and all(record.error is None for record in view.run.records):
         return
     from pytest_rageval.report.text.target_faults import FaultOptions, render_target_faults
 
@@ -61,11 +61,11 @@ def write_target_faults(reporter: pytest.TerminalReporter, view: SummaryView) ->
         },
         brief=option.verbose < -1,
     )
-    lines = render_target_faults(view.records, view.reply_faults, options)
-    if option.usepdb and any(r.error and r.error.kind == "protocol" for r in view.records):
+    lines = render_target_faults(view.run.records, view.reply_faults, options)
+    if option.usepdb and any(r.error and r.error.kind == "protocol" for r in view.run.records):
         why = "--pdb stops where your code raises; a refused reply raises nothing there"
         lines += wrapped("note", why, options.width, "yellow")
-    errors = any(record.error is not None for record in view.records)
+    errors = any(record.error is not None for record in view.run.records)
     write_lines(reporter, "errors of the target" if errors else "replies of the target", lines)
 
 

@@ -59,7 +59,7 @@ def command(runs: tuple[str, ...], run_id: str | None, no_report: bool, as_json:
         raise NotComparableError(str(error)) from error
     project = replace(project, no_report=no_report or project.no_report)
     merged = merge_parts(parts, project, run_id=run_id, labels=_labels(parts, project))
-    put_and_warn(merged.view.run_id)
+    put_and_warn(merged.run.run_id)
     summary = render_summary(merged.view, width=terminal_width())
     lines = ("".join(_visible(text) for text, _ in line).rstrip() for line in summary)
     print_result(_document(parts, merged), lines, as_json=as_json)
@@ -78,7 +78,7 @@ def _labels(parts: list[StoredRun], project: Settings) -> JudgeLabels | None:
 
 def _document(parts: list[StoredRun], merged: FinishedRun) -> dict[str, Any]:
     return {
-        "run_id": merged.view.run_id,
+        "run_id": merged.run.run_id,
         "folder": merged.view.folder,
         "merged_from": [part.run_id for part in parts],
         "notes": list(merged.view.notes),

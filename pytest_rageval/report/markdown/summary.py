@@ -49,7 +49,7 @@ def _lines(view: SummaryView) -> Iterator[str]:
     yield f"## rageval: {escape(view.gate.sentence)}"
     yield ""
     yield (
-        f"Run `{view.run_id}`: {counted(aggregate.total, 'case')}, {aggregate.passed} passed, "
+        f"Run `{view.run.run_id}`: {counted(aggregate.total, 'case')}, {aggregate.passed} passed, "
         f"{aggregate.missed} missed, {aggregate.flawed} flawed, "
         f"{counted(aggregate.errored, 'error')}."
     )
@@ -71,7 +71,7 @@ def _target_faults(view: SummaryView) -> Iterator[str]:
     """List the errors of the target by cause, without their messages, which may quote texts."""
     lines = [f"**{escape(sentence)}**" for sentence in view.reply_faults]
     cases: dict[tuple[str, str], set[str]] = {}
-    for group in group_errors(view.records):  # without their messages several are one
+    for group in group_errors(view.run.records):  # without their messages several are one
         cases.setdefault((group.kind, group.label), set()).update(r.nodeid for r in group.records)
     causes = sorted(cases.items(), key=lambda one: -len(one[1]))
     for (kind, label), found in causes[:LISTED_CAUSES]:
@@ -135,7 +135,7 @@ def _metric_table(view: SummaryView) -> Iterator[str]:
         yield _metric_row(key, summary) + change
         for name, part in parts_of(view.aggregate, key).items():
             yield _metric_row(f"{key} {name}", part) + (" - |" if view.changes else "")
-    for key, value in view.run_metrics.items():
+    for key, value in view.run.run_metrics.items():
         change = f" {change_text(key, view.changes.get(key))} |" if view.changes else ""
         yield f"| {key} | {view.aggregate.total} | {format_value(value)} | - | 0 | 0 |{change}"
 
@@ -146,7 +146,7 @@ def _latency_line(view: SummaryView) -> Iterator[str]:
         return
     values = ((latency.p50_ms, latency.p50_censored), (latency.p95_ms, latency.p95_censored))
     p50, p95 = (f"{'at least ' * cut}{format_value(ms, 'ms')} ms" for ms, cut in values)
-    calls = counted(latency.n, "call") + concurrency_text(view.concurrency)
+    calls = counted(latency.n, "call") + concurrency_text(view.run.concurrency)
     yield from ("", f"Latency of {calls}: p50 {p50}, p95 {p95}.{_usage_text(view)}")
 
 

@@ -10,7 +10,7 @@ import re
 import shlex
 import textwrap
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 
 from pytest_rageval.analysis.aggregate.case_groups import (
@@ -57,7 +57,7 @@ from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.gate import CHANGE_WORDS, Check, CheckResult, GateResult
 from pytest_rageval.values.numbers import Aggregate, MetricSummary, group_size
 from pytest_rageval.values.record import CaseRecord
-from pytest_rageval.values.run import itself
+from pytest_rageval.values.run import StoredRun
 
 HEADLINE = (
     "hit_at_k",
@@ -111,10 +111,9 @@ _ID_CHARS = 24
 class SummaryView:
     """Content of the summary."""
 
-    run_id: str
+    run: StoredRun
     aggregate: Aggregate
     gate: GateResult
-    records: Sequence[CaseRecord]
     wall_s: float | None
     judge: str
     folder: str
@@ -136,12 +135,6 @@ class SummaryView:
     """Displayed path of the report page; empty: none was written."""
     registry: Registry = BUILT_IN
     """The metrics of the run."""
-    run_metrics: Mapping[str, float] = field(default_factory=dict)
-    """Own metrics of the whole run by key."""
-    concurrency: int | None = None
-    """Requests in flight at most while the latency was measured; None: unknown."""
-    whole: Callable[[CaseRecord], CaseRecord] = itself
-    """Returns a record with its texts, as of ``StoredRun``."""
     changes: Mapping[str, float] = field(default_factory=dict)
     """Difference to the baseline by metric key, over the cases in common; empty: no comparison."""
 
@@ -175,7 +168,7 @@ def render_summary(view: SummaryView, *, width: int = 80, verbosity: int = 0) ->
         lines += _group_table("difficulty", view.aggregate.by_difficulty, view, width)
     lines += _case_lines(view, width)
     if verbosity > 0:
-        missed = [r for r in worst_misses(view.records) if r.counted and r.outcome != "passed"]
+        missed = [r for r in worst_misses(view.run.records) if r.counted and r.outcome != "passed"]
         limit = _TEXTS_SHOWN if verbosity == 1 else len(missed)
         lines += render_texts(missed, limit=limit, width=width)
     if view.reliability is not None:
@@ -191,7 +184,7 @@ def render_summary(view: SummaryView, *, width: int = 80, verbosity: int = 0) ->
 def _run_lines(view: SummaryView, width: int) -> Iterator[Line]:
     total = view.aggregate.total
     judge = "off" if view.judge == "none" else view.judge
-    aside = group_repeats(record for record in view.records if not record.counted)
+    aside = group_repeats(record for record in view.run.records if not record.counted)
     found = Counter(CASE_OUTCOMES[case.outcome] for case in aside)
     # pytest's last line counts them with the others.
     bad = ", ".join(f"{found[o]} {o}" for o in ("missed", "flawed", "errored") if found[o])
@@ -201,7 +194,7 @@ def _run_lines(view: SummaryView, width: int) -> Iterator[Line]:
         *([f"{view.aggregate.missed} missed", f"{view.aggregate.flawed} flawed"] if total else []),
         *([counted(view.aggregate.errored, "error")] if total else []),
     ]
-    head, time = f"run {view.run_id}", "" if view.wall_s is None else f"   {view.wall_s:.1f} s"
+    head, time = f"run {view.run.run_id}", "" if view.wall_s is None else f"   {view.wall_s:.1f} s"
     text = f"   {', '.join(counts)}{time}"
     if len(head) + len(text) > width:
         yield ((head, "bold"), (f"{time}   judge {judge}", ""))
@@ -265,7 +258,7 @@ def _run_rows(
     view: SummaryView, checks: Mapping[str, Sequence[CheckResult]], table: _Table
 ) -> Iterator[Line]:
     latency = view.aggregate.latency
-    rows = dict[str, float | None](view.run_metrics)
+    rows = dict[str, float | None](view.run.run_metrics)
     rows |= {"latency_ms.p50": latency.p50_ms, "latency_ms.p95": latency.p95_ms}
     censored = {"latency_ms.p50": latency.p50_censored, "latency_ms.p95": latency.p95_censored}
     if view.aggregate.errored:
@@ -282,7 +275,7 @@ def _run_rows(
         counts = [r.n for r in results if r.n is not None and r.check.kind not in CHANGE_WORDS]
         n = str(counts[0] if counts else total)
         sign = ">=" if censored.get(metric) else ""
-        at = concurrency_text(view.concurrency, short=True) if metric in censored else ""
+        at = concurrency_text(view.run.concurrency, short=True) if metric in censored else ""
         yield from table.rows(metric, (metric + at, n, sign, "-"), value, results)
 
 
@@ -453,13 +446,13 @@ def slowest_records(records: Sequence[CaseRecord]) -> list[CaseRecord]:
 
 
 def _case_lines(view: SummaryView, width: int) -> Iterator[Line]:
-    names = case_names(view.records)
-    if worst := worst_records(view.records):
+    names = case_names(view.run.records)
+    if worst := worst_records(view.run.records):
         listed = [f"{names[r.nodeid]} {stage_of(r) or r.outcome}" for r in worst]
         yield (("worst    ", "bold"), ("   ".join(that_fit(listed, "   ", width - 9)), ""))
     for record in worst:
-        yield from _judged_lines(view.whole(record), width)
-    slowest = slowest_records(view.records)
+        yield from _judged_lines(view.run.whole(record), width)
+    slowest = slowest_records(view.run.records)
     if listed := [f"{names[r.nodeid]} {r.latency['total_ms']:.0f} ms" for r in slowest]:
         yield (("slowest  ", "bold"), ("   ".join(that_fit(listed, "   ", width - 9)), ""))
 
@@ -536,7 +529,7 @@ def _command_lines(head: str, command: str, width: int) -> Iterator[Line]:
 
 def _next_lines(view: SummaryView, width: int) -> Iterator[Line]:
     commands = replace(view.commands, rerun="") if view.resume else view.commands
-    for command, reason in next_commands(view.records, commands):
+    for command, reason in next_commands(view.run.records, commands):
         reasoned = f"{command}   ({reason})"
         if len(reasoned) + 9 <= width:
             yield (("next     ", "bold"), (reasoned, ""))
@@ -544,7 +537,7 @@ def _next_lines(view: SummaryView, width: int) -> Iterator[Line]:
             yield from _command_lines("next", command, width)
     if view.changes and view.gate.baseline is not None:
         baseline = clean(shlex.quote(view.gate.baseline.name or ""))
-        yield (("compare  ", "bold"), (f"rageval compare {baseline} {view.run_id}", ""))
+        yield (("compare  ", "bold"), (f"rageval compare {baseline} {view.run.run_id}", ""))
     yield from _command_lines("go on", view.resume, width)
     yield (("results  ", "bold"), (view.folder, ""))
     if view.report:

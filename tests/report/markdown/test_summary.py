@@ -173,7 +173,7 @@ def test_a_category_has_its_number_of_cases_and_those_of_means_over_fewer() -> N
 
 
 def test_latency_stands_with_its_concurrency() -> None:
-    shown = view(hits(1, latency={"total_ms": 12.0}), concurrency=8)
+    shown = view(hits(1, latency={"total_ms": 12.0}), config={"concurrency": 8})
     assert "Latency of 1 call at concurrency 8: p50 12 ms, p95 12 ms." in render_markdown(shown)
 
 

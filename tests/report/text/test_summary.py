@@ -3,6 +3,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Literal
 
 import pytest
@@ -27,16 +28,17 @@ from pytest_rageval.values.case import Case
 from pytest_rageval.values.gate import Check, CheckResult, GateResult
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import MatchRule, RetrievedChunk
+from pytest_rageval.values.run import StoredRun
 from tests.build.records import failed, hits, record
 
 
 def view(records: Sequence[CaseRecord], *checks: CheckResult, **fields: Any) -> SummaryView:
     verdict: Literal["pass", "fail"] = "fail" if any(c.status == "fail" for c in checks) else "pass"
+    folder, config = Path("evals/results/r-1"), fields.pop("config", {})
     given: dict[str, Any] = {
-        "run_id": "r-1",
+        "run": StoredRun(folder=folder, records=records, config=config),
         "aggregate": aggregate(records, confidence=0.95, timeout_ms=60_000),
         "gate": GateResult(verdict=verdict, sentence=f"{verdict}, says the gate", checks=checks),
-        "records": records,
         "wall_s": 1.25,
         "judge": "none",
         "folder": "evals/results/r-1",
@@ -243,7 +245,7 @@ def test_a_mean_over_fewer_cases_than_its_group_names_their_number() -> None:
     [(8, " at concurrency 8"), (64, " at conc. 64"), (None, ""), (0, " (replayed)")],
 )
 def test_latency_is_shown_with_its_concurrency(concurrency: int | None, label: str) -> None:
-    shown = view(hits(1, latency={"total_ms": 12.0}), concurrency=concurrency)
+    shown = view(hits(1, latency={"total_ms": 12.0}), config={"concurrency": concurrency})
     [row] = [line for line in text(shown) if line.startswith("latency_ms.p50")]
     assert row.startswith(f"latency_ms.p50{label}  ")
     assert row.split()[-4:] == ["1", "12", "-", "-"]
