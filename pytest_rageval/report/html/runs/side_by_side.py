@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 
 from pytest_rageval.analysis.two_runs import RunComparison
+from pytest_rageval.metrics.registry import Registry
 from pytest_rageval.report.html.run.cases import case_anchors
 from pytest_rageval.report.html.run.figures import view_metrics
 from pytest_rageval.report.html.run.overview_values import ChangeView, CompareView, MetricView
@@ -45,21 +47,14 @@ class OtherRun:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SideCell:
-    """A mean of one of the other runs, with its change."""
-
-    metric: MetricView | None
-    change: ChangeView | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class MetricRow:
     """One metric of all runs."""
 
     key: str
     better: str
     base: MetricView | None
-    others: tuple[SideCell, ...]
+    others: tuple[tuple[MetricView | None, ChangeView | None], ...]
+    """Mean of each of the other runs, and its change."""
     headline: bool
 
 
@@ -123,27 +118,27 @@ def _other(found: RunComparison, *, redact: bool) -> OtherRun:
 
 def _metric_rows(found: Sequence[RunComparison]) -> Iterator[MetricRow]:
     registry = found[0].registry
-    first = found[0].base
-    base = {row.key: row for row in view_metrics(first.metrics, first.gate, {}, registry)}
+    base = _by_key(found[0].base, {}, registry)
     changes = [view_changes(one.comparison, one.registry) for one in found]
     others = [
-        {row.key: row for row in view_metrics(one.new.metrics, one.new.gate, of_one, one.registry)}
-        for one, of_one in zip(found, changes, strict=True)
+        _by_key(one.new, of_one, one.registry) for one, of_one in zip(found, changes, strict=True)
     ]
-    keys = dict.fromkeys([*base, *(key for of_one in others for key in of_one)])
-    for key in keys:
-        shown = [one for one in (base.get(key), *(of_one.get(key) for of_one in others)) if one]
-        cells = (
-            SideCell(metric=of_one.get(key), change=of_change.get(key))
-            for of_one, of_change in zip(others, changes, strict=True)
-        )
+    sides = [*zip(others, changes, strict=True)]
+    for key in dict.fromkeys(chain(base, *others)):
+        shown = next(side[key] for side in (base, *others) if key in side)
         yield MetricRow(
             key=key,
-            better=shown[0].better if registry.info(key) else "",
+            better=shown.better if registry.info(key) else "",
             base=base.get(key),
-            others=tuple(cells),
-            headline=shown[0].headline,
+            others=tuple((means.get(key), changed.get(key)) for means, changed in sides),
+            headline=shown.headline,
         )
+
+
+def _by_key(
+    run: StoredRun, changes: Mapping[str, ChangeView], registry: Registry
+) -> dict[str, MetricView]:
+    return {row.key: row for row in view_metrics(run.metrics, run.gate, changes, registry)}
 
 
 def _time_rows(found: Sequence[RunComparison]) -> Iterator[TimeRow]:

@@ -24,7 +24,7 @@ def test_the_others_are_compared_with_the_first() -> None:
     recall = next(row for row in view.metrics if row.key == "recall_at_k")
     assert recall.base is not None
     assert recall.base.value == "0.667"
-    deltas = [cell.change.delta if cell.change else None for cell in recall.others]
+    deltas = [change.delta if change else None for _, change in recall.others]
     assert deltas == ["-0.333", "+0.333"]
     assert [one.flips for one in view.others] == [
         "1 worse, 0 better, 2 unchanged",
