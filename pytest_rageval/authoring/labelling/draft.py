@@ -102,15 +102,14 @@ def quoted(snippet: str, passage: str) -> bool:
     return norm_text(snippet) in norm_text(passage)
 
 
-def quotable(chunk: RetrievedChunk, snippet: str) -> bool:
-    """Whether a snippet of a chunk matches that chunk under every setting."""
-    if _HALF_CHARACTER.search(snippet) or not norm_text(snippet):
-        return False
-    anchor = anchor_of(gold_for(chunk, [snippet]))
-    return all(
-        matches_anchor(anchor, chunk, ScoreSettings(snippets=kind))
-        for kind in ("off", "any", "all")
-    )
+def quotable(chunk: RetrievedChunk, passages: Iterable[str]) -> list[str]:
+    """Return the passages that as snippets match the chunk that they are from."""
+    text = norm_text(chunk.text or "")  # once: it may be a whole document
+    return [
+        passage
+        for passage in passages
+        if not _HALF_CHARACTER.search(passage) and (wanted := norm_text(passage)) and wanted in text
+    ]
 
 
 def place_of(gold: Gold | RetrievedChunk) -> str:

@@ -203,7 +203,8 @@ class LabelSession:
         """Numbers of the rows that are shown, from 0: the chunks, then the loose golds."""
         every = range(len(self.work.chunks) + len(self.loose_golds))
         wanted = norm_text(self.filter)
-        return tuple(i for i in every if wanted in norm_text(self._searched(i)))
+        # Texts may be whole documents, so they are read for a search alone.
+        return tuple(i for i in every if not wanted or wanted in norm_text(self._searched(i)))
 
     def _searched(self, row: int) -> str:
         chunks = self.work.chunks
@@ -434,7 +435,7 @@ class LabelSession:
             return
         chunk = chunks[row]
         problem = self._problem(row)
-        quotes = [s for s in split_passages(chunk.text or "") if quotable(chunk, s)]
+        quotes = quotable(chunk, split_passages(chunk.text or ""))
         if problem is not None or not quotes:
             self.notice = f"row {row + 1}: {problem or 'no sentence to quote'}"
             return

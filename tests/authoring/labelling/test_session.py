@@ -183,6 +183,32 @@ def test_a_chunk_without_sentences_has_nothing_to_quote() -> None:
 # --- groups, notes, filter -----------------------------------------------------------------------
 
 
+class _Document(str):
+    """A text that counts how often it is read as a whole."""
+
+    n_read = 0
+
+    def translate(self, table: Any, /) -> str:
+        self.n_read += 1
+        return super().translate(table)
+
+    def __format__(self, spec: str, /) -> str:
+        self.n_read += 1
+        return super().__format__(spec)
+
+
+def test_a_whole_document_is_not_read_again_for_each_sentence_and_move() -> None:
+    document = _Document("".join(f"Item {i} is kept. " for i in range(100)))
+    desk = FakeDesk(chunks=[RetrievedChunk(rel_path="all.md", text=document)])
+    session = press(session_of(desk=desk), "s")
+    assert session.choice is not None
+    assert len(session.choice.passages) == 100
+    assert document.n_read == 1
+    press(session, "escape", "down", "up")
+    view_of(session)
+    assert document.n_read == 1
+
+
 def test_groups_are_written_as_numbers_of_golds() -> None:
     session = typed(press(session_of(), "1", "3", "g"), "1+2, 2")
     assert session.work.draft.groups == ((0, 1), (1,))
