@@ -30,7 +30,7 @@ from tests.authoring.labelling.builders import (
     write_cases,
 )
 from tests.authoring.labelling.web.serving import Served, press, serving, settled
-from tests.build.browser import Watched, visitor
+from tests.build.browser import Watched, ends_at_the_left, visitor
 from tests.build.http_server import Handler
 from tests.build.http_server import serving as serving_http
 
@@ -152,6 +152,21 @@ def test_hostile_text_is_shown_as_it_is_written(
     for place in ("#row-1 .where", "#row-1 .text", "#known"):
         assert "<script>window.pwned = 1</script>" in (tab.locator(place).text_content() or "")
     assert "<script>" in said(tab)
+
+
+def test_texts_run_in_their_own_direction(
+    serve: Callable[[LabelSession], Served], open_page: Open
+) -> None:
+    hebrew = "זמן ההחזר הוא 14 days!"
+    case = {"id": "rtl", "question": hebrew, "expected_key_facts": [hebrew]}
+    desk = FakeDesk(chunks=[RetrievedChunk(rel_path="a.md", text=hebrew)])
+    tab = open_page(serve(session_of(case, CASES[0], desk=desk)))
+    for place in ("h1", "#known dd", "#text-1"):
+        assert ends_at_the_left(tab.locator(place)), place
+    go(tab, ["s"])
+    assert ends_at_the_left(tab.locator("#passage-1 .text"))
+    go(tab, ["escape", "n"])
+    assert not ends_at_the_left(tab.locator("h1"))
 
 
 def test_a_conflicting_line_is_shown_as_text(

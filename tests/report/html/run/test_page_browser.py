@@ -15,7 +15,7 @@ import pytest
 from pytest_rageval.values.case import Anchor, Case
 from pytest_rageval.values.reply import Citation
 from pytest_rageval.values.run import StoredRun
-from tests.build.browser import Open, Watched
+from tests.build.browser import Open, Watched, ends_at_the_left
 from tests.build.records import changed
 from tests.report.html.builders import check, chunk, errored, hostile_run, missed, page, passed, run
 from tests.report.html.run.case_list import address, example, facet, searched, shown, typed
@@ -77,6 +77,24 @@ def test_hostile_text_is_shown_as_it_is_written(open_page: Open) -> None:
     questions = tab.locator("#case-table .q span").all_text_contents()
 
     assert "<script>window.pwned = 1</script>" in questions
+
+
+def test_texts_run_in_their_own_direction(open_page: Open) -> None:
+    hebrew = "זמן ההחזר הוא 14 days!"
+    heading = "# החזרים > ## Model X"
+    case = Case(id="rtl", question=hebrew, expected_key_facts=(hebrew,), expected_answer=hebrew)
+    claims = [{"text": hebrew, "supported": False}]
+    record = passed(
+        "rtl",
+        question=hebrew,
+        case=case,
+        retrieved_chunks=(chunk(1, heading_path=heading, text="עוד 2 days!"),),
+    )
+    judged = changed(record, groundedness={"score": 1.0, "judge": "j", "claims": claims})
+    tab = open_page(page(run([judged])), "#case-rtl")
+    places = (".question", ".facts-list span", "[data-part=expected]", ".chunks i", ".fold")
+    for place in (*places, ".claims li > span:last-of-type"):
+        assert ends_at_the_left(tab.locator(f"#opened {place}").first), place
 
 
 def test_no_case_is_laid_out_before_it_is_opened(open_page: Open) -> None:
