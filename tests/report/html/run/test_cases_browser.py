@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 
+DRAWN = "() => new Promise((done) => requestAnimationFrame(() => setTimeout(done)))"
+"""Ends after the browser has drawn the page and sent its scroll events."""
+
 
 def test_the_list_counts_cases_and_their_repeats(open_page: Open) -> None:
     asked = [passed("a", repeat=0), missed("a", repeat=1), missed("a", repeat=2)]
@@ -288,6 +291,28 @@ def test_keys_move_open_and_go_back(open_page: Open) -> None:
     tab.keyboard.press("Escape")
     assert not tab.locator("#keys").is_visible()
     assert tab.locator("#overview").is_visible()
+
+
+@pytest.mark.parametrize("way", ["Escape", "#back"])
+def test_the_way_back_to_all_cases_leads_to_the_case_that_was_open(
+    open_page: Open, way: str
+) -> None:
+    tab = open_page(page(run([passed(f"c{n:02}") for n in range(40)])), "#cases")
+    for _ in range(30):
+        tab.keyboard.press("j")
+    tab.evaluate(DRAWN)
+    place = tab.evaluate("scrollY")
+    assert place > 0
+    tab.keyboard.press("Enter")
+    assert opened(tab) == ["c29"]
+
+    if way == "Escape":
+        tab.keyboard.press(way)
+    else:
+        tab.click(way)
+    tab.wait_for_function("document.activeElement.textContent === 'c29'")
+    tab.evaluate(DRAWN)  # by then it has gone to the element that the address names, if any
+    assert tab.evaluate("[document.activeElement.textContent, scrollY]") == ["c29", place]
 
 
 def test_escape_empties_the_search_with_its_box_and_leaves_it(open_page: Open) -> None:

@@ -331,7 +331,7 @@ def test_the_verdict_comes_first_and_is_said_once() -> None:
     html = page(run([missed("a")], gate=gate))
 
     assert re.search(r"<strong>FAIL</strong> <span class=\"text\">1 of 6 checks</span>", html)
-    assert html.index('id="verdict"') < html.index('id="metrics"') < html.index('id="cases"')
+    assert html.index('id="verdict"') < html.index('id="metrics"') < html.index('id="case-list"')
 
 
 @pytest.mark.parametrize(

@@ -19,11 +19,7 @@ const list = (() => {
     return made;
   };
 
-  // Not by location.hash: #cases names an element, to which the browser would take the focus.
-  function go(next) {
-    history.pushState(null, "", state.write(next));
-    dispatchEvent(new Event("hashchange"));
-  }
+  const go = (next) => { location.hash = state.write(next); };
 
   // --- which cases -----------------------------------------------------------------------------
 
