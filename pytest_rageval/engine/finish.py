@@ -49,7 +49,7 @@ from pytest_rageval.runs.store import (
 )
 from pytest_rageval.runs.tags import BASELINE_TAG, read_tags
 from pytest_rageval.support.files import shown_below
-from pytest_rageval.support.text import clean, first_few
+from pytest_rageval.support.text import clean
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.gate import (
@@ -59,7 +59,7 @@ from pytest_rageval.values.gate import (
     Thresholds,
     needs_baseline,
 )
-from pytest_rageval.values.json_documents import items, text, texts, whole
+from pytest_rageval.values.json_documents import texts, whole
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.run import RUN_METRICS, StoredRun
 from pytest_rageval.values.settings import Settings, is_tag
@@ -217,7 +217,7 @@ def finish_run(
         aggregate=known.aggregate,
         gate=gate,
         wall_s=words.wall_s,
-        judge=_judge(run),
+        judge=clean(run.judge or "none", 120),
         folder=shown_below(run.folder, Path(ended.project.rootdir)),
         notes=[*words.notes, *filter(None, [run.saturation]), *run_notes(run)],
         judge_causes=words.judge_causes,
@@ -246,15 +246,6 @@ def _write_documents(folder: Path, run: StoredRun) -> None:
     write_document(folder, "groups.json", groups)
     write_document(folder, "metrics.json", metrics)
     write_document(folder, "gate.json", run.gate)
-
-
-def _judge(run: StoredRun) -> str:
-    """Return the judge of the settings, or those that judged in its place, such as a fixture."""
-    named = run.judge or "none"
-    found = dict.fromkeys(text(one, "judge") for one in items(run.config, "judges"))
-    ours = (f"{named}/", f"{named} at ")
-    others = [clean(name, 60) for name in found if name and not name.startswith(ours)]
-    return first_few(others, 2) if others else named
 
 
 def _commands(ended: EndedRun, gate: GateResult, rerun: str) -> RunCommands:

@@ -131,8 +131,15 @@ class StoredRun:
 
     @property
     def judge(self) -> str | None:
-        """The judge as the settings name it; ``none``: answers were not judged, None: unknown."""
-        return "none" if self.given.get("retrieval_only") else word(self.given, "judge")
+        """The judge of the settings, or those that judged in its place, such as a fixture.
+
+        ``none``: answers were not judged, None: unknown.
+        """
+        named = "none" if self.given.get("retrieval_only") else word(self.given, "judge")
+        found = dict.fromkeys(word(one, "judge") for one in items(self.config, "judges"))
+        ours = (f"{named}/", f"{named} at ")
+        others = [name for name in found if name and not name.startswith(ours)]
+        return ", ".join(others) or named
 
     @property
     def set(self) -> Mapping[str, Any]:

@@ -76,6 +76,23 @@ def test_retrieval_alone_is_not_judged(settings: dict[str, Any], judge: str | No
     assert replace(EMPTY, config={"settings": settings}).judge == judge
 
 
+@pytest.mark.parametrize(
+    ("named", "judged_by", "judge"),
+    [
+        ("offline", ["offline/9"], "offline"),
+        ("m", ["m at http://localhost/v1"], "m"),
+        ("offline", ["acme/1", "acme/1", "other"], "acme/1, other"),
+        ("none", ["acme/1"], "acme/1"),
+    ],
+)
+def test_a_judge_in_the_place_of_that_of_the_settings_is_named(
+    named: str, judged_by: list[str], judge: str
+) -> None:
+    judges = [{"judge": one} for one in judged_by]
+    config = {"settings": {"judge": named}, "judges": judges}
+    assert replace(EMPTY, config=config).judge == judge
+
+
 def test_the_numbers_document_is_asked_before_the_settings_document() -> None:
     run = replace(
         EMPTY, config={"timestamp": "old", "config_hash": "c"}, metrics={"timestamp": "new"}

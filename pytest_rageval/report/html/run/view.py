@@ -149,8 +149,8 @@ def _cases(run: StoredRun, options: ReportOptions, baseline: RunComparison | Non
 
 def _facts(run: StoredRun) -> Iterator[tuple[str, str]]:
     for name, path in _FACTS:
-        found = text(run.config, *path)
-        if found and (name, run.judge) != ("Judge", "none"):
+        found = run.judge if name == "Judge" else text(run.config, *path)
+        if found and (name, found) != ("Judge", "none"):
             yield name, found
     if value(run.config, "git", "dirty") is True:
         yield "Git tree", "had uncommitted changes"

@@ -416,6 +416,13 @@ def test_a_baseline_of_another_k_is_said_not_to_compare() -> None:
     assert against(old, run([passed("a")])).comparison.n_paired == 0
 
 
+def test_the_judge_of_a_fixture_is_named_and_not_the_setting_that_it_replaced() -> None:
+    judged = config(settings={"k": 5, "judge": "offline"}, judges=[{"judge": "acme/1"}])
+    facts = read(page(run([passed("a")], config=judged))).texts["dd"]
+    assert "acme/1" in facts
+    assert "offline" not in facts
+
+
 def test_times_are_shown_with_their_concurrency() -> None:
     html = page(run([passed("a")], config={"concurrency": 8}))
     assert "Measured at concurrency 8 (requests in flight)." in html
