@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from datetime import datetime
-from itertools import pairwise
 from typing import Any, Final, Literal, get_args
 
 from pytest_rageval.analysis.compare.settings import (
@@ -224,30 +223,7 @@ def make_trend(runs: Iterable[TrendRun], query: TrendQuery) -> list[TrendPoint]:
     wanted = sorted(chosen, key=_order)
     if query.last is not None:
         wanted = wanted[max(len(wanted) - query.last, 0) :]
-    return list(_points(wanted, _between(wanted), query.metric))
-
-
-def make_trends(
-    runs: Iterable[TrendRun],
-    metrics: Sequence[str],
-    figures: Mapping[str, Mapping[str, RunFigure]],
-) -> dict[str, list[TrendPoint]]:
-    """Return the trend of several figures over all complete runs, by metric.
-
-    The settings of two runs are compared once for all figures.
-
-    Args:
-        runs: in any order; their own figure is not read.
-        metrics: keys of the figures.
-        figures: those of each run by metric, by run id.
-    """
-    wanted = sorted((run for run in runs if not run.partial), key=_order)
-    between = _between(wanted)
-    found = {}
-    for metric in metrics:
-        of_metric = [replace(run, figure=figures[run.run_id].get(metric)) for run in wanted]
-        found[metric] = list(_points(of_metric, between, metric))
-    return found
+    return list(_points(wanted, query.metric))
 
 
 def count_left_out(
@@ -280,53 +256,45 @@ def _is_chosen(run: TrendRun, query: TrendQuery) -> bool:
     return query.config is None or (run.config_hash or "").startswith(query.config)
 
 
-def _between(runs: Sequence[TrendRun]) -> list[RunDifferences]:
-    return [RunDifferences(before, now) for before, now in pairwise(runs)]
+def _points(runs: Sequence[TrendRun], metric: str) -> Iterator[TrendPoint]:
+    before: TrendPoint | None = None
+    for run in runs:
+        point = TrendPoint(run=run)
+        if before is not None:
+            breaks, changed = differences(before.run, run, metric)
+            if not breaks and before.value is not None and point.value is not None:
+                point = replace(point, delta=point.value - before.value)
+            point = replace(point, breaks=breaks, changed=changed)
+        yield point
+        before = point
 
 
-def _points(
-    runs: Sequence[TrendRun], between: Sequence[RunDifferences], metric: str
-) -> Iterator[TrendPoint]:
-    for run in runs[:1]:
-        yield TrendPoint(run=run)
-    for pair, found in zip(pairwise(runs), between, strict=True):
-        breaks, changed = found.of(metric)
-        base, new = (None if run.figure is None else run.figure.value for run in pair)
-        delta = None if breaks or base is None or new is None else new - base
-        yield TrendPoint(run=pair[1], breaks=breaks, changed=changed, delta=delta)
-
-
-class RunDifferences:
-    """Differences between two runs besides those of their figures."""
-
-    def __init__(self, before: TrendRun, now: TrendRun) -> None:
-        self._runs = before, now
-        self._settings = compare_configs(before.config, now.config)
-        self._registry = stored_registry(before.config, now.config)
-
-    def of(self, metric: str) -> tuple[tuple[ConfigDifference, ...], tuple[str, ...]]:
-        """Return the differences that make a figure not comparable, and the names of the others."""
-        before, now = self._runs
-        found, breaks = self._settings, list[ConfigDifference]()
-        base, new = before.dataset_hash, now.dataset_hash
-        if base == new:
-            base, new = ("incomplete" if run.partial else "complete" for run in self._runs)
-        if base != new:
-            name = "selection" if before.partial or now.partial else "dataset"
-            breaks.append(ConfigDifference(name=name, base=base, new=new))
-        breaks += [one for one in found.invariants if _affects(one, metric, self._registry)]
-        one, other = concurrency_of(before.config), concurrency_of(now.config)
-        if metric.startswith(TIMED) and other_concurrency(one, other):
-            at = ["unknown" if n is None else n for n in (one, other)]
-            breaks.append(ConfigDifference(name="concurrency", base=at[0], new=at[1]))
-        asked = [part(run.config, "settings").get("repeats", 1) for run in self._runs]
-        if metric.startswith(BY_OUTCOME) and asked[0] != asked[1]:
-            breaks.append(ConfigDifference(name="repeats", base=asked[0], new=asked[1]))
-        known = {one.name for one in breaks}
-        # The version of the set is its hash unless the user named it.
-        known |= {"dataset_version"} if before.dataset_hash != now.dataset_hash else set()
-        changed = [one.name for one in (*found.versions, *found.config) if one.name not in known]
-        return tuple(breaks), tuple(dict.fromkeys(changed))
+def differences(
+    before: TrendRun, now: TrendRun, metric: str
+) -> tuple[tuple[ConfigDifference, ...], tuple[str, ...]]:
+    """Return the differences that make a figure of two runs not comparable, and the others."""
+    found = compare_configs(before.config, now.config)
+    breaks: list[ConfigDifference] = []
+    base, new = before.dataset_hash, now.dataset_hash
+    if base == new:
+        base, new = ("incomplete" if run.partial else "complete" for run in (before, now))
+    if base != new:
+        name = "selection" if before.partial or now.partial else "dataset"
+        breaks.append(ConfigDifference(name=name, base=base, new=new))
+    registry = stored_registry(before.config, now.config)
+    breaks += [one for one in found.invariants if _affects(one, metric, registry)]
+    one, other = concurrency_of(before.config), concurrency_of(now.config)
+    if metric.startswith(TIMED) and other_concurrency(one, other):
+        at = ["unknown" if n is None else n for n in (one, other)]
+        breaks.append(ConfigDifference(name="concurrency", base=at[0], new=at[1]))
+    asked = [part(run.config, "settings").get("repeats", 1) for run in (before, now)]
+    if metric.startswith(BY_OUTCOME) and asked[0] != asked[1]:
+        breaks.append(ConfigDifference(name="repeats", base=asked[0], new=asked[1]))
+    known = {one.name for one in breaks}
+    # The version of the set is its hash unless the user named it.
+    known |= {"dataset_version"} if before.dataset_hash != now.dataset_hash else set()
+    changed = [one.name for one in (*found.versions, *found.config) if one.name not in known]
+    return tuple(breaks), tuple(dict.fromkeys(changed))
 
 
 def _affects(one: Invariant, metric: str, registry: Registry) -> bool:

@@ -14,15 +14,7 @@ from pytest_rageval.analysis.compare.settings import compared_config
 from pytest_rageval.analysis.trend import RunFigure, TrendQuery, TrendRun, run_figures
 from pytest_rageval.runs.notes import NOTES
 from pytest_rageval.runs.read import read_documents
-from pytest_rageval.runs.store import (
-    BEGUN,
-    RESULTS,
-    RUN_FILES,
-    is_run,
-    list_runs,
-    run_time,
-    time_in,
-)
+from pytest_rageval.runs.store import BEGUN, RESULTS, RUN_FILES, is_run, list_runs, run_time
 from pytest_rageval.runs.tags import tags_by_run
 from pytest_rageval.support.files import FOLDER_LOCK, Lock, is_locked, named_errors
 from pytest_rageval.values.dataclass import dataclass
@@ -142,17 +134,16 @@ def _misses_only_skipped(run: StoredRun) -> bool:
     return total + len({nodeid.split("[", 1)[0] for nodeid in run.skipped}) >= n_cases
 
 
-def ran_at(run: StoredRun) -> datetime:
+def ran_at(folder: Path) -> datetime:
     """Return the time of a run in UTC, by which runs are ordered.
 
     Raises:
         OSError: the folder is gone.
     """
-    stored = time_in(run.metrics)
     try:
-        return datetime.fromtimestamp(run_time(run.folder) if stored is None else stored, UTC)
+        return datetime.fromtimestamp(run_time(folder), UTC)
     except (OverflowError, ValueError):  # an impossible year, in a file of another tool
-        return datetime.fromtimestamp(run.folder.stat().st_mtime, UTC)
+        return datetime.fromtimestamp(folder.stat().st_mtime, UTC)
 
 
 def runs_to_prune(results_dir: Path, *, keep: int, spared: Collection[str] = ()) -> list[Path]:
@@ -270,7 +261,7 @@ def trend_run(run: StoredRun, figure: RunFigure | None) -> TrendRun:
     """
     return TrendRun(
         run_id=run.run_id,
-        ran_at=ran_at(run),
+        ran_at=ran_at(run.folder),
         figure=figure,
         tags=run.tags,
         verdict=word(run.gate, "verdict"),

@@ -18,7 +18,6 @@ from pytest_rageval.analysis.trend import (
     TrendRun,
     count_left_out,
     make_trend,
-    make_trends,
 )
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -224,26 +223,3 @@ def test_times_at_an_unknown_concurrency_compare_with_none() -> None:
             ("concurrency", "unknown", "unknown")
         ]
         assert now.delta is None
-
-
-def test_the_trends_of_several_figures_are_those_of_each() -> None:
-    metrics = ["recall_at_k", "pass_rate", "latency_ms.p95"]
-    runs = [
-        run(4, settings={"k": 8}),
-        run(2, config={"concurrency": 2}),
-        run(1, settings={"repeats": 3}),
-        run(3, partial=True),
-    ]
-    figures = {
-        one.run_id: {
-            metric: RunFigure(scope="overall", group="", metric=metric, value=place + len(metric))
-            for metric in metrics[: place + 1]
-        }
-        for place, one in enumerate(runs)
-    }
-    found = make_trends(runs, metrics, figures)
-    assert list(found) == metrics
-    for metric in metrics:
-        own = [replace(one, figure=figures[one.run_id].get(metric)) for one in runs]
-        assert found[metric] == trend(*own, metric=metric)
-    assert [point.delta for point in found["recall_at_k"]] == [None, -1.0, None]

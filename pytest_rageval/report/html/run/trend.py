@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Final
 
 from pytest_rageval.analysis.compare.settings import compared_config
-from pytest_rageval.analysis.trend import RunDifferences, TrendRun
+from pytest_rageval.analysis.trend import TrendRun, differences
 from pytest_rageval.metrics.built_in import ASPECT_KEYS
 from pytest_rageval.metrics.definitions import stored_registry
 from pytest_rageval.report.html.markup import Element
@@ -48,8 +48,7 @@ def view_trend(
     ours = [key for key in dict.fromkeys([*ASPECT_KEYS, *HEADLINE]) if key in present]
     keys = [*ours[:_PANELS], *own[:_PANELS]]
     places = ["" if run.run_id == current else address(run.run_id) for run in shown]
-    between = _between(shown)
-    points = {key: _points(shown, between, key, current, places) for key in keys}
+    points = {key: _points(shown, key, current, places) for key in keys}
     return Trend(
         columns=tuple(keys),
         runs=tuple(
@@ -77,25 +76,18 @@ def trend_spark(runs: Sequence[StoredRun], key: str) -> Element | None:
     None: no two runs that compare have it.
     """
     shown = [run for run in runs if run.metrics]
-    if len(shown) < 2:
-        return None
-    return sparkline(_points(shown, _between(shown), key, "", [""] * len(shown)))
+    return sparkline(_points(shown, key, "", [""] * len(shown)))
 
 
 def _points(
-    runs: Sequence[StoredRun],
-    between: Sequence[RunDifferences],
-    key: str,
-    current: str,
-    places: Sequence[str],
+    runs: Sequence[StoredRun], key: str, current: str, places: Sequence[str]
 ) -> list[TrendPoint]:
     """Return the mean of a metric in each run, with what makes it incomparable with the last."""
     path = ("statistics", key, "mean")
     if key == "latency_ms.p95":
         path = ("aggregate_metrics", "latency", "p95_ms")
-    breaks = [(), *(tuple(one.name for one in found.of(key)[0]) for found in between)]
     points = []
-    for run, names, place in zip(runs, breaks, places, strict=True):
+    for run, breaks, place in zip(runs, _breaks(runs, key), places, strict=True):
         mean = number(run.metrics, *path)
         low, high = (number(run.metrics, "statistics", key, end) for end in ("low", "high"))
         points.append(
@@ -107,15 +99,15 @@ def _points(
                 high=high,
                 text=format_value(mean),
                 interval=interval_text(low, high),
-                breaks=names,
+                breaks=breaks,
                 current=run.run_id == current,
             )
         )
     return points
 
 
-def _between(runs: Sequence[StoredRun]) -> list[RunDifferences]:
-    """Return what differs between each run and the one before it, from the second run on."""
+def _breaks(runs: Sequence[StoredRun], key: str) -> list[tuple[str, ...]]:
+    """Name, for each run, the differences that make a metric incomparable with the previous run."""
     points = [
         TrendRun(
             run_id=run.run_id,
@@ -126,4 +118,5 @@ def _between(runs: Sequence[StoredRun]) -> list[RunDifferences]:
         )
         for run in runs
     ]
-    return [RunDifferences(before, now) for before, now in pairwise(points)]
+    found = (differences(one, other, key)[0] for one, other in pairwise(points))
+    return [(), *(tuple(one.name for one in breaks) for breaks in found)][: len(points)]

@@ -11,7 +11,9 @@ from pytest_rageval.analysis.aggregate.case_groups import CASE_OUTCOMES
 from pytest_rageval.analysis.trend import (
     RunFigure,
     TrendPoint,
-    make_trends,
+    TrendQuery,
+    TrendRun,
+    make_trend,
     run_figures,
 )
 from pytest_rageval.report.html.markup import Element
@@ -98,8 +100,7 @@ def view_runs(
     known = {key for of_run in figures.values() for key in of_run}
     columns = trend.columns if trend else [key for key in HEADLINE if key in known][:_COLUMNS]
     comparable = [trend_run(run, None) for run in runs if run.metrics]
-    trends = make_trends(comparable, columns, figures)
-    points = {key: {one.run.run_id: one for one in of_key} for key, of_key in trends.items()}
+    points = {key: _points(comparable, figures, key) for key in columns}
     rows = [_row(run, figures[run.run_id], points) for run in reversed(runs)]
     return RunList(
         columns=tuple(columns),
@@ -129,6 +130,14 @@ def _fault(run: StoredRun, reason: str) -> str:
 def _figures(run: StoredRun) -> dict[str, RunFigure]:
     found = run_figures(run.metrics, run.config)
     return {figure.metric: figure for figure in found if figure.scope == "overall"}
+
+
+def _points(
+    runs: Sequence[TrendRun], figures: Mapping[str, Mapping[str, RunFigure]], key: str
+) -> dict[str, TrendPoint]:
+    """Compare a figure of each complete run with that of the one before, by run id."""
+    found = [replace(run, figure=figures[run.run_id].get(key)) for run in runs]
+    return {point.run.run_id: point for point in make_trend(found, TrendQuery(metric=key))}
 
 
 def _row(
