@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Any, Final, Literal, get_args
 
 from pytest_rageval.analysis.compare.settings import (
+    Comparability,
     ConfigDifference,
     Invariant,
     compare_configs,
@@ -261,7 +262,7 @@ def _points(runs: Sequence[TrendRun], metric: str) -> Iterator[TrendPoint]:
     for run in runs:
         point = TrendPoint(run=run)
         if before is not None:
-            breaks, changed = differences(before.run, run, metric)
+            ((breaks, changed),) = differences(before.run, run, [metric])
             if not breaks and before.value is not None and point.value is not None:
                 point = replace(point, delta=point.value - before.value)
             point = replace(point, breaks=breaks, changed=changed)
@@ -270,10 +271,17 @@ def _points(runs: Sequence[TrendRun], metric: str) -> Iterator[TrendPoint]:
 
 
 def differences(
-    before: TrendRun, now: TrendRun, metric: str
-) -> tuple[tuple[ConfigDifference, ...], tuple[str, ...]]:
-    """Return the differences that make a figure of two runs not comparable, and the others."""
+    before: TrendRun, now: TrendRun, metrics: Iterable[str]
+) -> list[tuple[tuple[ConfigDifference, ...], tuple[str, ...]]]:
+    """Return, for each figure, the differences that make it not comparable, and the others."""
     found = compare_configs(before.config, now.config)
+    registry = stored_registry(before.config, now.config)
+    return [_differences(before, now, metric, found, registry) for metric in metrics]
+
+
+def _differences(
+    before: TrendRun, now: TrendRun, metric: str, found: Comparability, registry: Registry
+) -> tuple[tuple[ConfigDifference, ...], tuple[str, ...]]:
     breaks: list[ConfigDifference] = []
     base, new = before.dataset_hash, now.dataset_hash
     if base == new:
@@ -281,7 +289,6 @@ def differences(
     if base != new:
         name = "selection" if before.partial or now.partial else "dataset"
         breaks.append(ConfigDifference(name=name, base=base, new=new))
-    registry = stored_registry(before.config, now.config)
     breaks += [one for one in found.invariants if _affects(one, metric, registry)]
     one, other = concurrency_of(before.config), concurrency_of(now.config)
     if metric.startswith(TIMED) and other_concurrency(one, other):

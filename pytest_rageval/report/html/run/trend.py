@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Final
@@ -48,7 +48,8 @@ def view_trend(
     ours = [key for key in dict.fromkeys([*ASPECT_KEYS, *HEADLINE]) if key in present]
     keys = [*ours[:_PANELS], *own[:_PANELS]]
     places = ["" if run.run_id == current else address(run.run_id) for run in shown]
-    points = {key: _points(shown, key, current, places) for key in keys}
+    breaks = breaks_of_runs(shown, keys)
+    points = {key: _points(shown, key, breaks, current, places) for key in keys}
     return Trend(
         columns=tuple(keys),
         runs=tuple(
@@ -76,18 +77,22 @@ def trend_spark(runs: Sequence[StoredRun], key: str) -> Element | None:
     None: no two runs that compare have it.
     """
     shown = [run for run in runs if run.metrics]
-    return sparkline(_points(shown, key, "", [""] * len(shown)))
+    return sparkline(_points(shown, key, breaks_of_runs(shown, [key]), "", [""] * len(shown)))
 
 
 def _points(
-    runs: Sequence[StoredRun], key: str, current: str, places: Sequence[str]
+    runs: Sequence[StoredRun],
+    key: str,
+    breaks: Sequence[Mapping[str, tuple[str, ...]]],
+    current: str,
+    places: Sequence[str],
 ) -> list[TrendPoint]:
     """Return the mean of a metric in each run, with what makes it incomparable with the last."""
     path = ("statistics", key, "mean")
     if key == "latency_ms.p95":
         path = ("aggregate_metrics", "latency", "p95_ms")
     points = []
-    for run, breaks, place in zip(runs, _breaks(runs, key), places, strict=True):
+    for run, of_run, place in zip(runs, breaks, places, strict=True):
         mean = number(run.metrics, *path)
         low, high = (number(run.metrics, "statistics", key, end) for end in ("low", "high"))
         points.append(
@@ -99,24 +104,27 @@ def _points(
                 high=high,
                 text=format_value(mean),
                 interval=interval_text(low, high),
-                breaks=breaks,
+                breaks=of_run.get(key, ()),
                 current=run.run_id == current,
             )
         )
     return points
 
 
-def _breaks(runs: Sequence[StoredRun], key: str) -> list[tuple[str, ...]]:
-    """Name, for each run, the differences that make a metric incomparable with the previous run."""
+def breaks_of_runs(
+    runs: Sequence[StoredRun], keys: Sequence[str]
+) -> list[dict[str, tuple[str, ...]]]:
+    """Name, by metric, the differences that make each run incomparable with the previous one."""
     points = [
         TrendRun(
             run_id=run.run_id,
             ran_at=_UNKNOWN_TIME,
             figure=None,
-            dataset_hash=text(run.config, "dataset_hash") or None,
+            dataset_hash=run.dataset_hash,
             config=compared_config(run.config),
         )
         for run in runs
     ]
-    found = (differences(one, other, key)[0] for one, other in pairwise(points))
-    return [(), *(tuple(one.name for one in breaks) for breaks in found)][: len(points)]
+    found = (zip(keys, differences(*pair, keys), strict=True) for pair in pairwise(points))
+    named = ({key: tuple(b.name for b in breaks) for key, (breaks, _) in one} for one in found)
+    return [{}, *named][: len(points)]

@@ -4,27 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Final
 
 from pytest_rageval.analysis.aggregate.case_groups import CASE_OUTCOMES
-from pytest_rageval.analysis.trend import (
-    RunFigure,
-    TrendPoint,
-    TrendQuery,
-    TrendRun,
-    make_trend,
-    run_figures,
-)
 from pytest_rageval.report.html.markup import Element
 from pytest_rageval.report.html.run.links import report_beside
-from pytest_rageval.report.html.run.trend import view_trend
+from pytest_rageval.report.html.run.trend import breaks_of_runs, view_trend
 from pytest_rageval.report.text.summary import HEADLINE, change_text, interval_text
-from pytest_rageval.runs.list import is_partial, run_entry, trend_run
+from pytest_rageval.runs.list import is_partial, run_entry
 from pytest_rageval.runs.store import RESULTS
 from pytest_rageval.support.text import format_value
 from pytest_rageval.values.dataclass import dataclass
-from pytest_rageval.values.json_documents import count, text
+from pytest_rageval.values.json_documents import count, number, part, text
 from pytest_rageval.values.run import StoredRun
 
 _COLUMNS: Final = 6
@@ -96,14 +87,16 @@ def view_runs(
     runs = [run for run in runs if run.run_id not in unusable]
     complete = [run for run in runs if run.metrics and not is_partial(run)]
     trend = view_trend(complete[-_TREND:], "", address)
-    figures = {run.run_id: _figures(run) for run in runs}
-    known = {key for of_run in figures.values() for key in of_run}
-    columns = trend.columns if trend else [key for key in HEADLINE if key in known][:_COLUMNS]
-    comparable = [trend_run(run, None) for run in runs if run.metrics]
-    points = {key: _points(comparable, figures, key) for key in columns}
-    rows = [_row(run, figures[run.run_id], points) for run in reversed(runs)]
+    known = {key for run in runs for key in part(run.metrics, "statistics")}
+    columns = trend.columns if trend else tuple(k for k in HEADLINE if k in known)[:_COLUMNS]
+    before = zip([None, *complete], complete, breaks_of_runs(complete, columns), strict=False)
+    changes = {run.run_id: (earlier, breaks) for earlier, run, breaks in before}
+    rows = [
+        _row(run, [_cell(run, key, *changes.get(run.run_id, (None, {}))) for key in columns])
+        for run in reversed(runs)
+    ]
     return RunList(
-        columns=tuple(columns),
+        columns=columns,
         rows=tuple(rows),
         charts=trend.charts if trend else (),
         n_trend=len(trend.runs) if trend else 0,
@@ -127,22 +120,7 @@ def _fault(run: StoredRun, reason: str) -> str:
     return reason.removeprefix(f"{run.folder}{os.sep}")
 
 
-def _figures(run: StoredRun) -> dict[str, RunFigure]:
-    found = run_figures(run.metrics, run.config)
-    return {figure.metric: figure for figure in found if figure.scope == "overall"}
-
-
-def _points(
-    runs: Sequence[TrendRun], figures: Mapping[str, Mapping[str, RunFigure]], key: str
-) -> dict[str, TrendPoint]:
-    """Compare a figure of each complete run with that of the one before, by run id."""
-    found = [replace(run, figure=figures[run.run_id].get(key)) for run in runs]
-    return {point.run.run_id: point for point in make_trend(found, TrendQuery(metric=key))}
-
-
-def _row(
-    run: StoredRun, figures: Mapping[str, RunFigure], points: Mapping[str, Mapping[str, TrendPoint]]
-) -> RunRow:
+def _row(run: StoredRun, cells: Sequence[MetricCell]) -> RunRow:
     entry = run_entry(run)
     facts = [f"judge {entry.judge}" if entry.judge else "", (entry.commit or "")[:7]]
     verdict = entry.verdict if entry.verdict in {"pass", "fail", "not_evaluated"} else "unknown"
@@ -158,9 +136,7 @@ def _row(
         partial=is_partial(run),
         problems=tuple(_problems(run, has_records=entry.has_records)),
         comparable=entry.has_records,
-        cells=tuple(
-            _cell(key, figures.get(key), of_key.get(run.run_id)) for key, of_key in points.items()
-        ),
+        cells=tuple(cells),
     )
 
 
@@ -173,17 +149,25 @@ def _problems(run: StoredRun, *, has_records: bool) -> list[str]:
     return found
 
 
-def _cell(key: str, figure: RunFigure | None, point: TrendPoint | None) -> MetricCell:
-    if figure is None or figure.value is None:
+def _cell(
+    run: StoredRun,
+    key: str,
+    before: StoredRun | None,
+    breaks: Mapping[str, tuple[str, ...]],
+) -> MetricCell:
+    """Show a metric of a run beside that of the complete run before."""
+    found = part(run.metrics, "statistics", key)
+    mean = number(found, "mean")
+    if mean is None:
         return MetricCell()
-    cell = MetricCell(
-        value=format_value(figure.value), interval=interval_text(figure.low, figure.high)
+    broken = breaks.get(key, ())
+    earlier = None if broken or not before else number(before.metrics, "statistics", key, "mean")
+    return MetricCell(
+        value=format_value(mean),
+        interval=interval_text(number(found, "low"), number(found, "high")),
+        delta="" if earlier is None else change_text(key, mean - earlier),
+        breaks=", ".join(broken),
     )
-    if point is None:
-        return cell
-    breaks = ", ".join(one.name for one in point.breaks)
-    delta = "" if point.delta is None else change_text(key, point.delta)
-    return replace(cell, delta=delta, breaks=breaks)
 
 
 def row_words(row: RunRow) -> str:

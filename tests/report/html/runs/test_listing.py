@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
+import pytest
+
+from pytest_rageval.analysis import trend
+from pytest_rageval.analysis.compare.settings import Comparability, compare_configs
 from pytest_rageval.engine.sweep.folder import begin_sweep
 from pytest_rageval.report.html.runs.links import Links
 from pytest_rageval.report.html.runs.listing import row_words, view_runs
@@ -31,6 +36,22 @@ def test_each_figure_has_its_difference_to_the_run_before(tmp_path: Path) -> Non
         ("0.700", "+0.100"), ("0.600", "-0.200"), ("0.800", ""),
     ]  # fmt: skip
     assert len(view.charts) == len(view.columns)
+
+
+def test_two_runs_are_compared_once_for_all_columns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = stored(tmp_path)
+    pairs: list[tuple[object, object]] = []
+
+    def counted(base: Mapping[str, object], new: Mapping[str, object]) -> Comparability:
+        pairs.append((base, new))
+        return compare_configs(base, new)
+
+    monkeypatch.setattr(trend, "compare_configs", counted)
+    view = view_runs(runs, {})
+    assert len(view.columns) > 2
+    assert len(pairs) == 4  # two pairs, in the list and in the trend above it
 
 
 def test_a_partial_run_is_marked_and_stands_between_no_two_others(tmp_path: Path) -> None:
