@@ -273,9 +273,12 @@ def _of_figures(
         check = replace(check, table="overall", group=None)
     base, new = (find_figure(replace(check, kind="max"), run) for run in (base_run, new_run))
     if base.estimate is None or new.estimate is None:
-        lacks, where = (base, "the baseline") if base.estimate is None else (new, "this run")
-        where = "both runs" if base.estimate is new.estimate is None else where
-        return Difference(estimate=None, paired=False, no_data=f"{lacks.no_data} in {where}")
+        where: dict[str, str] = {}
+        for figure, name in ((base, "the baseline"), (new, "this run")):
+            if figure.estimate is None:
+                where[figure.no_data] = "both runs" if figure.no_data in where else name
+        no_data = "; ".join(f"{reason} in {name}" for reason, name in where.items())
+        return Difference(estimate=None, paired=False, no_data=no_data)
     n = min((count for count in (base.n, new.n) if count is not None), default=0)
     return Difference(estimate=new.estimate - base.estimate, n=n, paired=False)
 

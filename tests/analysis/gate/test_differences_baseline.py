@@ -187,6 +187,20 @@ def test_a_figure_that_is_not_of_cases_has_no_number_of_them() -> None:
     assert [(one.status, one.estimate, one.n) for one in found.checks] == [("pass", 0.0, None)]
 
 
+def test_a_figure_that_both_runs_lack_names_the_reason_of_each() -> None:
+    def lacking(name: str, **reason: str) -> StoredRun:
+        own = {"run_metrics": {"acme.own": {"value": None, **reason}}}
+        return with_own_metric(side(run_of(3), run_id=name), "run", metrics=own)
+
+    crashed, unpriced = lacking("b", error="KeyError: 'eur'"), lacking("n", not_applicable="No fee")
+    for new, expected in (
+        (unpriced, "KeyError: 'eur' in the baseline; No fee in this run"),
+        (replace(crashed, folder=unpriced.folder), "KeyError: 'eur' in both runs"),
+    ):
+        found, _ = gate(crashed, new, drop(metric="acme.own"))
+        assert [one.message for one in found.checks] == [f"no data: {expected}"]
+
+
 def test_no_effect_beyond_the_scale_of_an_own_metric_is_called_detectable() -> None:
     records = [record(f"c{i}", {"acme.own": 0.5}) for i in range(2)]
     base, new = (with_own_metric(side(records, run_id=name), "own") for name in "bn")
