@@ -47,6 +47,8 @@ GateVerdict = Literal["pass", "fail", "not_evaluated"]
 
 SHOWN_FAILURES: Final = 3
 
+_ANSWERS: Final = "answer metrics"
+_NO_JUDGE: Final = "the run has no judge"
 _MEASUREMENT_WORKED: Final = frozenset({"error_rate", "judge_error_rate"})
 
 
@@ -69,12 +71,12 @@ def _skip_reason(check: Check, run: GateRun, selection: Selection, nothing: str)
         return nothing
     info = run.registry.info(check.metric)
     if info is not None and info.answer_side and run.retrieval_only:
-        return "answer metrics are not gated under --retrieval-only"
+        return f"{_ANSWERS} are not gated under --retrieval-only"
     if info is not None and info.judged and not run.judge_configured:
-        return "the run has no judge, and this metric is judged"
+        return f"{_NO_JUDGE}, and this metric is judged"
     if check.metric == "judge_error_rate":
         if not run.judge_configured:
-            return "the run has no judge"
+            return _NO_JUDGE
         if run.aggregate.rates.get("judge_error_rate") is None:
             return "no verdict was needed"
     untimed = check.metric.startswith(TIMED) and run.concurrency == 0
@@ -223,15 +225,18 @@ def _nothing_checked(cases: Sequence[CaseGroup]) -> str:
 
 
 def _skipped_for(results: Sequence[CheckResult], baseline: BaselineInfo | None) -> str:
-    """Describe why checks against a baseline were skipped; empty: none was."""
-    problem = NO_BASELINE if baseline is None else baseline.problem
+    """Name what several checks were skipped for; empty: nothing of the kind."""
     skipped = [r.message for r in results if r.status == "skip"]
-    if any(message.startswith(WHOLE_SET) for message in skipped):
-        return f" ({WHOLE_SET})"
-    if problem not in skipped:
-        return ""
+    problem = None if baseline is None else baseline.problem
     found = baseline is not None and baseline.run_id is not None
-    return " (not comparable with the baseline)" if found else " (no baseline)"
+    names = {
+        WHOLE_SET: WHOLE_SET,
+        _NO_JUDGE: "no judge",
+        _ANSWERS: "retrieval only",
+        problem or NO_BASELINE: "not comparable with the baseline" if found else "no baseline",
+    }
+    said = [why for begin, why in names.items() if any(m.startswith(begin) for m in skipped)]
+    return f" ({', '.join(said)})" if said else ""
 
 
 def _check_sentences(results: Sequence[CheckResult], why_skipped: str) -> tuple[int, str]:

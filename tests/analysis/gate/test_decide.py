@@ -503,6 +503,23 @@ def test_a_run_within_its_limits_passes() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("changes", "reasons"),
+    [
+        ({}, "no judge"),
+        ({"retrieval_only": True}, "retrieval only"),
+        ({"selection": PART}, "needs the whole set, no judge"),
+    ],
+)
+def test_a_sentence_names_why_judged_checks_were_skipped(
+    changes: dict[str, Any], reasons: str
+) -> None:
+    judged = Check(metric="groundedness", kind="min", limit=4)
+    found = gate(hits(1, 1), HIT, limit("error_rate", 0), judged, **changes)
+    n = sum(one.status == "skip" for one in found.checks)
+    assert found.sentence.endswith(f", {n} skipped ({reasons})")
+
+
 def test_a_gate_of_skipped_checks_is_not_evaluated() -> None:
     found = gate(hits(1, 1, 0), HIT, selection=PART)
     assert found.verdict == "not_evaluated"
