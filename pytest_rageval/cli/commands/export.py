@@ -207,6 +207,7 @@ def _export_run(name: str, output: Path, level: Level, *, as_json: bool) -> None
     from pytest_rageval.runs.read import open_run
 
     run = open_run(name, os.environ, texts=False)
+    # Copies among chunks are found by their texts.
     found = write_run(map(run.whole, run.records), run.scoring, tag=run.run_id, level=level)
     files = {"run.txt": found.run, "qrels.txt": found.qrels}
     written = [path.as_posix() for path in write_new_files(output, files)]

@@ -20,6 +20,7 @@ from pytest_rageval.values.case import Case
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import AskResponse, AskResult
 from pytest_rageval.values.settings import Settings
+from tests.build.memory import peak_of
 from tests.build.records import changed
 from tests.build.scores import chunk, gold
 
@@ -366,3 +367,9 @@ def test_the_terminal_s_width_is_kept_to(capsys: Output, monkeypatch: pytest.Mon
         monkeypatch.setenv("COLUMNS", columns)
         lines = explain("one", "c", "-v", capsys=capsys).splitlines()
         assert max(map(len, lines)) <= widest
+
+
+def test_the_list_of_misses_does_not_hold_the_texts_of_a_run(capsys: Output) -> None:
+    write_run([record(f"c{n}", U, answer="Not here. " * 2_000, lineno=n) for n in range(200)])
+    peak = peak_of(lambda: explain("one", capsys=capsys))
+    assert peak < 2_000_000  # the answers alone are twice as long

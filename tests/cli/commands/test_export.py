@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,8 @@ from pytest_rageval.cli import main as cli
 from pytest_rageval.project.case_reader import load_cases
 from pytest_rageval.project.documents import read_document_set
 from tests.authoring.interchange.sources import SAMPLES
+from tests.build.files import write_lines
+from tests.build.memory import peak_of
 
 Output = pytest.CaptureFixture[str]
 
@@ -93,6 +96,22 @@ def test_a_stored_run_goes_out_for_trec_eval(garden: Path, capsys: Output) -> No
     assert cli.run(["export", "trec", "--run", "first", "-o", "again", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert (document["run_id"], document["n_cases"]) == ("first", 2)
+
+
+def test_a_stored_run_goes_out_without_its_texts_in_memory(capsys: Output) -> None:
+    ids = [f"c{n}" for n in range(200)]
+    gold = {"rel_path": "a.md", "heading_path": "# S"}
+    write_lines("c.jsonl", *({"id": i, "question": "Why?", "gold_supports": [gold]} for i in ids))
+    chunk = {**gold, "text": "Shut the valve."}
+    chunks = [chunk, {**chunk, "text": "Open it."}]
+    reply = {"answer": "So. " * 5_000, "debug": {"retrieved_chunks": chunks}}
+    write_lines("r.jsonl", *({"id": i, "response": reply} for i in ids))
+    assert cli.run(["score", "c.jsonl", "r.jsonl", "--retrieval-only", "--save", "one"]) == 0
+    numbers = count()
+    export = ["export", "trec", "--run", "one", "-o"]
+    assert peak_of(lambda: cli.run([*export, f"out{next(numbers)}"])) < 2_000_000
+    # The second is no copy of the first by its text alone.
+    assert "in 200 cases a chunk finds several golds, or again" in capsys.readouterr().out
 
 
 @pytest.fixture
