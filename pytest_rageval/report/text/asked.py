@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from pytest_rageval.metrics.scoring import abstention_verdict
 from pytest_rageval.report.text.lines import HEAD, Line, Style, indented, wrapped, wrapped_lines
 from pytest_rageval.report.text.word_diff import Piece, diff_words
 from pytest_rageval.support.text import clean, cut_columns, format_value
@@ -111,7 +112,7 @@ def _expected(record: CaseRecord, width: int) -> Iterator[Line]:
         yield from wrapped("expected", clean(case.expected_answer, SHOWN_CHARS), width)
     for fact in case.expected_key_facts:
         yield from wrapped("fact", fact, width)
-    if not case.gold_supports:
+    if not record.file:  # a question by hand, which expects nothing
         return
     yield from _outcome(record, width)
     figures = [
@@ -132,18 +133,19 @@ def _outcome(record: CaseRecord, width: int) -> Iterator[Line]:
 
 
 def judged_lines(record: CaseRecord, *, width: int = 80) -> Iterator[Line]:
-    """Yield the verdicts on the answer, and the outcome by them of a case with golds."""
+    """Yield the verdicts on the answer, and the outcome of a case by them."""
     for rubric, verdict in record.judgements.items():
         if (error := verdict.get("error")) is not None:
             yield from wrapped("judge", f"{rubric}: {error['message']}", width, style="red")
             continue
-        scores = ", ".join(
-            f"{key} {format_value(value)}" for key, value in (verdict.get("scores") or {}).items()
-        )
-        yield from wrapped("judge", f"{rubric}: {scores or 'no score'}", width)
+        scores = verdict.get("scores") or {}
+        said = ", ".join(f"{key} {format_value(value)}" for key, value in scores.items())
+        if rubric == "abstention":  # says yes or no
+            said = "abstained" if abstention_verdict(record) else "answered"
+        yield from wrapped("judge", f"{rubric}: {said or 'no score'}", width)
         if reasoning := word(verdict, "reasoning"):
             yield from wrapped("", clean(reasoning, SHOWN_CHARS), width, style="dim")
-    if record.judgements and record.case.gold_supports:
+    if record.judgements and record.file:
         yield from _outcome(record, width)
 
 
@@ -225,7 +227,7 @@ def asked_document(record: CaseRecord) -> dict[str, Any]:
         if record.retrieved_chunks is None
         else [_chunk_document(rank, c) for rank, c in enumerate(record.retrieved_chunks, 1)],
         "latency": dict(record.latency),
-        "outcome": record.outcome if record.case.gold_supports else None,
+        "outcome": record.outcome if record.file else None,
         "failure_stage": record.failure_stage,
         "metrics": {key: v for key, v in record.metrics.items() if v is not None},
         "judgements": {rubric: dict(verdict) for rubric, verdict in record.judgements.items()},

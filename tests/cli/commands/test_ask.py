@@ -77,6 +77,25 @@ def test_the_outcome_of_a_case_is_that_by_the_judge(cases: Path, capsys: Output)
     assert judged.endswith("\noutcome  flawed: incorrect\n")
 
 
+@pytest.mark.parametrize(
+    ("answer", "verdict", "outcome"),
+    [("I do not know.", "abstained", "passed"), ("Five.", "answered", "missed: hallucinated")],
+)
+def test_an_unanswerable_case_has_an_outcome_once_it_is_judged(
+    cases: Path, capsys: Output, answer: str, verdict: str, outcome: str
+) -> None:
+    write_lines(cases, {"id": "none", "question": "Who pays?", "answerable": False})
+    with fake_target(json_reply({"answer": answer})) as target:
+        arguments = ["ask", "--case", "none", "--rag-url", target.url, "--judged"]
+        assert cli.run(arguments) == ExitCode.YES
+        asked, _, judged = capsys.readouterr().out.partition("\njudge ")
+        assert cli.run([*arguments, "--json"]) == ExitCode.YES
+    assert "outcome  unchecked\n" in asked
+    assert f"abstention: {verdict}\n" in judged
+    assert judged.endswith(f"\noutcome  {outcome}\n")
+    assert json.loads(capsys.readouterr().out)["outcome"] == outcome.split(":")[0]
+
+
 def test_a_reply_without_chunks_leaves_golds_unchecked(cases: Path, capsys: Output) -> None:
     with fake_target(json_reply({"answer": "Five."})) as target:
         assert cli.run(["ask", "--case", "queue", "--rag-url", target.url]) == ExitCode.YES
