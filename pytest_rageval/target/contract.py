@@ -321,14 +321,16 @@ def reply_keys(reply: object) -> tuple[str, ...]:
     return tuple([name for name in names if _PLAIN_NAME.fullmatch(name)][:_NAMES_KEPT])
 
 
-def shown_keys(reply: object) -> str:
+def shown_keys(reply: object, place: str = "") -> str:
     """Show the names of a decoded reply and those of three levels below it, place by place.
+
+    Where it is part of a reply, ``place`` is its expression.
 
     >>> shown_keys({"id": 7, "choices": [{"index": 0, "message": {"content": "Yes."}}]})
     'choices, id; choices[]: index, message; choices[].message: content'
     """
     parts: list[str] = []
-    level: list[tuple[str, Any]] = [("", reply)]
+    level: list[tuple[str, Any]] = [(place, reply)]
     for _ in range(4):
         level = [(f"{p}[]", v[0]) if isinstance(v, list) and v else (p, v) for p, v in level]
         level = [(p, v) for p, v in level if isinstance(v, Mapping) and v]

@@ -165,8 +165,12 @@ def propose_chunks(response: str | Mapping[str, str] | None, reply: object) -> s
 def _stream_keys(stream: Any) -> str:
     """Return the names in the data of the last event, and of the first one of each kind."""
     kinds = {str(event["event"]): event["data"] for event in reversed(stream["events"])}
-    last = shown_keys(last_data(stream)) or "no keys"
-    return f"events, last; last.data: {last}; data of the events: {shown_keys(kinds)}"
+    firsts = (
+        shown_keys(data, f"events[?event=='{kind}'].data" if len(kinds) > 1 else "events[].data")
+        for kind, data in sorted(kinds.items())
+    )
+    last = shown_keys(last_data(stream), "last.data") or "last.data: no keys"
+    return clean("; ".join(["events, last", last, *filter(None, firsts)]), 1200)
 
 
 def _optional(target: TargetSettings, response: Mapping[str, str]) -> frozenset[str]:

@@ -418,7 +418,13 @@ def test_a_mapping_that_finds_no_answer_names_the_events_and_their_keys() -> Non
     settings = SSE | {"response": {"answer": "text"}}
     events = sse([{"path": "a.md"}], "docs") + sse({"delta": "A"}, "token") + sse({}, "end")
     assert failure(whole(events), **settings)[1].endswith(
-        "last.data: no keys; data of the events: docs, end, token; docs[]: path; token: delta"
+        "keys of the reply: events, last; last.data: no keys; "
+        "events[?event=='docs'].data[]: path; events[?event=='token'].data: delta"
+    )
+    events = sse({"delta": "A", "meta": {"page": 1}}) + sse({"delta": "B"})
+    settings |= {"last_event": "data.delta == 'B'"}
+    assert failure(whole(events), **settings)[1].endswith(
+        "last.data: delta; events[].data: delta, meta; events[].data.meta: page"
     )
 
 
