@@ -44,7 +44,7 @@ from pytest_rageval.target.contract import (
     reply_keys,
     shown_keys,
 )
-from pytest_rageval.target.likely import likely_request
+from pytest_rageval.target.likely import likely_request, missed_though_sent
 from pytest_rageval.target.mapping import (
     MappingReport,
     compile_mapping,
@@ -80,8 +80,6 @@ from pytest_rageval.values.settings import REQUEST_TABLE, TargetSettings
 
 _REFUSED: Final = re.compile(r": HTTP (400|422)\b")
 """Status of a server that does not accept the fields of a request."""
-_LACKING: Final = re.compile(r"required|missing", re.IGNORECASE)
-"""Word of a server for a field that did not come, also in JSON where it reads a form."""
 _NOT_FOUND: Final = re.compile(r": HTTP (404|405)\b")
 _LATER: Final = "HTTP 202: the answer comes later, wait for it in a client in Python"
 _TABLE: Final = "[tool.rageval.target]"
@@ -323,18 +321,15 @@ class HttpRagClient:
     def _http_advice(self, message: str, sent: object) -> str:
         """Return where the settings can mend a status that is theirs; empty: it is not."""
         if _REFUSED.search(message):
-            own = f"path or a field of {REQUEST_TABLE}"
-            lines = likely_request(message, sent if isinstance(sent, Mapping) else ())
+            names = sent if isinstance(sent, Mapping) else ()
+            lines = likely_request(message, names)
             mapped = f"map them in {REQUEST_TABLE}" + (f": {lines}" if lines else "")
-            advice = self._preset_advice(own) or mapped
-            if self._target.method == "GET":
-                return f"; fields sent: {shown_keys(sent)}; {advice}"
-            reason, names = message.partition(": HTTP ")[2], sent if isinstance(sent, dict) else {}
-            came = [word for word in re.findall(r"\w+", reason) if word in names]
-            if came and _LACKING.search(reason):
+            advice = self._preset_advice(f"path or a field of {REQUEST_TABLE}") or mapped
+            as_json = "" if self._target.method == "GET" else " as JSON"
+            if as_json and (name := missed_though_sent(message, names)):
                 form = "if the API reads a form, ask it by a client in Python"
-                advice += f"; {came[0]} was sent so: {form}"
-            return f"; fields sent as JSON: {shown_keys(sent)}; {advice}"
+                advice += f"; {name} was sent so: {form}"
+            return f"; fields sent{as_json}: {shown_keys(sent)}; {advice}"
         if status := _NOT_FOUND.search(message):
             other = f"if nothing is served there, set path in {_TABLE}, which is added to url"
             if status[1] == "405":

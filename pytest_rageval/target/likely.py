@@ -55,6 +55,8 @@ _LACKING: Final = re.compile(
     re.IGNORECASE,
 )
 """A field of the request that the message of a refusal misses."""
+_MISSES: Final = re.compile("required|missing", re.IGNORECASE)
+"""Word of such a message in any form."""
 _FILE: Final = re.compile(r"[^:]+\.[A-Za-z]\w{0,4}")
 _NAME: Final = re.compile(r"[A-Za-z_]\w{0,60}", re.ASCII)
 """A name that JMESPath reads without quotes."""
@@ -80,6 +82,19 @@ def likely_request(refusal: str, sent: Collection[str]) -> str:
         for expression, names in _SENT.items()
         if _plain(name) in names and name not in sent
     )
+
+
+def missed_though_sent(refusal: str, sent: Collection[str]) -> str:
+    """Return a field that was sent and that the message of a refusal misses; empty: none.
+
+    A server that reads a form finds no field of JSON.
+
+    >>> missed_though_sent("http://bot/ask: HTTP 400: question is missing", {"question", "k"})
+    'question'
+    """
+    reason = refusal.partition(": HTTP ")[2]
+    named = (word for word in re.findall(r"\w+", reason) if word in sent)
+    return next(named, "") if _MISSES.search(reason) else ""
 
 
 def likely_answer(reply: object) -> str:
