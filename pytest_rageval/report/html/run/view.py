@@ -121,10 +121,12 @@ def view_report(
 
 
 def _undecided(run: StoredRun) -> str:
-    selected = int(number(run.config, "set", "n_asked") or 0)
     recorded = len({case_key(record)[:2] for record in run.records})
-    if recorded < selected:  # it goes on, or was killed
-        return f"The run has not ended: {recorded} of {counted(selected, 'case')} recorded."
+    # How many of them -k or a shard selects is not stored before the end.
+    in_files = int(number(run.config, "set", "n_asked") or 0)
+    if recorded < in_files:  # it goes on, or was killed
+        cases = counted(recorded, "case")
+        return f"The run has not ended: {cases} recorded, of {in_files} in its files."
     return "The run holds no decision of the gate."
 
 

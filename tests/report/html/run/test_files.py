@@ -190,7 +190,7 @@ def test_a_run_that_goes_on_or_was_killed_shows_how_many_of_its_cases_are_record
     assert rageval("one", "-o", "page.html") == ExitCode.YES
 
     html = Path("page.html").read_text(encoding="utf-8")
-    assert "The run has not ended: 2 of 16 cases recorded." in html
+    assert "The run has not ended: 2 cases recorded, of 16 in its files." in html
 
 
 @pytest.mark.parametrize(
