@@ -41,7 +41,7 @@ from pytest_rageval.runs.documents import RunFacts, recorded_fields
 from pytest_rageval.runs.notes import put_notes, readable_notes
 from pytest_rageval.runs.store import RunWriter, new_run_id
 from pytest_rageval.values.gate import Thresholds
-from pytest_rageval.values.json_documents import items, number, part, whole
+from pytest_rageval.values.json_documents import items, number, part, whole, word
 from pytest_rageval.values.record import Aspect, CaseRecord
 from pytest_rageval.values.run import StoredRun
 from pytest_rageval.values.settings import Settings
@@ -140,8 +140,11 @@ def _notes(parts: Sequence[StoredRun]) -> Iterator[str]:
     if lacking := missing_shards(parts):
         are = "shard {} is" if len(lacking) == 1 else "shards {} are"
         yield f"{are.format(', '.join(lacking))} missing"
-    for name in [run.run_id for run in parts if not run.metrics]:
-        yield f"run {name} has not ended: pytest --rageval-resume {name} asks its missing cases"
+    for run in parts:
+        if not run.metrics:
+            name, shard = run.run_id, word(run.given, "shard")
+            again = f"--rageval-resume {name}" + (f" --rageval-shard {shard}" if shard else "")
+            yield f"run {name} has not ended: pytest {again} asks its missing cases"
     yield f"put together from {', '.join(run.run_id for run in parts)}"
 
 

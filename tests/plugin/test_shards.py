@@ -147,9 +147,11 @@ def test_a_part_that_was_killed_is_named(
     (project.folder("s2") / "metrics.json").unlink()
     capsys.readouterr()
     merge("s1", "s2", "s3", "--json")
-    assert json.loads(capsys.readouterr().out)["notes"][0] == (
-        "run s2 has not ended: pytest --rageval-resume s2 asks its missing cases"
-    )
+    note = json.loads(capsys.readouterr().out)["notes"][0]
+    command = "pytest --rageval-resume s2 --rageval-shard 2/3"
+    assert note == f"run s2 has not ended: {command} asks its missing cases"
+    result = project.run(*command.split()[1:])
+    assert "run s2 goes on: 1 case is done" in result.stdout.str()
 
 
 def test_parts_that_are_older_than_a_metric_of_a_conftest_have_no_data_for_its_limit(
