@@ -81,7 +81,7 @@ from pytest_rageval.values.settings import REQUEST_TABLE, TargetSettings
 _REFUSED: Final = re.compile(r": HTTP (400|422)\b")
 """Status of a server that does not accept the fields of a request."""
 _NOT_FOUND: Final = re.compile(r": HTTP (404|405)\b")
-_LATER: Final = "HTTP 202: the answer comes later, wait for it in a client in Python"
+ANSWERED_LATER: Final = "HTTP 202: the answer comes later, wait for it in a client in Python"
 _TABLE: Final = "[tool.rageval.target]"
 
 
@@ -399,9 +399,11 @@ class HttpRagClient:
         except EndpointError as error:
             hidden = blot_out_of_reply(raw, self._of_errors)
             error = self._requoted(error, hidden, secrets) if raw != hidden else error
-            error = self._explained(error, hidden, sent)
-            if last.status == HTTPStatus.ACCEPTED and error.kind == "protocol":
-                error = EndpointError(error.kind, f"{error.message}; {_LATER}")
+            accepted = last.status == HTTPStatus.ACCEPTED and error.kind == "protocol"
+            if not accepted or self._target.response is not None:
+                error = self._explained(error, hidden, sent)
+            if accepted:
+                error = EndpointError(error.kind, f"{error.message}; {ANSWERED_LATER}")
             return _failed(error, attempts=attempts, total_ms=last.total_ms, secrets=secrets), raw
         ttft_ms = last.reader and last.reader.ttft_ms
         if ttft_ms is not None:

@@ -92,7 +92,10 @@ def test_a_job_whose_answer_comes_later_is_named_as_such() -> None:
     job = {"id": "j1", "status": "queued"}
     kind, message, _ = failure(json_reply(job, "202 Accepted"))
     assert kind == "protocol"
-    assert message.endswith("; HTTP 202: the answer comes later, wait for it in a client in Python")
+    assert message == (
+        "answer: expected a string, got nothing (fields: id, status); "
+        "HTTP 202: the answer comes later, wait for it in a client in Python"
+    )
     assert "202" not in failure(json_reply(job))[1]
     assert ask_once(json_reply({"answer": "Monthly."}, "202 Accepted")).error is None
 

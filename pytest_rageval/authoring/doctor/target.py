@@ -14,7 +14,7 @@ from pytest_rageval.metrics.matching import citation_in_chunks, norm_path
 from pytest_rageval.support.text import clean, counted
 from pytest_rageval.support.tracebacks import places
 from pytest_rageval.target.calling import call_client, raised_error
-from pytest_rageval.target.client import HttpRagClient
+from pytest_rageval.target.client import ANSWERED_LATER, HttpRagClient
 from pytest_rageval.target.mapping import MappingReport
 from pytest_rageval.target.stream import ENDED_EARLY
 from pytest_rageval.values.case import Case
@@ -209,6 +209,8 @@ def _unread(message: str, asked: Asked, mapping: MappingReport) -> Finding:
     fix += f"or map yours in {RESPONSE_TABLE}"
     if ENDED_EARLY in message:
         fix = _stream_fix(message)
+    elif message.endswith(ANSWERED_LATER):
+        fix = f"write a rag_client fixture, or the client that {_TABLE} names"
     elif message.startswith("the reply is "):  # such as HTML
         fix = f"set path, headers or stream in {_TABLE}, so that the reply can be read"
     elif nothing := asked.nothing("answer"):

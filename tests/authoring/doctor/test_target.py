@@ -26,7 +26,7 @@ from pytest_rageval.values.errors import TargetErrorKind
 from pytest_rageval.values.reply import AskRequest, AskResult, ErrorInfo
 from pytest_rageval.values.settings import TargetSettings
 from tests.build.loopback import Question, http, http_json, loopback_server
-from tests.build.targets import fake_target, http_reply, silence
+from tests.build.targets import fake_target, http_reply, json_reply, silence
 from tests.plugin.rag_server import Answer, rag_server
 
 Reply = dict[str, Any]
@@ -236,6 +236,13 @@ def test_a_timeout_that_names_no_setting_gets_its_name() -> None:
     assert failed("timeout", "no answer within 9 s").fix == (
         "look why it takes so long, or allow more time (`timeout` in [tool.rageval.target])"
     )
+
+
+def test_an_api_that_answers_later_is_asked_by_a_client() -> None:
+    with fake_target(json_reply({"id": "j1"}, "202 Accepted")) as server:
+        [found] = diagnose(server.url)
+    assert "the answer comes later" in found.message
+    assert found.fix == "write a rag_client fixture, or the client that [tool.rageval.target] names"
 
 
 def test_a_target_that_takes_too_long_is_not_one_to_start() -> None:
