@@ -216,5 +216,5 @@ const list = (() => {
     ...Object.fromEntries([...cases.metrics.keys()].map((key) => [key, cases.value(key, i)])),
   });
 
-  return { values, show, choose, ordered, columns, make, showUpTo, n_shown: () => n_shown, found: () => found, state: () => now };
+  return { values, show, choose, ordered, make, showUpTo, n_shown: () => n_shown, found: () => found };
 })();

@@ -1,15 +1,11 @@
 // Notes of people on a case: shown on every page that has them, taken where a server keeps them.
 (() => {
   const { run, editable, keys, notes } = JSON.parse(document.getElementById("notes-data").textContent);
+  const { make } = list;
   let author = "";
   const unsaved = new Map();  // by anchor; what could not be saved stays until it can
   try { author = sessionStorage.getItem("rageval-author") ?? ""; } catch { /* no storage: it is typed again */ }
 
-  const make = (tag, fields = {}, ...children) => {
-    const found = Object.assign(document.createElement(tag), fields);
-    found.append(...children);
-    return found;
-  };
   const shownNote = (note) => make("div", { className: "note" },
     make("p", { className: "text", dir: "auto", textContent: note.text }),
     make("small", { textContent: [note.author, note.time].filter(Boolean).join(", ") }));
