@@ -8,7 +8,6 @@ from typing import Final
 from pytest_rageval.analysis.aggregate.case_groups import case_names
 from pytest_rageval.analysis.compare.settings import shown
 from pytest_rageval.analysis.two_runs import RunComparison
-from pytest_rageval.metrics.registry import unit_of
 from pytest_rageval.report.markdown.summary import LISTED_CASES, escape
 from pytest_rageval.report.text.comparison import (
     BANNER,
@@ -29,6 +28,7 @@ from pytest_rageval.report.text.comparison import (
     moved_stages,
     noise_text,
     pairing_text,
+    unpaired_cells,
 )
 from pytest_rageval.report.text.lines import detectable_text
 from pytest_rageval.report.text.summary import change_text
@@ -98,12 +98,7 @@ def _metrics(view: ComparisonView) -> Iterator[str]:
         noise, word = noise_text(one), metric_verdict(one, view.checks)
         yield f"| {' | '.join(metric_cells(one))} | {word}{f' ({noise})' if noise else ''} |"
     for late in comparison.unpaired.values():
-        unit = unit_of(late.key)
-        yield (
-            f"| {late.key} | {late.n_new} | {format_value(late.base, unit)} "
-            f"| {format_value(late.new, unit)} | {change_text(late.key, late.delta)} "
-            "| - | - | - | not paired |"
-        )
+        yield f"| {' | '.join(unpaired_cells(late))} | not paired |"
     if any(metric_verdict(one, view.checks) == BEYOND for one in comparison.metrics.values()):
         yield from ("", f"{BEYOND_TEXT[:1].upper()}{BEYOND_TEXT[1:]}.")
 

@@ -10,7 +10,7 @@ from typing import Final
 
 from pytest_rageval.analysis.aggregate.case_groups import case_names
 from pytest_rageval.analysis.compare.flips import FLIP_METRICS, CaseFlip
-from pytest_rageval.analysis.compare.metrics import GroupChange, MetricChange
+from pytest_rageval.analysis.compare.metrics import GroupChange, MetricChange, UnpairedChange
 from pytest_rageval.analysis.compare.pairs import LeftOutReason, Verdict
 from pytest_rageval.analysis.compare.settings import ConfigDifference, shown
 from pytest_rageval.analysis.gate.figures import is_past_limit
@@ -215,7 +215,11 @@ def _metric_lines(view: ComparisonView, width: int, verbose: bool) -> Iterator[L
 BEYOND_TEXT: Final = f"{BEYOND}: past the limit of thresholds.toml, and not proven"
 
 
-def metric_cells(change: MetricChange) -> tuple[str, str, str, str, str, str, str, str]:
+Cells = tuple[str, str, str, str, str, str, str, str]
+"""Key, n, both values, their difference with its interval, p, and the adjusted p."""
+
+
+def metric_cells(change: MetricChange) -> Cells:
     """Return the row of a metric before its verdict."""
     return (
         change.key,
@@ -234,7 +238,7 @@ def is_shown(change: MetricChange) -> bool:
     return is_headline(change.key) or change.verdict in {"better", "worse"}
 
 
-def _row(cells: tuple[str, str, str, str, str, str, str, str], width: int) -> str:
+def _row(cells: Cells, width: int) -> str:
     key, n, *numbers, p, p_holm = cells
     base, new, delta, interval = (f" {value}" for value in numbers)  # large ones stay apart
     tested = f"{interval:>16}{p:>7}" if width >= _TESTED else ""
@@ -249,11 +253,15 @@ def _latency_lines(found: RunComparison, width: int) -> Iterator[Line]:
     if found.latency_problem and not found.comparison.latency:
         yield from wrapped("note", found.latency_problem, width, "yellow")
     for change in found.comparison.unpaired.values():
-        unit = unit_of(change.key)
-        base, new = format_value(change.base, unit), format_value(change.new, unit)
-        delta = change_text(change.key, change.delta)
-        cells = (change.key, str(change.n_new), base, new, delta, "-", "-", "-")
-        yield ((_row(cells, width), ""), ("-", "dim"))
+        yield ((_row(unpaired_cells(change), width), ""), ("-", "dim"))
+
+
+def unpaired_cells(change: UnpairedChange) -> Cells:
+    """Return the row of a figure that is not compared case by case, before its verdict."""
+    unit = unit_of(change.key)
+    base, new = format_value(change.base, unit), format_value(change.new, unit)
+    delta = change_text(change.key, change.delta)
+    return change.key, str(change.n_new), base, new, delta, "-", "-", "-"
 
 
 def _noise_lines(found: RunComparison, width: int) -> Iterator[Line]:
