@@ -36,7 +36,7 @@ from pytest_rageval.report.explain.values import (
 from pytest_rageval.support.tracebacks import last_place
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.dataclass import maker
-from pytest_rageval.values.json_documents import OBJECT, items, number, part, texts
+from pytest_rageval.values.json_documents import OBJECT, items, number, part, texts, word
 from pytest_rageval.values.record import Aspect, CaseRecord, FailureStage
 from pytest_rageval.values.reply import MatchRule, RetrievedChunk
 from pytest_rageval.values.settings import REQUEST_TABLE
@@ -366,9 +366,9 @@ def explain_judgements(record: CaseRecord, case: Case | None) -> tuple[Judgement
     first = (
         _judgement_reason(
             rubric=rubric,
-            judge=_text(verdict.get("judge")),
+            judge=word(verdict, "judge") or "",
             scores=_scores(verdict.get("scores")),
-            reasoning=_text(verdict.get("reasoning")),
+            reasoning=word(verdict, "reasoning") or "",
             error=judge_error(verdict),
             claims=_claims(record) if rubric == claimed else (),
             facts=_facts(record, case) if rubric == "correctness" else (),
@@ -384,14 +384,14 @@ def _second_opinions(record: CaseRecord) -> Iterator[JudgementReason]:
     if not found:
         return
     scores, reasons, errors = (part(found, k) for k in ("scores", "reasoning", "errors"))
-    for rubric in map(_text, items(found, "rubrics")):
+    for rubric in texts(found, "rubrics"):
         if rubric in reasons or rubric in errors:
             keys = COMPARED.get(rubric, ())
             yield JudgementReason(
                 rubric=f"{rubric}, second judge",
-                judge=_text(found.get("judge")),
+                judge=word(found, "judge") or "",
                 scores=_scores({key: scores[key] for key in keys if key in scores}),
-                reasoning=_text(reasons.get(rubric)),
+                reasoning=word(reasons, rubric) or "",
                 error=judge_error({"error": errors.get(rubric)}),
             )
 
@@ -429,8 +429,8 @@ def judge_error(verdict: Mapping[str, Any]) -> str | None:
     if not error:
         return None
     if not isinstance(error, Mapping):
-        return _text(error) or "unknown"
-    return ": ".join(filter(None, (_text(error.get("kind")), _text(error.get("message")))))
+        return error if isinstance(error, str) else "unknown"
+    return ": ".join(filter(None, (word(error, "kind"), word(error, "message"))))
 
 
 # --- claims --------------------------------------------------------------------------------
@@ -456,12 +456,12 @@ def _claim(claim: Mapping[str, Any], passages: Sequence[tuple[int, RetrievedChun
     if type(number) is int and 1 <= number <= len(passages):
         rank, chunk = passages[number - 1]
     return _claim_reason(
-        text=_text(claim.get("text")),
+        text=word(claim, "text") or "",
         supported=claim.get("supported") is True,
         rank=rank,
         rel_path=None if chunk is None else chunk.rel_path,
         heading_path=None if chunk is None else chunk.heading_path,
-        reason=_text(claim.get("reason")),
+        reason=word(claim, "reason") or "",
     )
 
 
@@ -488,10 +488,6 @@ def _facts(record: CaseRecord, case: Case | None) -> tuple[FactReason, ...]:
 
 
 # --- untrusted values ----------------------------------------------------------------------
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""
 
 
 def _scores(value: object) -> dict[str, float]:

@@ -377,8 +377,7 @@ def _judgements(
 ) -> Iterator[Line]:
     for verdict in judgements:
         scores = ", ".join(f"{key} {format_value(value)}" for key, value in verdict.scores.items())
-        title = " ".join(filter(None, (f"judge: {verdict.rubric}", f"by {verdict.judge}")))
-        yield _heading(clean(title, width))
+        yield _heading(clean(f"judge: {verdict.rubric} by {verdict.judge}", width))
         if verdict.error is not None:
             text = f"no valid verdict: {verdict.error}"
             yield from _lines(text, width, first="  ", style="red")
