@@ -100,7 +100,7 @@ def view_detail(
     detail.at_best = ", ".join(line.key for line, best in lines if best)
     detail.not_applicable = tuple(_not_applicable(found.metrics, run.metrics))
     if before is not None:
-        detail = _side_by_side(detail, before, record, detail.facts)
+        detail = _side_by_side(detail, before, record)
     return redacted(detail, record, run) if options.redact else detail
 
 
@@ -243,11 +243,9 @@ def _not_applicable(
     yield from ((reason, ", ".join(keys)) for reason, keys in found.items())
 
 
-def _side_by_side(
-    detail: CaseDetail, before: CaseRecord, now: CaseRecord, facts: Sequence[FactView]
-) -> CaseDetail:
+def _side_by_side(detail: CaseDetail, before: CaseRecord, now: CaseRecord) -> CaseDetail:
     """Add the baseline's side, if it differs."""
-    old, new, was = _chunks(before, facts), detail.chunks, _answer(before)
+    old, new, was = _chunks(before, detail.facts), detail.chunks, _answer(before)
     same_answer, same_chunks = before.answer == now.answer, _places(old) == _places(new)
     if not same_chunks:
         old, new = _moved(old, new, "now rank", "gone"), _moved(new, old, "was rank", "new")

@@ -101,16 +101,16 @@ def _tiles(
     history: Sequence[StoredRun],
 ) -> Iterator[Tile]:
     by_key = {row.key: row for row in metrics if row.n}
-    keys = [next((key for key in names if key in by_key), "") for names in _ASPECTS]
+    aspects = [next((key for key in names if key in by_key), "") for names in _ASPECTS]
     failing = [key for key, row in by_key.items() if "fail" in {one.status for one in row.limits}]
     own = [row.key for row in metrics if row.own and row.limits and row.n]
     # Failing ones are never crowded out; the time of the whole takes one place.
-    wanted = dict.fromkeys([*filter(None, keys), *failing, *own, *_FILL])
+    wanted = dict.fromkeys([*aspects, *failing, *own, *_FILL])
     present = [key for key in wanted if key in by_key]
-    room = _TILES - bool(latency)
-    first = sorted(present, key=lambda key: (key not in failing, present.index(key)))[:room]
-    for key in (key for key in present if key in first):
-        yield _tile(by_key[key], trend_spark(history, key))
+    first = sorted(present, key=lambda key: key not in failing)[: _TILES - bool(latency)]
+    for key in present:
+        if key in first:
+            yield _tile(by_key[key], trend_spark(history, key))
     if latency:
         yield _latency_tile(run, latency[0], history)
 

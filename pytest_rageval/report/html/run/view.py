@@ -77,12 +77,9 @@ def view_report(
     """
     chosen = options or ReportOptions()
     cases = _cases(run, chosen, baseline)
-    # Of several repeats, the first; by an id alone where one file has a case of it.
     names = case_names(run.records)
-    anchors = {
-        names[f"{file}::{name}"]: anchor
-        for (file, name, _), anchor in reversed([*cases.anchors.items()])
-    }
+    first = _first_anchors(cases.anchors)
+    anchors = {names[f"{file}::{name}"]: anchor for (file, name), anchor in first.items()}
     filters = {name for row in cases.rows for name in row.checks}
     failed, others = view_checks(run.gate, anchors, filters)
     changes, by_group = _changes(run, baseline)
@@ -118,6 +115,11 @@ def view_report(
         data=page_data(cases, registry),
         redacted=chosen.redact,
     )
+
+
+def _first_anchors(anchors: Mapping[CaseKey, str]) -> dict[tuple[str, str], str]:
+    """Return the anchor of each case, by file and id: of several repeats, that of the first."""
+    return {(file, name): anchor for (file, name, _), anchor in reversed([*anchors.items()])}
 
 
 def _undecided(run: StoredRun) -> str:
@@ -260,9 +262,7 @@ def view_comparison(
     """
     found = baseline.comparison
     comparability = baseline.comparability
-    places = {
-        (file, case_id): anchor for (file, case_id, _), anchor in reversed([*anchors.items()])
-    }
+    places = _first_anchors(anchors)
     listed = (*comparability.invariants, *comparability.versions, *comparability.config)
     return CompareView(
         run_id=baseline.base.run_id,
