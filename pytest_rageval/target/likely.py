@@ -9,30 +9,27 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final
 
-_ANSWERS: Final = (
-    "answer", "response", "output", "output_text", "result", "reply", "completion",
-    "generated_text", "text", "content", "data", "message", "choices",
+_ANSWER_TEXTS: Final = (
+    "answer", "answertext", "answerhtml", "finalanswer", "response", "output", "outputtext",
+    "result", "reply", "completion", "generatedtext", "text", "content",
 )  # fmt: skip
-"""Names of fields of other APIs that hold the answer, or what holds it."""
-_WRAPPED_ANSWERS: Final = (
-    "answer", "answertext", "finalanswer", "response", "responsetext", "output", "outputtext",
-    "reply", "completion", "generatedtext", "text", "content",
-)  # fmt: skip
-"""Plain names of the answer within a field of an unknown name."""
+"""Plain names of fields of other APIs that hold the answer."""
+_ANSWERS: Final = (*_ANSWER_TEXTS, "data", "message", "choices")
+"""The same with fields that may hold such a field; of the message of a status, too."""
 _LISTS: Final = (
     "retriev", "chunk", "context", "passage", "hit", "match", "search", "document", "docs",
-    "source", "result", "node", "reference", "citation", "data", "item",
+    "source", "result", "node", "edge", "reference", "citation", "data", "item",
 )  # fmt: skip
 """Parts of the names of lists that hold the chunks, as ``_plain`` writes them, the likeliest
 first: what was retrieved rather than what is cited of it."""
 _TEXTS: Final = (
     "text", "pagecontent", "content", "body", "passage", "chunk", "chunktext", "chunkcontent",
-    "excerpt", "snippet", "blurb",
+    "passagetext", "excerpt", "snippet", "blurb",
 )  # fmt: skip
 _PATHS: Final = (
-    "relpath", "path", "filepath", "filename", "file", "source", "documentname", "docname", "uri",
-    "url", "link", "documenttitle", "title", "documentid", "docid", "sourceid", "fileid",
-    "name",
+    "relpath", "path", "filepath", "documentpath", "filename", "file", "source", "documentname",
+    "docname", "uri", "url", "link", "documenttitle", "title", "documentid", "docid", "sourceid",
+    "fileid", "name",
 )  # fmt: skip
 _FIELDS: Final[Mapping[str, Sequence[str]]] = {
     "chunk_id": ("chunkid", "nodeid", "id", "pointid"),
@@ -43,8 +40,10 @@ _FIELDS: Final[Mapping[str, Sequence[str]]] = {
 _SENT: Final[Mapping[str, Collection[str]]] = {
     "question": frozenset({
         "query", "q", "question", "input", "message", "prompt", "text", "content", "userinput",
-        "usermessage", "userquery", "searchquery", "chatinput",
+        "usermessage", "userquery", "searchquery", "chatinput", "questiontext", "querytext",
+        "userquestion",
     }),
+    "[{role: 'user', content: question}]": frozenset({"messages"}),
     "k": frozenset({"k", "topk", "limit", "nresults", "numresults", "maxresults", "size"}),
     "uuid": frozenset({"sessionid", "conversationid", "threadid", "chatid", "requestid"}),
 }  # fmt: skip
@@ -60,6 +59,7 @@ _MISSES: Final = re.compile("required|missing", re.IGNORECASE)
 _FILE: Final = re.compile(r"[^:]+\.[A-Za-z]\w{0,4}")
 _NAME: Final = re.compile(r"[A-Za-z_]\w{0,60}", re.ASCII)
 """A name that JMESPath reads without quotes."""
+_LAST: Final = " | [-1]"
 _LEVELS: Final = 3
 _LIST_LEVELS: Final = 4
 _ITEMS: Final = 20
@@ -104,27 +104,35 @@ def likely_answer(reply: object) -> str:
 
     >>> likely_answer({"id": "c-1", "choices": [{"message": {"content": "Yes."}}]})
     'choices[0].message.content'
-    >>> likely_answer({"data": {"askShop": {"text": "Within 14 days."}}})
-    'data.askShop.text'
+    >>> likely_answer({"output": [{"queries": ["Q"]}, {"content": [{"text": "Yes."}]}]})
+    'output[].content[0].text | [-1]'
     """
-    if found := _answer(reply, _LEVELS):
+    if found := _answer(reply, _LIST_LEVELS):
         return found
     leaves = _leaves("", reply, _LEVELS)
     texts = [leaf for leaf in leaves if isinstance(leaf[2], str) and " " in leaf[2].strip()]
-    return _named(texts, _WRAPPED_ANSWERS)
+    return _named(texts, _ANSWER_TEXTS)
 
 
 def _answer(reply: object, depth: int) -> str:
     if not isinstance(reply, Mapping) or not depth:
         return ""
-    for name in _ANSWERS:
-        value = reply.get(name)
+    fields = {_plain(name): (name, value) for _, name, value in _named_fields("", reply)}
+    if len(reply) == 1:  # such as the one field of a GraphQL query
+        for name, value in fields.values():
+            if isinstance(value, Mapping) and (found := _answer(value, depth - 1)):
+                return f"{name}.{found}"
+    for name, value in (fields[plain] for plain in _ANSWERS if plain in fields):
         if isinstance(value, str) and value.strip():
             # Beside data it is that of a status, as in {"code": 0, "message": "success", "data"}.
             return "" if name == "message" and "data" in reply else name
-        inner, place = (value[0], "[0]") if isinstance(value, list) and value else (value, "")
-        if found := _answer(inner, depth - 1):
-            return f"{name}{place}.{found}"
+        items = value if isinstance(value, list) else [value]
+        for n, item in enumerate(items[:_ITEMS]):
+            if not (found := _answer(item, depth - 1)):
+                continue
+            if n:  # calls of tools and comments come before it
+                return f"{name}[].{found.removesuffix(_LAST)}{_LAST}"
+            return f"{name}{'[0]' if items is value else ''}.{found}"
     return ""
 
 
@@ -146,8 +154,13 @@ def likely_chunks(reply: object) -> str:
 
 
 def _lists(place: str, value: object, levels: int) -> Iterator[tuple[str, str, object]]:
-    """Yield the first items of the lists within a value, each with place and name of its list."""
+    """Yield the first items of the lists within a value, each with place and name of its list.
+
+    An object whose keys are numbers, such as those of citations, is a list, too.
+    """
     for here, name, inner in _named_fields(place, value) if levels else ():
+        if isinstance(inner, Mapping) and inner and all(map(str.isdecimal, map(str, inner))):
+            here, inner = f"{here}.*", [*inner.values()]
         items, place_of = (inner, f"{here}[]") if isinstance(inner, list) else ([inner], here)
         for item in items[:_ITEMS]:  # an item may be of another kind than the first
             if inner is items:

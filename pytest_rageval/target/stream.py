@@ -429,7 +429,8 @@ def _likely_piece(event: Event) -> str:
         # A piece such as [1] of plain text is read as a list.
         pieces = f"map(&to_string(@), events[?event=='{name}'].data)"
         return pieces if _KIND.fullmatch(name) else ""
-    if not (text := likely_answer(data)):
+    text = likely_answer(data)
+    if not text or "|" in text:  # of a whole answer, of which no piece is joined
         return ""
     # Other kinds may hold sources or a status in a field of the same name.
     kinds = {"data.type": data.get("type"), "data.event": data.get("event")}

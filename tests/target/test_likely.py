@@ -20,9 +20,20 @@ from tests.build.presets import stored_replies, system_case
         ({"data": {"final": "Yes."}, "message": "ok"}, ""),
         ({"message": "Yes.", "sources": []}, "message"),
         ({"answer": "", "output": {"text": "Yes."}}, "output.text"),
+        ({"answerHtml": "<p>Yes.</p>", "answerFound": True}, "answerHtml"),
+        ({"data": {"ask": {"answer": {"text": "Yes."}, "sources": []}}}, "data.ask.answer.text"),
+        ({"data": {"ask": "Yes."}}, ""),
+        (
+            {"output": [{"type": "call"}, {"type": "message", "content": [{"text": "Yes."}]}]},
+            "output[].content[0].text | [-1]",
+        ),
+        (
+            {"output": [{"id": 1}, {"content": [{"id": 2}, {"text": "Yes."}]}]},
+            "output[].content[].text | [-1]",
+        ),
         ({"id": "7", "docs": ["a"]}, ""),
-        ({"data": {"ask": {"text": "It does.", "sources": []}}}, "data.ask.text"),
-        ({"payload": {"final_answer": "It does.", "text": "A source."}}, "payload.final_answer"),
+        ({"data": {"ask": {"text": "Yes. It is.", "sources": []}}}, "data.ask.text"),
+        ({"payload": {"final_answer": "Yes. It is.", "text": "A source."}}, "payload.final_answer"),
         ({"job": {"text": "queued"}, "error": {"message": "It failed."}}, ""),
         ({"meta": {"context": "A long text."}, "hits": [{"text": "A long text."}]}, ""),
         (["Yes."], ""),
@@ -30,6 +41,7 @@ from tests.build.presets import stored_replies, system_case
 )
 def test_a_likely_answer_is_found_by_its_name(reply: object, expression: str) -> None:
     assert likely_answer(reply) == expression
+    assert not expression or "Yes." in str(compile_expression(expression, "")(reply))
 
 
 LLAMA_INDEX = {"text": "T.", "metadata": {"file_name": "a.md", "page_label": "3"}}
@@ -70,6 +82,14 @@ AZURE = {"citations": [{"content": "T.", "title": "A", "filepath": "a.md", "chun
         (
             {"items": [{"text": "T.", "url": "u"}], "passages": [{"content": "T.", "file": "a"}]},
             "passages[].{rel_path: file, text: content}",
+        ),
+        (
+            {"data": {"ask": {"sources": {"edges": [{"node": {"path": "a.md", "text": "T."}}]}}}},
+            "data.ask.sources.edges[].{rel_path: node.path, text: node.text}",
+        ),
+        (
+            {"sources": {"1": {"documentPath": "a.md", "passageText": "T."}}},
+            "sources.*[].{rel_path: documentPath, text: passageText}",
         ),
         ({"messages": [{"role": "user", "content": "Q?", "source": "web"}]}, ""),
         ({"contexts": ["T."]}, ""),
@@ -116,6 +136,11 @@ def _read(expression: str, reply: object) -> Any:
         ("HTTP 400: field q is required", 'q = "question"'),
         ('HTTP 400: Missing required parameter: "top_k"', 'top_k = "k"'),
         ("HTTP 400: the 'message' is missing; 'message' is required", 'message = "question"'),
+        (
+            "HTTP 422: body.messages: Field required",
+            "messages = \"[{role: 'user', content: question}]\"",
+        ),
+        ("HTTP 400: Required property 'questionText' is missing", 'questionText = "question"'),
         ("HTTP 422: body.language: Field required", ""),
         ("HTTP 422: body.question: Field required", ""),  # sent, but maybe not as a form
         ("HTTP 400: a token is required", ""),
