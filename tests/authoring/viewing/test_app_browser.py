@@ -156,10 +156,14 @@ def test_tags_are_given_and_removed_by_keyboard(
     with tab.expect_navigation():
         tab.keyboard.press("Enter")
     assert read_tags(results) == {"main": "r1", "release": "r2"}
-    tab.focus("#run-r1 [data-remove=main]")
+    assert tab.evaluate("document.activeElement.dataset.run") == "r1"
+    tab.keyboard.press("Shift+Tab")
     with tab.expect_navigation():
         tab.keyboard.press("Enter")
     assert read_tags(results) == {"release": "r2"}
+    assert tab.evaluate("document.activeElement.dataset.run") == "r1"
+    tab.reload()
+    assert tab.evaluate("document.activeElement.tagName") == "BODY"
     harmless(tab, watched, shown.origin)
 
 

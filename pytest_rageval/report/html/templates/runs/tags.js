@@ -7,6 +7,7 @@
   async function send(body) {
     const reply = await fetch("/tag", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
     if (!reply.ok) throw new Error((await reply.text()).trim());
+    sessionStorage.setItem("tagged", body.run);
     location.reload();
   }
 
@@ -35,4 +36,9 @@
     send({ tag: name.value.trim(), run, remove: false }).catch(complain);
   });
   byId("tag-cancel").addEventListener("click", () => dialog.close());
+
+  // The keyboard goes on at the run whose tags were changed before the page was loaded again.
+  const tagged = sessionStorage.getItem("tagged");
+  sessionStorage.removeItem("tagged");
+  if (tagged) document.querySelector(`.add[data-run="${CSS.escape(tagged)}"]`)?.focus();
 })();
