@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from pytest_rageval.report.html.markup import Element, element
+from pytest_rageval.report.html.markup import Element, element, visible
 from pytest_rageval.support.text import cut
 from pytest_rageval.values.dataclass import dataclass
+
+_CHAR: Final = 7.83
+"""Width of a character of `.chart text`: 13 px of a monospaced font, 0.602 of its height wide."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,8 +24,6 @@ class Layout:
     row: int
     above: bool
     """Whether names are above their rows instead of before them."""
-    name_chars: int = 34
-    """Longest name."""
 
     @property
     def width(self) -> int:
@@ -35,7 +36,8 @@ class Layout:
 
     def name(self, y: float, text: str) -> Element:
         """Return the name of the row whose middle is at y."""
-        short = cut(text, self.name_chars)
+        room = self.width - self.left if self.above else self.left - 10
+        short = cut(visible(text), int(room / _CHAR))
         if self.above:
             return label(self.left, y - 14, short, "name")
         return label(self.left - 10, y + 4, short, "name", "end")

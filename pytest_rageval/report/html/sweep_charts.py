@@ -22,7 +22,7 @@ _Box = tuple[float, float, float, float]
 """Left, top, right and bottom in pixels."""
 _APART: Final = 5
 """Pixels between two labels."""
-_RANKING: Final = replace(WIDE, left=430, plot=300, name_chars=56)
+_RANKING: Final = replace(WIDE, left=450, plot=280)
 """Room for the values of several parameters."""
 _ROWS: Final = 40
 """Most rows of a chart; the tables have all."""
