@@ -334,7 +334,7 @@ class Controller:
         notes = [*finished.view.notes, *filter(None, remarks), *self._change_notes(), *own]
         reran = bool(self.config.getoption("lf", False) or settings.failed_from)
         commands = replace(finished.view.commands, reran=reran)
-        if getattr(self.config, "cache", None) is None:
+        if not self._mind_last_failed():
             # pytest does not store the failures, but the run does.
             name = self.run.run_id if commands.name == "last" else shlex.quote(commands.name)
             commands = replace(commands, rerun=f"pytest --rageval-failed-from {name}")
@@ -412,7 +412,8 @@ class Controller:
             try:
                 with self._interrupted_in_a_line(session):
                     yield
-                    self._mind_last_failed()
+                    if self.finished is not None:
+                        self._mind_last_failed()  # pytest has stored its own by now
             finally:
                 termination.hold()
                 self.run.close()
@@ -447,18 +448,20 @@ class Controller:
             f"{self.run.run_id} asks the other cases and decides the gate"
         )
 
-    def _mind_last_failed(self) -> None:
+    def _mind_last_failed(self) -> bool:
+        """Store what ``--lf`` asks again; False: pytest has no cache, or cannot write it."""
         # pytest drops cases that did not fail, but --lf should rerun misses and errors. A check is
         # not an item that could be rerun.
         cache = getattr(self.config, "cache", None)
-        if cache is None or self.finished is None:
-            return
+        if cache is None:
+            return False
         known = cache.get("cache/lastfailed", {})
         failed = [nodeid for nodeid in known if not nodeid.startswith(f"{THRESHOLDS}::")]
         failed += self.run.cases.to_rerun()
-        with warnings.catch_warnings():  # pytest has warned if nothing can be stored
-            warnings.simplefilter("ignore", pytest.PytestCacheWarning)
+        with warnings.catch_warnings(record=True) as refused:  # pytest itself warns, too
+            warnings.simplefilter("always", pytest.PytestCacheWarning)
             cache.set("cache/lastfailed", dict.fromkeys(failed, True))
+        return not refused
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_json_modifyreport(self, json_report: dict[str, Any]) -> None:

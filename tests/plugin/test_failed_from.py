@@ -76,6 +76,13 @@ def test_it_is_advised_where_pytest_keeps_no_cache(project: Project) -> None:
     assert "next     pytest --rageval-failed-from one" in result.stdout.str()
 
 
+def test_it_is_advised_where_pytest_cannot_write_its_cache(project: Project) -> None:
+    (project.path / "taken").write_text("a file, as a cache in a read-only checkout", "utf-8")
+    cannot = ("-o", "cache_dir=taken/cache", "-W", "default::pytest.PytestCacheWarning")
+    result = project.run(*cannot, "--rageval-run-id", "one")
+    assert "next     pytest --rageval-failed-from one" in result.stdout.str()
+
+
 def test_it_is_advised_with_the_folder_of_results_elsewhere(project: Project) -> None:
     elsewhere = ("--rageval-results", "other", "--rageval-run-id", "one")
     result = project.run("-p", "no:cacheprovider", *elsewhere)
