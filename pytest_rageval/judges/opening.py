@@ -54,9 +54,20 @@ def open_judge(
     if not settings.judged or (second and not asks_second_judge(settings)):
         yield None
     elif second:
+        alternate = settings.judging.spot_check_model is None
         with ExitStack() as stack:
-            yield _Unopened(lambda: _opened_second(settings, environ, pacing, stack))
-    elif settings.judge == "offline":
+            opening = _open(second_settings(settings), environ, pacing, alternate=alternate)
+            yield _Unopened(lambda: stack.enter_context(opening))
+    else:
+        with _open(settings, environ, pacing) as judge:
+            yield judge
+
+
+@contextmanager
+def _open(
+    settings: Settings, environ: Mapping[str, str], pacing: Pacing, *, alternate: bool = False
+) -> Iterator[Judge]:
+    if settings.judge == "offline":
         from pytest_rageval.judges.offline.judge import OfflineJudge
 
         yield OfflineJudge()
@@ -66,7 +77,7 @@ def open_judge(
     else:
         # Answers may hold what the target was sent, and a judge may repeat it.
         learn_secrets(sent_secrets(settings.target, environ))
-        with open_model(settings, environ, pacing=pacing) as judge:
+        with open_model(settings, environ, pacing=pacing, alternate=alternate) as judge:
             yield judge
 
 
@@ -140,18 +151,6 @@ def second_settings(settings: Settings) -> Settings:
         return settings
     judging = replace(judging, input_per_mtok=None, output_per_mtok=None, extra_body={})
     return replace(settings, judge=model, judging=judging)
-
-
-def _opened_second(
-    settings: Settings, environ: Mapping[str, str], pacing: Pacing, stack: ExitStack
-) -> Judge:
-    named = settings.judging.spot_check_model
-    if named == "offline":
-        from pytest_rageval.judges.offline.judge import OfflineJudge
-
-        return OfflineJudge()
-    second = second_settings(settings)
-    return stack.enter_context(open_model(second, environ, pacing=pacing, alternate=named is None))
 
 
 class _Unopened:

@@ -68,6 +68,14 @@ def test_a_flag_goes_before_it(acme: Project, other: str) -> None:
     assert judged(acme) == ([] if other == "none" else ["offline/9"])
 
 
+def test_it_is_the_second_judge_where_it_is_named_as_that(acme: Project) -> None:
+    acme.write("pyproject.toml", f'{NAMED}spot_check_model = "acme_judge:LengthJudge"\n')
+    result = acme.run("--judge", "offline", "--judge-spot-check", "2", "--rageval-run-id", "one")
+    second = acme.records()["one"]["spot_check"]
+    assert (second["judge"], second["scores"]["groundedness"]) == ("acme-length/1", 5.0)
+    assert "unpinned alias" not in result.stdout.str()
+
+
 def test_commands_use_it(acme: Project, capsys: pytest.CaptureFixture[str]) -> None:
     acme.run("--rageval-run-id", "one", "--judge", "none")
     capsys.readouterr()
