@@ -67,6 +67,8 @@ def load_labels(path: Path, rubric: str) -> tuple[LabelledAnswer, ...]:
             came = shown_json(label) if "label" in line else "missing"
             others = [other for other, labels in LABELS.items() if label in labels]
             hint = f", or --rubric {others[0]}" if others else did_you_mean(label, known)
+            if isinstance(label, int | float):
+                hint = "; a score of a case is for --judge-labels"
             yield ("label",), f"{came}, expected {expected}{hint}"
         yield from repeated_id(line, number, first_line)
 
@@ -128,7 +130,8 @@ def load_judge_labels(path: Path, *, display: str) -> JudgeLabels:
         label = line.get("label")
         decides = isinstance(label, bool)
         if "label" in line and not decides and valid_score(label, SCALE) is None:
-            yield ("label",), f"{shown_json(label)}, expected {_SCORE}"
+            hint = "; a labelled answer is for rageval calibrate" if "answer" in line else ""
+            yield ("label",), f"{shown_json(label)}, expected {_SCORE}{hint}"
         elif not faulty:
             first_decides, first = firsts.setdefault(line["rubric"], (decides, number))
             if first_decides != decides:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pytest_rageval.analysis.trust.calibration import LABELS, LEFT_OUT, RUBRICS, LabelledAnswer
-from pytest_rageval.engine.labels import load_labels
+from pytest_rageval.engine.labels import load_judge_labels, load_labels
 from pytest_rageval.values.errors import DatasetError
 from tests.build.files import write_lines
 from tests.build.shared_data import shared_path
@@ -91,6 +91,18 @@ def test_every_fault_of_a_file_is_named_at_once(tmp_path: Path) -> None:
 def test_abstention_knows_two_labels_that_are_left_out(tmp_path: Path, label: str) -> None:
     (row,) = load_labels(write_lines(tmp_path / "l.jsonl", {**ROW, "label": label}), "abstention")
     assert row.label == label
+
+
+def test_labels_of_cases_and_of_answers_are_each_sent_to_the_right_command(tmp_path: Path) -> None:
+    path = write_lines(
+        tmp_path / "labels.jsonl",
+        {"id": "a", "rubric": "groundedness", "label": 4},
+        {"id": "b", "question": "Why?", "answer": "So.", "label": "grounded"},
+    )
+    with pytest.raises(DatasetError, match=r"4, expected .*; a score .* is for --judge-labels"):
+        load_labels(path, "groundedness")
+    with pytest.raises(DatasetError, match=r'"grounded", .*answer is for rageval calibrate'):
+        load_judge_labels(path, display="labels.jsonl")
 
 
 def test_an_empty_and_a_missing_file_are_errors(tmp_path: Path) -> None:
