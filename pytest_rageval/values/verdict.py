@@ -131,7 +131,7 @@ class Judgement:
     rubric_version: str
     """Name + first 12 hex digits of the sha256 of template and schema; empty: the judge raised."""
     judge: str
-    """Identity of the judge: ``offline/9``, or the model and its endpoint."""
+    """Identity of the judge: ``offline/10``, or the model and its endpoint."""
     verdict: Verdict | None = None
     failure: JudgeFailure | None = None
     """Exactly one of ``verdict`` and ``failure`` is set."""

@@ -109,7 +109,7 @@ ATTACKED: Mapping[str, tuple[Command, ...]] = {
     "set.jsonl": (("score", "evals/set.jsonl", "set.jsonl"),),
     "pyproject.toml": OF_SETTINGS,
     "thresholds.toml": OF_LIMITS,
-    "evals/judge_calibration/offline%2F9-groundedness.json": OF_CALIBRATIONS,
+    "evals/judge_calibration/offline%2F10-groundedness.json": OF_CALIBRATIONS,
     "evals/labels/me.jsonl": OF_LABELS,
     "labels.jsonl": (("calibrate", "labels.jsonl", "--rubric", "groundedness"),),
     "evals/history.sqlite": OF_INDEX,

@@ -12,12 +12,13 @@ _PATTERNS: Final[Mapping[str, Sequence[str]]] = {
         r"\b(?:ich|wir) (?:wei(?:ß|ss)|wissen) (?:\w+ ){0,4}nicht\b",
         r"\b(?:wei(?:ß|ss)|wissen) (?:ich|wir) (?:\w+ ){0,3}nicht\b",
         r"\b(?:kann|können|konnte|konnten|lässt|lassen)\b~\bnichts? (?:\w+ ){0,2}(?:beantwort"
-        r"|sagen|finden|bestätigen|beurteilen|mitteilen|ermitteln|entnehmen|entnommen)",
+        r"|ermitteln|entnehmen|entnommen)",
+        r"\b(?:(?:ich|wir) (?:kann|können|konnten?)|(?:kann|können|konnten?) (?:ich|wir))\b~\b"
+        r"(?:keine Antwort|nichts? (?:\w+ ){0,2}(?:sagen|finden|bestätigen|beurteilen|mitteilen))",
         r"\b(?:habe|haben|hab|finde|finden|fand|fanden|konnte|konnten|gibt|liegen|liegt|sind"
         r"|wurden|stehen|enthält|enthalten)\b~\bkeine[nrs]? @(?:Informationen?|Infos?|Angaben?"
-        r"|Hinweise?|Daten|Antwort|Aussagen?|Auskunft|Kenntnis|Erkenntnisse|Dokumente?)\b",
-        r"\b(?:kann|können) (?:ich|wir)\b~\bkeine Antwort\b",
-        r"\b(?:ich|wir) (?:kann|können)\b~\bkeine Antwort\b",
+        r"|Hinweise?|Daten|Antwort|Aussagen?|Auskunft|Kenntnis|Erkenntnisse|Dokumente?)\b"
+        r"(?! (?:\w+ ){0,3}(?:erforderlich|nötig|notwendig)\b)",
         r"\bnicht (?:möglich|in der Lage)\b~,?~\bzu beantworten\b",
         r"\b(?:Kontext\w*|Dokument\w*|Unterlagen|Quellen?|Text\w*|Informationen|Passagen?"
         r"|Auszüge\w*|Abschnitt\w*|Handbuch|Wissensdatenbank)\b~\b(?:enth\w+|nenn\w+|erwähn\w+"
@@ -28,12 +29,20 @@ _PATTERNS: Final[Mapping[str, Sequence[str]]] = {
         r"^\W*keine (?:Angaben?|Antwort|Ahnung|Informationen)\b[^.]{0,30}\W*$",
     ),
     "French": (
-        r"\b(?:je|nous) (?:ne |n')(?:sa\w+|connai\w+|dispos\w+|trouv\w+|peu\w+|pouvons|ai"
-        r"|avons|suis|sommes|vois|possèd\w+|parvien\w+)\b (?:\w+ )?(?:pas|rien|aucune?)\b",
+        r"\b(?:je|nous) ne (?:sa\w+|connai\w+|dispos\w+|trouv\w+|vois|voyons|possèd\w+"
+        r"|parvien\w+)\b (?:\w+ )?(?:pas|rien|aucune?)\b",
+        r"\b(?:je|nous) n'(?:ai|avons) (?:\w+ )?(?:pas|rien|aucune?) @(?:[dl]')?(?:informations?"
+        r"|réponses?|données?|renseignements?|détails?|trouvé|connaissance|idée|mention)\b",
+        r"\b(?:je|nous) ne (?:peu\w+|pouvons) (?:\w+ )?pas (?:\w+ ){0,2}(?:répond|trouv|dire"
+        r"|détermin|confirm|précis|renseign|fournir (?:\w+ )?(?:[dl]')?(?:information|réponse))",
+        r"\b(?:je|nous) ne (?:suis|sommes) (?:\w+ )?pas (?:en mesure|capables?|au courant"
+        r"|certaine?s?|sûre?s?)\b",
         r"\b(?:contextes?|documents?|passages?|sources?|textes?|extraits?|informations?"
         r"|documentation|données)\b~\bn(?:e |')(?:contien\w+|mentionn\w+|précis\w+|indiqu\w+"
         r"|fourni\w+|permet\w*|donn\w+|spécifi\w+|répond\w+|abord\w+) (?:pas|aucune?|rien)\b",
-        r"\baucune? (?:information|donnée|réponse|mention|document|source)\b",
+        r"\baucune? (?:\w+ )?(?:information|donnée|réponse|mention|document|source)\b(?:\W*$"
+        r"|~\b(?:disponible|trouvée?|fournie?|figure|mentionne|précise|indique|permet|concernant"
+        r"|sur|à ce sujet|dans \w+ (?:contexte|documents?|sources?|textes?|extraits?))\b)",
         r"\bn'(?:est|sont|a|y a) (?:pas|aucune?) @(?:mentionn\w+|précis\w+|indiqu\w+"
         r"|spécifi\w+|disponibles?|d'information|trouvée?s?)",
         r"\bn'est pas possible de (?:\w+ ){0,2}(?:répondre|déterminer|trouver|savoir)",
@@ -46,7 +55,7 @@ _PATTERNS: Final[Mapping[str, Sequence[str]]] = {
         r"\bno (?:tengo|tenemos|dispongo|disponemos|encuentro|encontré|encontramos"
         r"|he encontrado|hemos encontrado|hay|existe|existen|se encontró"
         r"|se encontraron) @(?:información|informacion|datos|respuesta|mención|documentos?"
-        r"|acceso|conocimiento)\b",
+        r"|conocimiento)\b",
         r"\bno (?:puedo|podemos|pude|pudimos|es posible|se puede"
         r"|soy capaz de) (?:\w+ ){0,2}(?:responder|contestar|determinar|encontrar|confirmar"
         r"|proporcionar|decir)",
@@ -62,7 +71,7 @@ _PATTERNS: Final[Mapping[str, Sequence[str]]] = {
         r"(?:^|\b(?:io|mi dispiace,|ma|purtroppo) )\W*non (?:lo )?(?:so|sappiamo)\b",
         r"\bnon (?:ho|abbiamo|ho trovato|abbiamo trovato|trovo|troviamo|ci sono"
         r"|sono disponibili|dispongo di|è presente|sono presenti) @(?:informazion[ei]|dati"
-        r"|risposta|documenti|accesso|menzione)\b",
+        r"|risposta|documenti|menzione)\b",
         r"\bnon (?:posso|possiamo|sono in grado di|è possibile|riesco a"
         r"|riusciamo a) (?:\w+ ){0,2}(?:rispond\w+|determin\w+|trovar\w+|conferm\w+|dir\w+"
         r"|fornir\w+)",
@@ -74,8 +83,7 @@ _PATTERNS: Final[Mapping[str, Sequence[str]]] = {
     "Portuguese": (
         r"(?:^|\b(?:eu|desculpe,|mas|infelizmente,) )\W*não (?:o )?(?:sei|sabemos)\b",
         r"\bnão (?:tenho|temos|encontrei|encontramos|há|existem?|foi encontrad\w"
-        r"|foram encontrad\w+|disponho de) @(?:informaç\w+|dados|resposta|menção|documentos?"
-        r"|acesso)\b",
+        r"|foram encontrad\w+|disponho de) @(?:informaç\w+|dados|resposta|menção|documentos?)\b",
         r"\bnão (?:posso|podemos|consigo|consegui|conseguimos"
         r"|é possível) (?:\w+ ){0,2}(?:responder|determinar|encontrar|confirmar|dizer"
         r"|fornecer)",
@@ -111,16 +119,18 @@ _PATTERNS: Final[Mapping[str, Sequence[str]]] = {
     "Japanese": (
         r"(?:わかりません|分かりません|わからない|存じません|お答えできません|回答できません"
         r"|お答えすることができません|見つかりません|見当たりません|確認できません"
-        r"|判断できません)",
-        r"(?:情報|記載|言及|記述|データ|回答)(?:は|が|も)?[^。]{0,10}(?:ありません|ない"
-        r"|含まれていません|いません)",
+        r"|判断できません|(?:記載|記述|言及|明記|掲載)されてい(?:ません|ない))",
+        r"(?:情報|記載|言及|記述|データ|回答)(?:は|が|も)?[^。]{0,10}(?:[がはも]ない"
+        r"|(?<!必要)(?<!必要[はが])(?:あり|ござい)ません|(?:含ま|提供さ)れてい(?:ません|ない))",
     ),
     "Chinese": (
         r"(?:我|我们)?(?:不知道|不清楚|不确定|不確定|無法確定)[^。]{0,20}[。！]?$",
-        r"(?:无法|無法|不能)(?:直接)?(?:回答|确定|確定|找到|提供|得知|判断|判斷|确认|確認)",
+        r"(?:无法|無法)(?:直接)?(?:回答|确定|確定|找到|提供|得知|判断|判斷|确认|確認)",
+        r"不能(?:直接)?(?:回答|确定|確定|判断|判斷)",
         r"(?:没有|沒有|未|并未|並未|没|無|无)(?:找到|明确|明確|直接|任何|相关|相關|足够|足夠"
-        r"|具体|具體|的|关于|關於)*(?:[^。]{1,20}的)?(?:提到|提及|说明|說明|找到|提供|信息"
-        r"|資訊|资料|資料|答案|内容|內容|记载|記載)",
+        r"|具体|具體|的|关于|關於)*(?:[^。]{1,20}的)?(?:提到|提及|说明|說明|找到|信息|資訊"
+        r"|资料|資料|答案|内容|內容|记载|記載)(?![的限])",
+        r"(?:没有|沒有|未)提供[^。]{0,20}(?:信息|資訊|资料|資料|答案|内容|內容|说明|說明)",
     ),
     "Korean": (
         r"(?:모르겠습니다|모릅니다|알 수 없습니다|답변할 수 없습니다|답변드릴 수 없습니다"

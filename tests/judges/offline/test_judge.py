@@ -39,8 +39,8 @@ def groundedness(answer: str) -> float:
 
 def test_a_judgement_names_judge_and_rubric_version() -> None:
     judgement = OfflineJudge().judge("claims", JudgeRequest(question="q", answer="a"))
-    assert judgement.judge == "offline/9"
-    assert judgement.rubric_version == "claims-offline/9"
+    assert judgement.judge == "offline/10"
+    assert judgement.rubric_version == "claims-offline/10"
     assert (judgement.level, judgement.prompt_hash, judgement.failure) == ("offline", "", None)
     assert judgement.usage.calls == 0
 

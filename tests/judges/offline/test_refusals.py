@@ -135,6 +135,13 @@ Dokument nie określa terminu.
 文档没有说明退款期限。
 对不起,我不清楚这个问题的答案。
 문서에 환불 기한에 대한 언급이 없습니다.
+Das kann ich Ihnen leider nicht sagen.
+Leider konnten wir dazu nichts finden.
+Je ne peux malheureusement pas fournir cette information.
+No tengo acceso a esa información.
+その件については情報がございません。
+その情報は提供されていません。
+文档没有提供关于保修的信息。
 """.strip().splitlines()
 STATEMENTS = """
 Die Rückgabe ist nicht möglich, wenn die Ware benutzt wurde.
@@ -240,6 +247,20 @@ Rezerwacja nie jest potrzebna.
 El documento no debe firmarse dos veces.
 Das Dokument muss nicht unterschrieben werden.
 Le document ne doit pas être signé.
+Nous ne sommes pas ouverts le dimanche.
+Nous ne pouvons pas rembourser les articles soldés.
+Nous n'avons pas de magasin à Lyon.
+Aucun document n'est requis pour l'inscription.
+Aucune donnée n'est transmise à des tiers.
+No hay acceso los fines de semana.
+Es sind keine Dokumente erforderlich.
+Sie können den Termin nicht telefonisch bestätigen.
+データは外部に保存しないでください。
+この情報は社外に公開していません。
+追加の情報は必要ありません。
+公司没有提供远程办公津贴。
+没有资料的申请不予受理。
+员工不能提供虚假资料。
 """.strip().splitlines()
 """Sentences with a negation that answer a question."""
 
