@@ -38,12 +38,12 @@ def check_settings(settings: Settings) -> Iterator[Finding]:
     for said in warnings:
         fix = 'keep secrets in environment variables, and name them as in "env:RAG_TOKEN"'
         if ": ignored, because " in said:
-            of_preset = ", or write the name as the preset does" if "] vars " in said else ""
-            fix = f"take it away{of_preset}"
+            named = ", or write the name as the preset does" if ", because preset " in said else ""
+            fix = f"take it away{named}"
         yield _FOUND.warn("settings", said, fix)
     if not warnings:
-        named = ", ".join(settings.origins.values()).split(", ")
-        origins = {origin for origin in named if origin != "default"}
+        every = ", ".join(settings.origins.values()).split(", ")
+        origins = {origin for origin in every if origin != "default"}
         yield _FOUND.ok("settings", f"from {', '.join(sorted(origins)) or 'defaults alone'}")
 
 

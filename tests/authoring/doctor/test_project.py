@@ -169,8 +169,9 @@ def test_a_secret_in_the_settings_warns_without_showing_it(tmp_path: Path) -> No
 def test_every_setting_that_is_ignored_or_holds_a_secret_has_a_warning_with_its_fix() -> None:
     target = TargetSettings(client="bot:ask", response="data", headers={"X-Ignored-Key": "hunter2"})
     found = check_settings(Settings(rootdir="", target=replace(target, vars={"kb": "notes"})))
-    assert [(one.message.split(":")[0], one.fix.split(",")[0]) for one in found] == [
-        ("[tool.rageval.target] headers X-Ignored-Key", "keep secrets in environment variables"),
+    secret = 'keep secrets in environment variables, and name them as in "env:RAG_TOKEN"'
+    assert [(one.message.split(":")[0], one.fix) for one in found] == [
+        ("[tool.rageval.target] headers X-Ignored-Key", secret),
         ("[tool.rageval.target] vars kb", "take it away"),
         ("[tool.rageval.target] response", "take it away"),
     ]
