@@ -15,7 +15,12 @@ from itertools import permutations
 from typing import Any, Final, Literal
 
 from pytest_rageval.support.text import clean, counted, did_you_mean, nearest
-from pytest_rageval.target.contract import error_message, last_data, shown_keys
+from pytest_rageval.target.contract import (
+    error_message,
+    last_data,
+    parse_ask_response,
+    shown_keys,
+)
 from pytest_rageval.target.likely import likely_answer, likely_chunks
 from pytest_rageval.target.variables import whole_request
 from pytest_rageval.values.dataclass import dataclass
@@ -154,12 +159,21 @@ def propose_chunks(response: str | Mapping[str, str] | None, reply: object) -> s
     debug = part(reply, "debug")
     fields = {
         "answer": likely_answer(reply),
-        **{name: name for name in _REPLY_FIELDS if name in reply},
+        **{name: name for name in _REPLY_FIELDS if name in reply and _can_be_read(reply, name)},
         **{name: f"debug.{name}" for name in _DEBUG_FIELDS if name in debug},
         "retrieved_chunks": chunks,
     }
     table = ", ".join(f'{name} = "{text}"' for name, text in fields.items() if text)
     return f"response = {{ {table} }} in [tool.rageval.target]"
+
+
+def _can_be_read(reply: Mapping[str, Any], name: str) -> bool:
+    """Whether a field has the shape in which it is read without a mapping."""
+    try:
+        parse_ask_response({"answer": "", name: reply[name]})
+    except EndpointError as error:
+        return error.kind != "protocol"
+    return True
 
 
 def _stream_keys(stream: Any) -> str:

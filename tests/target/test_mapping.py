@@ -119,6 +119,14 @@ def test_a_proposal_without_a_mapping_keeps_what_is_read_without_one() -> None:
     assert propose_chunks(None, {"answer": "Yes."}) == ""
 
 
+def test_a_proposal_leaves_out_what_cannot_be_read_without_a_mapping() -> None:
+    sources = [{"url": "a.md", "content": "A."}]
+    found = propose_chunks(None, {"answer": {"text": "Yes."}, "references": sources, "error": "no"})
+    read = 'answer = "answer.text", error = "error"'
+    chunks = 'retrieved_chunks = "references[].{rel_path: url, text: content}"'
+    assert found == f"response = {{ {read}, {chunks} }} in [tool.rageval.target]"
+
+
 def test_a_proposal_beside_a_mapping_is_its_one_line() -> None:
     found = propose_chunks({"answer": "text"}, HITS)
     assert found == f"{HITS_READ} in [tool.rageval.target.response]"
