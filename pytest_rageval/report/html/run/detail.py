@@ -247,6 +247,7 @@ def _side_by_side(detail: CaseDetail, before: CaseRecord, now: CaseRecord) -> Ca
     """Add the baseline's side, if it differs."""
     old, new, was = _chunks(before, detail.facts), detail.chunks, _answer(before)
     same_answer, same_chunks = before.answer == now.answer, _places(old) == _places(new)
+    alike = (("answer", same_answer, now.answer), ("chunks", same_chunks, now.retrieved_chunks))
     if not same_chunks:
         old, new = _moved(old, new, "now rank", "gone"), _moved(new, old, "was rank", "new")
     base = BaseDetail(
@@ -255,9 +256,7 @@ def _side_by_side(detail: CaseDetail, before: CaseRecord, now: CaseRecord) -> Ca
         answer=None if same_answer else was,
         diff=diff_words(was, detail.answer) if was and detail.answer and not same_answer else None,
         chunks=None if same_chunks else old,
-        same=tuple(
-            name for name, same in (("answer", same_answer), ("chunks", same_chunks)) if same
-        ),
+        same=tuple(name for name, same, both in alike if same and both is not None),
         golds=tuple(_earlier_place(gold, before) for gold in detail.golds),
         lost=tuple(
             f"gold [{gold.index}], at rank {ranks[0]} then"

@@ -172,6 +172,15 @@ def test_the_baseline_is_shown_as_far_as_it_differs(field: str) -> None:
     assert (found.base.chunks is None) == (field == "answer")
 
 
+def test_two_errors_are_not_said_to_have_the_same_answer() -> None:
+    now = errored("a")
+    baseline = {(now.file, now.case_id, 0): now}
+    found = view_cases(run([now]), ReportOptions(), baseline=baseline).rows[0].detail
+    assert found is not None
+    assert found.base is not None
+    assert found.base.same == ()
+
+
 @pytest.mark.parametrize("redact", [False, True])
 def test_chunks_say_where_the_other_run_had_them(*, redact: bool) -> None:
     again = replace(chunk(3), rank=4)  # the same passage once more
