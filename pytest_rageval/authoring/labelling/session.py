@@ -401,7 +401,7 @@ class LabelSession:
     def _search(self, text: str) -> None:
         self.filter, self.cursor = text, 0
         if text:
-            self.notice = f"{len(self.rows)} rows hold the text; escape shows all"
+            self.notice = f"{counted(len(self.rows), 'row')} with the text; escape shows all"
 
     def _note(self, text: str) -> None:
         if text == "-":

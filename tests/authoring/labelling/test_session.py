@@ -287,6 +287,7 @@ def test_pasted_text_is_typed_only_where_text_is_asked_for() -> None:
 
 def test_a_filter_shows_the_rows_that_hold_a_text_under_their_numbers() -> None:
     session = typed(press(session_of(), "/"), "MAIL")
+    assert session.notice == "1 row with the text; escape shows all"
     assert [row.number for row in view_of(session).rows] == [3]
     assert golds(press(session, "space")) == [MAIL]
     assert press(session, "1").notice == "no row 1"
