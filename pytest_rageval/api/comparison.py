@@ -94,8 +94,7 @@ class Comparison:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the whole comparison as JSON values, as ``rageval compare --json`` prints it."""
-        view = self.view
-        return comparison_document(view.found, view.checks, view.notes, view.groups)
+        return comparison_document(self.view)
 
     def __repr__(self) -> str:
         said = self.conclusion if self.comparable else f"not comparable: {self.problem}"

@@ -9,9 +9,8 @@ from typing import Any, Final
 from pytest_rageval.analysis.compare.flips import CaseFlip
 from pytest_rageval.analysis.compare.metrics import GroupChange, MetricChange, UnpairedChange
 from pytest_rageval.analysis.compare.settings import ConfigDifference
-from pytest_rageval.analysis.two_runs import RunComparison
+from pytest_rageval.report.text.comparison import ComparisonView
 from pytest_rageval.runs.record_json import to_plain
-from pytest_rageval.values.gate import CheckResult
 from pytest_rageval.values.json_documents import value
 from pytest_rageval.values.run import StoredRun
 
@@ -23,13 +22,9 @@ _METRIC: Final = (
 _GROUP: Final = (*_MEANS, "n", "clusters")
 
 
-def comparison_document(
-    found: RunComparison,
-    checks: Sequence[CheckResult] = (),
-    notes: Sequence[str] = (),
-    groups: Sequence[GroupChange] = (),
-) -> dict[str, Any]:
+def comparison_document(view: ComparisonView) -> dict[str, Any]:
     """Return a comparison as JSON values, without ``schema_version``."""
+    found = view.found
     comparison, comparability = found.comparison, found.comparability
     document: dict[str, Any] = {
         "base": found.base.run_id,
@@ -57,9 +52,9 @@ def comparison_document(
         "config_diff": _differences((*comparability.versions, *comparability.config)),
         "warning": comparability.warning,
         "runs": {"base": _side(found.base), "new": _side(found.new)},
-        "checks": [{"name": one.check.name, **asdict(one)} for one in checks],
-        "notes": list(notes),
-        "groups": _groups(groups),
+        "checks": [{"name": one.check.name, **asdict(one)} for one in view.checks],
+        "notes": list(view.notes),
+        "groups": _groups(view.groups),
     }
     plain: dict[str, Any] = to_plain(document)
     return plain

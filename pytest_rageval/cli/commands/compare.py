@@ -60,7 +60,7 @@ def command(
 
     view = _compare(base, new, ignore_invariants=ignore_invariants)
     text = render_comparison_markdown(view)
-    document = comparison_document(view.found, view.checks, view.notes, view.groups)
+    document = comparison_document(view)
     markdown, out_dir = files["markdown"], files["out_dir"]
     wanted = {} if markdown is None else {markdown: text}
     if out_dir is not None:

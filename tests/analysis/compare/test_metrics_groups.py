@@ -15,6 +15,7 @@ from pytest_rageval.analysis.compare.metrics import (
 from pytest_rageval.analysis.compare.pairs import pair_cases
 from pytest_rageval.analysis.two_runs import compare_runs
 from pytest_rageval.report.comparison_document import comparison_document
+from pytest_rageval.report.text.comparison import ComparisonView
 from pytest_rageval.values.record import CaseRecord
 from tests.build.runs import run_of, scored, side
 
@@ -94,9 +95,10 @@ def test_what_no_pair_has_scored_is_in_no_group() -> None:
 
 def test_looking_at_groups_changes_no_p() -> None:
     found = compare_runs(side(run_of(50)), side(run_of(50, missed=range(10))))
-    alone = comparison_document(found)
+    alone = comparison_document(ComparisonView(found=found))
     pairs = found.comparison.pairing.pairs
-    beside = comparison_document(found, groups=compare_groups(pairs, SETTINGS))
+    groups = compare_groups(pairs, SETTINGS)
+    beside = comparison_document(ComparisonView(found=found, groups=groups))
     assert alone["metrics"] == beside["metrics"]
     assert alone["groups"] == {"category": {}, "tag": {}}
     assert beside["groups"]["category"]["general"]["mrr"].keys() == {
