@@ -28,6 +28,11 @@ CASES: Final = (
     {"id": "c", "question": "why not?", "answerable": False},
 )
 NOTE: Final = {"file": "evals/set.jsonl", "id": "a", "repeat": 0, "text": "see", "author": "me"}
+SECTIONS: Final = [
+    {"title": "Bars", "kind": "bars", "unit": "s", "bars": [["a", 1.5], ["b", 2]]},
+    {"title": "Table", "kind": "table", "columns": ["c", "d"], "rows": [["x", 0.5], [None, 3]]},
+    {"title": "Broken", "error": "conftest.py:3: ValueError"},
+]
 LABELS: Final = [
     {"id": f"l{n}", "question": "q", "answer": text, "label": label, "source": "One. Two."}
     for n, (text, label) in enumerate(
@@ -70,7 +75,9 @@ def make_project(folder: Path) -> str:
             config = json.loads((run / "config.json").read_bytes())
             (run / "config.json").write_bytes(dumped(config | {"set": SET}))
     assert cli.run(["runs", "tag", "one", "main"]) == 0
-    (folder / "evals" / "results" / "one" / "notes.json").write_bytes(dumped({"notes": [NOTE]}))
+    one = folder / "evals" / "results" / "one"
+    (one / "notes.json").write_bytes(dumped({"notes": [NOTE]}))
+    (one / "sections.json").write_bytes(dumped({"sections": SECTIONS}))
     write_lines(folder / "labels.jsonl", *LABELS)
     assert cli.run(["calibrate", "labels.jsonl", "--rubric", "groundedness", "--save"]) == 0
     for name in ("me", "you"):

@@ -62,6 +62,9 @@ OF_RUNS: tuple[Command, ...] = (
     ("export", "trec", "--run", "one", "-o", "trec"), ("rerank", "one"),
     ("label", "--plain", "evals/set.jsonl", "--failed-from", "one"), view("one", "one two"),
 )  # fmt: skip
+OF_SECTIONS: tuple[Command, ...] = (
+    ("report", "one", "-o", "o.html"), ("runs", "site", "-o", "site", "--full-text"), view("one"),
+)  # fmt: skip
 OF_PARTS: tuple[Command, ...] = (
     ("merge", "two", "more", "--run-id", "m"), ("merge", "more", "two", "--run-id", "m", "--json"),
 )  # fmt: skip
@@ -103,6 +106,7 @@ OF_CACHE: tuple[Command, ...] = (
 
 ATTACKED: Mapping[str, tuple[Command, ...]] = {
     **{RUN + name: OF_RUNS for name in (*RUN_FILES, "notes.json")},
+    f"{RUN}sections.json": OF_SECTIONS,
     "evals/results/tags/main": OF_RUNS,
     **{f"evals/results/two/{name}": OF_PARTS for name in RUN_FILES[:1] + RUN_FILES[-1:]},
     "evals/set.jsonl": OF_CASES,

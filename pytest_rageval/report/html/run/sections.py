@@ -8,24 +8,24 @@ from typing import Any
 from pytest_rageval.report.html.markup import Element, element
 from pytest_rageval.report.html.run.charts import value_bars
 from pytest_rageval.support.text import format_value
-from pytest_rageval.values.json_documents import items, text
+from pytest_rageval.values.json_documents import items, number, text
 
 
 def view_sections(sections: Iterable[Mapping[str, Any]]) -> tuple[Element, ...]:
     """Return the markup of stored sections."""
     return tuple(
-        element("section", element("h2", text(one, "title")), *_content(number, one))
-        for number, one in enumerate(sections)
+        element("section", element("h2", text(one, "title")), *_content(place, one))
+        for place, one in enumerate(sections)
     )
 
 
-def _content(number: int, one: Mapping[str, Any]) -> Iterator[Element]:
+def _content(place: int, one: Mapping[str, Any]) -> Iterator[Element]:
     if error := text(one, "error"):
         yield element("p", f"This section could not be made: {error}", class_="legend")
     elif text(one, "kind") == "bars":
         pairs = [pair for pair in items(one, "bars") if isinstance(pair, list) and len(pair) == 2]
-        bars = [(str(name), float(value)) for name, value in pairs]
-        yield value_bars(f"own{number}", text(one, "title"), bars, text(one, "unit"))
+        bars = [(str(name), n) for name, value in pairs if (n := number(value)) is not None]
+        yield value_bars(f"own{place}", text(one, "title"), bars, text(one, "unit"))
     else:
         head = element(
             "tr", *(element("th", cell_text(c), scope="col") for c in items(one, "columns"))

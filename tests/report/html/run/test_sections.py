@@ -25,5 +25,14 @@ def test_bars_of_nothing_and_documents_of_another_shape_are_drawn() -> None:
     assert "<svg" in found[1]
 
 
+def test_a_bar_of_a_damaged_file_without_a_number_is_left_out() -> None:
+    bars = [["a", None], ["b", "2"], ["c", 10**400], ["d", [1]], ["e", 0.5]]
+
+    (found,) = view_sections([{"title": "t", "kind": "bars", "bars": bars}])
+
+    assert "e: 0.500</desc>" in found
+    assert found.count('class="p50"') == 2  # a wide and a narrow one
+
+
 def test_numbers_are_shown_as_elsewhere() -> None:
     assert [cell_text(v) for v in (0.5, 12, True, None, "x")] == ["0.500", "12", "True", "-", "x"]
