@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable
 from functools import partial
-from types import MappingProxyType
 from typing import Final
 from urllib.parse import quote
 
 from pytest_rageval.analysis.aggregate.case_groups import first_to_see, record_outcome
+from pytest_rageval.analysis.two_runs import RunComparison
 from pytest_rageval.metrics.definitions import stored_registry
 from pytest_rageval.report.explain.verdict import stage_of
 from pytest_rageval.report.html.run.check_cases import check_rules, checks_of
@@ -26,21 +26,14 @@ _COLUMNS: Final = ("recall_at_k", "mrr", "groundedness", "correctness")
 
 
 def view_cases(
-    run: StoredRun,
-    options: ReportOptions,
-    *,
-    baseline: Mapping[CaseKey, CaseRecord] = MappingProxyType({}),
-    base: StoredRun | None = None,
-    flips: Mapping[tuple[str, str], str] = MappingProxyType({}),
+    run: StoredRun, options: ReportOptions, baseline: RunComparison | None = None
 ) -> CasesView:
     """Show every case of a run, with all details of the relevant ones.
 
     Args:
         run: the records.
         options: extent of the page.
-        baseline: records of the same cases in the baseline.
-        base: the baseline, if its records may be without their texts.
-        flips: by file and case id, ``worse`` or ``better``.
+        baseline: the run to compare with and the comparison; None: none.
     """
     repeated = {record.nodeid for record in run.records if record.repeat}
     columns = tuple(
@@ -48,6 +41,12 @@ def view_cases(
     )
     anchors = case_anchors(run.records)
     rules = check_rules(run.gate, stored_registry(run.config))
+    readers: dict[CaseKey, Callable[[], CaseRecord]] = {}
+    flips: dict[tuple[str, str], str] = {}
+    if baseline is not None:
+        whole_before, paired = baseline.base.whole, paired_records(baseline, run.records)
+        readers = {key: partial(whole_before, record) for key, record in paired.items()}
+        flips = {(flip.file, flip.case_id): flip.direction for flip in baseline.comparison.flips}
     most = len(run.records) if options.full else options.full_up_to
     order = sorted(run.records, key=first_to_see)
     flipped = sorted(order, key=lambda record: (record.file, record.name) not in flips)
@@ -55,10 +54,8 @@ def view_cases(
 
     def row(number: int, record: CaseRecord) -> CaseRow:
         key = case_key(record)
-        before = baseline.get(key)
-        read = None if before is None else partial((base or run).whole, before)
         detail = (
-            partial(view_detail, record, run, read, number=number, options=options)
+            partial(view_detail, record, run, readers.get(key), number=number, options=options)
             if key in whole
             else partial(brief_detail, record, run, options)
         )
@@ -83,6 +80,18 @@ def view_cases(
     rows = tuple(row(number, record) for number, record in enumerate(order))
     n_brief = sum(row.brief for row in rows)
     return CasesView(columns=columns, rows=rows, anchors=anchors, n_brief=n_brief)
+
+
+def paired_records(
+    baseline: RunComparison, records: Iterable[CaseRecord]
+) -> dict[CaseKey, CaseRecord]:
+    """Return the baseline's records of the cases that are the same in both runs."""
+    paired = {
+        (pair.new.first.file, pair.new.first.name) for pair in baseline.comparison.pairing.pairs
+    }
+    before = {case_key(record): record for record in baseline.base.records}
+    keys = (case_key(record) for record in records)
+    return {key: before[key] for key in keys if key[:2] in paired and key in before}
 
 
 def case_anchors(records: Iterable[CaseRecord]) -> dict[CaseKey, str]:

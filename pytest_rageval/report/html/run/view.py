@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from pytest_rageval.analysis.aggregate.case_groups import BADNESS, case_names
@@ -32,7 +32,7 @@ from pytest_rageval.report.html.run.overview import view_overview
 from pytest_rageval.report.html.run.overview_values import ChangeView, CompareView, FlipView
 from pytest_rageval.report.html.run.sections import view_sections
 from pytest_rageval.report.html.run.trend import view_trend
-from pytest_rageval.report.html.run.values import CasesView, ReportOptions, ReportView
+from pytest_rageval.report.html.run.values import ReportOptions, ReportView
 from pytest_rageval.report.matching import rules_text
 from pytest_rageval.report.target_faults import chunk_sentences
 from pytest_rageval.report.text.comparison import verdict_word
@@ -40,7 +40,6 @@ from pytest_rageval.report.text.summary import change_text
 from pytest_rageval.runs.read import CaseKey, case_key
 from pytest_rageval.support.text import counted, format_value
 from pytest_rageval.values.json_documents import items, number, part, text, texts, value
-from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.run import StoredRun
 
 _VERDICTS: Final = frozenset({"pass", "fail", "not_evaluated"})
@@ -76,7 +75,7 @@ def view_report(
         options: extent of the page.
     """
     chosen = options or ReportOptions()
-    cases = _cases(run, chosen, baseline)
+    cases = view_cases(run, chosen, baseline)
     names = case_names(run.records)
     first = _first_anchors(cases.anchors)
     anchors = {names[f"{file}::{name}"]: anchor for (file, name), anchor in first.items()}
@@ -143,14 +142,6 @@ def _changes(
     return changes, group_changes(baseline.comparison.pairing.pairs, changes.keys())
 
 
-def _cases(run: StoredRun, options: ReportOptions, baseline: RunComparison | None) -> CasesView:
-    if baseline is None:
-        return view_cases(run, options)
-    paired = paired_records(baseline, run.records)
-    flips = {(flip.file, flip.case_id): flip.direction for flip in baseline.comparison.flips}
-    return view_cases(run, options, baseline=paired, base=baseline.base, flips=flips)
-
-
 def _facts(run: StoredRun) -> Iterator[tuple[str, str]]:
     for name, path in _FACTS:
         found = run.judge if name == "Judge" else text(run.config, *path)
@@ -183,18 +174,6 @@ _REASONS: Final[tuple[tuple[LeftOutReason, str], ...]] = (
     ("content_changed", "of changed content"),
     ("k_changed", "of another k"),
 )
-
-
-def paired_records(
-    baseline: RunComparison, records: Iterable[CaseRecord]
-) -> dict[CaseKey, CaseRecord]:
-    """Return the baseline's records of the cases that are the same in both runs."""
-    paired = {
-        (pair.new.first.file, pair.new.first.name) for pair in baseline.comparison.pairing.pairs
-    }
-    before = {case_key(record): record for record in baseline.base.records}
-    keys = (case_key(record) for record in records)
-    return {key: before[key] for key in keys if key[:2] in paired and key in before}
 
 
 def _beyond_limits(gate: Mapping[str, Any], base: str) -> frozenset[str]:

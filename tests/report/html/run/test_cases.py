@@ -14,7 +14,7 @@ from pytest_rageval.report.html.run.view import view_report
 from pytest_rageval.values.case import Anchor
 from pytest_rageval.values.record import CaseRecord
 from tests.build.records import changed
-from tests.report.html.builders import chunk, errored, missed, page, passed, run
+from tests.report.html.builders import against, chunk, errored, missed, page, passed, run
 
 
 def rows(*records: CaseRecord) -> tuple[CaseRow, ...]:
@@ -25,11 +25,18 @@ def detail(record: CaseRecord) -> CaseDetail:
     return rows(record)[0].detail
 
 
-def test_above_the_limit_only_cases_worth_a_look_are_shown_whole() -> None:
-    records = [passed("ok"), missed("miss"), errored("err"), passed("flip")]
-    few = ReportOptions(full_up_to=3)
+def compared(now: CaseRecord, before: CaseRecord, *, redact: bool = False) -> CaseDetail:
+    """Detail of a case beside its baseline."""
+    new = run([now])
+    found = view_cases(new, ReportOptions(redact=redact), against(run([before]), new))
+    return found.rows[0].detail
 
-    found = view_cases(run(records), few, flips={("evals/set.jsonl", "flip"): "better"})
+
+def test_above_the_limit_only_cases_worth_a_look_are_shown_whole() -> None:
+    others, few = [passed("ok"), missed("miss"), errored("err")], ReportOptions(full_up_to=3)
+    old, new = run([*others, missed("flip")]), run([*others, passed("flip")])
+
+    found = view_cases(new, few, against(old, new))
 
     assert [row.case_id for row in found.rows if not row.brief] == ["err", "miss", "flip"]
     brief = next(row.detail for row in found.rows if row.brief)
@@ -161,11 +168,9 @@ def test_the_baseline_is_shown_as_far_as_it_differs(field: str) -> None:
     now = passed("a")
     other: dict[str, Any] = {"answer": "Another.", "retrieved_chunks": (chunk(2),)}
     before = changed(now, **{field: other[field]})
-    key = (now.file, now.case_id, 0)
 
-    found = view_cases(run([now]), ReportOptions(), baseline={key: before}).rows[0].detail
+    found = compared(now, before)
 
-    assert found is not None
     assert found.base is not None
     assert found.base.same == (("chunks",) if field == "answer" else ("answer",))
     assert (found.base.answer is None) == (field != "answer")
@@ -186,11 +191,9 @@ def test_chunks_say_where_the_other_run_had_them(*, redact: bool) -> None:
     again = replace(chunk(3), rank=4)  # the same passage once more
     now = passed("a", retrieved_chunks=(chunk(1), replace(chunk(3), rank=2), chunk(5), again))
     before = changed(now, retrieved_chunks=(chunk(1), chunk(2), chunk(3)))
-    key, options = (now.file, now.case_id, 0), ReportOptions(redact=redact)
 
-    found = view_cases(run([now]), options, baseline={key: before}).rows[0].detail
+    found = compared(now, before, redact=redact)
 
-    assert found is not None
     assert found.base is not None
     new, old = found.chunks or (), found.base.chunks or ()
     assert [one.moved for one in new] == ["", "was rank 3", "new", "was rank 3"]
@@ -214,12 +217,10 @@ def test_a_gold_says_where_the_baseline_had_it(before: tuple[Any, ...], words: s
     assert record.case is not None
     case = replace(record.case, gold_supports=(*record.case.gold_supports[:1], far))
     now = changed(record, case=case, retrieved_chunks=(chunk(1, matched_golds=(0,)),))
-    key = (now.file, now.case_id, 0)
     old = changed(now, retrieved_chunks=before)
 
-    found = view_cases(run([now]), ReportOptions(), baseline={key: old}).rows[0].detail
+    found = compared(now, old)
 
-    assert found is not None
     assert found.base is not None
     assert found.base.golds == (words, "")
     assert found.base.lost == ()
@@ -228,11 +229,9 @@ def test_a_gold_says_where_the_baseline_had_it(before: tuple[Any, ...], words: s
 def test_a_gold_that_only_the_baseline_had_is_lost() -> None:
     now = missed("a")
     before = changed(now, retrieved_chunks=(chunk(1), chunk(2, matched_golds=(0,))))
-    key = (now.file, now.case_id, 0)
 
-    found = view_cases(run([now]), ReportOptions(), baseline={key: before}).rows[0].detail
+    found = compared(now, before)
 
-    assert found is not None
     assert found.base is not None
     assert found.base.lost == ("gold [0], at rank 2 then",)
 
@@ -240,11 +239,9 @@ def test_a_gold_that_only_the_baseline_had_is_lost() -> None:
 def test_golds_of_a_question_without_an_answer_are_neither_missed_nor_lost() -> None:
     now = changed(errored("a"), case=missed("a").case)
     before = changed(missed("a"), retrieved_chunks=(chunk(1, matched_golds=(0,)),))
-    key = (now.file, now.case_id, 0)
 
-    found = view_cases(run([now]), ReportOptions(), baseline={key: before}).rows[0].detail
+    found = compared(now, before)
 
-    assert found is not None
     assert found.base is not None
     assert found.base.lost == ()
     assert [gold.reason for gold in found.golds] == ["unknown: no answer came"]

@@ -56,11 +56,11 @@ def test_a_cell_is_coloured_by_what_its_cases_can_reach_and_leads_to_them() -> N
 
 
 def test_a_group_says_how_many_of_its_cases_changed() -> None:
-    records = [missed("a", category="x"), passed("b", category="x"), passed("c", category="y")]
-    flips = {("evals/set.jsonl", "a"): "worse"}
-    rows = view_cases(run(records), ReportOptions(), flips=flips).rows
+    others = [passed("b", category="x"), passed("c", category="y")]
+    old, new = run([passed("a", category="x"), *others]), run([missed("a", category="x"), *others])
+    rows = view_cases(new, ReportOptions(), against(old, new)).rows
 
-    (found, *_) = view_heat_maps(metrics(*records), cases=rows)
+    (found, *_) = view_heat_maps(new.metrics, cases=rows)
 
     assert found.changed
     assert [(row.name, row.worse.n, row.better.n) for row in found.rows] == [
@@ -71,10 +71,11 @@ def test_a_group_says_how_many_of_its_cases_changed() -> None:
 
 
 def test_a_case_that_was_asked_several_times_changed_once() -> None:
-    records = [passed("a", category="x", repeat=number) for number in range(3)]
-    rows = view_cases(run(records), ReportOptions(), flips={("evals/set.jsonl", "a"): "worse"}).rows
+    old, new = (run([make("a", category="x", repeat=n) for n in range(3)])
+                for make in (passed, missed))  # fmt: skip
+    rows = view_cases(new, ReportOptions(), against(old, new)).rows
 
-    (found,) = view_heat_maps(run(records).metrics, cases=rows)
+    (found,) = view_heat_maps(new.metrics, cases=rows)
 
     assert found.rows[0].worse.n == 1
 

@@ -7,10 +7,10 @@ import pytest
 
 from pytest_rageval.analysis.compare.metrics import ComparisonSettings, compare_records
 from pytest_rageval.analysis.two_runs import compare_runs
+from pytest_rageval.report.html.run.cases import paired_records
 from pytest_rageval.report.html.run.page import render_report
 from pytest_rageval.report.html.run.values import ReportOptions
 from pytest_rageval.report.html.run.view import (
-    paired_records,
     view_changes,
     view_comparison,
     view_report,
