@@ -9,14 +9,13 @@ from typing import Any, Final
 from pytest_rageval.analysis.aggregate.case_groups import BADNESS, case_names
 from pytest_rageval.analysis.aggregate.run import target_warnings
 from pytest_rageval.analysis.compare.flips import CaseFlip
-from pytest_rageval.analysis.compare.metrics import Comparison, MetricChange
+from pytest_rageval.analysis.compare.metrics import MetricChange
 from pytest_rageval.analysis.compare.pairs import LeftOutReason
 from pytest_rageval.analysis.compare.settings import shown
 from pytest_rageval.analysis.gate.figures import is_past_limit
 from pytest_rageval.analysis.two_runs import RunComparison
-from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.definitions import stored_registry
-from pytest_rageval.metrics.registry import MetricInfo, Registry
+from pytest_rageval.metrics.registry import MetricInfo
 from pytest_rageval.report.html.run.cases import view_cases
 from pytest_rageval.report.html.run.charts import mean_bar
 from pytest_rageval.report.html.run.data import page_data
@@ -138,7 +137,7 @@ def _changes(
     if baseline is None:
         return {}, {}
     beyond = _beyond_limits(run.gate, baseline.base.run_id)
-    changes = view_changes(baseline.comparison, baseline.registry, beyond)
+    changes = view_changes(baseline, beyond)
     return changes, group_changes(baseline.comparison.pairing.pairs, changes.keys())
 
 
@@ -191,16 +190,14 @@ def _beyond_limits(gate: Mapping[str, Any], base: str) -> frozenset[str]:
     )
 
 
-def view_changes(
-    comparison: Comparison, registry: Registry = BUILT_IN, beyond: Collection[str] = ()
-) -> dict[str, ChangeView]:
+def view_changes(found: RunComparison, beyond: Collection[str] = ()) -> dict[str, ChangeView]:
     """Show the change of each metric over the paired cases, and of each own one of the runs.
 
     Args:
-        comparison: with the baseline.
-        registry: the metrics of both runs.
+        found: comparison with the baseline.
         beyond: metrics whose change is past a limit, in the words of ``rageval compare``.
     """
+    registry, comparison = found.registry, found.comparison
     of_cases = {
         key: _change(change, registry.info(key), past_limit=key in beyond)
         for key, change in comparison.metrics.items()

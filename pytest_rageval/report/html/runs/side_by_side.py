@@ -119,7 +119,7 @@ def _other(found: RunComparison, *, redact: bool) -> OtherRun:
 def _metric_rows(found: Sequence[RunComparison]) -> Iterator[MetricRow]:
     registry = found[0].registry
     base = _by_key(found[0].base, {}, registry)
-    changes = [view_changes(one.comparison, one.registry) for one in found]
+    changes = [view_changes(one) for one in found]
     others = [
         _by_key(one.new, of_one, one.registry) for one, of_one in zip(found, changes, strict=True)
     ]

@@ -86,7 +86,7 @@ def test_changes_are_those_of_the_paired_cases() -> None:
     old = run([passed(f"c{n}") for n in range(4)])
     new = run([*(passed(f"c{n}") for n in range(3)), missed("c3"), missed("new")])
 
-    change = view_changes(against(old, new).comparison)["recall_at_k"]
+    change = view_changes(against(old, new))["recall_at_k"]
 
     assert (change.base, change.delta, change.n) == ("1.000", "-0.250", 4)
     assert change.place == 1.0
