@@ -13,7 +13,8 @@ from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.sweep import Value
 
 MOST_VALUES: Final = 12
-"""Values of a parameter above which, as in a range, each has hardly more than one configuration."""
+"""Values of a parameter above which each must have two configurations on average, which those of a
+range seldom have."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +37,8 @@ def main_effects(
 ) -> tuple[Effect, ...]:
     """Return the effects in the order of parameters and values.
 
-    Parameters of one value, and of more than ``MOST_VALUES``, are left out.
+    Parameters of one value are left out, and of more than ``MOST_VALUES`` with hardly more than one
+    configuration each.
 
     Args:
         configurations: of the sweep.
@@ -57,8 +59,9 @@ def main_effects(
     n_values = Counter(key[:2] for key in groups)
     found = []
     for (kind, name, _, setting), values in groups.items():
-        mean = fmean(values)
-        if mean is not None and len(values) < len(points) and n_values[kind, name] <= MOST_VALUES:
+        mean, n = fmean(values), n_values[kind, name]
+        many = n > MOST_VALUES and 2 * n > len(points)
+        if mean is not None and len(values) < len(points) and not many:
             found.append(
                 Effect(
                     kind=kind,

@@ -1,3 +1,5 @@
+import pytest
+
 from pytest_rageval.analysis.sweep.configurations import expand_grid
 from pytest_rageval.analysis.sweep.effects import main_effects
 from tests.build.sweeps import measured
@@ -15,3 +17,12 @@ def test_the_effect_of_a_value_is_the_mean_of_all_that_have_it() -> None:
     ]
     assert [round(one.difference, 9) for one in found] == [-0.15, 0.15, -0.25, 0.25]
     assert main_effects(grid, {}) == ()
+
+
+@pytest.mark.parametrize(("others", "shown"), [((1,), 0), ((1, 2), 20)])
+def test_many_values_are_shown_where_each_has_several_configurations(
+    others: tuple[int, ...], shown: int
+) -> None:
+    grid = expand_grid({"k": tuple(range(1, 21)), "n": others}, {})
+    found = main_effects(grid, {one.key: measured({"c": 0.5}) for one in grid})
+    assert sum(one.parameter == "k" for one in found) == shown
