@@ -447,7 +447,12 @@ def _judge_input(judged: Judged, question: str, answer: str) -> dict[str, Any] |
 
 
 def spot_check_fields(rubrics: Sequence[str], second: Sequence[Judgement]) -> dict[str, Any] | None:
-    """Return the fields about a second judge; None: the case had no verdict to repeat."""
+    """Return a record's ``spot_check``; None: the case had no verdict to repeat.
+
+    Args:
+        rubrics: those to repeat.
+        second: judgements of the second judge, none of a rubric whose first verdict failed.
+    """
     if not rubrics:
         return None
     by_rubric = {found.rubric: found for found in second}

@@ -63,7 +63,10 @@ _CONFLICT: Final = re.compile(
 
 
 def judge_correctness(request: JudgeRequest, parameters: Parameters) -> Verdict:
-    """Judge an answer by its key facts and expected answer; their scores are averaged."""
+    """Judge an answer by its key facts and expected answer; their scores are averaged.
+
+    ``correctness`` is 0 to 5, and not applicable if nothing is expected and there is no context.
+    """
     facts = [fact for fact in request.expected_key_facts if fact.strip()]
     if not request.answer.strip() or read_abstention(request.answer).abstained:
         reason = "The answer is empty or declines."

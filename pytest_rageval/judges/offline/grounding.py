@@ -72,7 +72,10 @@ class JudgedClaim:
 
 
 def judge_grounding(request: JudgeRequest, layer: Layer) -> Verdict:
-    """Judge an answer against its context, by the layer fitted for claims."""
+    """Judge an answer against its context, by the layer fitted for claims.
+
+    ``groundedness`` is 0 to 5, ``claim_support_rate`` the share of its claims.
+    """
     claims, index = find_claims(request, layer)
     if not claims:
         return _without_claims(request)
