@@ -75,7 +75,7 @@ ends where a text was cut for a message, which goes on."""
 TOKEN: Final = re.compile(r"(?=.*\d)(?=.*[A-Za-z])\S{12,}")
 """Text that is no word, but one that a program made up."""
 _BASE64_PART: Final = re.compile(r"(?=.*\d)(?=.*[a-z])(?=.*[A-Z])[A-Za-z0-9+]{16,}={0,2}")
-"""Text between slashes in base64, and hardly in a path."""
+"""Text between two slashes of base64, which hardly any path holds."""
 _USER_INFO: Final = re.compile(r"(?<=//)[^/?#\s]*@")
 _WORD: Final = re.compile(r"""[^\s"']+""")
 _MIN_SECRET_CHARS: Final = 4
@@ -412,7 +412,7 @@ def environment_secrets(environ: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _is_path(value: str) -> bool:
-    """Return whether a value is a path, such as of a file with a key, and not base64."""
+    """Whether a value is a path, such as of a file with a key, and not base64."""
     return value[:1] in "/~." and not any(map(_BASE64_PART.fullmatch, value.split("/")))
 
 

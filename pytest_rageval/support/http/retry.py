@@ -126,9 +126,7 @@ def retry_after_seconds(header: str, now: datetime) -> float | None:
     if _DELTA_SECONDS.fullmatch(text):
         return float(text)
     date = parse_http_date(text)
-    if date is None:
-        return None
-    return max((date - now).total_seconds(), 0.0)
+    return None if date is None else max((date - now).total_seconds(), 0.0)
 
 
 def parse_http_date(text: str | None) -> datetime | None:
@@ -148,6 +146,6 @@ def wait_seconds(attempt: int, rng: Random, retry_after: float | None = None) ->
 
 
 def long_pause_text(retry_after: float | None) -> str:
-    """Add to a message that a server asks for a longer pause than is made; empty: it does not."""
+    """Return what a message adds where a server asks for a longer pause than is made."""
     long = retry_after is not None and retry_after > MAX_RETRY_AFTER_S
     return f"; asks to wait {retry_after:.0f} s" if long else ""
