@@ -62,11 +62,7 @@ class Run:
     """
 
     def __init__(
-        self,
-        state: RunState,
-        *,
-        results: Path | None = None,
-        most_whole: int | None = None,
+        self, state: RunState, *, results: Path | None = None, most_whole: int | None = None
     ) -> None:
         self.state = state
         self._most_whole = None if state.registry.reads_records else most_whole

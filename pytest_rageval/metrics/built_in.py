@@ -197,15 +197,7 @@ FIVE_WEIGHTS: Final[Mapping[str, float]] = MappingProxyType(
 """Weights of ``five.composite``."""
 
 _CASES: Final[Mapping[str, MetricInfo]] = MappingProxyType(
-    {
-        metric.key: metric
-        for metric in (
-            *_retrieval(),
-            *_of_chunks(),
-            *_answer(),
-            *_judged(),
-        )
-    }
+    {metric.key: metric for metric in (*_retrieval(), *_of_chunks(), *_answer(), *_judged())}
 )
 
 BUILT_IN: Final = Registry(

@@ -252,10 +252,7 @@ def _some_only_page(case: Case) -> bool:
 
 
 def cited_golds(
-    citation: Citation,
-    case: Case,
-    chunks: Sequence[RetrievedChunk],
-    settings: ScoreSettings,
+    citation: Citation, case: Case, chunks: Sequence[RetrievedChunk], settings: ScoreSettings
 ) -> frozenset[int] | None:
     """Return the golds that a citation points into; None: its chunk cannot be compared with them.
 

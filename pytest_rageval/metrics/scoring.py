@@ -84,10 +84,7 @@ _RETRIEVAL_ONLY: Final = NotApplicable("The run measures retrieval only.")
 
 
 def score_case(
-    view: CaseView,
-    verdicts: Verdicts | None = None,
-    *,
-    known: Mapping[str, Score] | None = None,
+    view: CaseView, verdicts: Verdicts | None = None, *, known: Mapping[str, Score] | None = None
 ) -> CaseScores:
     """Score one case.
 

@@ -251,10 +251,7 @@ def eval_case(request: pytest.FixtureRequest) -> Case:
 
 @pytest.fixture
 def eval_record(
-    request: pytest.FixtureRequest,
-    rag_client: object,
-    judge: object,
-    _rageval_second_judge: object,
+    request: pytest.FixtureRequest, rag_client: object, judge: object, _rageval_second_judge: object
 ) -> CaseRecord:
     """The record of this case: asked, scored, read-only, ready for assertions of your own."""
     from pytest_rageval.values.read_only import read_only

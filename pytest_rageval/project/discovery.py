@@ -53,11 +53,7 @@ def is_case_file(
 
 
 def iter_case_files(
-    *,
-    rootdir: Path,
-    testpaths: Iterable[str],
-    vault: str | None = None,
-    labels: str | None = None,
+    *, rootdir: Path, testpaths: Iterable[str], vault: str | None = None, labels: str | None = None
 ) -> Iterator[Path]:
     """Yield every case file of the test paths, sorted by path."""
     found: set[Path] = set()

@@ -180,11 +180,7 @@ def write_new_file(path: Path, pieces: Iterable[bytes]) -> bool:
 
 @contextmanager
 def written_beside(
-    path: Path,
-    pieces: Iterable[bytes],
-    *,
-    sync: bool = False,
-    like: os.stat_result | None = None,
+    path: Path, pieces: Iterable[bytes], *, sync: bool = False, like: os.stat_result | None = None
 ) -> Iterator[Path]:
     """Yield a file with the new content beside a path, and remove it unless it was renamed.
 

@@ -71,10 +71,7 @@ Place = tuple[int, int]
 
 
 def iterate_lines(
-    file: Iterable[bytes],
-    display: str,
-    faults: list[Fault],
-    places: Iterable[Place] | None = None,
+    file: Iterable[bytes], display: str, faults: list[Fault], places: Iterable[Place] | None = None
 ) -> Iterator[Line]:
     r"""Yield the non-blank lines of a file, one in memory at a time.
 

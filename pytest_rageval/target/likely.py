@@ -73,9 +73,7 @@ def likely_request(refusal: str, sent: Collection[str]) -> str:
     >>> likely_request("HTTP 422: body.query: Field required: body.lang: Field required", {"k"})
     'query = "question"'
     """
-    found = dict.fromkeys(
-        filter(None, (name for match in _LACKING.findall(refusal) for name in match))
-    )
+    found = dict.fromkeys(match[match.lastindex or 0] for match in _LACKING.finditer(refusal))
     return ", ".join(
         f'{name} = "{expression}"'
         for name in found

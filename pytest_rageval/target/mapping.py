@@ -15,12 +15,7 @@ from itertools import permutations
 from typing import Any, Final, Literal
 
 from pytest_rageval.support.text import clean, counted, did_you_mean, nearest
-from pytest_rageval.target.contract import (
-    error_message,
-    last_data,
-    parse_ask_response,
-    shown_keys,
-)
+from pytest_rageval.target.contract import error_message, last_data, parse_ask_response, shown_keys
 from pytest_rageval.target.likely import likely_answer, likely_chunks
 from pytest_rageval.target.variables import whole_request
 from pytest_rageval.values.dataclass import dataclass

@@ -40,10 +40,7 @@ from pytest_rageval.values.numbers import (
 
 
 def summarise_metric(
-    values: Sequence[CaseValue],
-    info: MetricInfo | None = None,
-    *,
-    confidence: float = 0.95,
+    values: Sequence[CaseValue], info: MetricInfo | None = None, *, confidence: float = 0.95
 ) -> MetricSummary:
     """Macro mean over scored cases with its counts and intervals.
 

@@ -165,10 +165,7 @@ def _auroc(rows: Iterable[tuple[float, bool]]) -> float | None:
 
 
 def auroc(
-    scores: Sequence[float],
-    labels: Sequence[bool],
-    *,
-    sources: Sequence[Hashable] | None = None,
+    scores: Sequence[float], labels: Sequence[bool], *, sources: Sequence[Hashable] | None = None
 ) -> Auroc:
     """Probability that a good answer scores above a bad one, ties half (Mann-Whitney).
 

@@ -130,11 +130,7 @@ def _plus_two_around(
 
 
 def canary_drift(
-    reference: Sequence[float],
-    new: Sequence[float],
-    *,
-    lo: float = 0.0,
-    hi: float = 5.0,
+    reference: Sequence[float], new: Sequence[float], *, lo: float = 0.0, hi: float = 5.0
 ) -> CanaryDrift:
     """Compare a judge's scores of frozen answers with stored ones.
 

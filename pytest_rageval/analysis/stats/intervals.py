@@ -197,11 +197,7 @@ def _plus_twos(
 
 
 def mean_interval(
-    sample: ClusteredSample,
-    scale: Scale = UNIT,
-    *,
-    confidence: float = 0.95,
-    sided: Sided = 2,
+    sample: ClusteredSample, scale: Scale = UNIT, *, confidence: float = 0.95, sided: Sided = 2
 ) -> Interval:
     """Interval of a mean, by the method that suits its scale.
 
