@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import base64
+import re
+import subprocess
+
 import pytest
 
 from tests.build.projects import clear_settings
@@ -75,3 +79,12 @@ def test_the_example_of_a_stream_reads_the_events_that_the_page_shows(
     assert [chunk["rel_path"] for chunk in records["c0"]["retrieved_chunks"]] == ["pump.md"]
     assert records["c0"]["latency"]["ttft_ms"] > 0
     assert records["c1"]["error"]["message"] == "no quota"
+
+
+def test_the_command_for_basic_authentication_takes_a_long_password() -> None:
+    found = re.search(r"`export RAG_LOGIN=\$\((.*)\)`", read_document("target.md"))
+    assert found is not None
+    login = f"user:{'x' * 200}"
+    command = found[1].replace("user:password", login)
+    printed = subprocess.run(["sh", "-c", command], check=True, capture_output=True).stdout
+    assert printed.decode() == base64.b64encode(login.encode()).decode()
