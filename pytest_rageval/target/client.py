@@ -327,8 +327,7 @@ class HttpRagClient:
             advice = self._preset_advice(f"path or a field of {REQUEST_TABLE}") or mapped
             as_json = "" if self._target.method == "GET" else " as JSON"
             if as_json and (name := missed_though_sent(message, names)):
-                form = "if the API reads a form, ask it by a client in Python"
-                advice += f"; {name} was sent so: {form}"
+                advice += f"; {name} was sent: an API that reads a form needs a client in Python"
             return f"; fields sent{as_json}: {shown_keys(sent)}; {advice}"
         if status := _NOT_FOUND.search(message):
             other = f"if nothing is served there, set path in {_TABLE}, which is added to url"

@@ -223,7 +223,7 @@ def test_a_field_that_was_sent_and_is_required_may_belong_into_a_form(
         found = ask_http(project, server.url)
     said = f"body.{field}: Field required" if by == "FastAPI" else f"{field} is missing"
     assert f"HTTP 422: {said}; fields sent as JSON: k, question; map" in found
-    advice = "; question was sent so: if the API reads a form, ask it by a client in Python"
+    advice = "; question was sent: an API that reads a form needs a client in Python"
     assert (advice in found) == (field == "question")
 
 
