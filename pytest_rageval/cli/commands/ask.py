@@ -94,11 +94,11 @@ def command(
             return ExitCode.UNREACHABLE if desk.failed and not sys.stdin.isatty() else ExitCode.YES
         with _as_command_errors():
             lines = [*(prompt.ask_case([case_id]) if case_id else prompt.ask(question or ""))]
-            if judged:
+            if judged and not desk.failed:
                 lines += prompt.take(":judge")
         assert desk.record is not None
         print_result(asked_document(desk.record), lines, as_json=as_json)
-        return ExitCode.UNREACHABLE if desk.record.error is not None else ExitCode.YES
+        return ExitCode.UNREACHABLE if desk.failed else ExitCode.YES
 
 
 def _commands(

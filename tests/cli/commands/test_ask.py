@@ -142,14 +142,17 @@ def test_names_and_values_with_blanks_are_sent_as_given(project: Path, capsys: O
     assert body["style"] == "two  blanks"
 
 
-def test_a_target_that_is_down_has_an_exit_code_of_its_own(project: Path, capsys: Output) -> None:
+@pytest.mark.parametrize("judged", [[], ["--judged"]])
+def test_a_target_that_is_down_has_an_exit_code_of_its_own(
+    project: Path, capsys: Output, judged: list[str]
+) -> None:
     url = f"http://127.0.0.1:{unused_port()}"
     (project / "pyproject.toml").write_text(
         f'[tool.rageval.target]\nurl = "{url}"\nretries = 0\n', encoding="utf-8"
     )
-    assert cli.run(["ask", "Which?"]) == ExitCode.UNREACHABLE
+    assert cli.run(["ask", "Which?", *judged]) == ExitCode.UNREACHABLE
     assert "connection refused" in capsys.readouterr().out
-    assert cli.run(["ask", "Which?", "--json"]) == ExitCode.UNREACHABLE
+    assert cli.run(["ask", "Which?", *judged, "--json"]) == ExitCode.UNREACHABLE
     assert json.loads(capsys.readouterr().out)["error"]["kind"] == "connection"
 
 
