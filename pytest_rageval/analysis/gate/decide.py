@@ -224,25 +224,23 @@ def _nothing_checked(cases: Sequence[CaseGroup]) -> str:
     )
 
 
-def _skipped_for(results: Sequence[CheckResult], baseline: BaselineInfo | None) -> str:
-    """Name what several checks were skipped for; empty: nothing of the kind."""
-    skipped = [r.message for r in results if r.status == "skip"]
-    problem = None if baseline is None else baseline.problem
-    found = baseline is not None and baseline.run_id is not None
+def _skipped_for(skipped: Sequence[str], baseline: BaselineInfo) -> str:
+    """Name what checks with these messages were skipped for; empty: nothing of the kind."""
+    lacking = "no baseline" if baseline.run_id is None else "not comparable with the baseline"
     names = {
         WHOLE_SET: WHOLE_SET,
         _NO_JUDGE: "no judge",
         _ANSWERS: "retrieval only",
-        problem or NO_BASELINE: "not comparable with the baseline" if found else "no baseline",
+        baseline.problem or NO_BASELINE: lacking,
     }
-    said = [why for begin, why in names.items() if any(m.startswith(begin) for m in skipped)]
+    said = [why for start, why in names.items() if any(m.startswith(start) for m in skipped)]
     return f" ({', '.join(said)})" if said else ""
 
 
-def _check_sentences(results: Sequence[CheckResult], why_skipped: str) -> tuple[int, str]:
+def _check_sentences(results: Sequence[CheckResult], baseline: BaselineInfo) -> tuple[int, str]:
     """Return the number of failed checks, and a sentence on all checks."""
     failed = [r for r in results if r.status == "fail"]
-    skipped = [r for r in results if r.status == "skip"]
+    skipped = [r.message for r in results if r.status == "skip"]
     decided = len(results) - len(skipped)
     shown = [f"{r.check.name} {r.message}" for r in failed]
     if failed:
@@ -253,7 +251,7 @@ def _check_sentences(results: Sequence[CheckResult], why_skipped: str) -> tuple[
     if warned:
         parts.append(counted(warned, "warning"))
     if skipped:
-        parts.append(f"{len(skipped)} skipped{why_skipped}")
+        parts.append(f"{len(skipped)} skipped{_skipped_for(skipped, baseline)}")
     return 0, ", ".join(parts)
 
 
@@ -288,7 +286,7 @@ def decide_gate(
     unchecked = _nothing_checked(cases)
     incomplete = _incomplete(cases, n_expected, n_reported)
     case_failures = _case_failures([c for c in cases if c.first.counted], thresholds.on_miss, names)
-    n_failed, sentence = _check_sentences(results, _skipped_for(results, info))
+    n_failed, sentence = _check_sentences(results, info or BaselineInfo())
     verdict: GateVerdict = "pass"
     if incomplete or unchecked or n_failed or case_failures:
         failures = [*([sentence] if n_failed else []), *case_failures]

@@ -13,8 +13,7 @@ from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.sweep import Value
 
 MOST_VALUES: Final = 12
-"""Values of a parameter above which each must have two configurations on average, which those of a
-range seldom have."""
+"""Values above which each must have two configurations on average; those of a range have fewer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,8 +53,7 @@ def main_effects(
         for kind, axes in (("query", configuration.query), ("index", configuration.index)):
             for name, setting in axes.items():
                 # The type, too, as 1 equals True.
-                group = groups.setdefault((kind, name, type(setting), setting), [])
-                group.append(value)
+                groups.setdefault((kind, name, type(setting), setting), []).append(value)
     n_values = Counter(key[:2] for key in groups)
     found = []
     for (kind, name, _, setting), values in groups.items():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from pytest_rageval.analysis.aggregate.case_groups import CASE_OUTCOMES
 from pytest_rageval.report.html.markup import Element
@@ -150,10 +150,7 @@ def _problems(run: StoredRun, *, has_records: bool) -> list[str]:
 
 
 def _cell(
-    run: StoredRun,
-    key: str,
-    before: StoredRun | None,
-    breaks: Mapping[str, tuple[str, ...]],
+    run: StoredRun, key: str, before: StoredRun | None, breaks: Mapping[str, tuple[str, ...]]
 ) -> MetricCell:
     """Show a metric of a run beside that of the complete run before."""
     found = part(run.metrics, "statistics", key)
@@ -172,5 +169,5 @@ def _cell(
 
 def row_words(row: RunRow) -> str:
     """Return the words of a row that a search looks in."""
-    words: list[Any] = [row.run_id, *row.tags, row.when, row.verdict, row.facts, row.sentence]
-    return " ".join(map(str, [*words, "partial" if row.partial else ""]))
+    words = row.run_id, *row.tags, row.when, row.verdict, row.facts, row.sentence
+    return " ".join([*words, "partial" if row.partial else ""])
