@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import nullcontext, suppress
 from dataclasses import fields, is_dataclass
 from functools import partial
@@ -196,10 +196,12 @@ def _response(reply: object, client: object) -> AskResponse:
             return response
         given = _given(payload) if isinstance(reply, AskResponse) else payload
         return replace(response, reply_keys=reply_keys(given))
-    raise EndpointError(
-        "protocol",
-        f"{named(client)} returned {named(reply)}; expected an AskResponse or a dict with answer",
+    message = (
+        f"{named(client)} returned {named(reply)}; expected an AskResponse or a dict with answer"
     )
+    if isinstance(reply, Iterator | AsyncIterator):
+        message += ", made of what it yields"
+    raise EndpointError("protocol", message)
 
 
 def _advice(fault: str, payload: Mapping[str, Any]) -> str:

@@ -23,6 +23,11 @@ FILES = {
     for block in section.blocks
     if (match := re.match(r"# (\S+\.py)\n", block.text))
 }
+CLIENT = """[tool.rageval]
+judge = "none"
+[tool.rageval.target]
+client = "{}:make_client"
+"""
 FOUND_BY_SCORING = {
     "chunk_rank",
     "matched_by",
@@ -102,23 +107,34 @@ def test_the_dictionary_of_the_page_is_a_reply(notes: Project) -> None:
     assert notes.records()["refunds"]["outcome"] == "passed"
 
 
-def test_the_client_of_the_page_waits_for_the_result_of_a_job(notes: Project) -> None:
-    done = {
-        "status": "done",
+def test_the_generator_of_the_page_is_timed_to_its_first_token(notes: Project) -> None:
+    notes.write("conftest.py", "")
+    notes.write("pyproject.toml", CLIENT.format("tokens"))
+    notes.write("tokens.py", FILES["tokens.py"])
+    notes.run_apart("-k", "refunds")
+    record = notes.records()["refunds"]
+    assert record["answer"] == "A refund takes 14 days."
+    assert record["outcome"] == "passed"
+    assert record["latency"]["ttft_ms"] > 0
+
+
+def test_the_job_of_the_page_is_asked_until_it_is_done(notes: Project) -> None:
+    found = {
         "answer": "A refund takes 14 days.",
-        "sources": [{"path": "refunds.md", "text": "A refund takes 14 days."}],
+        "passages": [{"file": "refunds.md", "text": "A refund takes 14 days."}],
     }
-    queued, running = (json_reply({"id": "j1", "status": s}) for s in ("queued", "running"))
-    with fake_target(queued, running, json_reply(done)) as target:
-        client = FILES["jobs/conftest.py"].replace("http://127.0.0.1:8000", target.url)
-        notes.write("evals/conftest.py", client)
-        notes.run("-k", "refunds")
+    job = {"id": "j1", "status": "running"}
+    replies = [{"id": "s1"}, job, job, {**job, "status": "done", **found}]
+    notes.write("conftest.py", "")
+    notes.write("pyproject.toml", CLIENT.format("jobs"))
+    with fake_target(*map(json_reply, replies)) as target:
+        notes.write("jobs.py", FILES["jobs.py"].replace("http://127.0.0.1:8000", target.url))
+        notes.run_apart("-k", "refunds")
+    lines = [one.line for one in target.received]
+    assert lines[:2] == ["POST /sessions HTTP/1.1", "POST /sessions/s1/messages HTTP/1.1"]
+    assert lines[2:] == ["GET /jobs/j1 HTTP/1.1"] * 2
+    assert target.received[1].json == {"text": "How long does a refund take?"}
     assert notes.records()["refunds"]["outcome"] == "passed"
-    assert [one.line.rsplit(" ", 1)[0] for one in target.received] == [
-        "POST /jobs",
-        "GET /jobs/j1",
-        "GET /jobs/j1",
-    ]
 
 
 def test_the_script_of_the_page_lists_what_did_not_pass(
