@@ -81,8 +81,9 @@ from pytest_rageval.values.settings import REQUEST_TABLE, TargetSettings
 _REFUSED: Final = re.compile(r": HTTP (400|422)\b")
 """Status of a server that does not accept the fields of a request."""
 _NOT_FOUND: Final = re.compile(r": HTTP (404|405)\b")
-ANSWERED_LATER: Final = "HTTP 202: the answer comes later, wait for it in a client in Python"
 _TABLE: Final = "[tool.rageval.target]"
+ANSWERED_LATER: Final = "HTTP 202: the answer comes later, wait for it in a client in Python"
+"""Advice on a reply that accepts a question and does not answer it."""
 
 
 class HttpRagClient:

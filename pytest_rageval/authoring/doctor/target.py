@@ -28,6 +28,7 @@ _UNREACHABLE: Final = frozenset({"connection", "timeout", "not_attempted"})
 _TABLE: Final = "[tool.rageval.target]"
 _HELP: Final = "help(pytest_rageval.AskResponse) has the fields"
 _SEE_LOG: Final = "look at its log, and at that of a proxy before it"
+_REPORTED: Final = f"mend what it names in {REQUEST_TABLE}, or look at the log of the target"
 _STATUS: Final = re.compile(r": HTTP (\d{3})\b")
 """First in a message is the status itself; what the target wrote may name others."""
 _DRIVE: Final = re.compile(r"[A-Za-z]:[\\/]|file:|https?:")
@@ -191,10 +192,11 @@ def _failed(error: ErrorInfo | None, asked: Asked, *, check: str = "reachable") 
         return _unreachable(kind, message, check)
     if kind == "http" and REQUEST_TABLE in message:
         fix = 'name the fields that your API takes there, such as q = "question"'
+        if f"{REQUEST_TABLE}: " in message:
+            fix = "write that there, and a line for each other field that your API takes"
         return _FOUND.fail("request", message, fix)
     if kind == "target":
-        fix = "look at its log; the reply has this text in the field that is read as error"
-        return _FOUND.fail(check, f"the target reports an error: {message}", fix)
+        return _FOUND.fail(check, f"the target reports an error: {message}", _REPORTED)
     if kind == "http":
         return _refused(message, check)
     if not error.attempts:
@@ -213,9 +215,10 @@ def _unread(message: str, asked: Asked, mapping: MappingReport) -> Finding:
         fix = f"write a rag_client fixture, or the client that {_TABLE} names"
     elif message.startswith("the reply is "):  # such as HTML
         fix = f"set path, headers or stream in {_TABLE}, so that the reply can be read"
+    elif "reports an error" in message:
+        fix = _REPORTED
     elif nothing := asked.nothing("answer"):
-        own = f"{message}; " if "reports an error" in message else ""
-        return _FOUND.fail("answer", f"{own}{nothing}", asked.fix("answer", ""))
+        return _FOUND.fail("answer", nothing, asked.fix("answer", ""))
     elif mapping.response:
         fix = f"change {RESPONSE_TABLE}"
     else:

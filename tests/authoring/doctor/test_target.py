@@ -26,7 +26,7 @@ from pytest_rageval.values.errors import TargetErrorKind
 from pytest_rageval.values.reply import AskRequest, AskResult, ErrorInfo
 from pytest_rageval.values.settings import TargetSettings
 from tests.build.loopback import Question, http, http_json, loopback_server
-from tests.build.targets import fake_target, http_reply, json_reply, silence
+from tests.build.targets import fake_target, http_reply, silence
 from tests.plugin.rag_server import Answer, rag_server
 
 Reply = dict[str, Any]
@@ -238,13 +238,6 @@ def test_a_timeout_that_names_no_setting_gets_its_name() -> None:
     )
 
 
-def test_an_api_that_answers_later_is_asked_by_a_client() -> None:
-    with fake_target(json_reply({"id": "j1"}, "202 Accepted")) as server:
-        [found] = diagnose(server.url)
-    assert "the answer comes later" in found.message
-    assert found.fix == "write a rag_client fixture, or the client that [tool.rageval.target] names"
-
-
 def test_a_target_that_takes_too_long_is_not_one_to_start() -> None:
     over = threading.Event()
     with fake_target(silence(over)) as server:
@@ -280,6 +273,33 @@ def test_a_reply_of_another_shape_fails(reply: bytes, said: str) -> None:
         [found] = diagnose(server.url)
     assert (found.level, found.check, found.unreachable) == ("FAIL", "reply", False)
     assert said in found.message
+
+
+OUT = {"data": None, "errors": [{"message": "$question was not provided"}]}
+MEND = "mend what it names in [tool.rageval.target.request], or look at the log of the target"
+PROPOSED = "write that there, and a line for each other field that your API takes"
+NOT_PROPOSED = 'name the fields that your API takes there, such as q = "question"'
+WAITS = "write a rag_client fixture, or the client that [tool.rageval.target] names"
+
+
+@pytest.mark.parametrize("mapping", [{}, {"response": {"answer": "data.ask"}}])
+@pytest.mark.parametrize(
+    ("reply", "said", "fix"),
+    [
+        (http_json(OUT), "$question was not provided", MEND),
+        (http_json({"error": {"code": -32602, "message": "Bad q"}, "id": "1"}), "Bad q", MEND),
+        (http_json({"id": "1", "status": "queued"}, "202 Accepted"), "HTTP 202: the answer", WAITS),
+        (http_json({"detail": "q is required"}, "400 Bad Request"), 'q = "question"', PROPOSED),
+        (http_json({"detail": "no"}, "400 Bad Request"), "map them in", NOT_PROPOSED),
+    ],
+)
+def test_the_advice_for_a_question_that_was_not_answered_leads_to_the_request(
+    reply: bytes, said: str, fix: str, mapping: dict[str, Any]
+) -> None:
+    with fake_target(reply) as server:
+        [found] = diagnose(server.url, **mapping)
+    assert said in found.message
+    assert found.fix == fix
 
 
 EVENT = b'data: {"t": "a"}\n\n'
