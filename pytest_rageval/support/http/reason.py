@@ -21,7 +21,7 @@ _NAMES: Final = (
 """Fields that hold a reason, in lower case; those of one object are joined in this order."""
 _MARKS: Final = ("error", "errors", "error_msg", "errormessage", "error_message")
 _FAILED: Final = frozenset({"error", "failed", "failure", "abort"})
-_DEPTH: Final = 4
+_DEPTH: Final = 5
 _ITEMS: Final = 3
 _CHARS: Final = 300
 _MARKUP: Final = re.compile(
@@ -104,5 +104,8 @@ def _texts(value: object, depth: int, hide: Callable[[str], str]) -> Iterator[st
             text = f"{'.'.join(map(str, place))}: {fields['msg']}"
             yield clean(hide(text[:READ_CHARS]), _CHARS)
             return
-        for name in _NAMES:
+        code = fields.get("code")
+        # JSON-RPC, whose codes are negative, says in data what its general message does not.
+        more = ("data",) if isinstance(code, int) and code < 0 else ()
+        for name in (*_NAMES, *more):
             yield from _texts(fields.get(name), depth - 1, hide)

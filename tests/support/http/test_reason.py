@@ -20,6 +20,21 @@ AZURE = {"error": {"code": "429", "message": "Slow down.", "innererror": {"code"
     [
         ({"error": "rate limit for org-1"}, "rate limit for org-1"),
         ({"error": {"message": "no such model", "type": "invalid"}}, "no such model"),
+        (
+            {"error": {"code": -32602, "message": "Invalid params", "data": "missing: 'q'"}},
+            "Invalid params: missing: 'q'",
+        ),
+        (
+            {
+                "error": {
+                    "code": -32602,
+                    "message": "Invalid",
+                    "data": {"errors": FASTAPI["detail"]},
+                }
+            },
+            "Invalid: body.question: Field required",
+        ),
+        ({"error": {"code": 7, "message": "Down", "data": "trace"}}, "Down"),
         (AZURE, "Slow down."),
         ({"detail": "Not authenticated"}, "Not authenticated"),
         (FASTAPI, "body.question: Field required"),
