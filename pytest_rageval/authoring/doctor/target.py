@@ -31,6 +31,7 @@ _SEE_LOG: Final = "look at its log, and at that of a proxy before it"
 _REPORTED: Final = f"mend what it names in {REQUEST_TABLE}, or look at the log of the target"
 _STATUS: Final = re.compile(r": HTTP (\d{3})\b")
 """First in a message is the status itself; what the target wrote may name others."""
+_END_TAG: Final = re.compile(r"</(?:p|div|span|sup|a|li|b|strong|em|h\d)>", re.IGNORECASE)
 _DRIVE: Final = re.compile(r"[A-Za-z]:[\\/]|file:|https?:")
 
 
@@ -241,8 +242,14 @@ def _answer(result: AskResult, asked: Asked) -> Iterator[Finding]:
     if result.error is not None:
         fix = "return the text of the answer in the field answer, or abstained = true"
         yield _FOUND.fail("answer", result.error.message, asked.fix("answer", fix))
+        return
+    text = result.response.answer if result.response else ""
+    if tag := _END_TAG.search(text):
+        fix = "return plain text or Markdown; where the API has HTML alone, remove tags in a client"
+        message = f"{tag[0]} in it, so it may be HTML, whose tags the offline judge reads as words"
+        yield _FOUND.warn("answer", message, fix)
     else:
-        yield _FOUND.ok("answer", f"{len(result.response.answer) if result.response else 0} chars")
+        yield _FOUND.ok("answer", f"{len(text)} chars")
 
 
 # --- retrieved chunks ------------------------------------------------------------------------

@@ -114,6 +114,12 @@ def test_a_server_that_keeps_to_the_contract_is_all_well() -> None:
 @pytest.mark.parametrize(
     ("change", "level", "check", "said"),
     [
+        (
+            lambda r, c, n: r.update(answer="<p>At 8 <sup>[1]</sup>"),
+            "warn",
+            "answer",
+            "</sup> in it",
+        ),
         (lambda r, c, n: r.pop("debug"), "warn", "chunks", "not reported"),
         (lambda r, c, n: c.clear(), "warn", "chunks", "none were retrieved"),
         (lambda r, c, n: c.extend([chunk(3), chunk(4)]), "warn", "k", "4 chunks came, 3 were"),
