@@ -37,6 +37,8 @@ _JOINING: Final = frozenset(
     {"function_expression", "or_expression", "and_expression", "multi_select_dict", "key_val_pair"}
 )
 """Nodes of JMESPath that make a list of their first child, or of all of them."""
+_QUOTED: Final = re.compile(r"'[^']*'|`[^`]*`")
+_ASKING: Final = re.compile(r"\bquestion\b|\bmetadata\b|@")
 _FIELD: Final = re.compile(r"(?:debug\.)?([a-z_]+)[\w.\[\]]*: ")
 """Field of the contract that a fault of a reply begins with."""
 
@@ -49,6 +51,8 @@ class MappingReport:
     """Expressions that gave null by field of the request, which was then not sent."""
     never_sent: frozenset[str] = frozenset()
     """Fields of ``unsent`` whose expression gives null for any request."""
+    asks: bool = True
+    """Whether anything of the request may hold the question."""
     response: Mapping[str, str] = field(default_factory=dict)
     """Expressions by field of the reply without the prefix ``debug``; empty: it is not mapped. An
     expression for the whole reply has an empty name."""
@@ -118,9 +122,12 @@ def mapping_report(
     """
     whole = whole_request(body)
     response = {name.removeprefix("debug."): text for name, text in _rows(target.response)}
-    unsent = {name: text for name, text in _rows(target.request) if _is_null(text, body)}
+    request = _rows(target.request)
+    unsent = {name: text for name, text in request if _is_null(text, body)}
+    sent = (target.path, *(text for _, text in request))
     return MappingReport(
         unsent=unsent,
+        asks=not request or any(_ASKING.search(_QUOTED.sub("", text)) for text in sent),
         # Another case may have the metadata that this one lacks.
         never_sent=frozenset(
             n for n, text in unsent.items() if "metadata" not in text and _is_null(text, whole)

@@ -136,6 +136,9 @@ def check_golds(case: Case, lost: Iterable[LintFinding]) -> Iterator[Finding]:
 
 
 def _unsent(mapping: MappingReport) -> Iterator[Finding]:
+    if not mapping.asks:
+        fix = f'name the field that takes it in {REQUEST_TABLE}, such as q = "question"'
+        yield _FOUND.fail("request", "the question is not sent: nothing names it", fix)
     shown = [f'{name} = "{text}"' for name, text in mapping.unsent.items()]
     never = [f'{n} = "{text}"' for n, text in mapping.unsent.items() if n in mapping.never_sent]
     if never:
@@ -221,7 +224,8 @@ def _unread(message: str, asked: Asked, mapping: MappingReport) -> Finding:
     elif nothing := asked.nothing("answer"):
         return _FOUND.fail("answer", nothing, asked.fix("answer", ""))
     elif mapping.response:
-        fix = f"change {RESPONSE_TABLE}"
+        proposal = asked.proposal if message.startswith("debug.retrieved_chunks") else ""
+        fix = proposal or f"change {RESPONSE_TABLE}"
     else:
         fix = asked.proposal or fix
     return _FOUND.fail("reply", message, fix)
@@ -375,7 +379,7 @@ def _fields(response: AskResponse, asked: Asked) -> Iterator[Finding]:
     yield _abstention(response, asked)
     yield _references(response, asked)
     yield _latency(response, asked)
-    names = ("folder_selection", "indexing_coverage", "models")
+    names = ("folder_selection", "indexing_coverage", "models", "usage")
     absent = [name for name in names if not getattr(response, name)]
     optional = f"not reported, and not required: {', '.join(absent)}" if absent else "all reported"
     yield _FOUND.ok("optional", optional)

@@ -70,6 +70,7 @@ def good(question: str, nth: int) -> Reply:
             "latency": {"retrieval_ms": 2.0, "total_ms": 3.0},
             "folder_selection": {"selected_folders": ["notes"]},
             "indexing_coverage": {"docs_processed": 2},
+            "usage": {"input_tokens": 3},
             "models": {"llm_model": "m-1"},
         },
     }
@@ -184,10 +185,12 @@ def test_one_fault_of_a_target_is_named_with_its_remedy(
 
 
 def test_what_is_optional_and_absent_is_no_trouble() -> None:
-    with rag_server(but(lambda r, c, n: r["debug"].pop("models"))) as server:
+    named = {"usage": {"promptTokens": 3}}  # of no name that is read
+    without = but(lambda r, c, n: (r["debug"].pop("models"), r["debug"].update(named)))
+    with rag_server(without) as server:
         findings = diagnose(server.url)
     assert troubles(findings) == []
-    assert findings[-1].message == "not reported, and not required: models"
+    assert findings[-1].message == "not reported, and not required: models, usage"
 
 
 def test_an_abstention_needs_no_reference() -> None:
@@ -566,6 +569,42 @@ def test_fields_of_the_request_that_came_out_null_are_listed() -> None:
     )
     [found] = [one for one in chat(answer, {"q": "question", "in": "folders"})][:1]
     assert (found.level, found.message) == ("ok", 'null for this case, so not sent: in = "folders"')
+
+
+@pytest.mark.parametrize(
+    ("mapping", "asks"),
+    [
+        ({"request": {"query": "'question'"}}, False),
+        ({"request": {"query": "'{ ask }'", "variables": "{k: k}"}}, False),
+        ({"request": {"query": "{text: question}"}}, True),
+        ({"request": {"query": "case.metadata.prompt || 'none'"}}, True),
+        ({"request": "@"}, True),
+        ({"request": {"top": "k"}, "path": "/ask/{question}"}, True),
+        ({}, True),
+    ],
+)
+def test_a_request_that_does_not_hold_the_question_fails(
+    mapping: dict[str, Any], asks: bool
+) -> None:
+    with fake_target(http_json(good("q", 0), "200 OK", "Connection: close")) as server:
+        found = [one for one in diagnose(server.url, **mapping) if one.level == "FAIL"]
+    assert [(one.check, one.message) for one in found] == (
+        [] if asks else [("request", "the question is not sent: nothing names it")]
+    )
+
+
+def test_a_list_that_a_mapping_reads_wrongly_is_proposed() -> None:
+    reply = {"answer": "a", "hits": {"edges": [{"node": {"doc": {"path": "a.md"}, "text": "A."}}]}}
+    right = "hits.edges[].{rel_path: node.doc.path, text: node.text}"
+    wrong = {"answer": "answer", "retrieved_chunks": right.replace("path,", "pth,")}
+    with rag_server(lambda question, nth: reply) as server:
+        [found] = diagnose(server.url, response=wrong)
+    assert found.message.startswith("debug.retrieved_chunks[0].rel_path: expected a string, got")
+    table = "[tool.rageval.target.response]"
+    assert (
+        found.fix
+        == f'if these are all retrieved chunks, set retrieved_chunks = "{right}" in {table}'
+    )
 
 
 def test_sessions_of_their_own_are_fine() -> None:
