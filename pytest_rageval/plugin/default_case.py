@@ -1,7 +1,7 @@
-"""The test function of cases whose set does not define one.
+"""Cases of a set without a test function of its own."""
 
-It is in a separate module because pytest collects a case file as a module.
-"""
+# In a module of its own, since pytest collects a case file as a module. Users read both docstrings:
+# ``--collect-only -v`` prints them, and Allure describes each case by that of the function.
 
 from __future__ import annotations
 
@@ -11,11 +11,9 @@ def test_case(
     judge: object,
     _rageval_second_judge: object,  # noqa: PT019 - a private fixture with a value
 ) -> None:
-    """Request the clients of a case; ``CaseItem.runtest`` asks, scores, judges and records it.
-
-    The body is empty because the ``request`` fixture, which leads to the item, costs as much as all
-    other fixtures of a case together.
-    """
+    """Ask, score and judge the case."""
+    # Done by ``CaseItem.runtest``: the ``request`` fixture, which leads to the item, costs as much
+    # as all other fixtures of a case together.
 
 
 # A project may set ``python_functions`` to something that does not match the name above.

@@ -109,6 +109,16 @@ def test_collect_only_asks_nothing_and_writes_nothing(project: Project) -> None:
     assert project.run_folders() == []
 
 
+def test_a_verbose_listing_says_of_cases_nothing_about_this_package(project: Project) -> None:
+    result = project.run("--collect-only", "-v")
+    tree = result.outlines[result.outlines.index("") :]
+    notes = {line.strip() for line in tree if line.startswith("  ") and "<" not in line}
+    assert notes == {
+        "Cases of a set without a test function of its own.",
+        "Ask, score and judge the case.",
+    }
+
+
 ASKED = """
 import pathlib, pytest
 @pytest.fixture(scope="session")
