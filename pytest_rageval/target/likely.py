@@ -61,7 +61,7 @@ _NAME: Final = re.compile(r"[A-Za-z_]\w{0,60}", re.ASCII)
 """A name that JMESPath reads without quotes."""
 _LAST: Final = " | [-1]"
 _LEVELS: Final = 3
-_LIST_LEVELS: Final = 4
+_REPLY_LEVELS: Final = 4
 _ITEMS: Final = 20
 
 
@@ -105,7 +105,7 @@ def likely_answer(reply: object) -> str:
     >>> likely_answer({"output": [{"queries": ["Q"]}, {"content": [{"text": "Yes."}]}]})
     'output[].content[0].text | [-1]'
     """
-    if found := _answer(reply, _LIST_LEVELS):
+    if found := _answer(reply, _REPLY_LEVELS):
         return found
     leaves = _leaves("", reply, _LEVELS)
     texts = [leaf for leaf in leaves if isinstance(leaf[2], str) and " " in leaf[2].strip()]
@@ -116,21 +116,18 @@ def _answer(reply: object, depth: int) -> str:
     if not isinstance(reply, Mapping) or not depth:
         return ""
     fields = {_plain(name): (name, value) for _, name, value in _named_fields("", reply)}
-    if len(reply) == 1:  # such as the one field of a GraphQL query
-        for name, value in fields.values():
-            if isinstance(value, Mapping) and (found := _answer(value, depth - 1)):
-                return f"{name}.{found}"
-    for name, value in (fields[plain] for plain in _ANSWERS if plain in fields):
-        if isinstance(value, str) and value.strip():
+    # One field of another name is such as that of a GraphQL query.
+    for plain in fields if len(reply) == 1 else filter(fields.__contains__, _ANSWERS):
+        name, value = fields[plain]
+        if isinstance(value, str) and value.strip() and plain in _ANSWERS:
             # Beside data it is that of a status, as in {"code": 0, "message": "success", "data"}.
             return "" if name == "message" and "data" in reply else name
         items = value if isinstance(value, list) else [value]
         for n, item in enumerate(items[:_ITEMS]):
-            if not (found := _answer(item, depth - 1)):
-                continue
-            if n:  # calls of tools and comments come before it
-                return f"{name}[].{found.removesuffix(_LAST)}{_LAST}"
-            return f"{name}{'[0]' if items is value else ''}.{found}"
+            if found := _answer(item, depth - 1):
+                if n:  # calls of tools and comments come before it
+                    return f"{name}[].{found.removesuffix(_LAST)}{_LAST}"
+                return f"{name}{'[0]' if items is value else ''}.{found}"
     return ""
 
 
@@ -144,7 +141,7 @@ def likely_chunks(reply: object) -> str:
     """
     found = [
         (rank, place.count("."), -len(fields), f"{place}[].{{{fields}}}")
-        for place, name, item in _lists("", reply, _LIST_LEVELS)
+        for place, name, item in _lists("", reply, _REPLY_LEVELS)
         for rank, word in enumerate(_LISTS)
         if word in _plain(name) and (fields := _chunk_fields(item))
     ]

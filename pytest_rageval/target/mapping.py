@@ -37,6 +37,7 @@ _JOINING: Final = frozenset(
     {"function_expression", "or_expression", "and_expression", "multi_select_dict", "key_val_pair"}
 )
 """Nodes of JMESPath that make a list of their first child, or of all of them."""
+_IF_ALL: Final = "if these are all retrieved chunks, set"
 _QUOTED: Final = re.compile(r"'[^']*'|`[^`]*`")
 _ASKING: Final = re.compile(r"\bquestion\b|\bmetadata\b|@")
 _FIELD: Final = re.compile(r"(?:debug\.)?([a-z_]+)[\w.\[\]]*: ")
@@ -142,7 +143,7 @@ def mapping_report(
 
 
 def propose_chunks(response: str | Mapping[str, str] | None, reply: object) -> str:
-    """Return the setting that reads a list in a reply whose names suggest the chunks.
+    """Return the advice to read a list in a reply whose names suggest the chunks.
 
     Empty: there is no such list, or one expression maps the whole reply.
 
@@ -154,7 +155,7 @@ def propose_chunks(response: str | Mapping[str, str] | None, reply: object) -> s
     if not chunks or not isinstance(reply, Mapping) or isinstance(response, str):
         return ""
     if response:
-        return f'retrieved_chunks = "{chunks}" in {RESPONSE_TABLE}'
+        return f'{_IF_ALL} retrieved_chunks = "{chunks}" in {RESPONSE_TABLE}'
     if last_data(reply) is not reply:  # of a stream the answer is put together first
         return ""
     # A mapping replaces what is read without one.
@@ -166,7 +167,7 @@ def propose_chunks(response: str | Mapping[str, str] | None, reply: object) -> s
         "retrieved_chunks": chunks,
     }
     table = ", ".join(f'{name} = "{text}"' for name, text in fields.items() if text)
-    return f"response = {{ {table} }} in [tool.rageval.target]"
+    return f"{_IF_ALL} response = {{ {table} }} in [tool.rageval.target]"
 
 
 def _can_be_read(reply: Mapping[str, Any], name: str) -> bool:

@@ -109,13 +109,14 @@ def test_the_embedding_of_the_query_may_be_mapped_in_a_table() -> None:
 
 
 HITS = {"text": "Yes.", "hits": [{"path": "a.md", "body": "A."}], "debug": {"models": {}}}
+IF_ALL = "if these are all retrieved chunks, set"
 HITS_READ = 'retrieved_chunks = "hits[].{rel_path: path, text: body}"'
 
 
 def test_a_proposal_without_a_mapping_keeps_what_is_read_without_one() -> None:
     found = propose_chunks(None, {**HITS, "error": None})
     fields = f'answer = "text", error = "error", models = "debug.models", {HITS_READ}'
-    assert found == f"response = {{ {fields} }} in [tool.rageval.target]"
+    assert found == f"{IF_ALL} response = {{ {fields} }} in [tool.rageval.target]"
     assert propose_chunks(None, {"answer": "Yes."}) == ""
 
 
@@ -124,12 +125,12 @@ def test_a_proposal_leaves_out_what_cannot_be_read_without_a_mapping() -> None:
     found = propose_chunks(None, {"answer": {"text": "Yes."}, "references": sources, "error": "no"})
     read = 'answer = "answer.text", error = "error"'
     chunks = 'retrieved_chunks = "references[].{rel_path: url, text: content}"'
-    assert found == f"response = {{ {read}, {chunks} }} in [tool.rageval.target]"
+    assert found == f"{IF_ALL} response = {{ {read}, {chunks} }} in [tool.rageval.target]"
 
 
 def test_a_proposal_beside_a_mapping_is_its_one_line() -> None:
     found = propose_chunks({"answer": "text"}, HITS)
-    assert found == f"{HITS_READ} in [tool.rageval.target.response]"
+    assert found == f"{IF_ALL} {HITS_READ} in [tool.rageval.target.response]"
     assert propose_chunks("{answer: text}", HITS) == ""
 
 

@@ -62,12 +62,6 @@ class Asked:
             return f"map {field} in {RESPONSE_TABLE}, if the reply has it"
         return f"change the expression of {name or 'the reply'} in {RESPONSE_TABLE}"
 
-    @property
-    def proposal(self) -> str:
-        """Advice to read a list of the reply that may hold the chunks; empty: there is none."""
-        proposal = "" if self.mapping is None else self.mapping.proposal
-        return proposal and f"if these are all retrieved chunks, set {proposal}"
-
     def nothing(self, field: str) -> str:
         """Name the expression that gave nothing for a field; empty: none."""
         return "" if self.mapping is None else self.mapping.nothing(field)
@@ -224,10 +218,10 @@ def _unread(message: str, asked: Asked, mapping: MappingReport) -> Finding:
     elif nothing := asked.nothing("answer"):
         return _FOUND.fail("answer", nothing, asked.fix("answer", ""))
     elif mapping.response:
-        proposal = asked.proposal if message.startswith("debug.retrieved_chunks") else ""
-        fix = proposal or f"change {RESPONSE_TABLE}"
+        wrong = message.startswith("debug.retrieved_chunks")
+        fix = (wrong and mapping.proposal) or f"change {RESPONSE_TABLE}"
     else:
-        fix = asked.proposal or fix
+        fix = mapping.proposal or fix
     return _FOUND.fail("reply", message, fix)
 
 
@@ -275,7 +269,8 @@ def _chunks(first: AskResponse, second: AskResponse | None, asked: Asked) -> Ite
 
 def _no_chunks(asked: Asked, *, reported: bool) -> Finding:
     server = "return debug.retrieved_chunks when asked with debug=true"
-    fix = asked.proposal or asked.fix("retrieved_chunks", server)
+    proposal = asked.mapping.proposal if asked.mapping is not None else ""
+    fix = proposal or asked.fix("retrieved_chunks", server)
     if nothing := asked.nothing("retrieved_chunks"):
         return _FOUND.fail("chunks", nothing, fix)
     if not reported:
