@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -55,9 +56,9 @@ def open_judge(
         yield None
     elif second:
         alternate = settings.judging.spot_check_model is None
+        open_second = partial(_open, second_settings(settings), environ, pacing, alternate=alternate)
         with ExitStack() as stack:
-            opening = _open(second_settings(settings), environ, pacing, alternate=alternate)
-            yield _Unopened(lambda: stack.enter_context(opening))
+            yield _Unopened(lambda: stack.enter_context(open_second()))
     else:
         with _open(settings, environ, pacing) as judge:
             yield judge
