@@ -15,7 +15,7 @@ _ANSWER_TEXTS: Final = (
 )  # fmt: skip
 """Plain names of fields of other APIs that hold the answer."""
 _ANSWERS: Final = (*_ANSWER_TEXTS, "data", "message", "choices")
-"""The same with fields that may hold such a field; of the message of a status, too."""
+"""These and fields that may hold one of them; ``message`` is also the text of a status."""
 _LISTS: Final = (
     "retriev", "chunk", "context", "passage", "hit", "match", "search", "document", "docs",
     "source", "result", "node", "edge", "reference", "citation", "data", "item",
@@ -53,22 +53,25 @@ _LACKING: Final = re.compile(
     r"|missing (?:required )?(?:field|parameter|argument|key|property)s?:? ['\"`]?(\w+)",
     re.IGNORECASE,
 )
-"""A field of the request that the message of a refusal misses."""
+"""A field of the request that a refusal names as missing."""
 _MISSES: Final = re.compile("required|missing", re.IGNORECASE)
-"""Word of such a message in any form."""
+"""Word of a refusal that names such a field in any other form."""
 _FILE: Final = re.compile(r"[^:]+\.[A-Za-z]\w{0,4}")
 _NAME: Final = re.compile(r"[A-Za-z_]\w{0,60}", re.ASCII)
 """A name that JMESPath reads without quotes."""
 _LAST: Final = " | [-1]"
 _LEVELS: Final = 3
+"""Levels of an object whose fields are read."""
 _REPLY_LEVELS: Final = 4
+"""Levels of a reply in which an answer or a list is looked for."""
 _ITEMS: Final = 20
+"""Items of a list that are read."""
 
 
 def likely_request(refusal: str, sent: Collection[str]) -> str:
-    """Return lines of a mapping for the fields that the message of a refusal misses.
+    """Return lines of a mapping for the fields that a refusal names as missing.
 
-    Empty: it misses none of a known name, or only what was sent.
+    Empty: it names none that is known, or only those that were sent.
 
     >>> likely_request("HTTP 422: body.query: Field required: body.lang: Field required", {"k"})
     'query = "question"'
@@ -83,7 +86,7 @@ def likely_request(refusal: str, sent: Collection[str]) -> str:
 
 
 def missed_though_sent(refusal: str, sent: Collection[str]) -> str:
-    """Return a field that was sent and that the message of a refusal misses; empty: none.
+    """Return a field that was sent and that a refusal names as missing; empty: there is none.
 
     A server that reads a form finds no field of JSON.
 
@@ -139,12 +142,11 @@ def likely_chunks(reply: object) -> str:
     >>> likely_chunks({"reply": "Yes.", "hits": [{"id": 7, "doc": {"path": "a.md", "body": "B"}}]})
     'hits[].{rel_path: doc.path, text: doc.body, chunk_id: id}'
     """
-    found = [
-        (rank, place.count("."), -len(fields), f"{place}[].{{{fields}}}")
-        for place, name, item in _lists("", reply, _REPLY_LEVELS)
-        for rank, word in enumerate(_LISTS)
-        if word in _plain(name) and (fields := _chunk_fields(item))
-    ]
+    found = []
+    for place, name, item in _lists("", reply, _REPLY_LEVELS):
+        ranks = (rank for rank, word in enumerate(_LISTS) if word in _plain(name))
+        if (rank := next(ranks, None)) is not None and (fields := _chunk_fields(item)):
+            found.append((rank, place.count("."), -len(fields), f"{place}[].{{{fields}}}"))
     return min(found, default=(0, 0, 0, ""))[3]
 
 
@@ -155,12 +157,13 @@ def _lists(place: str, value: object, levels: int) -> Iterator[tuple[str, str, o
     """
     for here, name, inner in _named_fields(place, value) if levels else ():
         if isinstance(inner, Mapping) and inner and all(map(str.isdecimal, map(str, inner))):
-            here, inner = f"{here}.*", [*inner.values()]
-        items, place_of = (inner, f"{here}[]") if isinstance(inner, list) else ([inner], here)
-        for item in items[:_ITEMS]:  # an item may be of another kind than the first
-            if inner is items:
-                yield here, name, item
-            yield from _lists(place_of, item, levels - 1)
+            here, inner = f"{here}.*", list(inner.values())
+        if not isinstance(inner, list):
+            yield from _lists(here, inner, levels - 1)
+            continue
+        for item in inner[:_ITEMS]:  # an item may be of another kind than the first
+            yield here, name, item
+            yield from _lists(f"{here}[]", item, levels - 1)
 
 
 def _chunk_fields(item: object) -> str:

@@ -162,3 +162,14 @@ REPLIES = st.recursive(
 def test_an_expression_for_any_reply_can_be_applied_to_it(reply: object) -> None:
     if expression := likely_chunks(reply):
         assert _read(expression, reply)
+
+
+def test_a_reply_of_many_levels_is_read_to_the_fourth() -> None:
+    reply: dict[str, Any] = {"text": "Yes. It is.", "sources": [{"text": "T.", "path": "a.md"}]}
+    for _ in range(3):
+        reply = {"data": reply}
+    assert likely_answer(reply) == "data.data.data.text"
+    assert likely_chunks(reply) == "data.data.data.sources[].{rel_path: path, text: text}"
+    for _ in range(900):
+        reply = {"data": reply}
+    assert likely_answer(reply) == likely_chunks(reply) == ""
