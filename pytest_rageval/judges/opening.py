@@ -55,8 +55,8 @@ def open_judge(
     if not settings.judged or (second and not asks_second_judge(settings)):
         yield None
     elif second:
-        alternate = settings.judging.spot_check_model is None
-        open_second = partial(_open, second_settings(settings), environ, pacing, alternate=alternate)
+        alternate, own = settings.judging.spot_check_model is None, second_settings(settings)
+        open_second = partial(_open, own, environ, pacing, alternate=alternate)
         with ExitStack() as stack:
             yield _Unopened(lambda: stack.enter_context(open_second()))
     else:

@@ -251,8 +251,10 @@ def test_an_interrupt_while_the_page_is_drawn_does_not_print_the_page(project: P
 AT_THE_END = """
 from pytest_rageval.plugin.controller import Controller
 
-def interrupt(*_, **__):
-    raise KeyboardInterrupt
+def interrupt(self, **_):
+    if "{name}" == "_finish" or self.finished is not None:
+        raise KeyboardInterrupt
+    return True
 
 Controller.{name} = interrupt
 """
