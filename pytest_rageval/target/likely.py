@@ -119,10 +119,11 @@ def _answer(reply: object, depth: int) -> str:
     if not isinstance(reply, Mapping) or not depth:
         return ""
     fields = {_plain(name): (name, value) for _, name, value in _named_fields("", reply)}
-    # One field of another name is such as that of a GraphQL query.
-    for plain in fields if len(reply) == 1 else filter(fields.__contains__, _ANSWERS):
-        name, value = fields[plain]
-        if isinstance(value, str) and value.strip() and plain in _ANSWERS:
+    likely = [fields[plain] for plain in _ANSWERS if plain in fields]
+    if len(reply) == 1 and isinstance(next(iter(reply.values())), Mapping):
+        likely = [*fields.values()]  # of any name, as in GraphQL that of the query
+    for name, value in likely:
+        if isinstance(value, str) and value.strip():
             # Beside data it is that of a status, as in {"code": 0, "message": "success", "data"}.
             return "" if name == "message" and "data" in reply else name
         items = value if isinstance(value, list) else [value]

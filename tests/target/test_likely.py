@@ -32,6 +32,7 @@ from tests.build.presets import stored_replies, system_case
             "output[].content[].text | [-1]",
         ),
         ({"id": "7", "docs": ["a"]}, ""),
+        ({"messages": [{"type": "human", "content": "Yes."}]}, ""),  # of which is it?
         ({"data": {"ask": {"text": "Yes. It is.", "sources": []}}}, "data.ask.text"),
         ({"payload": {"final_answer": "Yes. It is.", "text": "A source."}}, "payload.final_answer"),
         ({"job": {"text": "queued"}, "error": {"message": "It failed."}}, ""),
