@@ -225,7 +225,7 @@ def _nothing_checked(cases: Sequence[CaseGroup]) -> str:
 
 
 def _skipped_for(skipped: Sequence[str], baseline: BaselineInfo) -> str:
-    """Name what checks with these messages were skipped for; empty: nothing of the kind."""
+    """Name the known reasons in the messages of skipped checks; empty: there is none."""
     lacking = "no baseline" if baseline.run_id is None else "not comparable with the baseline"
     names = {
         WHOLE_SET: WHOLE_SET,

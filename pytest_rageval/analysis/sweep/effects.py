@@ -13,7 +13,8 @@ from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.sweep import Value
 
 MOST_VALUES: Final = 12
-"""Values above which each must have two configurations on average; those of a range have fewer."""
+"""Number of values above which each must have two configurations on average, unlike those of a
+range."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,8 +37,8 @@ def main_effects(
 ) -> tuple[Effect, ...]:
     """Return the effects in the order of parameters and values.
 
-    Parameters of one value are left out, and of more than ``MOST_VALUES`` with hardly more than one
-    configuration each.
+    A parameter with one value is left out, and one with more than ``MOST_VALUES`` of which each has
+    fewer than two configurations on average.
 
     Args:
         configurations: of the sweep.
