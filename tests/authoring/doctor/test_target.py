@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import re
 import socket
 import threading
-import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -26,7 +24,7 @@ from pytest_rageval.values.errors import TargetErrorKind
 from pytest_rageval.values.reply import AskRequest, AskResult, ErrorInfo
 from pytest_rageval.values.settings import TargetSettings
 from tests.build.loopback import Question, http, http_json, loopback_server
-from tests.build.targets import fake_target, http_reply, silence
+from tests.build.targets import fake_target, silence
 from tests.plugin.rag_server import Answer, rag_server
 
 Reply = dict[str, Any]
@@ -411,224 +409,9 @@ def test_a_vault_without_an_answer_only_warns(tmp_path: Path) -> None:
     assert "FAIL" not in {finding.level for finding in findings}
 
 
-# --- a target of another shape ---------------------------------------------------------------
-
-CHAT: Reply = {
-    "id": "c-1",
-    "object": "chat.completion",
-    "choices": [{"index": 0, "message": {"content": "It opens at 8:15."}}],
-    "usage": {"total_tokens": 7},
-}
-GAVE_NOTHING = (
-    "in [tool.rageval.target.response] gave nothing; "
-    "keys of the reply: choices, id, object, usage; choices[]: index, message"
-)
-
-
-def chat(response: dict[str, str], request: dict[str, str] | None = None) -> list[Finding]:
-    case = Case(id="gate", question="q", gold_supports=(Anchor(rel_path="gates.md"),))
-    with rag_server(lambda question, nth: CHAT) as server:
-        return diagnose(server.url, case=case, response=response, request=request)
-
-
-def test_an_expression_that_gave_nothing_is_shown_with_the_keys_of_the_reply() -> None:
-    [found] = [one for one in chat({"answer": "choice[0].message.content"}) if one.level == "FAIL"]
-    assert found.check == "answer"
-    assert found.message.startswith(f"`choice[0].message.content` {GAVE_NOTHING}")
-    assert found.fix == "change the expression of answer in [tool.rageval.target.response]"
-
-
-@pytest.mark.parametrize(
-    ("body", "content_type", "said"),
-    [
-        (b"<html>Log in</html>", "text/html", "the reply is HTML (line 1); it begins: <html>"),
-        (b'data: {"t": "a"}\n\n', "text/event-stream", 'set stream = "sse" in '),
-    ],
-)
-def test_a_mapped_reply_that_cannot_be_read_is_no_fault_of_an_expression(
-    body: bytes, content_type: str, said: str
-) -> None:
-    with fake_target(http_reply(body, content_type=content_type)) as server:
-        [found] = diagnose(server.url, response={"answer": "output.text"})
-    assert (found.level, found.check) == ("FAIL", "reply")
-    assert said in found.message
-    assert "gave nothing" not in found.message
-    assert found.fix.startswith("set path, headers or stream in [tool.rageval.target]")
-
-
-def test_an_expression_that_cannot_be_applied_says_why() -> None:
-    [found] = [one for one in chat({"answer": "join('', choices)"}) if one.level == "FAIL"]
-    assert "response.answer cannot be applied: In function join()" in found.message
-    assert "gave nothing" not in found.message
-
-
-@pytest.mark.parametrize("expression", ["hits[].{rel_path: f}", "choices[?kind=='x'].hits[]"])
-def test_chunks_that_a_mapping_loses_fail_and_name_the_expression(expression: str) -> None:
-    mapping = {"answer": "choices[0].message.content", "retrieved_chunks": expression}
-    [found] = [one for one in chat(mapping) if one.level == "FAIL"]
-    assert found.check == "chunks"
-    assert f"`{expression}` {GAVE_NOTHING}" in found.message
-
-
-@pytest.mark.parametrize(
-    ("reply", "expression"),
-    [
-        ({"hits": []}, "hits[].{rel_path: f}"),
-        ({"hits": []}, "hits[?kind=='x'].f | [].{rel_path: @}"),
-        ({"calls": [{"kind": "x", "hits": []}]}, "calls[?kind=='x'].hits[].{rel_path: f}"),
-        ({"paths": [], "texts": []}, "rows({rel_path: paths, text: texts})"),
-        ({"files": [{"id": 1}], "used": []}, "lookup(files, 'id', used[].id)[].{rel_path: f}"),
-    ],
-)
-def test_an_empty_list_of_the_reply_is_no_fault_of_the_mapping(
-    reply: Reply, expression: str
-) -> None:
-    case = Case(id="gate", question="q", gold_supports=(Anchor(rel_path="gates.md"),))
-    with rag_server(lambda question, nth: {"answer": "a", **reply}) as server:
-        mapping = {"answer": "answer", "retrieved_chunks": expression}
-        [found] = [
-            one
-            for one in diagnose(server.url, case=case, response=mapping)
-            if one.check == "chunks"
-        ]
-    assert found.message == "none were retrieved for gate, which has 1 gold: it scores 0"
-    assert found.fix == "index the documents that the golds name"
-
-
-@pytest.mark.parametrize(
-    "expression", ["hits[?kind=='x'].f", "hits[].f", "hits[?kind=='y'].f[]", "nothing || `[]`"]
-)
-def test_a_list_that_a_mapping_empties_is_its_fault(expression: str) -> None:
-    with rag_server(lambda question, nth: {"answer": "a", "hits": [{"kind": "y"}]}) as server:
-        mapping = {"answer": "answer", "retrieved_chunks": expression}
-        [found] = [one for one in diagnose(server.url, response=mapping) if one.check == "chunks"]
-    assert f"`{expression}` in [tool.rageval.target.response] gave nothing" in found.message
-
-
-def test_an_unmapped_list_of_chunks_is_proposed_and_the_proposal_reads_it() -> None:
-    reply = {"answer": "a", "hits": [{"file": "a.md", "body": "A."}]}
-    with rag_server(lambda question, nth: reply) as server:
-        [found] = [one for one in diagnose(server.url) if one.check == "chunks"]
-        table = re.search(r"set (response = .*) in \[tool\.rageval\.target\]$", found.fix)
-        assert table is not None
-        [read, *_] = [
-            one for one in diagnose(server.url, **tomllib.loads(table[1])) if one.check == "chunks"
-        ]
-    assert found.level == "warn"
-    assert (read.level, read.message) == ("ok", "1 retrieved, 3 asked for")
-
-
-def test_what_a_mapped_target_lacks_is_advised_for_the_mapping() -> None:
-    found = chat({"answer": "choices[0].message.content"})
-    fixes = {one.check: one.fix for one in found if one.level == "warn"}
-    assert set(fixes) == {"chunks", "abstained", "references", "latency"}
-    assert all("[tool.rageval.target.response]" in fix for fix in fixes.values())
-
-
-def test_what_a_client_in_code_lacks_is_advised_with_its_place_in_a_dictionary() -> None:
-    reply = {"answer": "a", "retrieved_chunks": [{"rel_path": "a.md"}]}
-    answered = call_client(lambda request: reply, AskRequest(question="q"))
-    found = check_replies(answered, None, Asked(Case(id="q", question="q"), 3))
-    fixes = {one.check: one.fix.partition(" from rag_client")[0] for one in found if one.fix}
-    assert fixes == {
-        "chunks": "return debug.retrieved_chunks, or an AskResponse with retrieved_chunks,",
-        "abstained": "return abstained",
-        "references": "return references",
-        "latency": "return debug.latency, or an AskResponse with latency,",
-    }
-
-
-def test_references_that_a_mapping_gives_as_null_are_shown_with_their_expression() -> None:
-    found = chat({"answer": "choices[0].message.content", "references": "sources"})
-    [warned] = [one for one in found if one.check == "references"]
-    assert warned.level == "warn"
-    assert warned.message.startswith("`sources` in [tool.rageval.target.response] gave nothing; ")
-    assert warned.message.endswith(", so only citations in the answer's text count")
-
-
-def test_an_address_is_a_path_where_the_golds_name_it_so() -> None:
-    address = "https://wiki.acme.example/gates.md"
-    reply = {"answer": "a", "hits": [{"url": address, "text": "At 8:15."}]}
-    mapping = {"answer": "answer", "retrieved_chunks": "hits[].{rel_path: url, text: text}"}
-    levels = []
-    with rag_server(lambda question, nth: reply) as server:
-        for path in ("gates.md", address):
-            case = Case(id="gate", question="q", gold_supports=(Anchor(rel_path=path),))
-            found = diagnose(server.url, case=case, response=mapping)
-            levels += [one.level for one in found if one.check == "rel_path"]
-    assert levels == ["warn", "ok"]
-
-
-def test_fields_of_the_request_that_came_out_null_are_listed() -> None:
-    request = {"query": "question", "sessionId": "id", "in": "folders"}
-    answer = {"answer": "choices[0].message.content"}
-    [found] = [one for one in chat(answer, request) if one.check == "request"]
-    assert (found.level, found.message) == (
-        "warn",
-        'null for every case, so not sent: sessionId = "id"',
-    )
-    [found] = [one for one in chat(answer, {"q": "question", "in": "folders"})][:1]
-    assert (found.level, found.message) == ("ok", 'null for this case, so not sent: in = "folders"')
-
-
-@pytest.mark.parametrize(
-    ("mapping", "asks"),
-    [
-        ({"request": {"query": "'question'"}}, False),
-        ({"request": {"query": "'{ ask }'", "variables": "{k: k}"}}, False),
-        ({"request": {"query": "{text: question}"}}, True),
-        ({"request": {"query": "case.metadata.prompt || 'none'"}}, True),
-        ({"request": "@"}, True),
-        ({"request": {"top": "k"}, "path": "/ask/{question}"}, True),
-        ({}, True),
-    ],
-)
-def test_a_request_that_does_not_hold_the_question_fails(
-    mapping: dict[str, Any], asks: bool
-) -> None:
-    with fake_target(http_json(good("q", 0), "200 OK", "Connection: close")) as server:
-        found = [one for one in diagnose(server.url, **mapping) if one.level == "FAIL"]
-    assert [(one.check, one.message) for one in found] == (
-        [] if asks else [("request", "the question is not sent: nothing names it")]
-    )
-
-
-def test_a_list_that_a_mapping_reads_wrongly_is_proposed() -> None:
-    reply = {"answer": "a", "hits": {"edges": [{"node": {"doc": {"path": "a.md"}, "text": "A."}}]}}
-    right = "hits.edges[].{rel_path: node.doc.path, text: node.text}"
-    wrong = {"answer": "answer", "retrieved_chunks": right.replace("path,", "pth,")}
-    with rag_server(lambda question, nth: reply) as server:
-        [found] = diagnose(server.url, response=wrong)
-    assert found.message.startswith("debug.retrieved_chunks[0].rel_path: expected a string, got")
-    table = "[tool.rageval.target.response]"
-    assert (
-        found.fix
-        == f'if these are all retrieved chunks, set retrieved_chunks = "{right}" in {table}'
-    )
-
-
 def test_sessions_of_their_own_are_fine() -> None:
     with rag_server(but(lambda r, c, n: r["debug"].update(session=f"s-{n}"))) as server:
         assert troubles(diagnose(server.url)) == []
-
-
-def test_a_variable_that_only_this_case_lacks_is_told_from_one_that_there_is_not() -> None:
-    request = {"query": "question", "user": "case.metadata.user", "team": "case.team"}
-    [found] = [
-        one
-        for one in chat({"answer": "choices[0].message.content"}, request)
-        if one.check == "request"
-    ]
-    assert found.message == 'null for every case, so not sent: team = "case.team"'
-    assert "case, language, run_id and uuid; a constant text has single quotes" in found.fix
-
-
-def test_a_request_that_was_not_sent_is_no_reply_to_change() -> None:
-    headers = {"X-User": "{case.metadata.user}"}
-    [found] = diagnose("http://127.0.0.1:9", headers=headers)
-    assert (found.level, found.check) == ("FAIL", "request")
-    assert "headers.X-User: {case.metadata.user} has no value" in found.message
-    assert found.fix.startswith("give the case what its request needs")
 
 
 def test_no_chunks_for_a_case_with_golds_fail() -> None:
