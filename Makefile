@@ -73,7 +73,7 @@ test-versions: ## Run the quick tests with the newest, the lowest or chosen depe
 		--dist worksteal -m "not slow" --ignore=tests/docs
 
 PLUGINS := pytest-asyncio pytest-randomly pytest-rerunfailures pytest-timeout pytest-cov pytest-sugar pytest-html \
-	pytest-order pytest-repeat pytest-bdd
+	pytest-order pytest-repeat pytest-bdd allure-pytest
 
 test-plugins: ## Test beside the plug-ins that people have (needs uv).
 	uv venv --quiet --clear --python $(PYTHON) .venv-versions

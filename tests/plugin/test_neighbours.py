@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -20,7 +21,7 @@ from tests.plugin.long_runs import figures
 
 MODULES = (
     "pytest_asyncio", "pytest_randomly", "pytest_rerunfailures", "pytest_timeout", "pytest_cov",
-    "pytest_sugar", "pytest_html", "pytest_order", "pytest_bdd", "pytest_repeat",
+    "pytest_sugar", "pytest_html", "pytest_order", "pytest_bdd", "pytest_repeat", "allure_pytest",
 )  # fmt: skip
 MISSING = [module for module in MODULES if find_spec(module) is None]
 pytestmark = [
@@ -30,7 +31,7 @@ pytestmark = [
 ALONE = tuple(
     argument
     for name in "asyncio randomly rerunfailures timeout pytest_cov sugar html pytest_order repeat"
-    " pytest-bdd".split()
+    " pytest-bdd allure_pytest".split()
     for argument in ("-p", f"no:{name}")
 )
 OPTIONS = {
@@ -42,6 +43,7 @@ OPTIONS = {
     "sugar": ("--force-sugar",),
     "html": ("--html", "out.html", "--self-contained-html"),
     "order": ("--indulgent-ordering",),
+    "allure": ("--alluredir", "allure"),
     "several": ("--reruns", "1", "--timeout", "60", "--html", "out.html"),
 }
 
@@ -55,7 +57,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def called(folder: Path, *arguments: str) -> str:
+def called(folder: Path, *arguments: str, code: int = 0) -> str:
     done = subprocess.run(
         [sys.executable, "-m", *arguments],
         cwd=folder,
@@ -65,12 +67,12 @@ def called(folder: Path, *arguments: str) -> str:
         env={**os.environ, "COLUMNS": "80"},
         check=False,
     )
-    assert done.returncode == 0, done.stdout
+    assert done.returncode == code, done.stdout
     return done.stdout
 
 
-def run(folder: Path, run_id: str, *arguments: str) -> str:
-    return called(folder, "pytest", "evals", "--rageval-run-id", run_id, *arguments)
+def run(folder: Path, run_id: str, *arguments: str, code: int = 0) -> str:
+    return called(folder, "pytest", "evals", "--rageval-run-id", run_id, *arguments, code=code)
 
 
 def metrics(folder: Path, run_id: str) -> dict[str, Any]:
@@ -95,3 +97,19 @@ def test_each_repeat_is_a_case_of_its_own(project: Path) -> None:
     printed = run(project, "repeated", "--count", "2")
     assert "24 passed" in printed
     assert "6 missed" in printed
+
+
+@pytest.mark.parametrize("on_miss", ["report", "fail"])
+def test_allure_shows_why_a_case_did_not_pass(project: Path, tmp_path: Path, on_miss: str) -> None:
+    folder = shutil.copytree(project, tmp_path / "project")
+    text = f'[cases]\non_miss = "{on_miss}"\n'
+    (folder / "thresholds.toml").write_text(text, encoding="utf-8")
+    run(folder, "allured", "--alluredir", "allure", code=int(on_miss == "fail"))
+    files = (folder / "allure").glob("*-result.json")
+    found = [json.loads(file.read_text(encoding="utf-8")) for file in files]
+    said = {one["name"]: one.get("statusDetails", {}).get("message", "") for one in found}
+    records = folder / "evals" / "results" / "allured" / "results.jsonl"
+    lines = map(json.loads, records.read_text(encoding="utf-8").splitlines())
+    stages = {line["case"]["id"]: line["failure_stage"] or "" for line in lines}
+    assert len(said) == 16
+    assert all((stages[name] in text) if stages[name] else not text for name, text in said.items())
