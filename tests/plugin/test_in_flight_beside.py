@@ -10,7 +10,7 @@ import pytest
 from tests.build.loopback import Question, after, loopback_server
 from tests.plugin.counting_client import ASYNC, COUNTING, told
 from tests.plugin.long_runs import ask_server, lines_of, numbered_cases
-from tests.plugin.scratch import Project
+from tests.plugin.scratch import CONFTEST, Project
 
 ALONE = ("-p", "no:asyncio")
 """It warns of settings that it wants, and warnings are errors."""
@@ -115,3 +115,28 @@ def _importable(name: str) -> bool:
 
 def questions_of(cases: Sequence[dict[str, object]]) -> list[str]:
     return [str(one["question"]) for one in cases]
+
+
+TIMING = """
+SUMS_UP = ("pytest_rageval.analysis.aggregate.run", "pytest_rageval.report.html.run.files")
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item):
+    before = [name in sys.modules for name in SUMS_UP]
+    result = yield
+    after = [name in sys.modules for name in SUMS_UP]
+    print(f"\\ntimed {item.name} {before} {after}")
+    return result
+"""
+
+
+def test_no_time_limit_of_a_case_counts_the_loading_of_what_sums_up(project: Project) -> None:
+    # pytest-timeout would raise its exception in a hook, which ends the session.
+    project.write("conftest.py", f"import sys\n{CONFTEST}{TIMING}")
+    project.write_pages()
+    result = project.run_apart("-s")
+    found = [line for line in result.outlines if line.startswith("timed")]
+    assert found[:2] == [
+        "timed ok-1 [False, False] [False, False]",
+        "timed ok-2 [True, True] [True, True]",
+    ]
