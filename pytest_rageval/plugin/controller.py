@@ -350,10 +350,6 @@ class Controller:
         notes = [*finished.view.notes, *filter(None, remarks), *self._change_notes(), *own]
         reran = bool(self.config.getoption("lf", False) or settings.failed_from)
         commands = replace(finished.view.commands, reran=reran)
-        if not self._mind_last_failed():
-            # pytest does not store the failures, but the run does.
-            name = self.run.run_id if commands.name == "last" else shlex.quote(commands.name)
-            commands = replace(commands, rerun=f"pytest --rageval-failed-from {name}")
         return replace(finished, view=replace(finished.view, notes=notes, commands=commands))
 
     def _change_notes(self) -> Iterator[str]:
@@ -428,12 +424,22 @@ class Controller:
             try:
                 with self._interrupted_in_a_line(session):
                     yield
-                    if self.finished is not None:
-                        self._mind_last_failed()  # pytest has stored its own by now
             finally:
                 termination.hold()
                 self.run.close()
                 self._serving.close()
+
+    # Last, after pytest has stored its own, and before the terminal, which wraps this, sums up.
+    @pytest.hookimpl(specname="pytest_sessionfinish", trylast=True)
+    def pytest_remember_failed(self) -> None:
+        """Store what ``--lf`` asks again; without a cache, show how to select it from the run."""
+        if self.finished is not None and not self._mind_last_failed():
+            commands = self.finished.view.commands
+            name = self.run.run_id if commands.name == "last" else shlex.quote(commands.name)
+            commands = replace(commands, rerun=f"pytest --rageval-failed-from {name}")
+            self.finished = replace(
+                self.finished, view=replace(self.finished.view, commands=commands)
+            )
 
     @contextmanager
     def _interrupted_in_a_line(self, session: pytest.Session) -> Iterator[None]:

@@ -10,6 +10,7 @@ from tests.plugin.scratch import (
     QUIET,
     REFUSED,
     Project,
+    case,
     checks,
     outcomes,
 )
@@ -66,6 +67,28 @@ def test_a_case_that_passes_leaves_the_last_failed(project: Project) -> None:
     project.run("--lf")
     result = project.run("--lf")
     assert outcomes(result) == {"passed": len(CASES), "checks passed": 2}
+
+
+WRITES = """
+def pytest_sessionstart(session):
+    set_value = session.config.cache.set
+    def tell(key, value):
+        if key == "cache/lastfailed":
+            print(f"\\nfailed last: {sorted(value)}")
+        set_value(key, value)
+    session.config.cache.set = tell
+"""
+
+
+def test_what_lf_asks_again_is_stored_once_and_after_what_pytest_stores(project: Project) -> None:
+    project.write("conftest.py", CONFTEST + WRITES)
+    project.cases([case("must-1", "miss", required=True), case("short-1", "miss")])
+    result = project.run("-s")
+    must, short = (f"evals/eval_set.jsonl::{name}" for name in ("must-1", "short-1"))
+    assert [line for line in result.outlines if line.startswith("failed last")] == [
+        f"failed last: {[must, 'thresholds.toml::recall_at_k']}",
+        f"failed last: {[must, short]}",
+    ]
 
 
 def test_a_check_over_a_part_of_the_set_is_skipped(project: Project) -> None:
