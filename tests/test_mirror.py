@@ -64,7 +64,7 @@ TESTED_BY = {
     "metrics/test_embedding_scores": "metrics.similarity",
     "plugin/test_named_clients": "cli.target",
     "plugin/test_refusals": "engine.preparing",
-    "plugin/test_resume": "engine.run engine.run_state",
+    "plugin/test_resume": "engine.run",
     "plugin/test_shards": "cli.commands.merge",
     "project/test_case_file_edit": "project.case_edit",
     "project/test_case_reader": "support.jsonl",

@@ -7,6 +7,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pytest_rageval.support.text import counted
 from pytest_rageval.values.dataclass import dataclass
 
 if TYPE_CHECKING:
@@ -40,12 +41,13 @@ class Breaker:
             self.streak += 1
             self.timeouts += error.kind == "timeout"
             if self.streak >= self.limit and not self.open:
-                what = "connection errors and timeouts"
+                what = f"{self.streak} connection errors and timeouts"
                 if self.timeouts in {0, self.streak}:
-                    what = "timeouts" if self.timeouts else "connection errors"
+                    what = counted(self.streak, "timeout" if self.timeouts else "connection error")
+                row = " in a row" if self.streak > 1 else ""
                 self.open = True
                 self.reason = (
-                    f"gave up after {self.streak} {what} in a row "
+                    f"gave up after {what}{row} "
                     f"(--rageval-max-errors {self.limit}); the last one: {error.message}"
                 )
 

@@ -30,7 +30,7 @@ from pytest_rageval.project.documents import (
 from pytest_rageval.project.settings import target_kind
 from pytest_rageval.support.files import shown_below
 from pytest_rageval.support.named_code import importable
-from pytest_rageval.support.text import clean
+from pytest_rageval.support.text import clean, counted
 from pytest_rageval.values.errors import DatasetError, EndpointError, RagEvalError
 from pytest_rageval.values.settings import Settings
 
@@ -211,7 +211,9 @@ class DocumentSession:
                 self._sent.clear()  # the target was not reached, so it has none
             message = f"the documents of {one.display} could not be put in: {error}"
             raise usage_error(message) from error
-        self._say(f"{n} documents of {one.display} are below {one.scope_prefix} now")
+        are = "is" if n == 1 else "are"
+        found = f"{counted(n, 'document')} of {one.display} {are} below {one.scope_prefix} now"
+        self._say(found)
 
     def _path(self, settings: Settings) -> str:
         # The embedded server has a fixed path.

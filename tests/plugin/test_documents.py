@@ -67,6 +67,13 @@ def test_documents_are_there_before_the_first_case_and_gone_after_the_last(
     assert garden.stored("metrics.json")["aggregate_metrics"]["recall_at_k_avg"] == 1
 
 
+def test_one_document_is_no_plural(garden: Project, server: DocumentServer) -> None:
+    documents(garden, HEAD, ROSES)
+    result = garden.run("evals", URL, server.url)
+    said = f"rageval: 1 document of evals/documents/garden.jsonl is below {PREFIX} now"
+    assert said in result.outlines
+
+
 @pytest.mark.slow
 def test_workers_ask_what_their_controller_put_in_once(
     garden: Project, server: DocumentServer

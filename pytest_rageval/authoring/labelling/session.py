@@ -309,7 +309,7 @@ class LabelSession:
     def _toggle_answerable(self) -> None:
         draft = self.work.draft
         answerable = not draft.answerable
-        lost = f"; {len(draft.golds)} marks taken out" if draft.golds else ""
+        lost = f"; {counted(len(draft.golds), 'mark')} taken out" if draft.golds else ""
         self._decide(
             draft.with_answerable(answerable),
             "answerable" if answerable else f"unanswerable: the right answer is to abstain{lost}",

@@ -121,8 +121,11 @@ def test_a_chunk_without_a_usable_path_is_not_marked(path: str) -> None:
 def test_an_unanswerable_case_has_no_evidence_and_one_with_evidence_is_answerable() -> None:
     session = press(session_of(), "n", "a")
     assert session.work.draft == Draft(answerable=False, notes="old")
+    assert session.notice.endswith("; 2 marks taken out")
     session.press("3")
     assert session.work.draft.answerable
+    session.press("a")
+    assert session.notice.endswith("; 1 mark taken out")
 
 
 # --- snippets ------------------------------------------------------------------------------------
