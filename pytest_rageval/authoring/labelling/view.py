@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from pytest_rageval.authoring.labelling.draft import Draft, Gold, groups_text, matches, place_of
+from pytest_rageval.authoring.labelling.draft import Draft, Gold, groups_text, place_of
+from pytest_rageval.authoring.labelling.marking import CaseMarking
 from pytest_rageval.authoring.labelling.session import LabelSession, Mode
 from pytest_rageval.authoring.labelling.snippets import SnippetChoice
 from pytest_rageval.support.text import clean, cut_columns, wrapped_text
@@ -114,9 +115,10 @@ class SessionView:
 
 def view_of(session: LabelSession) -> SessionView:
     """Return the visible state of a session; asks the target if that has not been done."""
-    work = session.work
+    marking = session.marking
+    work = marking.work
     draft = work.draft
-    current = session.row
+    current = marking.row
     return SessionView(
         position=session.index + 1,
         total=session.total,
@@ -126,14 +128,14 @@ def view_of(session: LabelSession) -> SessionView:
         unsaved=work.changed,
         remarks=work.item.remarks,
         problem=work.fetched.problem if work.fetched is not None else "",
-        rows=tuple(_row_view(session, row, row == current) for row in session.rows),
+        rows=tuple(_row_view(marking, row, row == current) for row in marking.rows),
         golds=tuple(map(_gold_text, draft.golds)),
         groups=groups_text(draft.groups),
-        filter=session.filter,
+        filter=marking.filter,
         mode=session.mode.value,
         prompt=PROMPTS.get(session.mode, ""),
         typed=session.typed,
-        passages=() if session.choice is None else _passage_views(session.choice),
+        passages=() if marking.choice is None else _passage_views(marking.choice),
         conflict=session.conflict,
         help=session.help,
         reviewing=session.reviewing,
@@ -141,23 +143,21 @@ def view_of(session: LabelSession) -> SessionView:
     )
 
 
-def _row_view(session: LabelSession, row: int, current: bool) -> RowView:
-    work = session.work
-    marked = session.golds_of_row(row)
-    tags = []
+def _row_view(marking: CaseMarking, row: int, current: bool) -> RowView:
+    work = marking.work
+    marked = marking.golds_of_row(row)
+    names = marking.names_of(row)
     if row < len(work.chunks):
         chunk = work.chunks[row]
         place, text = place_of(chunk), chunk.text or ""
-        if session.irrelevant(row):
-            tags.append("irrelevant")
-        tags += _names(session, chunk)
+        tags = ["irrelevant", *names] if marking.irrelevant(row) else names
         shown = work.fetched is None or work.fetched.show_scores
         scores = _scores(chunk) if shown else ()
     else:
-        candidate = session.loose_golds[row - len(work.chunks)]
-        place, scores = place_of(candidate.gold), ()
-        text = "\n".join(candidate.gold.get("snippets", ()))
-        tags = ["not retrieved", *candidate.names]
+        gold = marking.loose_golds[row - len(work.chunks)].gold
+        place, scores = place_of(gold), ()
+        text = "\n".join(gold.get("snippets", ()))
+        tags = ["not retrieved", *names]
     return RowView(
         number=row + 1,
         marked=bool(marked),
@@ -168,13 +168,6 @@ def _row_view(session: LabelSession, row: int, current: bool) -> RowView:
         scores=scores,
         text=text,
     )
-
-
-def _names(session: LabelSession, chunk: RetrievedChunk) -> list[str]:
-    """Return the annotators who marked a chunk."""
-    candidates = session.work.item.candidates
-    found = [c.names for c in candidates if matches(c.gold, chunk, session.settings)]
-    return list(dict.fromkeys(name for names in found for name in names))
 
 
 def _scores(chunk: RetrievedChunk) -> tuple[tuple[str, float], ...]:

@@ -11,6 +11,7 @@ from typing import Any
 from pytest_rageval.authoring.labelling.desk import CaseDesk, Target
 from pytest_rageval.authoring.labelling.draft import Draft, Fetched, LabelCase, SaveResult
 from pytest_rageval.authoring.labelling.session import LabelSession
+from pytest_rageval.authoring.labelling.view import view_of
 from pytest_rageval.project.case_edit import load_editable
 from pytest_rageval.project.case_reader import parse_case
 from pytest_rageval.values.case import Case
@@ -55,6 +56,9 @@ CASES: tuple[dict[str, Any], ...] = (
     },
     {"id": "other", "question": "What else?", "answerable": False},
 )
+
+RETRIES = {"rel_path": "ops/queue.md", "heading_path": "# Queue > ## Retries"}
+MAIL = {"rel_path": "ops/mail.md", "heading_path": "# Mail"}
 
 
 @dataclass
@@ -118,6 +122,16 @@ def session_of(*cases: Mapping[str, Any], desk: FakeDesk | None = None) -> Label
     """A session over cases, on a desk that keeps nothing."""
     queue = [label_case(fields) for fields in cases or CASES]
     return LabelSession(queue, desk or FakeDesk())
+
+
+def golds(session: LabelSession) -> list[dict[str, Any]]:
+    """The golds of the current draft."""
+    return [dict(gold) for gold in session.work.draft.golds]
+
+
+def marked(session: LabelSession) -> list[int]:
+    """The numbers of the rows that are shown as marked."""
+    return [row.number for row in view_of(session).rows if row.marked]
 
 
 def press(session: LabelSession, *keys: str) -> LabelSession:

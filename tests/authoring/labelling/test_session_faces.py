@@ -60,7 +60,7 @@ def plain_lines(copy: LabelSession, keys: Sequence[str]) -> list[str]:
             elif key == "space" or len(key) == 1:
                 lines[-1] += " " if key == "space" else key
         else:
-            lines[-1] = "" if key == "enter" and not copy.choice else key
+            lines[-1] = "" if key == "enter" and not copy.marking.choice else key
             lines.append("")
         copy.press(key)
     return lines[:-1]
@@ -228,7 +228,7 @@ def test_the_whole_text_of_a_row_is_shown_when_asked_for(tmp_path: Path) -> None
     session, shown = plain(tmp_path, "v 2")
     assert "The pause doubles every time. It ends at one hour.\n" in shown
     assert view_of(session).current is not None
-    assert session.row == 1
+    assert session.marking.row == 1
 
 
 def test_lines_that_end_early_leave_the_case_unsaved(tmp_path: Path) -> None:

@@ -363,7 +363,7 @@ def test_buttons_can_be_pressed_with_the_keyboard_and_keep_the_focus(
     go(tab, ["enter"])
     assert len(served.session.work.draft.golds) == 0
     go(tab, ["j"])  # letters mean the same wherever the focus is
-    assert served.session.cursor == 1
+    assert served.session.marking.cursor == 1
     assert served.session.index == 0
 
 
@@ -455,7 +455,7 @@ def test_a_pointer_works_too_and_gives_the_keys_back(
     assert [gold["rel_path"] for gold in served.session.work.draft.golds] == ["ops/mail.md"]
     tab.click("#row-2 .where")
     settled(tab)
-    assert served.session.cursor == 1
+    assert served.session.marking.cursor == 1
     tab.get_by_role("button", name="Note").click()
     settled(tab)
     tab.keyboard.type("clicked")

@@ -1,0 +1,314 @@
+"""Marking of one case: its rows, and each change of its draft. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from pytest_rageval.authoring.labelling.draft import (
+    Candidate,
+    Draft,
+    Gold,
+    Work,
+    gold_for,
+    matches,
+    parse_groups,
+    place_of,
+    quotable,
+    same_section,
+    unusable,
+)
+from pytest_rageval.authoring.labelling.snippets import SnippetChoice, split_passages
+from pytest_rageval.metrics.matching import norm_text
+from pytest_rageval.project.case_rules import anchor_identity
+from pytest_rageval.support.text import counted
+from pytest_rageval.values.record import ScoreSettings
+from pytest_rageval.values.reply import RetrievedChunk
+
+
+class CaseMarking:
+    """Rows of a case, with a cursor, and the decisions about them.
+
+    Methods that change something return its effect in one sentence, or the reason why nothing
+    changed.
+
+    Args:
+        work: the case, for which the target was asked.
+        settings: ``path_case`` and ``coarse_chunks`` decide which chunk a gold names.
+    """
+
+    def __init__(self, work: Work, settings: ScoreSettings) -> None:
+        self.work = work
+        self._settings = settings
+        self.cursor = 0
+        """Index of the row that keys act on, among ``rows``."""
+        self.filter = ""
+        self.choice: SnippetChoice | None = None
+        """Set while sentences of the current chunk are chosen."""
+        self._loose: tuple[Draft, tuple[Candidate, ...]] | None = None
+
+    # --- rows ----------------------------------------------------------------------------------
+
+    @property
+    def loose_golds(self) -> tuple[Candidate, ...]:
+        """Golds that match none of the retrieved chunks; kept unless removed."""
+        draft = self.work.draft
+        # Cached, because every row uses them; safe, because a draft is never mutated.
+        if self._loose is None or self._loose[0] is not draft:
+            self._loose = draft, self._find_loose()
+        return self._loose[1]
+
+    def _find_loose(self) -> tuple[Candidate, ...]:
+        work = self.work
+        everything = (*work.known_golds, *(Candidate(gold=gold) for gold in work.draft.golds))
+        golds = [candidate.gold for candidate in everything]
+        return tuple(
+            candidate
+            for place, candidate in enumerate(everything)
+            if candidate.gold not in golds[:place]
+            and not any(matches(candidate.gold, chunk, self._settings) for chunk in work.chunks)
+        )
+
+    @property
+    def rows(self) -> tuple[int, ...]:
+        """Numbers of the rows that are shown, from 0: the chunks, then the loose golds."""
+        every = range(len(self.work.chunks) + len(self.loose_golds))
+        wanted = norm_text(self.filter)
+        # Texts may be whole documents, so they are read for a search alone.
+        return tuple(i for i in every if not wanted or wanted in norm_text(self._searched(i)))
+
+    def _searched(self, row: int) -> str:
+        chunks = self.work.chunks
+        if row < len(chunks):
+            return f"{place_of(chunks[row])}\n{chunks[row].text or ''}"
+        return place_of(self.loose_golds[row - len(chunks)].gold)
+
+    @property
+    def row(self) -> int | None:
+        """The row that keys act on; None: nothing is shown."""
+        rows = self.rows
+        return rows[min(self.cursor, len(rows) - 1)] if rows else None
+
+    def golds_of_row(self, row: int) -> tuple[int, ...]:
+        """Return the indices of the marked golds of a row; empty: it is not marked."""
+        work = self.work
+        golds = enumerate(work.draft.golds)
+        if row < len(work.chunks):
+            chunk = work.chunks[row]
+            return tuple(i for i, g in golds if matches(g, chunk, self._settings))
+        wanted = self.loose_golds[row - len(work.chunks)].gold
+        return tuple(i for i, gold in golds if gold == wanted)
+
+    def irrelevant(self, row: int) -> bool:
+        """Whether the case names a chunk as evidence that must not be retrieved."""
+        work = self.work
+        if row >= len(work.chunks):
+            return False
+        bad = work.item.case.irrelevant_supports
+        return any(matches(anchor, work.chunks[row], self._settings) for anchor in bad)
+
+    def names_of(self, row: int) -> list[str]:
+        """Return the annotators who marked a chunk, or who proposed a loose gold."""
+        work = self.work
+        if row >= len(work.chunks):
+            return list(self.loose_golds[row - len(work.chunks)].names)
+        chunk = work.chunks[row]
+        found = [c.names for c in work.item.candidates if matches(c.gold, chunk, self._settings)]
+        return list(dict.fromkeys(name for names in found for name in names))
+
+    def move_to(self, place: int) -> None:
+        """Move the cursor to a place among ``rows``, or to the nearest one."""
+        self.cursor = max(0, min(place, len(self.rows) - 1))
+
+    def goto(self, number: str) -> str:
+        """Move the cursor to the row of a number as typed; empty: there is one."""
+        row = int(number) - 1 if number.isascii() and number.isdigit() and len(number) < 6 else -1
+        if row not in self.rows:
+            return f"no row {number[:6]}"
+        self.cursor = self.rows.index(row)
+        return ""
+
+    def search(self, text: str) -> str:
+        """Show only the rows that contain a text, ignoring spelling; empty: all."""
+        self.filter, self.cursor = text, 0
+        return f"{counted(len(self.rows), 'row')} with the text; escape shows all" if text else ""
+
+    # --- decisions -----------------------------------------------------------------------------
+
+    def decide(self, draft: Draft) -> None:
+        """Replace the draft; the earlier one can be had back by ``undo``."""
+        work = self.work
+        if draft != work.draft:
+            work.past.append(work.draft)
+            work.future.clear()
+            work.draft = draft
+
+    def undo(self) -> str:
+        """Return to the draft before the last decision."""
+        return self._step("undo", self.work.past, self.work.future)
+
+    def redo(self) -> str:
+        """Return to the draft before the last ``undo``."""
+        return self._step("redo", self.work.future, self.work.past)
+
+    def _step(self, verb: str, source: list[Draft], other: list[Draft]) -> str:
+        """Take the last draft of one list, and keep the current one in the other."""
+        if not source:
+            return f"nothing to {verb}"
+        other.append(self.work.draft)
+        self.work.draft = source.pop()
+        return f"{verb}ne"
+
+    def toggle_answerable(self) -> str:
+        """Decide that the documents contain an answer, or that they contain none."""
+        draft = self.work.draft
+        answerable = not draft.answerable
+        self.decide(draft.with_answerable(answerable))
+        if answerable:
+            return "answerable"
+        lost = f"; {counted(len(draft.golds), 'mark')} taken out" if draft.golds else ""
+        return f"unanswerable: the right answer is to abstain{lost}"
+
+    def toggle(self) -> str:
+        """Mark or unmark the current row."""
+        row = self.row
+        if row is None:
+            return "nothing to mark"
+        marked = self.golds_of_row(row)
+        return self._unmark(row, marked) if marked else self._mark(row)
+
+    def _unmark(self, row: int, marked: tuple[int, ...]) -> str:
+        draft = self.work.draft
+        others = [
+            other + 1
+            for other in range(len(self.work.chunks))
+            if other != row and set(self.golds_of_row(other)) & set(marked)
+        ]
+        notice = f"row {row + 1} is no longer evidence"
+        if others:
+            rows = "row" if len(others) == 1 else "rows"
+            notice += f", nor is {rows} {', '.join(map(str, others))} by the same anchor"
+        notice += self._losses(marked)
+        if self.work.item.case.recency_conflict_rule is not None and 0 in marked:
+            notice += "; gold 1, the newer source of recency_conflict_rule, is another one now"
+        self.decide(draft.without_golds(marked))
+        return notice
+
+    def _losses(self, removed: Sequence[int]) -> str:
+        """Return the end of a sentence about the groups that lose golds; empty: none does."""
+        losses = self.work.draft.losses(removed)
+        return f"; {'; '.join(losses)}; g sets groups again" if losses else ""
+
+    def _mark(self, row: int) -> str:
+        work = self.work
+        draft, chunks = work.draft, work.chunks
+        if row >= len(chunks):
+            self._add([self.loose_golds[row - len(chunks)].gold])
+            return f"gold of row {row + 1} kept"
+        chunk = chunks[row]
+        if (problem := self._problem(row)) is not None:
+            return f"row {row + 1} cannot be marked: {problem}"
+        known = [c.gold for c in work.known_golds if matches(c.gold, chunk, self._settings)]
+        distinct = [known[i] for i in dict.fromkeys(map(known.index, known))]
+        self._add(distinct or [gold_for(chunk)])
+        notice = f"row {row + 1} is evidence"
+        if not chunk.heading_path:
+            notice += ", and so is its whole document: s narrows it to a sentence"
+        if not draft.answerable:
+            notice += "; the case is answerable again"
+        return notice
+
+    def _problem(self, row: int) -> str | None:
+        """Return the reason why no gold can name a chunk; None: one can."""
+        against = "irrelevant_supports of the case names it as evidence against"
+        return unusable(self.work.chunks[row]) or (against if self.irrelevant(row) else None)
+
+    def _add(self, golds: Sequence[Gold]) -> None:
+        """Add golds, at their earlier position if they had one."""
+        draft = self.work.draft
+        start = self.work.item.start.golds
+        for gold in golds:
+            at = None
+            if gold in start:
+                earlier = start[: start.index(gold)]
+                at = sum(other in earlier for other in draft.golds)
+            draft = draft.with_golds([gold], at=at)
+        self.decide(draft)
+
+    def note(self, text: str) -> str:
+        """Replace the note; empty: no change, ``-``: none."""
+        if not text:
+            return ""
+        written = "" if text == "-" else text
+        clean = written.encode("utf-8", "ignore").decode()  # lone surrogates cannot be written
+        self.decide(replace(self.work.draft, notes=clean))
+        return "noted" if written else "note taken out"
+
+    def group(self, text: str) -> str:
+        """Replace the groups, typed as for ``parse_groups``; empty: no change, ``-``: none."""
+        draft = self.work.draft
+        if not text:
+            return ""
+        if text == "-":
+            self.decide(replace(draft, groups=None))
+            return "groups taken out"
+        try:
+            groups = parse_groups(text, len(draft.golds))
+        except ValueError as error:
+            return f"groups: {error}"
+        self.decide(replace(draft, groups=groups))
+        named = ", or ".join(
+            " + ".join(f"{i + 1} {draft.golds[i]['rel_path']}" for i in group) for group in groups
+        )
+        return f"enough together: {named}"
+
+    # --- snippets ------------------------------------------------------------------------------
+
+    def open_choice(self) -> str:
+        """Begin to choose sentences of the current chunk; empty: ``choice`` holds them."""
+        row, chunks = self.row, self.work.chunks
+        if row is None or row >= len(chunks):
+            return "no text here to quote from"
+        chunk = chunks[row]
+        problem = self._problem(row)
+        quotes = quotable(chunk, split_passages(chunk.text or ""))
+        if problem is not None or not quotes:
+            return f"row {row + 1}: {problem or 'no sentence to quote'}"
+        own = self._own_gold(chunk)
+        held = () if own is None else self.work.draft.golds[own].get("snippets", ())
+        self.choice = SnippetChoice(quotes, held)
+        return ""
+
+    def _own_gold(self, chunk: RetrievedChunk) -> int | None:
+        """Return the gold that quotes this chunk, or names its section without quotes."""
+        golds = self.work.draft.golds
+        own = [
+            i
+            for i, gold in enumerate(golds)
+            if same_section(gold, chunk, self._settings) and matches(gold, chunk, self._settings)
+        ]
+        return max(own, key=lambda i: len(golds[i].get("snippets", ())), default=None)
+
+    def quote(self) -> str:
+        """End the choice of sentences, and quote those that are picked."""
+        row, choice, self.choice = self.row, self.choice, None
+        assert row is not None  # the cursor cannot move while sentences are chosen
+        assert choice is not None
+        chunk, draft = self.work.chunks[row], self.work.draft
+        own, snippets = self._own_gold(chunk), choice.snippets()
+        if own is None and not snippets:
+            return ""
+        notice = f"row {row + 1}: {counted(len(snippets), 'sentence')} quoted"
+        if own is None:
+            self._add([gold_for(chunk, snippets)])
+            return notice
+        gold = dict(draft.golds[own])
+        if snippets or "snippets" in gold:
+            gold["snippets"] = snippets
+        others = (g for i, g in enumerate(draft.golds) if i != own)
+        if anchor_identity(gold) in map(anchor_identity, others):
+            notice += self._losses([own])
+            self.decide(draft.without_golds([own]))
+        else:
+            self.decide(draft.with_gold(own, gold))
+        return notice
