@@ -180,7 +180,7 @@ def _foot(view: SessionView, width: int) -> list[str]:
     if view.prompt:
         said = f"{view.prompt}: {view.typed}_"
         return [*screen.wrap_text(said, width)[-2:], screen.key_line(view, width)]
-    said = view.notice or (f"filter: {view.filter}" if view.filter else "")
+    said = view.notice or view.part or (f"filter: {view.filter}" if view.filter else "")
     return [*(screen.wrap_text(said, width)[:_MOST_FOOT] or [""]), screen.key_line(view, width)]
 
 

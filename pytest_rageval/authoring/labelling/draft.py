@@ -103,13 +103,20 @@ def quoted(snippet: str, passage: str) -> bool:
 
 
 def quotable(chunk: RetrievedChunk, passages: Iterable[str]) -> list[str]:
-    """Return the passages that as snippets match the chunk that they are from."""
+    """Return the passages that as snippets match the chunk that they are from, in its order."""
     text = norm_text(chunk.text or "")  # once: it may be a whole document
-    return [
-        passage
-        for passage in passages
-        if not _HALF_CHARACTER.search(passage) and (wanted := norm_text(passage)) and wanted in text
-    ]
+    found = []
+    end = 0
+    for passage in passages:
+        wanted = norm_text(passage)
+        # After the one before it: reading from the start takes a quarter of a minute for 2 MB.
+        place = text.find(wanted, end)
+        if place < 0:
+            place = text.find(wanted)
+        if wanted and place >= 0 and not _HALF_CHARACTER.search(passage):
+            found.append(passage)
+            end = place + len(wanted)
+    return found
 
 
 def place_of(gold: Gold | RetrievedChunk) -> str:

@@ -110,10 +110,13 @@ class _PlainFace:
             yield from screen.conflict_lines(view, self._width)
             yield screen.key_line(view, self._width)
         elif view.passages:
+            before = seen.passages if seen and seen.passage_filter == view.passage_filter else ()
             for passage in view.passages:
-                if seen is None or passage not in seen.passages:
+                if passage not in before:
                     yield from screen.passage_lines(passage, self._width)
-            if seen is None or not seen.passages:
+            if not before:
+                if view.part:
+                    yield from screen.wrap_text(view.part, self._width)
                 yield screen.key_line(view, self._width)
         elif seen is None or _PLACE(view) != _PLACE(seen):
             yield from self._whole(view)

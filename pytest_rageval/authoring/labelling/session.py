@@ -221,14 +221,15 @@ class LabelSession:
             self._open(Mode.GROUPS)
 
     def _type_key(self, key: str) -> None:
+        marking = self.marking
+        before = Mode.BROWSE if marking.choice is None else Mode.SNIPPET
         if key == "escape":
-            self.mode, self.typed = Mode.BROWSE, ""
+            self.mode, self.typed = before, ""
         elif key == "enter":
             mode, text = self.mode, " ".join(self.typed.split())
-            self.mode, self.typed = Mode.BROWSE, ""
-            marking = self.marking
+            self.mode, self.typed = before, ""
             ends = {
-                Mode.SEARCH: marking.search,
+                Mode.SEARCH: marking.search if marking.choice is None else marking.choice.search,
                 Mode.NOTE: marking.note,
                 Mode.GROUPS: marking.group,
             }
@@ -246,13 +247,18 @@ class LabelSession:
             self.mode = Mode.SNIPPET
 
     def _snippet(self, key: str) -> None:
-        marking = self.marking
+        marking, choice = self.marking, self.marking.choice
+        assert choice is not None
         if key in {"enter", "s"}:
             self.mode = Mode.BROWSE
             self.notice = marking.quote()
+        elif key == "/":
+            self._open(Mode.SEARCH)
+        elif key == "escape" and choice.filter:
+            choice.search("")
         elif key in {"escape", "q"}:
             self.mode, marking.choice = Mode.BROWSE, None
-        elif marking.choice is not None and not marking.choice.press(key):
+        elif not choice.press(key):
             known = "space picks, enter keeps, escape leaves"
             wrong = f"sentence {key[:6]}" if key.isdigit() else f"key {key[:20]!r}: {known}"
             self.notice = f"no {wrong}"

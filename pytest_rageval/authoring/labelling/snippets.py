@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from typing import Final
 
 from pytest_rageval.authoring.labelling.draft import quoted
 from pytest_rageval.judges.offline.claims import sentences
+from pytest_rageval.metrics.matching import norm_text
+
+SHOWN: Final = 200
+"""Most sentences that are shown at once: a chunk may be a document of 20,000."""
 
 
 class SnippetChoice:
@@ -27,31 +32,66 @@ class SnippetChoice:
         """Indices into ``passages``."""
         self._first = self.picked
         self.cursor = min(self.picked, default=0)
+        """Index into ``passages``."""
+        self.filter = ""
+        self.found: Sequence[int] = range(len(self.passages))
+        """Indices of the passages that contain ``filter``, never empty."""
 
     @property
     def changed(self) -> bool:
         """Whether anything was picked or dropped."""
         return self.picked != self._first
 
+    @property
+    def shown(self) -> Sequence[int]:
+        """At most ``SHOWN`` of ``found``, with the cursor among them."""
+        start = self._place // SHOWN * SHOWN
+        return self.found[start : start + SHOWN]
+
+    @property
+    def _place(self) -> int:
+        return bisect_left(self.found, self.cursor)
+
     def press(self, key: str) -> bool:
-        """Take one key: ``up``, ``down``, ``j``, ``k``, ``space`` or the number of a sentence.
+        """Take one key: one that moves or picks, or the number of a sentence.
 
         Returns:
-            Whether it was one of these, and a number that of a sentence.
+            Whether it was one of these, and a number that of a sentence that is found.
         """
-        last = len(self.passages) - 1
-        if key in {"down", "j"}:
-            self.cursor = min(self.cursor + 1, last)
-        elif key in {"up", "k"}:
-            self.cursor = max(self.cursor - 1, 0)
+        steps = {"down": 1, "j": 1, "up": -1, "k": -1}
+        if key in steps:
+            self._move_to(self._place + steps[key])
+        elif key in {"home", "end"}:
+            self._move_to(0 if key == "home" else len(self.found) - 1)
         elif key == "space":
             self.picked ^= {self.cursor}
-        elif key.isascii() and key.isdigit() and len(key) < 6 and 1 <= int(key) <= last + 1:
+        elif key.isascii() and key.isdigit() and len(key) < 8 and int(key) - 1 in self.found:
             self.cursor = int(key) - 1
             self.picked ^= {self.cursor}
         else:
             return False
         return True
+
+    def _move_to(self, place: int) -> None:
+        self.cursor = self.found[max(0, min(place, len(self.found) - 1))]
+
+    def search(self, text: str) -> str:
+        """Show only the sentences that contain a text, ignoring spelling; empty: all.
+
+        If none does, the same sentences are shown as before. The cursor stays on its sentence if
+        that one is found.
+
+        Returns:
+            The reason why nothing changed; empty: something did.
+        """
+        wanted = norm_text(text)
+        found = [i for i, passage in enumerate(self.passages) if wanted in norm_text(passage)]
+        if not found:
+            return "no sentence with the text"
+        self.filter, self.found = text, found
+        if self.cursor not in found:
+            self.cursor = found[0]
+        return ""
 
     def snippets(self) -> list[str]:
         """Return the quotes: first the existing ones that are kept, then new ones."""
@@ -73,7 +113,6 @@ _BREAK: Final = re.compile(r"\s*$|\s{0,3}(?:```|~~~|#{1,6}\s|[-*_=|:\s]{3,}$)")
 _UNDERLINE: Final = re.compile(r" {0,3}(?:=+|-+)\s*$")
 _NEW_BLOCK: Final = re.compile(r"\s*(?:[-*+]\s+|\d{1,3}[.)]\s+|>\s?|\|)")
 _MARKER: Final = re.compile(r"(?:\s*(?:[-*+]|\d{1,3}[.)])\s+|\s*>\s?)+")
-_MAX_SENTENCES: Final = 200
 
 
 def split_passages(text: str) -> tuple[str, ...]:
@@ -90,8 +129,6 @@ def split_passages(text: str) -> tuple[str, ...]:
         for sentence in sentences(block):
             if any(char.isalnum() for char in sentence):
                 found.setdefault(sentence)
-            if len(found) == _MAX_SENTENCES:
-                return tuple(found)
     return tuple(found)
 
 

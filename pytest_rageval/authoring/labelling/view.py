@@ -13,7 +13,7 @@ from pytest_rageval.authoring.labelling.draft import Draft, Gold, groups_text, p
 from pytest_rageval.authoring.labelling.marking import CaseMarking
 from pytest_rageval.authoring.labelling.session import LabelSession, Mode
 from pytest_rageval.authoring.labelling.snippets import SnippetChoice
-from pytest_rageval.support.text import clean, cut_columns, wrapped_text
+from pytest_rageval.support.text import clean, counted, cut_columns, wrapped_text
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.reply import RetrievedChunk
@@ -31,7 +31,7 @@ HELP = (
     ("a", "answerable or not"),
     ("g", "groups: the numbers of golds that are needed together"),
     ("t", "note"),
-    ("/", "filter the rows; escape shows all"),
+    ("/", "filter the rows, or the sentences to quote; escape shows all"),
     ("u r", "undo, redo"),
     ("enter", "decide: save and go to the next case"),
     ("n p", "next, previous case; changes are saved"),
@@ -99,7 +99,10 @@ class SessionView:
     """Prompt in a text mode; empty in other modes."""
     typed: str
     passages: tuple[PassageView, ...]
-    """Not empty while a snippet is chosen."""
+    """Not empty while a snippet is chosen; at most ``snippets.SHOWN``."""
+    n_passages: int
+    """Sentences that can be quoted and contain ``passage_filter``, shown or not."""
+    passage_filter: str
     conflict: str
     """The line as changed by another program; empty: there is no conflict."""
     help: bool
@@ -112,6 +115,22 @@ class SessionView:
         """The row that keys act on."""
         return next((row for row in self.rows if row.current), None)
 
+    @property
+    def keys(self) -> str:
+        """Name of the keys that are offered: the mode, or ``found`` among sentences found."""
+        return "found" if self.mode == "snippet" and self.passage_filter else self.mode
+
+    @property
+    def part(self) -> str:
+        """Which sentences of the chunk are shown, in words; empty: all, or none are chosen."""
+        n_shown = len(self.passages)
+        found = counted(self.n_passages, "sentence")
+        if self.n_passages > n_shown:
+            found = f"{n_shown} of {found}"
+        if self.passage_filter:
+            return f'{found} with "{self.passage_filter}"; escape shows all'
+        return f"{found}; / searches all of them" if self.n_passages > n_shown else ""
+
 
 def view_of(session: LabelSession) -> SessionView:
     """Return the visible state of a session; asks the target if that has not been done."""
@@ -119,6 +138,8 @@ def view_of(session: LabelSession) -> SessionView:
     work = marking.work
     draft = work.draft
     current = marking.row
+    choice = marking.choice
+    prompt = PROMPTS.get(session.mode, "")
     return SessionView(
         position=session.index + 1,
         total=session.total,
@@ -133,9 +154,11 @@ def view_of(session: LabelSession) -> SessionView:
         groups=groups_text(draft.groups),
         filter=marking.filter,
         mode=session.mode.value,
-        prompt=PROMPTS.get(session.mode, ""),
+        prompt=prompt if choice is None else prompt.replace("rows", "sentences"),
         typed=session.typed,
-        passages=() if marking.choice is None else _passage_views(marking.choice),
+        passages=() if choice is None else _passage_views(choice),
+        n_passages=0 if choice is None else len(choice.found),
+        passage_filter="" if choice is None else choice.filter,
         conflict=session.conflict,
         help=session.help,
         reviewing=session.reviewing,
@@ -182,8 +205,13 @@ def _gold_text(gold: Gold) -> str:
 
 def _passage_views(choice: SnippetChoice) -> tuple[PassageView, ...]:
     return tuple(
-        PassageView(number=i + 1, marked=i in choice.picked, current=i == choice.cursor, text=text)
-        for i, text in enumerate(choice.passages)
+        PassageView(
+            number=i + 1,
+            marked=i in choice.picked,
+            current=i == choice.cursor,
+            text=choice.passages[i],
+        )
+        for i in choice.shown
     )
 
 
@@ -192,7 +220,8 @@ KEY_LINE = "space mark  s quote  enter save+next  ? help  q leave"
 REVIEW_LINE = "space mark  enter reviewed  d reject  e edit  ? help  q leave"
 """The keys that are always shown in a review."""
 _KEYS_BY_MODE = {
-    "snippet": "space pick  enter keep  escape leave",
+    "snippet": "space pick  / search  enter keep  escape leave",
+    "found": "space pick  / search  enter keep  escape show all",
     "search": "enter filter  escape leave",
     "note": "enter keep  escape leave",
     "groups": "enter keep  escape leave",
@@ -205,7 +234,7 @@ _KEYS_BY_MODE = {
 def key_line(view: SessionView, width: int) -> str:
     """Return the keys of the current mode."""
     browse = REVIEW_LINE if view.reviewing else KEY_LINE
-    return cut_columns(_KEYS_BY_MODE.get(view.mode, browse), width)
+    return cut_columns(_KEYS_BY_MODE.get(view.keys, browse), width)
 
 
 def head_lines(view: SessionView, width: int, *, most: int | None = None) -> list[str]:

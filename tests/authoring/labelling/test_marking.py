@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_rageval.authoring.labelling.draft import Draft
-from pytest_rageval.authoring.labelling.session import Mode
+from pytest_rageval.authoring.labelling.draft import Draft, quotable
+from pytest_rageval.authoring.labelling.session import LabelSession, Mode
 from pytest_rageval.authoring.labelling.view import view_of
 from pytest_rageval.values.reply import RetrievedChunk
 from tests.authoring.labelling.builders import (
@@ -164,6 +164,78 @@ def test_a_chunk_without_sentences_has_nothing_to_quote() -> None:
     assert "no sentence to quote" in press(session, "s").notice
     session = session_of(desk=FakeDesk([replace(CHUNKS[0], text=None)]))
     assert "no sentence to quote" in press(session, "s").notice
+
+
+LONG = " ".join(f"Item {i} is kept." for i in range(1, 451))
+
+
+def long_session() -> LabelSession:
+    """One document of 450 sentences, of which some are to be quoted."""
+    chunk = RetrievedChunk(rel_path="all.md", text=LONG)
+    return press(session_of(desk=FakeDesk(chunks=[chunk])), "s")
+
+
+def shown(session: LabelSession) -> tuple[int, int, int]:
+    """First, last and current sentence."""
+    passages = view_of(session).passages
+    current = next(passage.number for passage in passages if passage.current)
+    return passages[0].number, passages[-1].number, current
+
+
+def test_of_a_long_document_the_sentences_around_the_cursor_are_shown() -> None:
+    session = long_session()
+    assert shown(session) == (1, 200, 1)
+    assert view_of(session).part == "200 of 450 sentences; / searches all of them"
+    assert shown(press(session, "end")) == (401, 450, 450)
+    assert view_of(session).part == "50 of 450 sentences; / searches all of them"
+    assert shown(press(session, "down")) == (401, 450, 450)
+    assert shown(press(session, "201", "up")) == (1, 200, 200)
+    assert shown(press(session, "home", "up")) == (1, 200, 1)
+    assert golds(press(session, "enter")) == [
+        {"rel_path": "all.md", "snippets": ["Item 201 is kept."]},
+    ]  # fmt: skip
+    assert shown(press(session, "s")) == (201, 400, 201)
+
+
+def test_sentences_picked_in_several_searches_are_quoted_together() -> None:
+    session = long_session()
+    typed(press(session, "/"), "ITEM 44")
+    assert [p.number for p in view_of(session).passages] == [44, *range(440, 450)]
+    assert view_of(session).part == '11 sentences with "ITEM 44"; escape shows all'
+    press(session, "j", "space", "449")
+    assert press(session, "3").notice == "no sentence 3"
+    typed(press(session, "/"), "item 31 ")
+    press(session, "space", "enter")
+    assert golds(session)[0]["snippets"] == [
+        "Item 31 is kept.", "Item 440 is kept.", "Item 449 is kept.",
+    ]  # fmt: skip
+    assert (session.mode, session.marking.filter) == (Mode.BROWSE, "")
+
+
+def test_escape_ends_a_search_among_sentences_and_stays_on_the_sentence() -> None:
+    session = typed(press(long_session(), "/"), "item 333")
+    press(session, "space", "escape")
+    assert (session.mode, shown(session)) == (Mode.SNIPPET, (201, 400, 333))
+    assert session.unsaved == ("retries",)
+    typed(press(session, "/"), "is kept")
+    assert shown(session) == (201, 400, 333)
+    typed(press(session, "/"), "")
+    assert view_of(session).part == "200 of 450 sentences; / searches all of them"
+    assert press(session, "/", "x", "escape").mode is Mode.SNIPPET
+    press(session, "escape")
+    assert (session.mode, golds(session)) == (Mode.BROWSE, [])
+
+
+def test_a_search_that_no_sentence_contains_changes_nothing() -> None:
+    session = typed(press(long_session(), "end", "/"), "nowhere")
+    assert session.notice == "no sentence with the text"
+    assert shown(session) == (401, 450, 450)
+
+
+def test_every_passage_is_found_in_its_chunk_wherever_the_one_before_it_was() -> None:
+    chunk = RetrievedChunk(rel_path="a.md", text="b c. a b c. d")
+    passages = ["a b c.", "b c.", "c. d", "gone", " ", "a b"]
+    assert quotable(chunk, passages) == ["a b c.", "b c.", "c. d", "a b"]
 
 
 # --- groups, notes, filter -----------------------------------------------------------------------

@@ -215,6 +215,14 @@ def test_what_follows_a_refused_s_marks_nothing(tmp_path: Path) -> None:
     assert "left out: 1" in shown
 
 
+def test_a_search_among_sentences_prints_those_found_again(tmp_path: Path) -> None:
+    session, shown = plain(tmp_path, "s", "/ gives up", "space", "", "w")
+    assert shown.count("> [ ]  2 After that it gives up.") == 1
+    assert '1 sentence with "gives up"; escape shows all' in shown
+    assert [gold["snippets"] for gold in session.work.draft.golds] == [["After that it gives up."]]
+    assert session.unsaved == ()
+
+
 def test_what_follows_a_save_that_met_a_conflict_decides_nothing(tmp_path: Path) -> None:
     path = write_cases(tmp_path / "cases.jsonl")
     session = file_session(path)

@@ -30,13 +30,16 @@ _BROWSE: Final = {
 }
 _REVIEW: Final = {"d": "Reject the case", "e": "How to edit the case"}
 _TEXT: Final = {"enter": "Keep", "escape": "Leave as it was"}
+_SNIPPET: Final = {
+    "space": "Pick or drop",
+    "/": "Search",
+    "enter": "Keep what is picked",
+    "escape": "Leave as it was",
+}
 CONTROLS: Final = {
     "browse": _BROWSE,
-    "snippet": {
-        "space": "Pick or drop",
-        "enter": "Keep what is picked",
-        "escape": "Leave as it was",
-    },
+    "snippet": _SNIPPET,
+    "found": _SNIPPET | {"escape": "Show all sentences"},
     "note": _TEXT,
     "groups": _TEXT,
     "search": {"enter": "Filter", "escape": "Leave as it was"},
@@ -44,7 +47,7 @@ CONTROLS: Final = {
     "leave": {"y": "Save and leave", "n": "Leave without saving", "escape": "Stay"},
     "conflict": {"m": "Write mine over it", "t": "Take theirs", "escape": "Decide later"},
 }
-"""By mode: the key that each button presses and its label, most used first."""
+"""By ``SessionView.keys``: the key that each button presses and its label, most used first."""
 
 _MOST: Final = 200
 """Maximum characters of a question in an announcement."""
@@ -65,6 +68,8 @@ def announcement(view: SessionView, seen: SessionView | None) -> str:
     said = [view.notice] if view.notice else []
     if (view.position, view.case.id) != (seen.position, seen.case.id):
         said.append(f"case {view.position} of {view.total}: {shortened(view.case.question, _MOST)}")
+    if view.passages and view.part != seen.part:
+        said.append(view.part or "all sentences")
     before = {passage.number: passage.marked for passage in seen.passages}
     said += [
         f"sentence {passage.number} {'picked' if passage.marked else 'dropped'}"
@@ -105,7 +110,7 @@ def _context(view: SessionView, revision: int) -> dict[str, Any]:
     return {
         "view": view,
         "revision": revision,
-        "controls": (_REVIEW if further else {}) | CONTROLS[view.mode],
+        "controls": (_REVIEW if further else {}) | CONTROLS[view.keys],
         "help_keys": help_of(view),
         "row_text": _row_text,
     }

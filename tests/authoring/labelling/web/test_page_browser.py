@@ -408,6 +408,27 @@ def test_what_is_typed_is_edited_as_anywhere_else(
     assert focused(tab) == "rows"
 
 
+def test_a_sentence_far_down_a_long_document_is_searched_and_quoted(
+    open_page: Open, serve: Callable[[LabelSession], Served]
+) -> None:
+    text = " ".join(f"Item {i} is kept." for i in range(1, 451))
+    served = serve(session_of(desk=FakeDesk(chunks=[RetrievedChunk(rel_path="a.md", text=text)])))
+    tab = open_page(served)
+    go(tab, ["s"])
+    assert tab.locator("#passages li").count() == 200
+    assert "200 of 450 sentences; / searches all of them" in tab.inner_text("#quote")
+    go(tab, ["/"])
+    assert focused(tab) == "typed"
+    go(tab, [*"item 44", "8", "enter"])
+    assert tab.locator("#passages li").all_inner_texts() == ["> [ ] 448\nItem 448 is kept."]
+    assert focused(tab) == "passages"
+    go(tab, ["space", "escape"])
+    assert tab.locator("#passages li").count() == 50
+    assert tab.locator("#passage-448").is_visible()
+    go(tab, ["enter"])
+    assert served.session.work.draft.golds[0]["snippets"] == ["Item 448 is kept."]
+
+
 def test_keys_of_the_browser_stay_its_own(
     open_page: Open, serve: Callable[[LabelSession], Served]
 ) -> None:

@@ -146,7 +146,7 @@ def test_a_row_that_the_cursor_is_not_on_is_shortened() -> None:
 
 
 def test_every_mode_has_its_controls_and_every_key_of_the_help_one() -> None:
-    assert set(CONTROLS) == {mode.value for mode in Mode} - {"closed"}
+    assert set(CONTROLS) == {mode.value for mode in Mode} - {"closed"} | {"found"}
     keys = set(CONTROLS["browse"])
     named = {key.strip(",") for keys_, _ in HELP for key in keys_.split()}
     assert named - keys == {"j", "k", "up", "down", "1", "to", "20"}
@@ -174,6 +174,17 @@ def test_every_control_does_something() -> None:
         session = session_of()
         session.press(key)
         assert "no key" not in session.notice
+
+
+def test_a_search_among_sentences_is_announced_and_so_is_its_end() -> None:
+    face = WebFace(session_of())
+    face.page()
+    assert [pressed(face, key).said for key in ("s", "/")] == ["", ""]
+    found = pressed(face, "enter", text="gives up")
+    assert found.said == '1 sentence with "gives up"; escape shows all'
+    assert "Show all sentences" in found.html
+    assert pressed(face, "escape").said == "all sentences"
+    assert pressed(face, "escape").said == ""
 
 
 def test_a_filter_that_nothing_holds_shows_no_list() -> None:
