@@ -31,11 +31,13 @@ class BadFieldError(ValueError):
     Args:
         name: of the field in its source.
         message: what came and what was expected.
+        others: errors of other fields of the same case.
     """
 
-    def __init__(self, name: str, message: str) -> None:
+    def __init__(self, name: str, message: str, others: Iterable[BadFieldError] = ()) -> None:
         super().__init__(message)
         self.name = name
+        self.all = (self, *others)
 
 
 def read_fields(
@@ -50,10 +52,11 @@ def read_fields(
         columns: header by case field, before all aliases; ``inputs.question`` is inside an object.
 
     Raises:
-        BadFieldError: a value cannot be read.
+        BadFieldError: with every value that cannot be read.
     """
     rest = ledger.full(lifted(given, columns.values()))
     line: dict[str, Any] = {}
+    faults: list[BadFieldError] = []
     for field, aliases in ALIASES.items():
         named = columns.get(field)
         name = _first(rest, (named,) if named else aliases)
@@ -63,12 +66,18 @@ def read_fields(
         if field == "gold_supports" and not _names_documents(rest[name]):
             continue
         value = rest.pop(name)
-        if field in _SAID_BY:
-            value = _said(value, name, field, ledger)
         reader: _Reader = _READERS.get(field, _plain)
-        found = reader(value, name, ledger, line, room)
+        try:
+            if field in _SAID_BY:
+                value = _said(value, name, field, ledger)
+            found = reader(value, name, ledger, line, room)
+        except BadFieldError as error:
+            faults.append(error)
+            continue
         line[field] = {**found, **line.get(field, {})} if field == "metadata" else found
         ledger.carry(name)
+    if faults:
+        raise BadFieldError(faults[0].name, str(faults[0]), faults[1:])
     _take_anchor_columns(rest, line, ledger, columns)
     ledger.keep_values(line, room, rest)
     return line
@@ -242,7 +251,7 @@ def _texts(value: Any, name: str, *_: Any) -> list[str]:
 def _count(value: Any, name: str, *_: Any) -> int:
     try:
         number = float(value)
-        if number.is_integer() and not isinstance(value, bool):
+        if number.is_integer() and number >= 1 and not isinstance(value, bool):
             return int(number)
     except (TypeError, ValueError, OverflowError):
         pass

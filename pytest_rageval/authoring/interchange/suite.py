@@ -219,7 +219,7 @@ def read_rows(
         others: importers whose rows are refused.
 
     Raises:
-        DatasetError: a file has no rows, or with every row that cannot be converted.
+        DatasetError: a file has no rows, or with every field that cannot be converted.
     """
 
     def rows(file: SourceFile, source: Source, ledger: Ledger) -> Rows:
@@ -235,7 +235,7 @@ def read_cases(source: Source, rows: _ReadFile, convert: Convert) -> Imported:
     """Convert what a function reads of each file, as in ``read_rows``.
 
     Raises:
-        DatasetError: with every row that cannot be converted, or of the function.
+        DatasetError: with every field that cannot be converted, or of the function.
     """
     ledger, ids = Ledger(), UniqueIds()
     found: list[Converted] = []
@@ -246,8 +246,9 @@ def read_cases(source: Source, rows: _ReadFile, convert: Convert) -> Imported:
             try:
                 one = convert(row, ids, ledger)
             except BadFieldError as error:
-                field, message = f"{place}{error.name}", str(error)
-                faults.append(Fault(file=file.name, line=number, field=field, message=message))
+                for each in error.all:
+                    field, message = f"{place}{each.name}".removesuffix(": "), str(each)
+                    faults.append(Fault(file=file.name, line=number, field=field, message=message))
             else:
                 found += [] if one is None else [one]
     if faults:

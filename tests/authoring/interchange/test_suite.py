@@ -100,7 +100,7 @@ def test_one_text_of_a_list_is_not_parted() -> None:
     ("value", "message"),
     [
         ({"a": 1}, "expected a list of cases under one of"),
-        ([1], "case 1: : 1, expected an object"),
+        ([1], "case 1: 1, expected an object"),
         ([{"id": "a"}, {"question": "b"}], "case 1: question: missing"),
         ([{"id": "a"}], "no field of questions among 'id'; name it with --column question=HEADER"),
         ([{"input": [{"role": "user", "content": "a"}] * 2}], "a chat of 2 messages, expected one"),

@@ -103,6 +103,15 @@ def test_faults_name_the_line(text: str, options: dict[str, object], message: st
     assert message in str(caught.value)
 
 
+def test_every_faulty_field_of_a_row_is_named_at_once() -> None:
+    text = "question,answerable,k,difficulty\na,maybe,0,odd\nb,yes,1,easy\nc,no,x,hard\n"
+    with pytest.raises(DatasetError) as caught:
+        read_texts("csv", {"t.csv": text})
+    assert [(fault.line, fault.field) for fault in caught.value.faults] == [
+        (2, "answerable"), (2, "difficulty"), (2, "k"), (4, "k"),
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("cell", "pages"),
     [
