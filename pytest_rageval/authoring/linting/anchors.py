@@ -19,6 +19,8 @@ from pytest_rageval.authoring.linting.findings import (
     did_you_mean_heading,
     finding,
 )
+from pytest_rageval.authoring.notes import SUFFIXES
+from pytest_rageval.judges.offline.claims import plain_text
 from pytest_rageval.metrics.matching import anchor_segments, norm_path, norm_text, starts_with
 from pytest_rageval.support.text import cut, did_you_mean
 from pytest_rageval.values.case import Anchor
@@ -54,7 +56,10 @@ class AnchorIndex:
     def _anchor(self, placed: PlacedCase, field: str, anchor: Anchor) -> Iterator[LintFinding]:
         note = self._notes.get(norm_path(anchor.rel_path))
         if note is None:
-            message = f"{anchor.rel_path!r} is not a note of the vault{self._other_path(anchor)}"
+            hint = self._other_path(anchor)
+            if not hint and not anchor.rel_path.lower().endswith(SUFFIXES):
+                hint = f", of which only {' and '.join(SUFFIXES)} files are read"
+            message = f"{anchor.rel_path!r} is not a note of the vault{hint}"
             yield finding(placed, "error", "unknown-document", message, field=f"{field}.rel_path")
             return
         wanted = anchor_segments(anchor)
@@ -101,8 +106,22 @@ def _other_text(note: Note, within: Sequence[Section], wanted: str) -> str:
     for section in note.sections:
         if wanted in section.normal_text:
             return f"; it stands in {section.heading_path!r}"
+    if marked := _sentence_with_markup(within, wanted):
+        return f"; it stands there with markup: {_short(marked)!r}"
     near = _nearest_sentence(within, wanted)
     return f", did you mean {_short(near)!r}?" if near else ""
+
+
+def _sentence_with_markup(sections: Iterable[Section], wanted: str) -> str | None:
+    """Return the shortest sentence that contains a text as a page shows it, without markup."""
+    sought, bare = frozenset(words(wanted)), norm_text(plain_text(wanted))
+    found = (
+        sentence
+        for section in sections
+        for sentence, held in _sentences(section.text, heading=section.depth > 0)
+        if bare and sought <= held and bare in norm_text(plain_text(sentence))
+    )
+    return min(found, key=len, default=None)
 
 
 def _nearest_sentence(sections: Iterable[Section], wanted: str) -> str | None:

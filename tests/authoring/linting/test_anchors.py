@@ -98,7 +98,7 @@ def test_what_is_not_there_is_named_with_what_is_nearest(
 
 
 def test_nothing_is_offered_where_nothing_is_near() -> None:
-    [path] = check(anchor("zzz.txt"))
+    [path] = check(anchor("zzz.md"))
     [heading] = check(anchor("site/gates.md", "# Zoology"))
     [snippet] = check(anchor("site/gates.md", "# Gates", "Quokkas are marsupials."))
     assert not any("did you mean" in one.message for one in (path, heading, snippet))
@@ -125,11 +125,30 @@ def test_a_snippet_that_spans_two_sections_is_in_none() -> None:
 
 
 def test_a_finding_is_one_line_with_its_place() -> None:
-    [found] = check(anchor("zzz.txt"))
+    [found] = check(anchor("zzz.md"))
     assert str(found) == (
-        "a.jsonl:7: error: c7: gold_supports[0].rel_path: 'zzz.txt' is not a note of the vault "
+        "a.jsonl:7: error: c7: gold_supports[0].rel_path: 'zzz.md' is not a note of the vault "
         "[unknown-document]"
     )
+
+
+def test_a_document_of_another_kind_is_said_not_to_be_read() -> None:
+    [found] = check(anchor("manual.pdf"))
+    assert found.message == (
+        "'manual.pdf' is not a note of the vault, of which only .md and .markdown files are read"
+    )
+
+
+@pytest.mark.parametrize(
+    "snippet", ["The port is 8080", "port is 8080, see docs.", "The **port** is 8080"]
+)
+def test_a_snippet_that_only_lacks_markup_is_named_with_it(snippet: str) -> None:
+    sentence = "The **port** is `8080`, see [docs](x)."
+    note = parse_note("p.md", f"# P\n\nRun once. {sentence} The port opens last.\n".encode())
+    [found] = AnchorIndex([note]).check(
+        placed("?", 1, gold_supports=[anchor("p.md", "# P", snippet)])
+    )
+    assert found.message.endswith(f"is not in p.md # P; it stands there with markup: {sentence!r}")
 
 
 def test_a_section_named_without_its_title_is_suggested_rather_than_a_title_like_it() -> None:
