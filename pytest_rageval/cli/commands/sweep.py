@@ -238,7 +238,7 @@ def _progress(runner: SweepRunner, width: int | None) -> str | None:
 
     progress = runner.runs.progress()
     if progress is None:
-        return runner.stage or None
+        return ": ".join(filter(None, (runner.stage, runner.runs.step))) or None
     stage = f"{runner.stage}: "
     rest = None if width is None else max(width - len(stage), 0)
     return stage + "".join(text for text, _ in progress_line(progress, rest))

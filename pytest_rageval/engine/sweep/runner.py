@@ -204,7 +204,6 @@ class SweepRunner:
         self._spent |= {key: _spent(key, records) for key, records in found.items()}
         facts = {one.run_id: _facts_before(one, self.runs.slots.limit) for one in trials}
         if end:
-            self.stage = f"{self.stage}, writing the reports"
             ended = self.runs.finish(found, page=page)
             facts = {key: _facts(run) for key, run in ended.items()}
             found = {key: list(run.records) for key, run in ended.items()}

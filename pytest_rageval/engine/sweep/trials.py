@@ -24,6 +24,7 @@ from pytest_rageval.runs.record_json import redact
 from pytest_rageval.runs.store import RESULTS, RunWriter, read_records, write_document
 from pytest_rageval.support.closing import Closing
 from pytest_rageval.support.slots import Slots
+from pytest_rageval.support.text import counted
 from pytest_rageval.support.threads import in_order
 from pytest_rageval.target.opening import configured_target
 from pytest_rageval.values.dataclass import dataclass
@@ -80,10 +81,11 @@ class SweepRuns(Closing):
     judge: object = None
     """None: no answer is judged."""
     second_judge: object = None
+    step: str = ""
+    """Work under way other than asking: ``3 of 40 answers judged``; empty: none."""
     _open: dict[str, Run] = field(default_factory=dict)
     _asked: tuple[Run, ...] = ()
     _before: int = 0
-    _judged: tuple[int, int] | None = None
 
     def ask(
         self, trials: Sequence[Trial], nodeids: Sequence[str], *, judged: bool
@@ -138,15 +140,19 @@ class SweepRuns(Closing):
         Raises:
             StorageError: a file cannot be written.
         """
-        found = {}
-        for run_id in run_ids:
-            run = self._open.pop(run_id)
-            state = run.state
-            state.settings = replace(state.settings, no_report=state.settings.no_report or not page)
-            try:
-                found[run_id] = run.finish(gate=True).run
-            finally:
-                run.close()
+        found: dict[str, StoredRun] = {}
+        to_write = list(run_ids)
+        try:
+            for run_id in to_write:
+                self.step = f"{len(found)} of {counted(len(to_write), 'run')} written"
+                run = self._open.pop(run_id)
+                state = run.state
+                no_report = state.settings.no_report or not page
+                state.settings = replace(state.settings, no_report=no_report)
+                with closing(run):
+                    found[run_id] = run.finish(gate=True).run
+        finally:
+            self.step = ""
         return found
 
     def close(self) -> None:
@@ -157,9 +163,6 @@ class SweepRuns(Closing):
 
     def progress(self) -> Progress | None:
         """Count the cases of the runs under way; None: nothing is asked at the moment."""
-        if self._judged is not None:
-            done, total = self._judged
-            return Progress(total=total, outcomes={"passed": done}, errors={}, elapsed_s=0.0)
         counts = [one for run in self._asked if (one := run.progress()) is not None]
         if not counts:
             return None
@@ -248,15 +251,12 @@ class SweepRuns(Closing):
             return redact(found.record, full_text=settings.store_full_text)
 
         found: list[CaseRecord] = []
-        self._judged = 0, len(records)
-        try:
-            tasks = (partial(judge, record) for record in records)
-            with closing(in_order(tasks, self.slots)) as judged:
-                for one in judged:
-                    found.append(one)
-                    self._judged = len(found), len(records)
-        finally:
-            self._judged = None
+        tasks = (partial(judge, record) for record in records)
+        with closing(in_order(tasks, self.slots)) as judged:
+            for one in judged:
+                found.append(one)
+                self.step = f"{len(found)} of {counted(len(records), 'answer')} judged"
+        self.step = ""
         return found
 
 

@@ -21,7 +21,7 @@ _BREAK: Final = ", "
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """Counts of a run under way; cases, unless another unit is named."""
+    """Counts of the cases of a run under way."""
 
     total: int
     outcomes: Mapping[Outcome, int]

@@ -9,14 +9,17 @@ import subprocess
 import sys
 import time
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pytest_rageval.cli import main as cli
+from pytest_rageval.cli.commands import sweep as command
 from pytest_rageval.cli.output import ExitCode
+from pytest_rageval.cli.progress import ProgressOnStderr
+from pytest_rageval.engine.run import Run
 from pytest_rageval.values.errors import StorageError
 from tests.build.files import write_lines
 from tests.build.run_files import documents
@@ -101,6 +104,26 @@ def test_the_outcome_is_printed_and_written_in_every_form(
     best = tomllib.loads((FOLDER / "best.toml").read_text("utf-8"))
     assert best["tool"]["rageval"]["params"] == {"boost": 5}
     assert all((run / "report.html").is_file() for run in FOLDER.glob("*/") if run.is_dir())
+
+
+def test_the_line_of_progress_counts_the_runs_that_are_written(
+    target: SweepTarget, capsys: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines: list[str | None] = []
+
+    class Display(ProgressOnStderr):
+        def __init__(self, source: Callable[[int | None], str | None]) -> None:
+            super().__init__(source)
+            monkeypatch.setattr(Run, "finish", lambda run, **given: self.written(run, **given))
+
+        def written(self, run: Run, **given: Any) -> Any:
+            lines.append(self._source(80))
+            return finish(run, **given)
+
+    finish = Run.finish
+    monkeypatch.setattr(command, "ProgressOnStderr", Display)
+    sweep(capsys)
+    assert lines == [f"rung 1 of 1: {n} of 3 runs written" for n in range(3)]
 
 
 def test_equal_configurations_have_no_clear_winner(target: SweepTarget, capsys: Output) -> None:

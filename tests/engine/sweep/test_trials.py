@@ -88,13 +88,14 @@ def ask(
     ks: Sequence[int] = (1, 3),
     judged: bool = False,
     concurrency: int = 2,
+    kind: type[SweepRuns] = SweepRuns,
 ) -> dict[str, list[CaseRecord]]:
     """Ask configurations of some k the first cases, as a rung does, in a process of its own."""
     settings = sweep_settings()
     trials = [Trial(run_id=f"k-{k}", settings=replace(settings, k=k), client=target) for k in ks]
     cases = cases_of(settings)
     with open_judge(settings, environ={}) as judge:
-        with SweepRuns(cases=cases, slots=Slots(concurrency), judge=judge) as runs:
+        with kind(cases=cases, slots=Slots(concurrency), judge=judge) as runs:
             for count in (2, n) if judged else (n,):  # the judge comes in for the last rung
                 found = runs.ask(trials, list(cases.cases)[:count], judged=judged and count == n)
             runs.finish(found, page=False)
@@ -117,6 +118,20 @@ def test_a_configuration_asked_in_rungs_is_the_run_of_one_evaluation(concurrency
         found.pop(name), expected.pop(name)
     assert found["metrics.json"]["aggregate_metrics"]["groundedness_avg"] is not None
     assert found == expected
+
+
+def test_answers_judged_and_runs_written_are_counted_meanwhile() -> None:
+    steps: list[str] = []
+
+    class Watched(SweepRuns):
+        def __setattr__(self, name: str, value: object) -> None:
+            if name == "step":
+                steps.append(str(value))
+            super().__setattr__(name, value)
+
+    ask(Target(), 3, judged=True, kind=Watched)
+    judged = ["1 of 2 answers judged", "2 of 2 answers judged", ""]
+    assert steps == ["", *judged, *judged, "0 of 2 runs written", "1 of 2 runs written", ""]
 
 
 def test_an_interrupted_rung_asks_only_the_rest() -> None:
