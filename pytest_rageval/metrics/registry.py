@@ -161,7 +161,11 @@ class Registry:
         """
         cases, runs = dict(self.cases), dict(self.runs)
         for info in definitions:
-            taken = self._built_in(info.key) or cases.get(info.key) or runs.get(info.key)
+            taken = (
+                self._by_word.get(info.key.split(".")[0])
+                or cases.get(info.key)
+                or runs.get(info.key)
+            )
             if taken is not None:
                 raise ConfigError(
                     f"{info.source}: metric {info.key!r} is taken by {taken.key!r} of "
@@ -175,12 +179,15 @@ class Registry:
             (runs if info.level == "run" else cases)[info.key] = info
         return replace(self, cases=cases, runs=runs)
 
-    def _built_in(self, key: str) -> MetricInfo | None:
-        """Return the built-in metric whose name has the same first word; None: there is none."""
-        word = key.split(".")[0]
-        names = (*self.cases, *self.runs, *self.aliases)
-        same = (self.info(name) for name in names if name.split(".")[0] == word)
-        return next((info for info in same if info is not None and info.built_in), None)
+    @cached_property
+    def _by_word(self) -> Mapping[str, MetricInfo]:
+        """Built-in metrics by the first word of each of their names."""
+        found: dict[str, MetricInfo] = {}
+        for name in (*self.cases, *self.runs, *self.aliases):
+            info = self.info(name)
+            if info is not None and info.built_in:
+                found.setdefault(name.split(".")[0], info)
+        return found
 
 
 def unit_of(metric: str) -> Unit:

@@ -14,7 +14,15 @@ from pytest_rageval.analysis.compare.settings import compared_config
 from pytest_rageval.analysis.trend import RunFigure, TrendQuery, TrendRun, run_figures
 from pytest_rageval.runs.notes import NOTES
 from pytest_rageval.runs.read import read_documents
-from pytest_rageval.runs.store import BEGUN, RESULTS, RUN_FILES, is_run, list_runs, run_time
+from pytest_rageval.runs.store import (
+    BEGUN,
+    RESULTS,
+    RUN_FILES,
+    is_run,
+    list_runs,
+    run_time,
+    time_in,
+)
 from pytest_rageval.runs.tags import tags_by_run
 from pytest_rageval.support.files import FOLDER_LOCK, Lock, is_locked, named_errors
 from pytest_rageval.values.dataclass import dataclass
@@ -67,8 +75,10 @@ def unusable_folders(results_dir: Path) -> dict[str, str]:
 
 
 def usable_runs(results_dir: Path) -> list[Path]:
-    """Return the folders of runs that a page can be made of, oldest first."""
-    return [folder for folder in list_runs(results_dir) if not _unusable(folder)]
+    """Return the folders of runs that a page can be made of, in any order; no file is read."""
+    if not results_dir.is_dir():
+        return []
+    return [folder for folder in results_dir.iterdir() if not _unusable(folder)]
 
 
 def _unusable(folder: Path) -> str:
@@ -134,16 +144,17 @@ def _misses_only_skipped(run: StoredRun) -> bool:
     return total + len({nodeid.split("[", 1)[0] for nodeid in run.skipped}) >= n_cases
 
 
-def ran_at(folder: Path) -> datetime:
+def ran_at(run: StoredRun) -> datetime:
     """Return the time of a run in UTC, by which runs are ordered.
 
     Raises:
         OSError: the folder is gone.
     """
+    stored = time_in(run.metrics)
     try:
-        return datetime.fromtimestamp(run_time(folder), UTC)
+        return datetime.fromtimestamp(run_time(run.folder) if stored is None else stored, UTC)
     except (OverflowError, ValueError):  # an impossible year, in a file of another tool
-        return datetime.fromtimestamp(folder.stat().st_mtime, UTC)
+        return datetime.fromtimestamp(run.folder.stat().st_mtime, UTC)
 
 
 def runs_to_prune(results_dir: Path, *, keep: int, spared: Collection[str] = ()) -> list[Path]:
@@ -261,7 +272,7 @@ def trend_run(run: StoredRun, figure: RunFigure | None) -> TrendRun:
     """
     return TrendRun(
         run_id=run.run_id,
-        ran_at=ran_at(run.folder),
+        ran_at=ran_at(run),
         figure=figure,
         tags=run.tags,
         verdict=word(run.gate, "verdict"),

@@ -415,8 +415,16 @@ def run_time(path: Path) -> float:
 def stored_time(document: Path) -> float | None:
     """Return the ``timestamp`` of a document of a run, in seconds since 1970; None: it has none."""
     try:
-        stamp = datetime.fromisoformat(read_json(document)["timestamp"])
-    except (StorageError, KeyError, TypeError, ValueError):
+        return time_in(read_json(document))
+    except StorageError:
+        return None
+
+
+def time_in(document: Mapping[str, Any]) -> float | None:
+    """Return the ``timestamp`` of a document of a run that was read, as ``stored_time`` does."""
+    try:
+        stamp = datetime.fromisoformat(document["timestamp"])
+    except (KeyError, TypeError, ValueError):
         return None
     return (stamp if stamp.tzinfo else stamp.replace(tzinfo=UTC)).timestamp()
 

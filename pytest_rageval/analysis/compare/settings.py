@@ -247,10 +247,11 @@ def _judge_invariants(base: Mapping[str, Any], new: Mapping[str, Any]) -> Iterat
     if base_judge != new_judge:
         yield Invariant(name="judge", base=base_judge, new=new_judge, affects="judged")
     one, other = _rubrics(base), _rubrics(new)
-    # A rubric of the user has a definition of each of its metrics, which are compared one by one.
-    own = _sources(base) & _sources(new)
     # A rubric that only one run used has no scores to compare.
-    changed = [n for n in one if n in other and n not in own and one[n] != other[n]]
+    changed = [name for name in one if name in other and one[name] != other[name]]
+    if changed:  # a rubric of the user has definitions of its metrics, compared one by one
+        own = _sources(base) & _sources(new)
+        changed = [name for name in changed if name not in own]
     if changed:
         base_prompt, new_prompt = (
             ", ".join(version for name in changed for version in sorted(rubrics[name]))
@@ -291,6 +292,8 @@ def _rubrics(config: Mapping[str, Any]) -> dict[str, frozenset[str]]:
 
 
 def _metric_invariants(base: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Invariant]:
+    if base.get(METRIC_DEFINITIONS) == new.get(METRIC_DEFINITIONS):
+        return
     one, other = _definitions(base), _definitions(new)
     for key in one:
         # A metric that only one run defines has no scores to compare.

@@ -17,7 +17,7 @@ from pytest_rageval.report.html.runs.links import Links
 from pytest_rageval.report.html.runs.listing import view_runs
 from pytest_rageval.report.html.runs.page import render_list, render_side_by_side
 from pytest_rageval.report.html.runs.side_by_side import view_side_by_side
-from pytest_rageval.runs.list import run_to_compare_with, unusable_folders, usable_runs
+from pytest_rageval.runs.list import ran_at, run_to_compare_with, unusable_folders, usable_runs
 from pytest_rageval.runs.notes import put_note
 from pytest_rageval.runs.read import read_compared, read_documents, read_run
 from pytest_rageval.runs.slim import Slimmer
@@ -58,7 +58,7 @@ class ProjectRuns:
         with self._lock:
             found = [self._read(f, tags.get(f.name, ())) for f in usable_runs(self._results_dir)]
             self._known = {run.run_id: self._known[run.run_id] for run in found}
-        return found
+        return sorted(found, key=lambda run: (ran_at(run), run.run_id))
 
     def _read(self, folder: Path, tags: tuple[str, ...]) -> StoredRun:
         stamp = tuple(_stamp(folder / name) for name in _DOCUMENTS)
@@ -136,7 +136,7 @@ class ProjectRuns:
         wanted = {*run_ids, *filter(None, [base])}
         if not 1 < len(wanted) <= _MOST:
             raise StorageError(f"compare: got {len(wanted)} runs, expected two or three")
-        order = [folder.name for folder in usable_runs(self._results_dir)]
+        order = [run.run_id for run in self.documents()]
         for run_id in wanted.difference(order):
             self.folder(run_id)
         chosen = [run_id for run_id in order if run_id in wanted]

@@ -118,7 +118,7 @@ def read_run_rows(folder: Path, tags: tuple[str, ...]) -> RunRows:
     config, metrics = stored.config, stored.metrics
     counts = metrics if "flawed" in metrics or not records else count_outcomes(records)
     run = {
-        "ran_at": ran_at(folder),
+        "ran_at": ran_at(stored),
         "tags": " ".join(tags),
         "verdict": _text(entry.verdict),
         "judge": _text(entry.judge),

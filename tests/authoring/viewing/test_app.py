@@ -8,13 +8,16 @@ import threading
 from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
+from typing import IO
 
 import pytest
 
 from pytest_rageval.authoring.viewing import project
+from pytest_rageval.runs import store
 from pytest_rageval.runs.notes import read_notes
 from pytest_rageval.runs.read import read_run
 from pytest_rageval.runs.tags import read_tags, write_tag
+from pytest_rageval.support.files import open_plain
 from tests.authoring.viewing.serving import Shown, showing
 from tests.build.runs import run_of, write_run
 
@@ -119,6 +122,27 @@ def test_tags_are_given_and_removed(shown: Shown, results: Path) -> None:
     assert (reply.status_code, "names another run" in reply.text) == (409, True)
     assert shown.post("/tag", {"run": "r2", "tag": "main", "remove": True}).status_code == 200
     assert read_tags(results) == {}
+
+
+def test_the_order_of_runs_reads_no_document_again_until_it_changes(
+    results: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[str] = []
+
+    def opened(path: Path) -> IO[bytes]:
+        read.append(f"{path.parent.name}/{path.name}")
+        return open_plain(path)
+
+    monkeypatch.setattr(store, "open_plain", opened)
+    runs = project.ProjectRuns(results, title="project")
+    assert [run.run_id for run in runs.documents()] == ["r1", "r2", "r3"]
+    assert read.count("r2/metrics.json") == 1
+    read.clear()
+    write_run(results, "r0", run_of(1), day=2)
+    metrics = {"timestamp": "2026-02-01T00:00:00+00:00", "total_tests": 1}
+    store.write_document(results / "r1", "metrics.json", metrics)
+    assert [run.run_id for run in runs.documents()] == ["r0", "r2", "r3", "r1"]
+    assert {name.partition("/")[0] for name in read} == {"r0", "r1"}
 
 
 def test_changed_tags_are_reported(results: Path) -> None:
