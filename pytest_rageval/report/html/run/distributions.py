@@ -133,10 +133,8 @@ class RankShares:
 
 
 def rank_shares(records: Iterable[CaseRecord]) -> RankShares:
-    """Count the cases for which recall was scored by the rank of their first gold."""
-    found = Counter(
-        first_rank(record) for record in records if record.metrics.get("recall_at_k") is not None
-    )
+    """Count cases with golds by the rank of the first one."""
+    found = Counter(map(first_rank, records))
     last = max((rank for rank in found if rank is not None), default=0)
     return RankShares(counts={rank: found[rank] for rank in range(1, last + 1)}, none=found[None])
 

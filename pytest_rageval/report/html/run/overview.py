@@ -88,6 +88,7 @@ def view_overview(
         latency=latency_panel(reviewed, next(iter(latency), None)),
         ranks=rank_panel(reviewed),
         abstention=abstention_table(reviewed),
+        repeated=any(record.repeat for record in reviewed),
     )
 
 

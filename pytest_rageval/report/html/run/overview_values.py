@@ -294,3 +294,5 @@ class OverviewView:
     ranks: Panel | None
     abstention: Mapping[tuple[bool, bool], CountRow] | None
     """By answerable and abstained."""
+    repeated: bool
+    """Whether a case was asked several times, each of which the charts count."""

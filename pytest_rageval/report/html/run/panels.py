@@ -5,7 +5,7 @@ Every bar is a link to its cases, and stands in a table behind the chart.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from pytest_rageval.analysis.aggregate.case_groups import group_repeats
@@ -43,9 +43,19 @@ _LARGE: Final = replace(_SMALL, width=760, height=186, top=50)
 _NARROW: Final = replace(_LARGE, width=360, height=170)
 
 
-def _linked_bar(row: CountRow, area: Area, left: float, wide: float, bar: Element) -> Element:
+def _asked(records: Collection[CaseRecord]) -> tuple[str, str]:
+    """Return what is counted, ``case`` or ``repeat``, and the number of all in words."""
+    cases = counted(n := len({(one.file, one.name) for one in records}), "case")
+    if n == len(records):
+        return "case", cases
+    return "repeat", f"{counted(len(records), 'repeat')} of {cases}"
+
+
+def _linked_bar(
+    row: CountRow, area: Area, left: float, wide: float, bar: Element, unit: str
+) -> Element:
     """Return a bar that leads to its cases, as the whole of its column does."""
-    name = f"{row.label}: {counted(row.n, 'case')}"
+    name = f"{row.label}: {counted(row.n, unit)}"
     column = rect(left, area.top, wide, area.base - area.top, "hit")
     return element("a", element("title", name), column, bar, href=row.link)
 
@@ -60,35 +70,37 @@ def metric_panels(
 
     Those of whole documents, which follow from the ranks of the chunks, are left out.
     """
-    cases = [record.metrics for record in records]
     repeated = group_repeats(records) if any(record.repeat for record in records) else []
     for number, key in enumerate(keys):
         info = registry.info(key)
         if info is None or info.binary or info.level == "document":
             continue
-        values = [v for metrics in cases if (v := metrics.get(key)) is not None]
-        if len({*values}) > 1:
-            means = [v for case in repeated if (v := case.mean(key)) is not None] or values
-            yield _metric_panel(f"spread-{number}", info, values, means)
+        scored = [record for record in records if record.metrics.get(key) is not None]
+        if len({record.metrics[key] for record in scored}) > 1:
+            means = [v for case in repeated if (v := case.mean(key)) is not None]
+            yield _metric_panel(f"spread-{number}", info, scored, means)
 
 
 def _metric_panel(
-    name: str, info: MetricInfo, values: Sequence[float], means: Sequence[float]
+    name: str, info: MetricInfo, scored: Sequence[CaseRecord], means: Sequence[float]
 ) -> Panel:
+    """Show one metric; ``means`` are those of cases that were asked several times."""
     key = info.key
+    values = [v for record in scored if (v := record.metrics[key]) is not None]
+    means = means or values
+    unit, asked = _asked(scored)
     bins = bin_values(values, score_edges(values, info.scale))
     rows = _bin_rows(bins, key)
     mean = sum(means) / len(means)
-    several = "" if len(means) == len(values) else f"{counted(len(values), 'repeat')} of "
     marks = [] if info.scale[1] is None else [("mean", mean)]
     return Panel(
         key=key,
         title=info.title,
-        note=f"{several}{counted(len(means), 'case')}, mean {format_value(mean)}",
-        columns=(key, "Cases", "Share"),
+        note=f"{asked}, mean {format_value(mean)}",
+        columns=(key, f"{unit.title()}s", "Share"),
         rows=tuple(row for row in rows if row.n),
         chart=_SMALL.picture(
-            name, f"Distribution of {key}", _IN_TABLE, _bars(bins, rows, marks, _SMALL)
+            name, f"Distribution of {key}", _IN_TABLE, _bars(bins, rows, marks, _SMALL, unit)
         ),
     )
 
@@ -110,9 +122,9 @@ _IN_TABLE: Final = "Its numbers stand in the table that follows."
 
 
 def _bars(
-    bins: Sequence[Bin], rows: Sequence[CountRow], marks: _Marks, area: Area
+    bins: Sequence[Bin], rows: Sequence[CountRow], marks: _Marks, area: Area, unit: str
 ) -> Iterator[Element]:
-    """Draw linked bars, the edges below, the marks, and the number of cases above each bar."""
+    """Draw linked bars, the edges below, the marks, and the number of units above each bar."""
     most = max(one.n for one in bins) or 1
     wide = area.plot / len(bins)
     counts = []  # drawn last, else a mark strikes through them
@@ -121,7 +133,7 @@ def _bars(
         if one.n:
             top = area.y(one.n / most)
             bar = rect(left + 1, top, max(wide - 2, 1), area.base - top, "bar")
-            yield _linked_bar(row, area, left, wide, bar)
+            yield _linked_bar(row, area, left, wide, bar, unit)
             # A number that is clearly wider than its bar would touch the next one.
             if len(str(one.n)) * _AXIS_CHAR <= wide + 4:
                 counts.append(label(left + wide / 2, top - 4, str(one.n), "axis count", "middle"))
@@ -173,9 +185,11 @@ def latency_panel(records: Sequence[CaseRecord], whole: LatencyView | None) -> P
         records: of the run.
         whole: median and 95th percentile of the run, of what it counts as an answer; None: none.
     """
-    values = [v for record in records if (v := record.latency.get("total_ms")) is not None]
+    timed = [record for record in records if record.latency.get("total_ms") is not None]
+    values = [record.latency["total_ms"] for record in timed]
     if len(values) < 2 or max(values) <= 0:
         return None
+    unit, asked = _asked(timed)
     bins = bin_values(values, time_edges(values))
     rows = _bin_rows(bins, "ms", " ms", sort="ms", dir="desc")
     marks = [] if whole is None else [*_time_marks(records, whole)]
@@ -183,16 +197,16 @@ def latency_panel(records: Sequence[CaseRecord], whole: LatencyView | None) -> P
         area.picture(
             f"spread-ms{suffix}",
             "Distribution of the time of a case in milliseconds, with percentiles",
-            "; ".join(f"{row.label}: {counted(row.n, 'case')}" for row in rows if row.n),
-            _bars(bins, rows, marks, area),
+            "; ".join(f"{row.label}: {counted(row.n, unit)}" for row in rows if row.n),
+            _bars(bins, rows, marks, area, unit),
         )
         for suffix, area in (("", _LARGE), ("-narrow", _NARROW))
     )
     return Panel(
         key="ms",
         title="Time of a case",
-        note=f"{_note_of_times(whole, len(values))}{', '.join(name for name, _ in marks)}",
-        columns=("Time", "Cases", "Share"),
+        note=f"{asked}{_whose_percentiles(whole, len(values))}{', '.join(n for n, _ in marks)}",
+        columns=("Time", f"{unit.title()}s", "Share"),
         rows=tuple(row for row in rows if row.n),
         chart=element(
             "div",
@@ -202,12 +216,11 @@ def latency_panel(records: Sequence[CaseRecord], whole: LatencyView | None) -> P
     )
 
 
-def _note_of_times(whole: LatencyView | None, n: int) -> str:
-    """Count the cases of the bars, and those of the percentiles after it if they are others."""
-    cases = counted(n, "case")
+def _whose_percentiles(whole: LatencyView | None, n: int) -> str:
+    """Lead from the count of the bars to the percentiles, with their own count if it differs."""
     if whole is None:
-        return cases
-    return f"{cases}: " if whole.n == n else f"{cases}, percentiles of {whole.n}: "
+        return ""
+    return ": " if whole.n == n else f", percentiles of {whole.n}: "
 
 
 def _time_marks(records: Iterable[CaseRecord], whole: LatencyView) -> Iterator[tuple[str, float]]:
@@ -226,21 +239,23 @@ def _time_marks(records: Iterable[CaseRecord], whole: LatencyView) -> Iterator[t
 
 def rank_panel(records: Iterable[CaseRecord]) -> Panel | None:
     """Show where the first gold stands, with the share found up to each rank."""
-    found = rank_shares(records)
-    if not found.n:
+    with_golds = [record for record in records if record.metrics.get("recall_at_k") is not None]
+    if not with_golds:
         return None
+    found = rank_shares(with_golds)
+    unit, asked = _asked(with_golds)
     rows = tuple(_rank_rows(found))
     return Panel(
         key="rank",
         title="Rank of the first gold",
-        note=f"{counted(found.n, 'case')} with golds; line: share with a gold up to the rank",
-        columns=("Rank", "Cases", "Up to here"),
+        note=f"{asked} with golds; line: share with a gold up to the rank",
+        columns=("Rank", f"{unit.title()}s", "Up to here"),
         rows=rows,
         chart=_SMALL.picture(
             "ranks",
             "Cases by the rank of their first gold, and the share found up to each rank",
             "; ".join(f"rank {row.label}: {row.n}, {row.share}" for row in rows),
-            _rank_bars(rows, found),
+            _rank_bars(rows, found, unit),
         ),
     )
 
@@ -264,7 +279,7 @@ def _rank_rows(found: RankShares) -> Iterator[CountRow]:
         yield CountRow(label="none", n=found.none, share="-", link=link)
 
 
-def _rank_bars(rows: Sequence[CountRow], found: RankShares) -> Iterator[Element]:
+def _rank_bars(rows: Sequence[CountRow], found: RankShares, unit: str) -> Iterator[Element]:
     area = _SMALL
     most = max(row.n for row in rows)
     wide = min(area.plot / len(rows), 60)
@@ -278,7 +293,7 @@ def _rank_bars(rows: Sequence[CountRow], found: RankShares) -> Iterator[Element]
         if row.n:
             style = "bar none" if none else "bar"
             bar = rect(left + 2, top, wide - 4, area.base - top, style)
-            yield _linked_bar(row, area, left, wide, bar)
+            yield _linked_bar(row, area, left, wide, bar, unit)
             counts.append(label(middle, top - 4, str(row.n), "axis count", "middle"))
         if none or not place % every:
             yield label(middle, area.height - 5, row.label, "axis", "middle")

@@ -211,6 +211,13 @@ def test_a_category_of_odd_spaces_and_signs_can_be_chosen(open_page: Open) -> No
     assert shown(again) == ["one"]
 
 
+def test_a_long_category_leaves_the_metrics_in_sight(open_page: Open) -> None:
+    tab = open_page(page(run([passed("a", category="x" * 120), missed("b")])), "#cases")
+    last = tab.locator("#case-table td.num").last.bounding_box()
+    assert last is not None
+    assert last["x"] + last["width"] <= 1280
+
+
 def test_what_did_not_pass_comes_first_and_the_worst_of_it(open_page: Open) -> None:
     tab = open_page(example(), "#cases")
     assert shown(tab) == ["gamma", "beta", "alpha", "delta-10", "delta-9"]

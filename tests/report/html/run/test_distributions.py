@@ -69,9 +69,8 @@ def test_even_edges_are_few_and_enclose_both_ends(low: float, wide: float) -> No
 
 def test_ranks_are_those_of_the_first_gold() -> None:
     third = passed("c", retrieved_chunks=(chunk(1), chunk(2), chunk(3, matched_golds=(0,))))
-    unscored = passed("u", metrics={"hit_at_k": None})
 
-    found = rank_shares([passed("a"), passed("b"), third, missed("d"), unscored])
+    found = rank_shares([passed("a"), passed("b"), third, missed("d")])
 
     assert found.counts == {1: 2, 2: 0, 3: 1}
     assert (found.none, found.n) == (1, 4)

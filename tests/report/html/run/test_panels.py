@@ -43,6 +43,22 @@ def test_the_mean_of_repeats_is_that_of_their_cases() -> None:
     assert panel.note == "3 repeats of 2 cases, mean 0.550"
 
 
+def test_charts_of_repeats_do_not_call_them_cases() -> None:
+    often = [passed("a", repeat=n, latency={"total_ms": n + 1.0}) for n in range(2)]
+    records = [*often, passed("b", latency={"total_ms": 9.0})]
+
+    ranks, times = rank_panel(records), latency_panel(records, None)
+
+    assert ranks is not None
+    assert times is not None
+    assert ranks.note.startswith("3 repeats of 2 cases with golds")
+    assert times.note == "3 repeats of 2 cases"
+    for panel in (ranks, times):
+        assert panel.columns[1] == "Repeats"
+        assert "1 repeat" in str(panel.chart) or "3 repeats" in str(panel.chart)
+        assert not re.search(r"\d cases?<", str(panel.chart))
+
+
 def test_no_line_strikes_through_the_numbers_above_the_bars() -> None:
     ranks = rank_panel(RECORDS)
     assert ranks is not None
