@@ -43,6 +43,8 @@ class CaseMarking:
         self.cursor = 0
         """Index of the row that keys act on, among ``rows``."""
         self.filter = ""
+        self._holding: list[int] = []
+        """Indices of the chunks that contain ``filter``, found once: they may be documents."""
         self.choice: SnippetChoice | None = None
         """Set while sentences of the current chunk are chosen."""
         self._loose: tuple[Draft, tuple[Candidate, ...]] | None = None
@@ -72,16 +74,13 @@ class CaseMarking:
     @property
     def rows(self) -> tuple[int, ...]:
         """Numbers of the rows that are shown, from 0: the chunks, then the loose golds."""
-        every = range(len(self.work.chunks) + len(self.loose_golds))
+        n_chunks = len(self.work.chunks)
+        if not self.filter:
+            return tuple(range(n_chunks + len(self.loose_golds)))
         wanted = norm_text(self.filter)
-        # Texts may be whole documents, so they are read for a search alone.
-        return tuple(i for i in every if not wanted or wanted in norm_text(self._searched(i)))
-
-    def _searched(self, row: int) -> str:
-        chunks = self.work.chunks
-        if row < len(chunks):
-            return f"{place_of(chunks[row])}\n{chunks[row].text or ''}"
-        return place_of(self.loose_golds[row - len(chunks)].gold)
+        loose = enumerate(self.loose_golds, n_chunks)
+        found = [row for row, candidate in loose if wanted in norm_text(place_of(candidate.gold))]
+        return (*self._holding, *found)
 
     @property
     def row(self) -> int | None:
@@ -130,7 +129,13 @@ class CaseMarking:
 
     def search(self, text: str) -> str:
         """Show only the rows that contain a text, ignoring spelling; empty: all."""
-        self.filter, self.cursor = text, 0
+        wanted = norm_text(text)
+        self.filter, self.cursor = text if wanted else "", 0
+        self._holding = [
+            row
+            for row, chunk in enumerate(self.work.chunks)
+            if wanted and wanted in norm_text(f"{place_of(chunk)}\n{chunk.text or ''}")
+        ]
         return f"{counted(len(self.rows), 'row')} with the text; escape shows all" if text else ""
 
     # --- decisions -----------------------------------------------------------------------------

@@ -265,6 +265,11 @@ def test_a_whole_document_is_not_read_again_for_each_sentence_and_move() -> None
     press(session, "escape", "down", "up")
     view_of(session)
     assert document.n_read == 1
+    typed(press(session, "/"), "item 7")
+    n_read = document.n_read
+    assert n_read > 1
+    view_of(press(session, "down", "up", "home", "end"))
+    assert document.n_read == n_read
 
 
 def test_groups_are_written_as_numbers_of_golds() -> None:
