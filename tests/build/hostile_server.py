@@ -12,6 +12,8 @@ import json
 import re
 import socket
 import struct
+import subprocess
+import sys
 import threading
 import zlib
 from collections.abc import Callable, Iterator
@@ -397,3 +399,24 @@ def hostile_server(
             yield server
         finally:
             server.over.set()
+
+
+@contextlib.contextmanager
+def hostile_process() -> Iterator[str]:
+    """Serve in a process of its own, whose threads take no turns from those of the clients.
+
+    Yields:
+        The URL.
+    """
+    with subprocess.Popen(
+        [sys.executable, "-m", __name__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        yield process.stdout.readline().strip()
+        process.communicate()  # it ends with its input
+
+
+if __name__ == "__main__":
+    with hostile_server() as served:
+        print(served.url, flush=True)
+        sys.stdin.read()
