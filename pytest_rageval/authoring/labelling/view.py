@@ -26,7 +26,7 @@ PROMPTS = {
 
 HELP = (
     ("j k up down", "move"),
-    ("space, 1 to 20", "mark or unmark as evidence"),
+    ("space, 1 to 9", "mark or unmark as evidence"),
     ("s", "quote the sentences that hold the evidence"),
     ("a", "answerable or not"),
     ("g", "groups: the numbers of golds that are needed together"),

@@ -80,7 +80,7 @@ def announcement(view: SessionView, seen: SessionView | None) -> str:
 
 
 _EXCERPT: Final = 280
-"""Maximum characters of a row without the cursor."""
+"""Maximum characters of a gold, and of a row without the cursor."""
 _WHOLE: Final = 50_000
 """Maximum characters of the row with the cursor."""
 
@@ -113,6 +113,7 @@ def _context(view: SessionView, revision: int) -> dict[str, Any]:
         "controls": (_REVIEW if further else {}) | CONTROLS[view.keys],
         "help_keys": help_of(view),
         "row_text": _row_text,
+        "golds": [shortened(gold, _EXCERPT) for gold in view.golds],
     }
 
 

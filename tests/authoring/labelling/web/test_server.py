@@ -145,11 +145,20 @@ def test_a_row_that_the_cursor_is_not_on_is_shortened() -> None:
     assert html.count("149,720 more characters") == 3
 
 
+def test_a_gold_of_long_quotes_leaves_room_for_the_actions() -> None:
+    session = session_of()
+    gold = {"rel_path": "a.md", "snippets": ["word " * 200]}
+    session.marking.decide(session.work.draft.with_golds([gold]))
+    html = WebFace(session).page().partition('<section id="golds"')[2].partition("</section>")[0]
+    assert "more characters]" in html
+    assert len(html) < 600
+
+
 def test_every_mode_has_its_controls_and_every_key_of_the_help_one() -> None:
     assert set(CONTROLS) == {mode.value for mode in Mode} - {"closed"} | {"found"}
     keys = set(CONTROLS["browse"])
     named = {key.strip(",") for keys_, _ in HELP for key in keys_.split()}
-    assert named - keys == {"j", "k", "up", "down", "1", "to", "20"}
+    assert named - keys == {"j", "k", "up", "down", "1", "to", "9"}
 
 
 def test_a_review_has_buttons_to_reject_and_to_edit_a_case(tmp_path: Path) -> None:
