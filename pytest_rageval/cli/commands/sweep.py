@@ -250,13 +250,14 @@ def _write(folder: Path, outcome: SweepOutcome, *, page: bool) -> list[str]:
     from pytest_rageval.report.html.sweep import render_sweep
     from pytest_rageval.report.markdown.sweep import render_sweep_markdown
     from pytest_rageval.report.sweep import best_toml
-    from pytest_rageval.runs.store import write_text_document, write_versioned
+    from pytest_rageval.runs.store import REPORT, write_text_document, write_versioned
 
-    texts: dict[str, str | Iterator[str]] = {
-        "sweep.md": render_sweep_markdown(outcome),
-        **({"sweep.html": render_sweep(outcome, name=folder.name)} if page else {}),
-        "best.toml": best_toml(outcome),
-    }
+    texts: dict[str, str | Iterator[str]] = {"sweep.md": render_sweep_markdown(outcome)}
+    if page:
+        addresses = {row.run: f"{row.run}/{REPORT}" for row in outcome.ranking}
+        reports = {run: place for run, place in addresses.items() if (folder / place).is_file()}
+        texts["sweep.html"] = render_sweep(outcome, name=folder.name, reports=reports)
+    texts["best.toml"] = best_toml(outcome)
     for name, text in texts.items():
         write_text_document(folder, name, text)
     write_versioned(folder, "sweep.json", outcome_document(outcome))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from pytest_rageval.analysis.sweep.configurations import value_text
@@ -11,17 +11,26 @@ from pytest_rageval.metrics.registry import unit_of
 from pytest_rageval.report import sweep as words
 from pytest_rageval.report.html import sweep_charts as charts
 from pytest_rageval.report.html.svg import for_both_widths
+from pytest_rageval.report.text.summary import change_text
 from pytest_rageval.support.text import format_value
 
 _CLASSES: Final = {"better": "pass", "no_clear_winner": "not_evaluated", "worse": "fail"}
 
 
-def render_sweep(outcome: SweepOutcome, *, name: str = "sweep") -> Iterator[str]:
-    """Yield the page in pieces; every text is escaped and its hidden characters made visible."""
+def render_sweep(
+    outcome: SweepOutcome, *, name: str = "sweep", reports: Mapping[str, str] | None = None
+) -> Iterator[str]:
+    """Yield the page in pieces; every text is escaped and its hidden characters made visible.
+
+    Args:
+        outcome: of the sweep.
+        name: of its folder.
+        reports: address of the report of each run that has one, by run.
+    """
     # Imported here, since jinja2 is slow to import.
     from pytest_rageval.report.html.templating import render_page
 
-    unit = unit_of(outcome.objectives[0].key)
+    key = outcome.objectives[0].key
     return render_page(
         "sweep/page.html.j2",
         styles=("design.css",),
@@ -47,8 +56,15 @@ def render_sweep(outcome: SweepOutcome, *, name: str = "sweep") -> Iterator[str]
             for row in outcome.ranking
         ],
         effects=[
-            (one, value_text(one.value), format_value(one.mean, unit)) for one in outcome.effects
+            (
+                one,
+                value_text(one.value),
+                format_value(one.mean, unit_of(key)),
+                change_text(key, one.difference),
+            )
+            for one in outcome.effects
         ],
+        reports=reports or {},
         ranking=for_both_widths(charts.ranking_chart(outcome)),
         pareto=charts.pareto_charts(outcome),
         effect_chart=for_both_widths(charts.effect_charts(outcome)),

@@ -8,10 +8,10 @@ from typing import Final
 from pytest_rageval.analysis.sweep.configurations import value_text
 from pytest_rageval.analysis.sweep.outcome import SweepOutcome
 from pytest_rageval.analysis.sweep.verdict import SweepVerdict
-from pytest_rageval.metrics.registry import unit_of
 from pytest_rageval.report import sweep as words
 from pytest_rageval.report.text.lines import Line, Style, wrapped
-from pytest_rageval.support.text import clean, cut_columns, format_value, wrapped_text
+from pytest_rageval.report.text.summary import change_text
+from pytest_rageval.support.text import clean, cut_columns, wrapped_text
 
 _SHOWN: Final = 20
 _INDENT: Final = 6
@@ -63,10 +63,9 @@ def _ranking(outcome: SweepOutcome, width: int) -> Iterator[Line]:
 def _effects(outcome: SweepOutcome, width: int) -> Iterator[Line]:
     """Yield a line for each parameter: its values with the difference from the mean of all."""
     found: dict[str, list[str]] = {}
-    unit = unit_of(outcome.objectives[0].key)
+    key = outcome.objectives[0].key
     for one in outcome.effects:
-        sign = "+" if one.difference >= 0 else ""
-        text = f"{value_text(one.value)} {sign}{format_value(one.difference, unit)}"
+        text = f"{value_text(one.value)} {change_text(key, one.difference)}"
         found.setdefault(one.parameter, []).append(text)
     head = "effects"
     for name, values in found.items():

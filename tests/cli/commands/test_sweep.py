@@ -100,10 +100,13 @@ def test_the_outcome_is_printed_and_written_in_every_form(
         "in evals/results/sweep: sweep.md, sweep.html, best.toml, sweep.json and the runs\n"
     )
     assert "boost=5" in (FOLDER / "sweep.md").read_text("utf-8")
-    assert "boost=5" in (FOLDER / "sweep.html").read_text("utf-8")
+    page = (FOLDER / "sweep.html").read_text("utf-8")
+    assert "boost=5" in page
     best = tomllib.loads((FOLDER / "best.toml").read_text("utf-8"))
     assert best["tool"]["rageval"]["params"] == {"boost": 5}
-    assert all((run / "report.html").is_file() for run in FOLDER.glob("*/") if run.is_dir())
+    runs = [run for run in FOLDER.glob("*/") if run.is_dir()]
+    assert all((run / "report.html").is_file() for run in runs)
+    assert all(f'href="{run.name}/report.html"' in page for run in runs)
 
 
 def test_the_line_of_progress_counts_the_runs_that_are_written(

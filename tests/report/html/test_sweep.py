@@ -46,6 +46,14 @@ def test_the_page_has_every_configuration_and_part() -> None:
     assert '<section id="pareto"' not in html
 
 
+def test_runs_with_a_report_are_links_to_it() -> None:
+    outcome = plain()
+    first, second = outcome.ranking[:2]
+    html = "".join(render_sweep(outcome, reports={first.run: "a/report.html"}))
+    assert f'<a href="a/report.html">{first.run}</a>' in html
+    assert f'<td class="key">{second.run}</td>' in html
+
+
 def test_a_chart_has_a_mark_for_each_configuration() -> None:
     outcome = hostile()
     wide, narrow = ranking_chart(outcome)
