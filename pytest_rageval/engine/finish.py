@@ -125,8 +125,9 @@ class EndedRun:
         except StorageError as error:
             # Local paths are useless on another machine, where gate.json may be read.
             reason = str(error).replace(f"{Path(self.project.rootdir)}/", "")
-            advice = f"; make one with `rageval runs tag RUN {name}`" if is_tag(name) else ""
-            problem = f"no baseline: {reason}{advice}"
+            problem = f"no baseline: {reason}"
+            if is_tag(name, new=True):
+                problem += f"; make one with `rageval runs tag RUN {name}`"
             return Baseline(info=BaselineInfo(name=name, problem=problem))
         found = compare_runs(base, self.run, thresholds=self.thresholds, with_p=False)
         return as_baseline(found, self.thresholds, name=name, numbers=numbers)

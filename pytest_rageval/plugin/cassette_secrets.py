@@ -34,6 +34,7 @@ from pytest_rageval.support.http.reading import KNOWN_CODINGS, unpacked
 from pytest_rageval.support.text import clean
 from pytest_rageval.target.variables import without_uuids
 from pytest_rageval.values.errors import EndpointError
+from pytest_rageval.values.portable import is_device
 from pytest_rageval.values.settings import Settings
 
 NOT_NEEDED: Final = "rageval-replay-needs-no-secret"
@@ -248,8 +249,6 @@ MAX_CHARS: Final = 150
 """Without the suffix; file systems allow 255 bytes, and some allow 260 for a whole path."""
 
 _PLAIN: Final = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_-.")
-_DEVICE: Final = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?=\.|$)")
-"""Names under which Windows opens a device, with any suffix."""
 _SPECIAL_DOT: Final = re.compile(r"^\.|\.$|\.(?=(?:yaml|yml|json)$)")
 """At an end, or before a suffix: vcrpy adds its own only to a name without one."""
 
@@ -267,7 +266,7 @@ def cassette_name(case_id: str) -> str:
     """
     name = "".join(char if char in _PLAIN else _encoded(char) for char in case_id)
     name = _SPECIAL_DOT.sub("%2E", name)
-    if _DEVICE.match(name):
+    if is_device(name):
         name = _encoded(name[0]) + name[1:]
     if len(name) <= MAX_CHARS:
         return name

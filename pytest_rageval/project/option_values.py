@@ -152,7 +152,7 @@ def _run_id(option: Setting, value: object) -> str:
     from pytest_rageval.values.settings import RUN_ID_RULE, is_run_id
 
     text = _text(option, value)
-    if not is_run_id(text):
+    if not is_run_id(text, new=True):
         raise fault(value, RUN_ID_RULE)
     return text
 

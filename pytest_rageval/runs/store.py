@@ -92,7 +92,7 @@ class RunWriter(Closing):
     """
 
     def __init__(self, results_dir: Path, run_id: str, *, resume: bool = False) -> None:
-        if not is_run_id(run_id):
+        if not is_run_id(run_id, new=not resume):
             raise StorageError(f"run id: got {run_id!r}, expected {RUN_ID_RULE}")
         self.run_id = run_id
         self.path = results_dir / run_id

@@ -79,7 +79,7 @@ def write_tag(results_dir: Path, tag: str, run_id: str) -> str | None:
     Raises:
         StorageError: the tag or the id is not valid, the tag is an id, or it cannot be written.
     """
-    if not is_tag(tag):
+    if not is_tag(tag, new=True):
         raise StorageError(f"tag: got {tag!r}, expected {TAG_RULE}")
     if (results_dir / tag).is_dir():
         raise StorageError(f"tag: {tag!r} is the id of a run, expected another name")

@@ -10,6 +10,7 @@ from typing import Any, Final, Literal
 
 from pytest_rageval.values.case import FolderMode, MatchingMode
 from pytest_rageval.values.dataclass import dataclass
+from pytest_rageval.values.portable import is_portable
 from pytest_rageval.values.record import JUDGED_ON, Aspect, CitationMarkers, Counted
 
 REQUEST_TABLE: Final = "[tool.rageval.target.request]"
@@ -207,12 +208,13 @@ TAGS: Final = "tags"
 """Folder of the tags, among the runs."""
 
 RUN_ID_RULE: Final = (
-    "1 to 100 letters, digits, '.', '_' and '-', beginning with a letter or digit, and not 'last' "
-    "or 'tags'"
+    "1 to 100 letters, digits, '.', '_' and '-', beginning with a letter or digit, not ending in "
+    "'.', and not 'last', 'tags' or a device of Windows, such as 'con' or 'nul.1'"
 )
 TAG_RULE: Final = (
     "1 to 100 letters, digits, '.', '_' and '-', beginning with a letter or digit, not ending in "
-    ".json, .jsonl or .md, and not 'last' or 'tags'"
+    "'.', .json, .jsonl or .md, and not 'last', 'tags' or a device of Windows, such as 'con' or "
+    "'nul.1'"
 )
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _RESERVED: Final = frozenset({"last", TAGS})
@@ -220,11 +222,19 @@ _FILES: Final = (".json", ".jsonl", ".md")
 """The folder of the tags must not look like that of a run."""
 
 
-def is_run_id(text: str) -> bool:
-    """Whether a text is a valid run id (``RUN_ID_RULE``)."""
-    return _NAME.fullmatch(text) is not None and text not in _RESERVED
+def is_run_id(text: str, *, new: bool = False) -> bool:
+    """Whether a text is a run id.
+
+    Args:
+        text: any text.
+        new: whether a run is to get it (``RUN_ID_RULE``): only an id whose folder can be on every
+            system, also on those that do not distinguish upper and lower case.
+    """
+    if _NAME.fullmatch(text) is None or text in _RESERVED:
+        return False
+    return not new or (is_portable(text) and text.lower() not in _RESERVED)
 
 
-def is_tag(text: str) -> bool:
-    """Whether a text is a valid tag (``TAG_RULE``)."""
-    return is_run_id(text) and not text.endswith(_FILES)
+def is_tag(text: str, *, new: bool = False) -> bool:
+    """Whether a text is a tag; with ``new`` one that a run may get (``TAG_RULE``)."""
+    return is_run_id(text, new=new) and not (text.lower() if new else text).endswith(_FILES)

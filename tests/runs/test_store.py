@@ -84,6 +84,16 @@ def test_a_writer_refuses_a_name_that_leaves_its_folder(tmp_path: Path) -> None:
     assert not (tmp_path / "results").exists()
 
 
+def test_a_writer_goes_on_in_a_folder_that_another_system_could_not_have(tmp_path: Path) -> None:
+    with pytest.raises(StorageError, match=r"run id: got 'con', expected .* a device of Windows"):
+        RunWriter(tmp_path / "results", "con")
+    with RunWriter(tmp_path / "results", "r"):
+        pass
+    (tmp_path / "results" / "r").rename(tmp_path / "results" / "con")
+    with RunWriter(tmp_path / "results", "con", resume=True) as writer:
+        assert writer.run_id == "con"
+
+
 # --- writing ---------------------------------------------------------------------------------
 
 

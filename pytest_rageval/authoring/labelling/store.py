@@ -24,6 +24,7 @@ from pytest_rageval.support.json_text import is_json
 from pytest_rageval.support.jsonl import cannot_be_read, cut_torn_line, iterate_lines
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import ConfigError, Fault, StorageError, faults_error
+from pytest_rageval.values.portable import is_portable
 from pytest_rageval.values.record import SCHEMA_VERSION, ScoreSettings
 from pytest_rageval.values.reply import RetrievedChunk
 
@@ -261,8 +262,6 @@ ADJUDICATED: Final = "adjudicated"
 """Name of the file of adjudicated decisions; not a valid annotator name."""
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-# Device names of Windows, with any suffix.
-_DEVICE: Final = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -283,7 +282,7 @@ def check_annotator(name: str) -> str:
     Raises:
         ConfigError: it is not.
     """
-    if not _NAME.fullmatch(name) or _DEVICE.fullmatch(name) or name.endswith("."):
+    if not _NAME.fullmatch(name) or not is_portable(name):
         raise ConfigError(
             f"--annotator: {name!r:.80}, expected a name of letters, digits, '.', '_' and '-'"
         )

@@ -71,7 +71,7 @@ def command(
         ["rageval", "sweep", *given, *(["--name", name] if name else []), "--resume"]
     )
     name = name or ("quick" if sweep.path is None else Path(sweep.path).stem)
-    if not is_run_id(name):
+    if not is_run_id(name, new=not resume):
         raise ConfigError(f"--name: got {shown(name)}, expected {RUN_ID_RULE}")
     try:
         plan = _plan(settings, cases, sweep)

@@ -155,7 +155,9 @@ def test_a_tag_can_be_taken_away(capsys: Output) -> None:
     assert "tag 'main': not found" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("name", ["last", "tags", "r2", "", "a/b", ".a", "x.json", "../x", "a b"])
+@pytest.mark.parametrize(
+    "name", ["last", "tags", "r2", "", "a/b", ".a", "x.json", "../x", "a b", "v1.", "con"]
+)
 def test_a_name_that_is_no_tag_is_refused(name: str) -> None:
     with pytest.raises(StorageError, match=r"^tag: "):
         write_tag(RESULTS, name, "r1")

@@ -490,6 +490,7 @@ def test_a_range_is_searched_by_proposals_and_goes_on_without_asking_twice(
         (["sweep.toml", "--quick"], "", "expected none with --quick"),
         (["--dry-run", "--resume"], "", "expected one of them"),
         (["--name", "../x"], "", "--name: got '../x', expected 1 to 100 letters"),
+        (["--name", "nul.1"], "", "--name: got 'nul.1', expected 1 to 100 letters"),
         (["--name", "last"], "", "--name: got 'last'"),
         ([], "[query]\nk = [1, 2]\n[search]\nholdout = 0.1\n", "sweep.toml: holdout"),
         ([], "[query]\nquestion = [1, 2]\n", "sweep.toml: query.question: got 'question'"),
