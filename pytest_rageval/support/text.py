@@ -221,6 +221,16 @@ def cut(text: str, limit: int = SHOWN_CHARS) -> str:
     return text if len(text) <= limit else f"{text[: limit - 3]}..."
 
 
+def shortened(text: str, limit: int) -> str:
+    """Return a text cut to ``limit`` characters, with the number of those left out.
+
+    >>> shortened("abcdef", 4)
+    'abcd [2 more characters]'
+    """
+    left = len(text) - limit
+    return text if left <= 0 else f"{text[:limit]} [{left:,} more characters]"
+
+
 def shown(value: object) -> str:
     """Show an untrusted value in a message as its ``repr``: short and on one line."""
     return cut(repr(value))

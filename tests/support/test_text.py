@@ -15,6 +15,7 @@ from pytest_rageval.support.text import (
     did_you_mean,
     first_repeated,
     nearest,
+    shortened,
     shown,
     shown_json,
     wrapped_text,
@@ -139,3 +140,8 @@ def test_wrapped_lines_fit_and_hold_every_character(text: str, columns: int, fir
     assert "".join("".join(texts).split()) == "".join(text.split())
     whole = [word for word in text.split() if columns_of(word) <= columns - 4]
     assert set(whole) <= {word for line in texts for word in line.split()}
+
+
+def test_a_long_text_says_what_is_left_out() -> None:
+    assert shortened("abc", 3) == "abc"
+    assert shortened("a" * 2000, 10) == f"{'a' * 10} [1,990 more characters]"

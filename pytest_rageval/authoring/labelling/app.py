@@ -199,7 +199,7 @@ def _body(view: SessionView, width: int) -> tuple[list[str], int]:
             lines += screen.passage_lines(passage, width)
         return lines, seen
     row = view.current
-    known = screen.row_text(row, width) if row is not None else []
+    known = screen.row_text(row, width, most=screen.WHOLE) if row is not None else []
     return [*known, "", *screen.gold_lines(view, width)], 0
 
 

@@ -127,7 +127,7 @@ class _PlainFace:
         yield from screen.head_lines(view, self._width)
         for row in view.rows:
             yield screen.row_line(row, self._width)
-            for line in screen.body_lines(row, self._width - 8)[:_EXCERPT_LINES]:
+            for line in screen.excerpt_lines(row, self._width - 8, _EXCERPT_LINES):
                 yield f"        {line}".rstrip()
         yield from screen.gold_lines(view, self._width)
 

@@ -8,15 +8,20 @@ cursor is ``>``, so that colour is never needed.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Final
 
 from pytest_rageval.authoring.labelling.draft import Draft, Gold, groups_text, place_of
 from pytest_rageval.authoring.labelling.marking import CaseMarking
 from pytest_rageval.authoring.labelling.session import LabelSession, Mode
 from pytest_rageval.authoring.labelling.snippets import SnippetChoice
-from pytest_rageval.support.text import clean, counted, cut_columns, wrapped_text
+from pytest_rageval.support.text import clean, counted, cut_columns, shortened, wrapped_text
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.reply import RetrievedChunk
+
+WHOLE: Final = 50_000
+"""Most characters of a row that a screen shows; it is laid out again with each key."""
 
 PROMPTS = {
     Mode.SEARCH: "show rows that hold (empty: all)",
@@ -297,20 +302,23 @@ def row_line(row: RowView, width: int) -> str:
     return cut_columns(f"{start}{cut_columns(place, room)}{tail}{score}", width)
 
 
-def row_text(row: RowView, width: int) -> list[str]:
-    """Return the text of a row with its scores, paragraph by paragraph."""
+def row_text(row: RowView, width: int, *, most: int | None = None) -> list[str]:
+    """Return the text of a row with its scores, paragraph by paragraph.
+
+    Of a text of more than ``most`` characters, the beginning.
+    """
     lines = wrap_text(row.place, width)
     if row.scores:
         lines += wrap_text(", ".join(f"{name} {value:.4f}" for name, value in row.scores), width)
-    return lines + body_lines(row, width, blank=True)
-
-
-def body_lines(row: RowView, width: int, *, blank: bool = False) -> list[str]:
-    """Return the text of a row, with or without its blank lines."""
-    lines = []
-    for paragraph in row.text.splitlines():
-        lines += wrap_text(paragraph, width) or ([""] if blank else [])
+    for paragraph in (row.text if most is None else shortened(row.text, most)).splitlines():
+        lines += wrap_text(paragraph, width) or [""]
     return lines
+
+
+def excerpt_lines(row: RowView, width: int, n_lines: int) -> list[str]:
+    """Return the first lines of the text of a row that are not blank."""
+    lines = (line for text in row.text[:WHOLE].splitlines() for line in wrap_text(text, width))
+    return list(islice(lines, n_lines))
 
 
 def passage_lines(passage: PassageView, width: int) -> list[str]:

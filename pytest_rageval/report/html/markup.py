@@ -89,16 +89,6 @@ def visible(text: str) -> str:
     return _HIDDEN.sub(lambda found: f"[U+{ord(found[0]):04X}]", text)
 
 
-def shortened(text: str, limit: int) -> str:
-    """Return a text cut to ``limit`` characters, with the number of those left out.
-
-    >>> shortened("abcdef", 4)
-    'abcd [2 more characters]'
-    """
-    left = len(text) - limit
-    return text if left <= 0 else f"{text[:limit]} [{left:,} more characters]"
-
-
 _UNSAFE: Final = re.compile("[\u2028\u2029\ud800-\udfff]")
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from pytest_rageval.analysis.aggregate.case_groups import case_names, worst_misses
-from pytest_rageval.report.html.markup import Element, element, shortened
+from pytest_rageval.report.html.markup import Element, element
 from pytest_rageval.report.html.run.figures import known_metrics
 from pytest_rageval.report.html.run.files import with_metrics
 from pytest_rageval.report.text.comparison import (
@@ -21,7 +21,7 @@ from pytest_rageval.report.text.comparison import (
     pairing_text,
 )
 from pytest_rageval.report.text.summary import interval_text, is_headline
-from pytest_rageval.support.text import counted, format_value
+from pytest_rageval.support.text import counted, format_value, shortened
 from pytest_rageval.values.json_documents import count, number, text
 from pytest_rageval.values.run import StoredRun
 

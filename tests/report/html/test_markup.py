@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_rageval.report.html.markup import shortened, visible
+from pytest_rageval.report.html.markup import visible
 
 
 @pytest.mark.parametrize(
@@ -39,11 +39,6 @@ def test_nothing_shown_acts_on_what_is_around_it(text: str) -> None:
     }  # fmt: skip
     shown.encode("utf-8")
     assert visible(shown) == shown
-
-
-def test_a_long_text_says_what_is_left_out() -> None:
-    assert shortened("abc", 3) == "abc"
-    assert shortened("a" * 2000, 10) == f"{'a' * 10} [1,990 more characters]"
 
 
 def test_no_character_that_is_written_out_counts_as_printable() -> None:

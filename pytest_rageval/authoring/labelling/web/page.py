@@ -5,9 +5,16 @@ from __future__ import annotations
 from typing import Any, Final
 
 from pytest_rageval.authoring.labelling.session import TEXT_MODES, LabelSession
-from pytest_rageval.authoring.labelling.view import RowView, SessionView, help_of, view_of
+from pytest_rageval.authoring.labelling.view import (
+    WHOLE,
+    RowView,
+    SessionView,
+    help_of,
+    view_of,
+)
 from pytest_rageval.report.html.assets import content_policy, page_asset
-from pytest_rageval.report.html.markup import shortened, visible
+from pytest_rageval.report.html.markup import visible
+from pytest_rageval.support.text import shortened
 from pytest_rageval.values.dataclass import dataclass
 
 _BROWSE: Final = {
@@ -81,8 +88,6 @@ def announcement(view: SessionView, seen: SessionView | None) -> str:
 
 _EXCERPT: Final = 280
 """Maximum characters of a gold, and of a row without the cursor."""
-_WHOLE: Final = 50_000
-"""Maximum characters of the row with the cursor."""
 
 
 def _render(name: str, **values: Any) -> str:
@@ -119,7 +124,7 @@ def _context(view: SessionView, revision: int) -> dict[str, Any]:
 
 def _row_text(row: RowView) -> str:
     # Only fields that the page uses: all of it is sent again with each key.
-    return shortened(row.text, _WHOLE if row.current else _EXCERPT)
+    return shortened(row.text, WHOLE if row.current else _EXCERPT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,7 +27,7 @@ from pytest_rageval.report.explain.verdict import (
     stage_name,
     stage_of,
 )
-from pytest_rageval.report.html.markup import Element, harmless, shortened
+from pytest_rageval.report.html.markup import Element, harmless
 from pytest_rageval.report.html.run.highlight import citation_marks, phrase_marks
 from pytest_rageval.report.html.run.values import (
     BaseDetail,
@@ -38,7 +38,7 @@ from pytest_rageval.report.html.run.values import (
     ReportOptions,
 )
 from pytest_rageval.report.text.word_diff import diff_words
-from pytest_rageval.support.text import format_value
+from pytest_rageval.support.text import format_value, shortened
 from pytest_rageval.values.dataclass import maker, replace
 from pytest_rageval.values.json_documents import count
 from pytest_rageval.values.json_documents import text as text_at
