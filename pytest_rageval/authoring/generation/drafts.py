@@ -127,6 +127,10 @@ _ASKS: Final = re.compile(
 _ANSWERS: Final = re.compile(
     rf"\s*{_MARK}(?:A|Answer|Antwort)\s*+\d*\s*[:.)]{_MARK}\s*(?P<text>\S.*)", re.I | re.S
 )
+_ANSWER_FOLLOWS: Final = re.compile(
+    rf"([{''.join(QUESTION_MARKS)}]{_MARK})\s+(?={_MARK}(?:A|Answer|Antwort)\s*:)", re.I
+)
+"""Place between a question and its answer on one line."""
 _NUMBER: Final = re.compile(r"^(?:\d+(?:\.\d+)*[.)]?|[-*•])\s+")
 _PRONOUN: Final = re.compile(r"\b(it|its|this|that|these|those|they|them|their|he|she)\b", re.I)
 _DEFINES: Final = re.compile(
@@ -270,21 +274,31 @@ def _qa(title: str, passages: Sequence[Paragraph]) -> Iterator[_Found]:
 
 
 def _lines(passages: Sequence[Paragraph]) -> Iterator[Paragraph]:
-    """Split passages at lines that begin a question or an answer."""
+    """Split passages where a question or an answer begins: at a line, or after a question."""
     for passage in passages:
         plain, raw = passage.plain.split("\n"), passage.raw.split("\n")
         if len(plain) != len(raw):
             yield passage
             continue
-        starts = [i for i, text in enumerate(plain) if _ASKS.match(text) or _ANSWERS.match(text)]
-        for start, end in zip([0, *starts], [*starts, len(plain)], strict=True):
+        parts = [
+            (text, source, line)
+            for line, pair in enumerate(zip(plain, raw, strict=True), passage.line)
+            for text, source in _question_and_answer(*pair)
+        ]
+        heads = [_ASKS.match(text) or _ANSWERS.match(text) for text, *_ in parts]
+        starts = [i for i, head in enumerate(heads) if head]
+        for start, end in zip([0, *starts], [*starts, len(parts)], strict=True):
             if start < end:
+                texts, sources, lines = zip(*parts[start:end], strict=True)
                 yield replace(
-                    passage,
-                    plain="\n".join(plain[start:end]),
-                    raw="\n".join(raw[start:end]),
-                    line=passage.line + start,
+                    passage, plain="\n".join(texts), raw="\n".join(sources), line=lines[0]
                 )
+
+
+def _question_and_answer(plain: str, raw: str) -> list[tuple[str, str]]:
+    """Return a line without and with its markup; in two parts if it holds question and answer."""
+    texts, sources = (_ANSWER_FOLLOWS.sub(r"\1\n", one).split("\n") for one in (plain, raw))
+    return list(zip(texts, sources, strict=True)) if len(texts) == len(sources) else [(plain, raw)]
 
 
 def _faq(title: str, passages: Sequence[Paragraph]) -> Iterator[_Found]:

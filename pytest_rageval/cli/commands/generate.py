@@ -14,7 +14,7 @@ import click
 
 from pytest_rageval.cli.assumed import read_vault, target_vault
 from pytest_rageval.cli.output import CommandError, json_option, print_result
-from pytest_rageval.support.text import clean
+from pytest_rageval.support.text import clean, counted
 
 if TYPE_CHECKING:
     from pytest_rageval.authoring.generation.generate import Generated
@@ -141,8 +141,9 @@ def _nothing(vault: Path, made: Generated) -> str:
         return f"{vault}: no Markdown note below it"
     why = "".join(f"; {count} dropped: {reason}" for reason, count in made.dropped.items())
     return (
-        f"{vault}: no question, no answer and no definition in its {made.n_notes} notes that could "
-        f"become a case{why}; name a model with --model, which writes questions about any text"
+        f"{vault}: no question, no answer and no definition in {counted(made.n_notes, 'note')} "
+        f"that could become a case{why}; name a model with --model, which writes questions about "
+        "any text"
     )
 
 
@@ -161,9 +162,9 @@ def _document(output: Path, made: Generated) -> dict[str, Any]:
 
 def _lines(output: Path, document: dict[str, Any]) -> Iterator[str]:
     yield clean(
-        f"{output}: {document['n_cases']} cases ({document['n_answerable']} answerable, "
+        f"{output}: {counted(document['n_cases'], 'case')} ({document['n_answerable']} answerable, "
         f"{document['n_unanswerable']} unanswerable) from {document['n_notes_used']} of "
-        f"{document['n_notes']} notes"
+        f"{counted(document['n_notes'], 'note')}"
     )
     for reason, count in document["dropped"].items():
         yield clean(f"dropped {count}: {reason}")

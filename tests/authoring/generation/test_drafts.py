@@ -97,12 +97,28 @@ def test_a_question_stands_on_its_own(text: str, expected: str | None) -> None:
         "**Q: How far does the bike go?**\n\nA: It goes far.",
         "Question: How far\ndoes the bike go?\n\nAnswer: It goes far.",
         "- Q1: How far does the bike go?\n  A1: It goes far.",
+        "Q: How far does the bike go? A: It goes far.",
+        "**Q:** How far does the bike go? **A:** It goes far.",
+        "**Question: How far does the bike go?** Answer: It goes far.",
     ],
 )
 def test_questions_and_answers_are_paired(text: str) -> None:
     found = only(f"# FAQ\n\n{text}\n")
     assert (found.kind, found.question) == ("qa", "How far does the bike go?")
     assert found.facts == ("It goes far.",)
+
+
+def test_each_question_with_its_answer_on_one_line_has_its_line() -> None:
+    lines = [
+        "Text.",
+        "",
+        "Q: How far is it? A: 1.",
+        "Q: How wide",
+        "is it? A: 2.",
+        "Q: Why so? A: 3.",
+    ]
+    found = drafts("\n".join(lines))
+    assert [(one.answer, one.line) for one in found] == [("1.", 3), ("2.", 5), ("3.", 6)]
 
 
 @pytest.mark.parametrize(

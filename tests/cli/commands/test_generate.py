@@ -49,6 +49,13 @@ def test_the_next_command_needs_no_quotes_on_windows() -> None:
     assert command == "rageval label evals/generated.jsonl --review"
 
 
+def test_one_case_of_one_note_is_counted_as_one() -> None:
+    made = Generated(cases=(), n_notes=1, n_used=1, withheld=(), dropped={})
+    document = {**commands._document(Path("g.jsonl"), made), "n_cases": 1}
+    assert next(commands._lines(Path("g.jsonl"), document)).startswith("g.jsonl: 1 case (")
+    assert "no definition in 1 note that" in commands._nothing(Path("vault"), made)
+
+
 def test_a_file_that_appears_meanwhile_is_never_written_over(
     capsys: Output, monkeypatch: pytest.MonkeyPatch
 ) -> None:
