@@ -22,6 +22,7 @@ from pytest_rageval.metrics.matching import anchor_segments, norm_heading, norm_
 from pytest_rageval.support.files import named_errors, open_plain
 from pytest_rageval.support.json_text import is_json
 from pytest_rageval.support.jsonl import cannot_be_read, cut_torn_line, iterate_lines
+from pytest_rageval.support.text import counted, shown
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import ConfigError, Fault, StorageError, faults_error
 from pytest_rageval.values.portable import is_portable
@@ -306,9 +307,16 @@ def read_labels(case_file: Path) -> Labels:
     decided: dict[str, str] = {}
     notes: list[str] = []
     faults: list[Fault] = []
+    beside = {path.name for path in case_file.parent.glob("*")}
     for path in sorted((case_file.parent / LABELS).glob("*.jsonl")):
         found = _read_file(path, faults, notes)
         ours = [entry for entry in found if entry.file in {"", case_file.name}]
+        for gone in sorted({entry.file for entry in found} - {"", case_file.name, *beside}):
+            n_labels = counted(sum(entry.file == gone for entry in found), "label")
+            notes.append(
+                f"{path.as_posix()}: {n_labels} of {shown(gone)}, which is not there, left out; "
+                'if it was renamed, write its new name as their "file"'
+            )
         if path.stem == ADJUDICATED:
             decided |= {entry.case_id: entry.at for entry in ours}
         else:
@@ -319,25 +327,25 @@ def read_labels(case_file: Path) -> Labels:
 
 
 def _read_file(path: Path, faults: list[Fault], notes: list[str]) -> list[LabelEntry]:
-    shown = path.as_posix()
+    name = path.as_posix()
     try:
         with open_plain(path) as file:
             data = file.read()
     except OSError as error:
-        raise cannot_be_read(shown, error) from error
+        raise cannot_be_read(name, error) from error
     torn = data[data.rfind(b"\n") + 1 :]
     if torn and not is_json(torn):
         # Its writer was killed; the lines before are complete.
         data = data[: len(data) - len(torn)]
-        notes.append(f"{shown}: the last line is cut short and left out")
+        notes.append(f"{name}: the last line is cut short and left out")
     entries = []
-    for line in iterate_lines(io.BytesIO(data), shown, faults):
+    for line in iterate_lines(io.BytesIO(data), name, faults):
         try:
             entries.append(parse_entry(json.loads(line.text), annotator=path.stem))
         except RecursionError:
-            faults.append(Fault(file=shown, line=line.number, message="nested too deeply"))
+            faults.append(Fault(file=name, line=line.number, message="nested too deeply"))
         except ValueError as error:
-            faults.append(Fault(file=shown, line=line.number, message=str(error)))
+            faults.append(Fault(file=name, line=line.number, message=str(error)))
     return entries
 
 

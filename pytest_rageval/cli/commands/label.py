@@ -221,11 +221,13 @@ def _desk(
 
     if wanted.annotator is not None:
         name = check_annotator(wanted.annotator)
+        labels = read_labels(loaded.path)
+        warn(*labels.notes)
         annotator = AnnotatorDesk(
             loaded=loaded,
             target=target,
             annotator=name,
-            labels=read_labels(loaded.path),
+            labels=labels,
             settings=score_settings(settings),
             blind=wanted.blind,
             clock=time.monotonic,

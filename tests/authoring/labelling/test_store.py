@@ -47,6 +47,19 @@ def test_a_name_that_is_no_safe_file_name_is_refused(name: str) -> None:
         check_annotator(name)
 
 
+def test_labels_of_a_case_file_that_is_gone_are_named_and_those_of_another_are_not(
+    cases: Path,
+) -> None:
+    path = labels_path(cases, "ann")
+    for file in ("cases.jsonl", "old.jsonl", "old.jsonl", "other.jsonl"):
+        append_entry(path, {**ENTRY, "file": file})
+    (cases.parent / "other.jsonl").touch()
+    found = read_labels(cases)
+    assert len(found.entries) == 1
+    [note] = found.notes
+    assert "labels/ann.jsonl: 2 labels of 'old.jsonl', which is not there, left out" in note
+
+
 def test_entries_are_added_and_read_back(cases: Path) -> None:
     path = labels_path(cases, "ann")
     append_entry(path, ENTRY)
