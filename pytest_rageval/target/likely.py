@@ -37,6 +37,15 @@ _FIELDS: Final[Mapping[str, Sequence[str]]] = {
     "page": ("pagelabel", "pagenumber", "pageno"),  # of a "page" nobody knows where it begins
 }
 """Further fields of a chunk, and their names in other APIs."""
+_SCORES: Final = (
+    "scorefinal",
+    "rerankscore",
+    "relevancescore",
+    "score",
+    "similarity",
+    "similarityscore",
+)
+"""Names of a number that is higher for a better chunk, which a distance is not."""
 _SENT: Final[Mapping[str, Collection[str]]] = {
     "question": frozenset({
         "query", "q", "question", "input", "message", "prompt", "text", "content", "userinput",
@@ -126,12 +135,16 @@ def _answer(reply: object, depth: int) -> str:
         if isinstance(value, str) and value.strip():
             # Beside data it is that of a status, as in {"code": 0, "message": "success", "data"}.
             return "" if name == "message" and "data" in reply else name
-        items = value if isinstance(value, list) else [value]
-        for n, item in enumerate(items[:_ITEMS]):
+        if not isinstance(value, list):
+            if found := _answer(value, depth - 1):
+                return f"{name}.{found}"
+            continue
+        items = value[:1] if _plain(name) == "choices" else value[-_ITEMS:]
+        for item in reversed(items):  # calls of tools and comments come before the answer
             if found := _answer(item, depth - 1):
-                if n:  # calls of tools and comments come before it
-                    return f"{name}[].{found.removesuffix(_LAST)}{_LAST}"
-                return f"{name}{'[0]' if items is value else ''}.{found}"
+                if item is value[0]:
+                    return f"{name}[0].{found}"
+                return f"{name}[].{found.removesuffix(_LAST)}{_LAST}"
     return ""
 
 
@@ -147,8 +160,20 @@ def likely_chunks(reply: object) -> str:
     for place, name, item in _lists("", reply, _REPLY_LEVELS):
         ranks = (rank for rank, word in enumerate(_LISTS) if word in _plain(name))
         if (rank := next(ranks, None)) is not None and (fields := _chunk_fields(item)):
-            found.append((rank, place.count("."), -len(fields), f"{place}[].{{{fields}}}"))
+            found.append((rank, place.count("."), -len(fields), f"{_ranked(place)}[].{{{fields}}}"))
     return min(found, default=(0, 0, 0, ""))[3]
+
+
+def _ranked(place: str) -> str:
+    """Return the place of a list, for an object of numbers that of its values in their order.
+
+    A server may write ``{"2": ..., "10": ..., "1": ...}``, and the order of a list is its ranking.
+    """
+    numbered = place.removesuffix(".*")
+    if numbered == place or "[" in place or "*" in numbered:
+        return place
+    rows = f"rows({{n: keys({numbered}), of: {place}}})"
+    return f"{place} && sort_by({rows}, &to_number(n))[].of"
 
 
 def _lists(place: str, value: object, levels: int) -> Iterator[tuple[str, str, object]]:
@@ -168,14 +193,16 @@ def _lists(place: str, value: object, levels: int) -> Iterator[tuple[str, str, o
 
 
 def _chunk_fields(item: object) -> str:
-    leaves = [*_leaves("", item, _LEVELS)]
+    found = [*_leaves("", item, _LEVELS)]
+    leaves = [leaf for leaf in found if not isinstance(leaf[2], float)]
+    numbers = [leaf for leaf in found if not isinstance(leaf[2], str)]
     texts = [leaf for leaf in leaves if isinstance(leaf[2], str)]
     files = [leaf for leaf in texts if _FILE.fullmatch(str(leaf[2]))]
     path, text = _named(files, _PATHS) or _named(texts, _PATHS), _named(texts, _TEXTS)
     if not path or not text:
         return ""
     others = {field: _named(leaves, names) for field, names in _FIELDS.items()}
-    fields = {"rel_path": path, "text": text, **others}
+    fields = {"rel_path": path, "text": text, **others, "score_final": _named(numbers, _SCORES)}
     return ", ".join(f"{field}: {place}" for field, place in fields.items() if place)
 
 
@@ -186,7 +213,7 @@ _Leaf = tuple[str, str, object]
 def _leaves(place: str, value: object, levels: int) -> Iterator[_Leaf]:
     """Yield the texts and numbers of an object and of those within it, not of its lists."""
     for here, name, inner in _named_fields(place, value) if levels else ():
-        if isinstance(inner, str | int) and not isinstance(inner, bool):
+        if isinstance(inner, str | int | float) and not isinstance(inner, bool):
             yield here, _plain(name), inner
         yield from _leaves(here, inner, levels - 1)
 

@@ -31,6 +31,11 @@ from tests.build.presets import stored_replies, system_case
             {"output": [{"id": 1}, {"content": [{"id": 2}, {"text": "Yes."}]}]},
             "output[].content[].text | [-1]",
         ),
+        (
+            {"output": [{"content": [{"text": "Let me see."}]}, {"content": [{"text": "Yes."}]}]},
+            "output[].content[0].text | [-1]",
+        ),
+        ({"choices": [{"text": "Yes."}, {"text": "No."}]}, "choices[0].text"),
         ({"id": "7", "docs": ["a"]}, ""),
         ({"messages": [{"type": "human", "content": "Yes."}]}, ""),  # of which is it?
         ({"data": {"ask": {"text": "Yes. It is.", "sources": []}}}, "data.ask.text"),
@@ -56,7 +61,7 @@ AZURE = {"citations": [{"content": "T.", "title": "A", "filepath": "a.md", "chun
         (
             {"source_nodes": [{"node": {"id_": "n", **LLAMA_INDEX}, "score": 0.5}]},
             "source_nodes[].{rel_path: node.metadata.file_name, text: node.text, "
-            "chunk_id: node.id_, page: node.metadata.page_label}",
+            "chunk_id: node.id_, page: node.metadata.page_label, score_final: score}",
         ),
         (
             {"source_documents": [{"page_content": "T.", "metadata": {"source": "a", "page": 0}}]},
@@ -90,7 +95,12 @@ AZURE = {"citations": [{"content": "T.", "title": "A", "filepath": "a.md", "chun
         ),
         (
             {"sources": {"1": {"documentPath": "a.md", "passageText": "T."}}},
-            "sources.*[].{rel_path: documentPath, text: passageText}",
+            "sources.* && sort_by(rows({n: keys(sources), of: sources.*}), &to_number(n))[].of[]"
+            ".{rel_path: documentPath, text: passageText}",
+        ),
+        (
+            {"hits": [{"score": "high", "rank": {"similarity": 2}, "file": "a.md", "text": "T."}]},
+            "hits[].{rel_path: file, text: text, score_final: rank.similarity}",
         ),
         ({"messages": [{"role": "user", "content": "Q?", "source": "web"}]}, ""),
         ({"contexts": ["T."]}, ""),
@@ -108,6 +118,21 @@ def test_likely_chunks_are_a_list_whose_items_name_text_and_document(
     if expression:
         [chunk] = _read(expression, reply)
         assert chunk["text"] == "T."
+
+
+def test_chunks_under_numbers_are_proposed_in_the_order_of_the_numbers() -> None:
+    chunks = {n: {"path": f"{n}.md", "text": "T.", "distance": 0.2} for n in ("2", "10", "1")}
+    expression = likely_chunks({"found": {"citations": chunks}})
+    read = _read(expression, {"found": {"citations": chunks}})
+    assert [chunk["rel_path"] for chunk in read] == ["1.md", "2.md", "10.md"]
+    assert _read(expression, {"found": {"citations": {}}}) == []
+    assert _read(expression, {"found": {}}) is None
+
+
+def test_the_answer_proposed_for_a_stored_reply_is_not_a_comment_before_it() -> None:
+    stored = system_case("openai-responses", "commentary")
+    found = compile_expression(likely_answer(stored.reply), "")(stored.reply)
+    assert found == stored.expected["answer"]
 
 
 def test_stored_replies_of_systems_have_proposals_that_read_their_chunks() -> None:

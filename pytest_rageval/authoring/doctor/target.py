@@ -147,7 +147,9 @@ def _refused(message: str, check: str) -> Finding:
     found = _STATUS.search(message)
     status = int(found[1]) if found else 0
     fix = "answer POST {url}/api/v1/ask with 200, or set path and headers in [tool.rageval.target]"
-    if status in {401, 403}:
+    if status in {404, 405} or 300 <= status < 400:  # the message says what to set
+        fix = f'set that in {_TABLE}, such as path = "/chat", or answer there with 200'
+    elif status in {401, 403}:
         check = "auth"
         fix = "check the token or key that headers or auth of [tool.rageval.target] send"
     elif status == 429:

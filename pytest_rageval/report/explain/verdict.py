@@ -82,7 +82,6 @@ _UNSEEN: Final[Mapping[str, tuple[str, str]]] = {
 _ERRORS: Final[Mapping[str, str]] = {
     "timeout": "Raise --rag-timeout, or look at which phase of the target is slow.",
     "connection": "Is the target up, and is --rag-url right?",
-    "http": "Look at the target's log for this question.",
     "target": "The target reports this error itself: look at its log for this question.",
     "protocol": "Compare the target's reply with what rageval doctor expects of it.",
     "raised": "Mend the client at the place named there.",
@@ -90,6 +89,19 @@ _ERRORS: Final[Mapping[str, str]] = {
     "empty": "The target sent an empty answer without abstained = true.",
     "not_attempted": "Run it again with pytest --lf once the cause is gone.",
 }
+_STATUS: Final = re.compile(r"\bHTTP (\d{3})\b")
+"""First in a message is the status itself; what the target wrote may name others."""
+_REFUSED: Final[Mapping[str, str]] = {
+    "401": "Check the token or key that headers or auth of [tool.rageval.target] send.",
+    "403": "Check the token or key that headers or auth of [tool.rageval.target] send, and what it "
+    "may read.",
+    "429": "Ask fewer questions at once (--rageval-concurrency), or with a key of a higher limit.",
+}
+_MOVED: Final = (
+    "Set url and path in [tool.rageval.target] to the address that it redirects to, or headers if "
+    "that is a login."
+)
+_LOG: Final = "Look at the target's log for this question."
 _MAP_REQUEST: Final = (
     f"Name the fields that your API takes in {REQUEST_TABLE}; where it answers other cases, look "
     "at its log for this question."
@@ -191,7 +203,9 @@ def next_steps(
             return (f"Look at {place}, the last line of your code that ran.",)
         if REQUEST_TABLE in record.error.message:
             return (_MAP_REQUEST,)
-        return (_ERRORS.get(record.error.kind, "Look at the target's log for this question."),)
+        if record.error.kind == "http":
+            return (_refused(record.error.message),)
+        return (_ERRORS.get(record.error.kind, _LOG),)
     stage, steps = record.failure_stage, list(_leaked(record) or _unwanted(irrelevant))
     if stage in {"not_retrieved", "lost_in_rerank"}:
         return (*_find_evidence(record, _needed(golds, groups)), *steps)
@@ -206,6 +220,13 @@ def next_steps(
         return (_UNSEEN_REFUSAL, *steps)
     usual = _STAGES.get(stage or "")
     return (*steps, usual) if usual else tuple(steps)
+
+
+def _refused(message: str) -> str:
+    """Say what to try for a status that is not 200."""
+    found = _STATUS.search(message)
+    status = found[1] if found else ""
+    return _MOVED if status.startswith("3") else _REFUSED.get(status, _LOG)
 
 
 def _leaked(record: CaseRecord) -> list[str]:

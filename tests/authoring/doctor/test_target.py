@@ -207,7 +207,9 @@ def test_a_target_that_refuses_us_asks_for_a_look_at_the_token(status: int) -> N
 @pytest.mark.parametrize(
     ("status", "fix"),
     [
-        (404, "answer POST {url}/api/v1/ask with 200, or set path and headers"),
+        (404, 'set that in [tool.rageval.target], such as path = "/chat", or answer there'),
+        (405, 'set that in [tool.rageval.target], such as path = "/chat", or answer there'),
+        (409, "answer POST {url}/api/v1/ask with 200, or set path and headers"),
         (429, "ask again later, or with a key of a higher limit"),
         (502, "look at its log, and at that of a proxy before it"),
     ],
@@ -236,7 +238,7 @@ def test_the_advice_follows_the_status_of_the_reply_and_not_one_it_quotes() -> N
     for quoted in ("HTTP 502 bad", "HTTP 401", "HTTP 429"):
         found = failed("http", f"POST http://x/ask: HTTP 404: upstream replied: {quoted}")
         assert found.check == "reachable"
-        assert found.fix.startswith("answer POST {url}")
+        assert found.fix.startswith("set that in [tool.rageval.target]")
 
 
 def test_a_timeout_that_names_no_setting_gets_its_name() -> None:

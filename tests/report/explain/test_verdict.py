@@ -141,3 +141,18 @@ def test_a_request_that_the_target_refuses_is_mended_in_its_mapping() -> None:
     found = explained(case(S), None, error=ErrorInfo(kind="http", message=message))
     (step,) = found.next_steps
     assert step.startswith("Name the fields that your API takes in [tool.rageval.target.request]")
+
+
+@pytest.mark.parametrize(
+    ("answered", "step"),
+    [
+        ("302 redirects to /login; redirects are not followed", "the address that it redirects to"),
+        ("401: upstream said HTTP 302", "Check the token or key"),
+        ("429", "--rageval-concurrency"),
+        ("503: HTTP 401 from the model", "Look at the target's log"),
+    ],
+)
+def test_the_step_for_a_refused_question_follows_its_status(answered: str, step: str) -> None:
+    error = ErrorInfo(kind="http", message=f"POST http://x/ask: HTTP {answered}")
+    [found] = explained(case(S), None, error=error).next_steps
+    assert step in found
