@@ -199,7 +199,11 @@ def _message(
     beyond = decide_limit(check.kind, check.limit, estimate=estimate).outcome == "fail"
     value, limit = format_limit_pair(change, check.limit, unit)
     relation = "is above" if beyond else "is at most"
-    sentence = f"{f'{word} ' if word else ''}{value} {relation} {check.kind} {limit}"
+    if word and value.startswith("-"):  # a change the other way is not a drop of -0.02
+        sign = "+" if check.kind == "max_drop" else "-"
+        sentence = f"no {word} ({sign}{value[1:]}), {check.kind} {limit}"
+    else:
+        sentence = f"{f'{word} ' if word else ''}{value} {relation} {check.kind} {limit}"
     if check.decide == "estimate":
         unproven = beyond and _unproven(check, difference)
         return f"{sentence}, not proven: the interval includes no {word}" if unproven else sentence

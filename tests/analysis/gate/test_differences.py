@@ -33,10 +33,10 @@ def difference(
     [
         (drop(), difference(-0.06), "fail", "drop 0.060 is above max_drop 0.050"),
         (drop(), difference(0.85 - 0.9), "pass", "drop 0.050 is at most max_drop 0.050"),
-        (drop(), difference(0.02), "pass", "drop -0.020 is at most max_drop 0.050"),
+        (drop(), difference(0.02), "pass", "no drop (+0.020), max_drop 0.050"),
         (drop(), difference(-0.0504), "fail", "drop 0.0504 is above max_drop 0.0500"),
         (rise(), difference(0.11), "fail", "rise 0.110 is above max_rise 0.100"),
-        (rise(), difference(-0.3), "pass", "rise -0.300 is at most max_rise 0.100"),
+        (rise(), difference(-0.3), "pass", "no rise (-0.300), max_rise 0.100"),
         (drop(), difference(None, n=0), "fail", "no data: no case was scored on both sides"),
         (drop(severity="warn"), difference(-0.06), "warn", "drop 0.060 is above max_drop 0.050"),
     ],
