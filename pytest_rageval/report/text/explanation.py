@@ -73,7 +73,8 @@ def render_explanation(
         explanation: result of ``explain_record``.
         run_id: name of the run, for the heading.
         width: columns of the terminal; fewer than 60 are taken as 60.
-        verbose: adds the beginning of each chunk's text and the whole answer.
+        verbose: adds the beginning of each chunk's text, the whole answer, and the metrics that an
+            error of the target left without a value.
     """
     width = max(width, _NARROWEST)
     error = explanation.record.error
@@ -92,7 +93,7 @@ def render_explanation(
         _judgements(explanation.judgements, width, verbose=verbose),
         _metrics(explanation, width),
         _reranking(explanation, width),
-        _unscored(explanation, width, raised),
+        _unscored(explanation, width, raised) if error is None or verbose else (),
     )
     lines: list[Line] = []
     for part in parts:

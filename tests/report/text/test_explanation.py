@@ -51,7 +51,7 @@ def test_every_metric_is_shown_once_with_its_state(
     run: tuple[CaseRecord, ScoreSettings],
 ) -> None:
     record, scoring = run
-    text = shown(explain_record(record, scoring), width=200)
+    text = shown(explain_record(record, scoring), width=200, verbose=True)
     titles = ("metrics in error", "not applicable")
     unscored = "".join(block(text, title) for title in titles if f"\n{title}\n" in text)
     for key, value in record.metrics.items():
@@ -59,6 +59,13 @@ def test_every_metric_is_shown_once_with_its_state(
         assert len(rows) == (value is not None)
         if value is None:
             assert re.search(rf"(?<![\w.]){re.escape(key)}(?![\w.])", unscored)
+
+
+def test_the_metrics_of_a_case_without_an_answer_are_listed_only_on_demand() -> None:
+    found = explained(case(S), None, error=TIMEOUT)
+    assert "hit_at_k" not in shown(found)
+    assert block(shown(found, verbose=True), "metrics in error").count("hit_at_k") == 2
+    assert "hit_at_k" in shown(explained(case(S), response(S)))
 
 
 def test_the_verdict_comes_first_and_then_why_and_what_to_try() -> None:
@@ -135,7 +142,7 @@ def test_metrics_without_a_value_are_gathered_by_their_reason() -> None:
     text = block(shown(explained(case(S), response(S))), "not applicable")
     assert text.count("The run has no judge.") == 1
     assert "The case is answerable." in text
-    failed = shown(explained(case(S), None, error=TIMEOUT))
+    failed = shown(explained(case(S), None, error=TIMEOUT), verbose=True)
     assert failed.count("timeout: no reply within 60 s") == 2  # the verdict and the metrics
 
 
