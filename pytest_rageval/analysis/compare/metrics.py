@@ -332,8 +332,8 @@ def _latency(
 ) -> dict[str, UnpairedChange]:
     if not given.with_latency or (given.keys is not None and not given.keys):
         return {}
-    one = record_latency(base, given.base_timeout_ms)
-    other = record_latency(new, given.new_timeout_ms)
+    one = record_latency([r for r in base if r.counted], given.base_timeout_ms)
+    other = record_latency([r for r in new if r.counted], given.new_timeout_ms)
     if not (one.n or other.n):
         return {}
     rows = {

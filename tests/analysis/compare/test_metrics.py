@@ -17,6 +17,7 @@ from pytest_rageval.analysis.compare.pairs import LeftOut
 from pytest_rageval.analysis.stats.paired import holm
 from pytest_rageval.analysis.two_runs import compare_runs
 from pytest_rageval.metrics.built_in import BUILT_IN
+from pytest_rageval.values.case import Case
 from pytest_rageval.values.record import CaseRecord
 from tests.build.records import failed, record
 from tests.build.runs import random_churn, run_of, scored, side
@@ -247,6 +248,14 @@ def test_a_call_that_timed_out_enters_at_the_limit_of_its_own_run() -> None:
     late = [failed("a", "timeout", latency={})]
     found = compared(late, late, base_timeout_ms=1000.0, new_timeout_ms=2000.0)
     assert found.latency["latency_ms.p50"].delta == 1000.0
+
+
+def test_a_case_that_is_not_reviewed_is_in_no_latency() -> None:
+    made = Case(id="g", question="?", review="generated")
+    late = record("g", case=made, latency={"total_ms": 9000.0})
+    one = [scored("a", 1.0, latency={"total_ms": 100.0})]
+    found = compared([*one, late], one).latency["latency_ms.p95"]
+    assert (found.base, found.new, found.n_base, found.n_new) == (100.0, 100.0, 1, 1)
 
 
 def test_no_timed_call_has_no_latency() -> None:
