@@ -47,12 +47,15 @@ class CaseFile(pytest.Module):
         """
         loaded = load_set(self.state, self.path, self.config.rootpath)
         self.obj = self._test_module()
-        templates = [t for t in super().collect() if isinstance(t, pytest.Function)]
+        found = list(super().collect())
+        templates = [one for one in found if isinstance(one, pytest.Function)]
         if len({t.originalname for t in templates}) != 1:
             names = ", ".join(sorted({t.originalname for t in templates})) or "none"
+            classes = [one.name for one in found if isinstance(one, pytest.Class)]
+            without = f"; methods of {', '.join(classes)} are not counted" if classes else ""
             raise self.CollectError(
                 f"{self.path.with_suffix('.py').name}: expected exactly one test function for "
-                f"the cases of {self.path.name}, found {names}"
+                f"the cases of {self.path.name}, found {names}{without}"
             )
         for located in loaded.cases:
             for template in templates:

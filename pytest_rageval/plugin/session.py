@@ -165,6 +165,7 @@ class Reporting:
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_call(self) -> Generator[None, object, object]:
         """Note that a test function runs: reports made meanwhile are those of its subtests."""
+        __tracebackhide__ = True  # an error of a client that --pdb stops at begins there
         self._calling = True
         try:
             return (yield)

@@ -119,6 +119,18 @@ def test_options_of_pytest_hold_for_an_error_of_a_fixture(broken: Project) -> No
     assert "fixture in 3 of 3 cases" in debugged.stdout.str()
 
 
+def test_a_debugger_shows_the_error_of_a_client_from_its_own_line_on(project: Project) -> None:
+    client(project, "raise LookupError('no such index')")
+    debugged = project.pytester.run(
+        *project.pytester._getpytestargs(), "evals", "--pdb", stdin=b"c\nc\nc\n", timeout=60
+    )
+    shown = debugged.stdout.str()
+    assert "conftest.py(4)answer()" in shown
+    traceback = shown.partition(" traceback >")[2].partition(" entering PDB >")[0]
+    assert "LookupError: no such index" in traceback
+    assert "pytest_rageval" not in traceback
+
+
 def test_a_resumed_run_asks_cases_whose_fixture_raised(broken: Project) -> None:
     broken.run("evals", "--rageval-run-id=one", "-x")
     client(broken, 'return {"answer": "a", "debug": {"retrieved_chunks": [{"rel_path": "a.md"}]}}')

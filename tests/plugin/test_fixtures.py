@@ -336,6 +336,14 @@ def test_two_test_functions_beside_a_set_are_refused(project: Project) -> None:
     result.stdout.fnmatch_lines(["*exactly one test function*test_a, test_b*"])
 
 
+def test_a_class_beside_a_set_is_no_test_function(project: Project) -> None:
+    method = "class TestIt:\n    def test_a(self, eval_record): pass\n"
+    project.write("evals/eval_set.py", method)
+    result = project.run()
+    assert result.ret == 2
+    result.stdout.fnmatch_lines(["*found none; methods of TestIt are not counted"])
+
+
 PARAMETRIZED = """
 import pytest
 
