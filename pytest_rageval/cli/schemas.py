@@ -16,9 +16,8 @@ from typing import Any, Final
 from pytest_rageval.metrics.registry import Registry
 from pytest_rageval.project.case_fields import case_json_schema
 from pytest_rageval.project.threshold_keys import thresholds_json_schema
-from pytest_rageval.runs.document_schemas import DOCUMENT_SCHEMAS
+from pytest_rageval.runs.document_schemas import DOCUMENT_SCHEMAS, record_json_schema
 from pytest_rageval.runs.record_json import PARTS
-from pytest_rageval.runs.record_schema import record_json_schema
 from pytest_rageval.target.contract import reply_json_schema
 from pytest_rageval.values import case as cases
 from pytest_rageval.values import gate, numbers, record, reply

@@ -1,4 +1,4 @@
-"""JSON Schemas of the documents of a run, made from the types that they are written from.
+"""JSON Schemas of the files of a run, made from the types that they are written from.
 
 Imported only for schemas, since pydantic is slow to import.
 """
@@ -13,6 +13,8 @@ from pydantic import Field, TypeAdapter
 from typing_extensions import TypedDict
 
 from pytest_rageval.runs.metrics_document import BREAKDOWNS, STATISTICS
+from pytest_rageval.runs.record_json import LINE_FIELDS, OPTIONAL_FIELDS, PART_TYPES, PARTS
+from pytest_rageval.values.case import Case
 from pytest_rageval.values.gate import BaselineInfo, CheckResult, GateResult
 from pytest_rageval.values.numbers import (
     Aggregate,
@@ -22,6 +24,7 @@ from pytest_rageval.values.numbers import (
     RerankSummary,
     UsageSummary,
 )
+from pytest_rageval.values.record import CaseRecord
 
 _Count = Annotated[int, Field(ge=0)]
 _Object = Mapping[str, Any]
@@ -215,6 +218,22 @@ def gate_json_schema() -> dict[str, Any]:
     changed = {"checks": _list(check), "baseline": BaselineInfo | None}
     fields = {**_VERSION, "run_id": _RUN["run_id"], **_hints(GateResult, **changed)}
     return _schema(_object("GateResult", fields), "run_id", "verdict", "checks")
+
+
+def record_json_schema() -> dict[str, Any]:
+    """Return the JSON Schema (2020-12) of one line of ``results.jsonl``.
+
+    Fields beyond it are allowed, since later versions add some; a field of the reply is null where
+    the case has none.
+    """
+    hints = _hints(CaseRecord, schema_version=int, case=Case | None)
+    for part, names in PARTS.items():
+        own = get_type_hints(PART_TYPES[part])
+        nullable = part == "response"
+        hints |= {line: own[name] | None if nullable else own[name] for line, name in names.items()}
+    fields = ("schema_version", *LINE_FIELDS, "case", "parameters", *OPTIONAL_FIELDS)
+    line = _object("Record", {name: hints[name] for name in fields})
+    return _schema(line, "schema_version", "case_id", "status", "metrics")
 
 
 def _summary() -> Any:

@@ -1,4 +1,4 @@
-"""Documents of runs, of this version and of every past one, against their schemas."""
+"""Files of runs, of this version and of every past one, against their schemas."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import jsonschema
 import pytest
 
 from pytest_rageval.cli import main as cli
-from pytest_rageval.runs.document_schemas import DOCUMENT_SCHEMAS
+from pytest_rageval.runs.document_schemas import DOCUMENT_SCHEMAS, record_json_schema
 from tests.build.projects import work_in
 from tests.hostile.project import make_project
 
@@ -66,3 +66,12 @@ def test_another_value_is_none_of_a_document(name: str, wrong: dict[str, Any]) -
     validator = jsonschema.Draft202012Validator(DOCUMENT_SCHEMAS[name]())
     assert validator.is_valid(stored)
     assert not validator.is_valid({**stored, **wrong})
+
+
+def test_stored_records_of_every_format_are_valid() -> None:
+    validator = jsonschema.Draft202012Validator(record_json_schema())
+    texts = [path.read_text(encoding="utf-8") for path in FORMATS.rglob("results.jsonl")]
+    lines = [json.loads(line) for text in texts for line in text.splitlines()]
+    assert lines
+    assert [fault.message for one in lines for fault in validator.iter_errors(one)] == []
+    assert not validator.is_valid({**lines[0], "case_id": 3})
