@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from errno import EINVAL, EISDIR
 from glob import escape
-from io import TextIOWrapper
+from io import BufferedReader, TextIOWrapper
 from pathlib import Path
 from stat import S_IMODE, S_ISDIR, S_ISREG
-from typing import IO, Final
+from typing import Final, cast
 
 from pytest_rageval.support.closing import Closing
 from pytest_rageval.values.errors import StorageError
@@ -104,7 +104,7 @@ def named_errors(
         raise kind(f"{path}: cannot be {what}: {error.strerror or error}") from error
 
 
-def open_plain(path: Path, buffering: int = -1) -> IO[bytes]:
+def open_plain(path: Path, buffering: int = -1) -> BufferedReader:
     """Open a file to read its bytes; a pipe or a device, which could block for ever, is refused.
 
     Raises:
@@ -117,7 +117,7 @@ def open_plain(path: Path, buffering: int = -1) -> IO[bytes]:
         if S_ISDIR(mode):
             raise IsADirectoryError(EISDIR, os.strerror(EISDIR), str(path))
         raise OSError(EINVAL, "it is not a plain file, but a pipe or a device", str(path))
-    return open(handle, "rb", buffering)
+    return cast("BufferedReader", open(handle, "rb", buffering))
 
 
 def read_plain(path: Path, encoding: str = "utf-8-sig") -> str:

@@ -30,7 +30,6 @@ from pytest_rageval.values.record import CaseRecord
 _SETTLED_S: Final = 2.0
 """A file that was changed just now may change again with the same time and size: some file systems
 count in seconds."""
-_BLOCK: Final = 1 << 20
 
 NUMBERS: Final = ("value", "n", "n_not_applicable", "n_error", "median", "low", "high", "se")
 """Numbers of a figure in the index."""
@@ -79,15 +78,11 @@ def content_hash(folder: Path, tags: tuple[str, ...]) -> str:
     """Return 64 hex digits over the content of the files of a run, and its tags."""
     facts: list[object] = [list(tags)]
     for name in (*DOCUMENTS, RESULTS):
-        digest = hashlib.sha256()
         try:
             with open_plain(folder / name) as file:
-                while block := file.read(_BLOCK):
-                    digest.update(block)
+                facts.append([name, hashlib.file_digest(file, "sha256").hexdigest()])
         except OSError:  # missing, or unreadable
             facts.append([name])
-            continue
-        facts.append([name, digest.hexdigest()])
     return _sha256(json.dumps(facts))
 
 
