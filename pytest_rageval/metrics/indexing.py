@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from pytest_rageval.support.text import clean
+from pytest_rageval.support.text import clean, counted
 from pytest_rageval.values.json_documents import part, texts
 
 MAX_TARGET_WARNINGS: Final = 20
@@ -104,7 +104,7 @@ def _target_warnings(coverage: Mapping[str, Any]) -> list[str]:
     left = len(warnings) - MAX_TARGET_WARNINGS
     if left <= 0:
         return warnings
-    return [*warnings[:MAX_TARGET_WARNINGS], f"and {left} more warning{'s' if left > 1 else ''}"]
+    return [*warnings[:MAX_TARGET_WARNINGS], f"and {counted(left, 'more warning')}"]
 
 
 def indexing_summary(coverage: Mapping[str, Any]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Literal
 
-from pytest_rageval.support.text import clean
+from pytest_rageval.support.text import clean, counted
 from pytest_rageval.values.dataclass import dataclass
 
 _PACKAGE: Final = Path(__file__).parents[1]
@@ -203,7 +203,7 @@ def _joined(frames: Sequence[_Frame]) -> list[str]:
 
 def _folded(frames: Sequence[_Frame]) -> str:
     packages = ", ".join(dict.fromkeys(frame.package for frame in frames))
-    return f"... {len(frames)} {'frame' if len(frames) == 1 else 'frames'} in {packages}"
+    return f"... {counted(len(frames), 'frame')} in {packages}"
 
 
 def places(text: str) -> list[str]:
