@@ -12,13 +12,13 @@ import inspect
 import threading
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Collection, Generator, Iterable
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Generator, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import suppress
 from contextvars import copy_context
 from functools import cache, partial
 from itertools import islice
-from typing import Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from pytest_rageval.support.slots import Slots, Turns
 
@@ -84,9 +84,9 @@ class LoopThread:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
 
-    def submit(self, awaitable: Awaitable[_T]) -> Future[_T]:
-        """Start awaiting on the loop and return at once."""
-        return asyncio.run_coroutine_threadsafe(_awaited(awaitable), self._started())
+    def submit(self, coroutine: Coroutine[Any, Any, _T]) -> Future[_T]:
+        """Start a coroutine on the loop and return at once."""
+        return asyncio.run_coroutine_threadsafe(coroutine, self._started())
 
     def run(self, awaitable: Awaitable[_T]) -> _T:
         """Await on the loop and return the result, or raise its exception.
@@ -148,10 +148,6 @@ def session_loop() -> LoopThread:
 def waited_for(found: object) -> object:
     """Return what a function of a project gave, awaited on that loop if it is awaitable."""
     return session_loop().run(found) if inspect.isawaitable(found) else found
-
-
-async def _awaited(awaitable: Awaitable[_T]) -> _T:
-    return await awaitable
 
 
 def _serve(loop: asyncio.AbstractEventLoop) -> None:
