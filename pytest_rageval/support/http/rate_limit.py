@@ -14,12 +14,14 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Final
 
+import msgspec
+
 from pytest_rageval.support.files import Lock
-from pytest_rageval.values.dataclass import dataclass, replace
+from pytest_rageval.values.dataclass import dataclass, field_values, replace
 from pytest_rageval.values.errors import ConfigError, StorageError
 
 _MINUTE_S: Final = 60.0
@@ -30,12 +32,17 @@ _NO_LINK: Final = getattr(os, "O_NOFOLLOW", 0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """Times of the next request, in seconds of the machine's monotonic clock."""
+    """Content of the file: times in seconds of the machine's monotonic clock."""
 
     seen: float = 0.0
     """Time of the last change, which reveals a clock that restarted."""
-    next_request: float = 0.0
-    next_token: float = 0.0
+    request: float = 0.0
+    """Time of the next request by the limit of requests."""
+    token: float = 0.0
+    """The same by the limit of tokens."""
+
+
+_LINES: Final = msgspec.json.Decoder(Line)
 
 
 def take_place(
@@ -54,18 +61,18 @@ def take_place(
         Time at which the request may leave, not before ``now``, and the line behind it.
 
     >>> when, line = take_place(Line(), 100.0, 10, per_request_s=2.0, per_token_s=0.5)
-    >>> when, line.next_request, line.next_token
+    >>> when, line.request, line.token
     (100.0, 102.0, 105.0)
     >>> take_place(line, 100.0, 10, per_request_s=2.0, per_token_s=0.5)[0]
     105.0
     """
     if now < line.seen:
         line = Line()  # the machine was restarted, and its clock with it
-    start = max(now, line.next_request, line.next_token)
+    start = max(now, line.request, line.token)
     return start, Line(
         seen=now,
-        next_request=start + per_request_s,
-        next_token=start + tokens * per_token_s,
+        request=start + per_request_s,
+        token=start + tokens * per_token_s,
     )
 
 
@@ -138,9 +145,9 @@ class RateLimiter:
             line = _read(file)
             shift = (used - expected) * self._per_token_s
             # Unused time in the past is not saved up for a burst.
-            behind = max(line.next_token + shift, self._clock())
-            settled = behind if shift < 0 else line.next_token + shift
-            _write(file, replace(line, next_token=settled))
+            behind = max(line.token + shift, self._clock())
+            settled = behind if shift < 0 else line.token + shift
+            _write(file, replace(line, token=settled))
 
     @contextmanager
     def _locked(self) -> Iterator[IO[str]]:
@@ -170,20 +177,14 @@ def _spacing(name: str, per_minute: float | None) -> float:
 def _read(file: IO[str]) -> Line:
     """Read the line; a damaged file counts as empty, since only waiting times are lost."""
     file.seek(0)
-    try:
-        values = json.loads(file.read(_MAX_STATE_CHARS))
-        seen, request, token = (float(values[key]) for key in ("seen", "request", "token"))
-    except (ValueError, TypeError, KeyError, RecursionError):
-        return Line()
-    if not all(map(math.isfinite, (seen, request, token))):
-        return Line()
-    return Line(seen=seen, next_request=request, next_token=token)
+    with suppress(ValueError, RecursionError):
+        return _LINES.decode(file.read(_MAX_STATE_CHARS))
+    return Line()
 
 
 def _write(file: IO[str], line: Line) -> None:
     file.seek(0)
-    values = {"seen": line.seen, "request": line.next_request, "token": line.next_token}
-    json.dump(values, file)
+    json.dump(field_values(line), file)
     # After writing: a file that was cut to nothing is written to the disk when ext4 closes it,
     # which takes milliseconds.
     file.truncate()

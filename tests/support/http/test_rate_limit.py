@@ -129,6 +129,7 @@ def test_unused_tokens_are_not_saved_up_for_a_burst(tmp_path: Path) -> None:
         '{"seen": 1}',
         '{"seen": 0, "request": NaN, "token": 0}',
         '{"seen": 0, "request": 0, "token": 1e999}',
+        f'{{"seen": {"9" * 400}, "request": 0, "token": 0}}',
         '{"seen": 0, "request": "soon", "token": 0}',
         "[" * 4000,
     ],
