@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pytest_rageval.analysis.compare.settings import compared_config
-from pytest_rageval.analysis.trend import RunFigure, TrendQuery, TrendRun, run_figures
+from pytest_rageval.analysis.trend import TrendQuery, TrendRun, run_figures
 from pytest_rageval.runs.notes import NOTES
 from pytest_rageval.runs.read import read_documents
 from pytest_rageval.runs.store import (
@@ -246,7 +246,11 @@ class TrendSource:
 
 
 def read_trend(results_dir: Path, query: TrendQuery) -> TrendSource:
-    """Read the documents of every run that has figures."""
+    """Read the documents of every run that has figures.
+
+    Raises:
+        OSError: the folder of a run is gone.
+    """
     runs: list[TrendRun] = []
     metrics: set[str] = set()
     groups: set[str] = set()
@@ -260,24 +264,16 @@ def read_trend(results_dir: Path, query: TrendQuery) -> TrendSource:
                 groups.add(figure.group)
                 if figure.metric == query.metric and figure.group == query.group:
                     wanted = figure
-        runs.append(trend_run(run, wanted))
+        shown = TrendRun(
+            run_id=run.run_id,
+            ran_at=ran_at(run),
+            figure=wanted,
+            tags=run.tags,
+            verdict=word(run.gate, "verdict"),
+            config_hash=run.config_hash,
+            dataset_hash=run.dataset_hash,
+            config=compared_config(run.config),
+            partial=is_partial(run),
+        )
+        runs.append(shown)
     return TrendSource(runs=tuple(runs), metrics=frozenset(metrics), groups=frozenset(groups))
-
-
-def trend_run(run: StoredRun, figure: RunFigure | None) -> TrendRun:
-    """Return a run as a trend of one figure shows it.
-
-    Raises:
-        OSError: the folder is gone.
-    """
-    return TrendRun(
-        run_id=run.run_id,
-        ran_at=ran_at(run),
-        figure=figure,
-        tags=run.tags,
-        verdict=word(run.gate, "verdict"),
-        config_hash=run.config_hash,
-        dataset_hash=run.dataset_hash,
-        config=compared_config(run.config),
-        partial=is_partial(run),
-    )
