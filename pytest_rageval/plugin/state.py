@@ -1,7 +1,4 @@
-"""State of a pytest session that evaluates, one per process.
-
-Imports only the standard library, since the plugin imports it at load.
-"""
+"""State of a pytest session that evaluates, one per process."""
 
 from __future__ import annotations
 
