@@ -131,6 +131,11 @@ def basic_credentials(credentials: tuple[str, str]) -> str:
     return base64.b64encode(plain).decode("ascii")
 
 
+def bracketed(host: str) -> str:
+    """Return a host as a URL holds it: an IPv6 address in brackets."""
+    return f"[{host}]" if ":" in host else host
+
+
 @cache
 def join_url(base: str | None, path: str, where: str = "[tool.rageval.target] url") -> Address:
     """Join a base URL, with or without a slash at its end, and the path of the endpoint.
@@ -149,9 +154,7 @@ def join_url(base: str | None, path: str, where: str = "[tool.rageval.target] ur
     if parts.query or parts.fragment:
         raise ConfigError(f"{where}: holds a query or a fragment; put a query into `path`")
     host = parts.hostname or ""
-    netloc = f"[{host}]" if ":" in host else host
-    if parts.port is not None:
-        netloc = f"{netloc}:{parts.port}"
+    netloc = bracketed(host) if parts.port is None else f"{bracketed(host)}:{parts.port}"
     full = f"{parts.scheme}://{netloc}{parts.path.rstrip('/')}/{path.lstrip('/')}"
     return Address(
         url=full,

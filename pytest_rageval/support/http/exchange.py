@@ -145,8 +145,7 @@ def open_client(
         connect_s=connect_s,
         read_s=read_s,
     )
-    authorization = basic_auth(*address.credentials) if address.credentials else ""
-    return Client(route, headers, authorization, keepalive_s)
+    return Client(route, headers, basic_auth(address.credentials), keepalive_s)
 
 
 def send(http: Client, request: Request) -> Reply:

@@ -12,9 +12,9 @@ from contextlib import suppress
 from functools import partial
 from queue import Empty, SimpleQueue
 from typing import Any, Final
-from urllib.parse import SplitResult, unquote, urlsplit
+from urllib.parse import SplitResult, urlsplit
 
-from pytest_rageval.support.http.address import basic_credentials
+from pytest_rageval.support.http.address import basic_credentials, bracketed, credentials_in
 from pytest_rageval.support.http.connection import Socket, TlsSocket, TransportError, faults
 from pytest_rageval.support.http.deadline import waited
 from pytest_rageval.support.http.reading import Reader
@@ -42,15 +42,13 @@ class Route:
     @property
     def authority(self) -> str:
         """Host and port as in a URL."""
-        host = f"[{self.host}]" if ":" in self.host else self.host
+        host = bracketed(self.host)
         return host if self.port == (443 if self.tls else 80) else f"{host}:{self.port}"
 
     @property
     def proxy_authorization(self) -> str:
         """Value of the header for the proxy; empty: there is none."""
-        if self.proxy is None or self.proxy.username is None:
-            return ""
-        return basic_auth(unquote(self.proxy.username), unquote(self.proxy.password or ""))
+        return "" if self.proxy is None else basic_auth(credentials_in(self.proxy.geturl()))
 
     @property
     def forwards(self) -> bool:
@@ -130,8 +128,8 @@ class Route:
         return secured
 
     def _tunnel(self, sock: Socket) -> None:
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        lines = [f"CONNECT {host}:{self.port} HTTP/1.1", f"Host: {host}:{self.port}"]
+        place = f"{bracketed(self.host)}:{self.port}"
+        lines = [f"CONNECT {place} HTTP/1.1", f"Host: {place}"]
         if self.proxy_authorization:
             lines.append(f"Proxy-Authorization: {self.proxy_authorization}")
         sock.sendall("\r\n".join([*lines, "", ""]).encode("ascii"))
@@ -256,6 +254,6 @@ def _tls_context() -> ssl.SSLContext:
     return context
 
 
-def basic_auth(user: str, password: str) -> str:
-    """Return the value of a header for HTTP basic authentication."""
-    return f"Basic {basic_credentials((user, password))}"
+def basic_auth(credentials: tuple[str, str] | None) -> str:
+    """Return the value of a header for HTTP basic authentication; empty: there is none."""
+    return f"Basic {basic_credentials(credentials)}" if credentials else ""
