@@ -13,6 +13,7 @@ from pytest_rageval.support.http.address import (
     NAMING_HEADER,
     SENSITIVE_HEADER,
     TOKEN,
+    is_sendable,
     learn_secrets,
     token_values,
 )
@@ -115,7 +116,7 @@ class HeaderSource:
             expected = "expected a mapping of headers, or (headers, seconds)"
             raise self._wrong(f"{type(headers).__name__}, {expected}")
         for name, value in headers.items():
-            text = isinstance(value, str) and value.isascii() and value.isprintable()
+            text = isinstance(value, str) and is_sendable(value)
             if not isinstance(name, str) or not HEADER_NAME.fullmatch(name) or not text:
                 raise self._wrong(f"{name!r}, which cannot be sent")
         self._note({str(name): str(value) for name, value in headers.items()})

@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from pytest_rageval.project.case_variables import CASE_VARIABLES, PLACEHOLDER
 from pytest_rageval.project.option_values import REQUEST_FIELDS
-from pytest_rageval.support.http.address import ENV_VALUE
+from pytest_rageval.support.http.address import ENV_VALUE, is_sendable
 from pytest_rageval.support.text import clean, did_you_mean
 from pytest_rageval.target.contract import request_body
 from pytest_rageval.values.errors import ConfigError, EndpointError
@@ -165,7 +165,7 @@ def filled_headers(
     """
 
     def checked(where: str, name: str, text: str) -> str:
-        if not text.isascii() or not text.isprintable():
+        if not is_sendable(text):
             message = f"{{{name}}} holds a character that no header may hold"
             raise _fault(where, message, document)
         return text

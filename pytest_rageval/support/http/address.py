@@ -509,13 +509,18 @@ def _resolve(name: str, value: str, environ: Mapping[str, str]) -> str:
     return value
 
 
+def is_sendable(value: str) -> bool:
+    """Whether a header may hold a value."""
+    return value.isascii() and value.isprintable()
+
+
 def check_sendable(value: str, what: str) -> None:
     """Refuse a value that no header may hold.
 
     Raises:
         ConfigError: it is one; the text begins with what it is.
     """
-    if not value.isascii() or not value.isprintable():
+    if not is_sendable(value):
         raise ConfigError(f"{what} holds a character that no header may hold")
 
 

@@ -17,7 +17,7 @@ from typing import Any, Final
 from urllib.parse import quote, urlsplit
 
 from pytest_rageval.support.closing import Closing
-from pytest_rageval.support.http.address import HEADER_NAME
+from pytest_rageval.support.http.address import HEADER_NAME, is_sendable
 from pytest_rageval.support.http.connection import Socket, TransportError, faults
 from pytest_rageval.support.http.pool import Pool
 from pytest_rageval.support.http.reading import MAX_HEAD_BYTES, Incoming, Reader, named, parts
@@ -170,7 +170,7 @@ def _message(method: str, target: str, headers: Mapping[str, str], content: byte
 
 @lru_cache(maxsize=64)
 def _line(name: str, value: str) -> str:
-    if not (value.isascii() and value.isprintable() and HEADER_NAME.fullmatch(name)):
+    if not (is_sendable(value) and HEADER_NAME.fullmatch(name)):
         text = f"Illegal header {name!r}, or its value"  # which may be secret
         raise TransportError("LocalProtocolError", text)
     return f"{name}: {value}"
