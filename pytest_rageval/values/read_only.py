@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, is_dataclass, replace
-from functools import cache
+from dataclasses import is_dataclass, replace
 from operator import is_
 from typing import Any, Final, NoReturn, TypeVar
+
+from pytest_rageval.values.dataclass import field_values
 
 _T = TypeVar("_T")
 
@@ -69,13 +70,7 @@ def _frozen(value: Any) -> Any:
             return value
         items = tuple(map(_frozen, value))
         return value if all(map(is_, items, value)) else items
-    kind: Any = type(value)
-    names = _field_names(kind)
-    parts = {name: _frozen(getattr(value, name)) for name in names}
-    changed = {name: part for name, part in parts.items() if part is not getattr(value, name)}
+    given = field_values(value) if is_dataclass(type(value)) else {}
+    parts = {name: _frozen(item) for name, item in given.items()}
+    changed = {name: part for name, part in parts.items() if part is not given[name]}
     return replace(value, **changed) if changed else value
-
-
-@cache
-def _field_names(kind: type) -> tuple[str, ...]:
-    return tuple(item.name for item in fields(kind)) if is_dataclass(kind) else ()
