@@ -10,7 +10,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from pytest_rageval.project.discovery import cases_folder
-from pytest_rageval.support.files import named_errors, open_plain, refuse_link, write_file
+from pytest_rageval.support.files import named_errors, read_plain, refuse_link, write_file
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.record import SCHEMA_VERSION
 from pytest_rageval.values.settings import Settings
@@ -40,8 +40,7 @@ def read_calibration(path: Path) -> dict[str, Any] | None:
         StorageError: the file is there and cannot be read.
     """
     try:
-        with open_plain(path) as file:
-            document = json.loads(file.read().decode())
+        document = json.loads(read_plain(path, "utf-8"))
     except FileNotFoundError:
         return None
     except (OSError, ValueError, RecursionError) as error:

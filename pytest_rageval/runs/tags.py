@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from pytest_rageval.support.files import named_errors, open_plain, refuse_link, write_file
+from pytest_rageval.support.files import named_errors, read_plain, refuse_link, write_file
 from pytest_rageval.support.text import shown
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.settings import RUN_ID_RULE, TAG_RULE, TAGS, is_run_id, is_tag
@@ -44,8 +44,7 @@ def tags_by_run(results_dir: Path) -> Mapping[str, tuple[str, ...]]:
 
 def _read(path: Path) -> str | None:
     try:
-        with open_plain(path) as file:
-            text = file.read().decode().strip()
+        text = read_plain(path, "utf-8").strip()
     except (OSError, UnicodeDecodeError):
         return None
     return text if is_run_id(text) else None
