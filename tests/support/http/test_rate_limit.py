@@ -93,20 +93,14 @@ def test_without_limits_no_file_is_made(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_fewer_tokens_than_expected_let_the_next_go_earlier(tmp_path: Path) -> None:
-    fake = FakeTime()
-    line = limiter(tmp_path / "limit", fake, tokens=60)
-    line.wait(30)
-    line.settle(30, 10)
-    assert line.wait(1) == 10.0
-
-
-def test_more_tokens_than_expected_make_the_next_go_later(tmp_path: Path) -> None:
-    fake = FakeTime()
-    line = limiter(tmp_path / "limit", fake, tokens=60)
-    line.wait(10)
-    line.settle(10, 25)
-    assert line.wait(1) == 25.0
+@pytest.mark.parametrize(("expected", "used"), [(30, 10), (10, 25)])
+def test_the_next_waits_for_the_tokens_that_were_used(
+    tmp_path: Path, expected: int, used: int
+) -> None:
+    line = limiter(tmp_path / "limit", FakeTime(), tokens=60)
+    line.wait(expected)
+    line.settle(expected, used)
+    assert line.wait(1) == used
 
 
 def test_unused_tokens_are_not_saved_up_for_a_burst(tmp_path: Path) -> None:
