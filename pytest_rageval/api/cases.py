@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 from pytest_rageval.engine.preparing import read_sets
 from pytest_rageval.project import case_reader
-from pytest_rageval.project.case_reader import LoadedSet, LocatedCase
+from pytest_rageval.project.case_reader import LoadedSet, LocatedCase, by_nodeid
 from pytest_rageval.project.case_variables import sent_fields
 from pytest_rageval.project.discovery import argument_path, project_files, selected_files
 from pytest_rageval.values.case import Case
@@ -85,9 +85,8 @@ def _of_files(named: str, settings: Settings) -> ChosenCases:
             f"{named}: no case file is there; expected a .jsonl file, or a folder of case files "
             f"below {' or '.join(settings.testpaths)} in {settings.rootdir}"
         )
-    cases = {nodeid: found for file in files for nodeid, found in _by_nodeid(sets[file])}
     return ChosenCases(
-        cases=cases,
+        cases=by_nodeid(sets[file] for file in files),
         files=files,
         sets=sets,
         known=tuple(sets.values()),
@@ -100,7 +99,7 @@ def _of_values(given: Iterable[Case | Mapping[str, Any]], settings: Settings) ->
     sets, faulty = _read(project_files(settings), settings)
     homes: dict[str, list[tuple[Path, str, LocatedCase]]] = {}
     for path, loaded in sets.items():
-        for nodeid, located in _by_nodeid(loaded):
+        for nodeid, located in by_nodeid([loaded]).items():
             homes.setdefault(located.case.id, []).append((path, nodeid, located))
     files: dict[Path, None] = {}
     cases: dict[str, LocatedCase] = {}
@@ -118,7 +117,7 @@ def _of_values(given: Iterable[Case | Mapping[str, Any]], settings: Settings) ->
         path = Path(settings.rootdir) / IN_MEMORY
         own = LoadedSet(path=path, display=IN_MEMORY, cases=tuple(rest))
         files[path], chosen, every = None, {**chosen, path: own}, {**sets, path: own}
-        cases |= dict(_by_nodeid(own))
+        cases |= by_nodeid([own])
     return ChosenCases(
         cases=cases,
         files=tuple(files),
@@ -126,11 +125,6 @@ def _of_values(given: Iterable[Case | Mapping[str, Any]], settings: Settings) ->
         known=tuple(every.values()),
         whole=not faulty,
     )
-
-
-def _by_nodeid(loaded: LoadedSet) -> Iterator[tuple[str, LocatedCase]]:
-    for located in loaded.cases:
-        yield f"{loaded.display}::{located.case.id}", located
 
 
 def _checked(given: Iterable[Case | Mapping[str, Any]]) -> list[Case]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from pytest_rageval.analysis.aggregate.case_groups import deciding_record
 from pytest_rageval.metrics.scoring import reported_by, settle
-from pytest_rageval.project.case_reader import LoadedSet, LocatedCase, dataset_hash
+from pytest_rageval.project.case_reader import LoadedSet, LocatedCase, by_nodeid, dataset_hash
 from pytest_rageval.values.gate import Selection
 from pytest_rageval.values.record import CaseRecord, Outcome, Reported
 from pytest_rageval.values.settings import Settings
@@ -43,11 +43,7 @@ class RunCases:
 
     def locate(self, nodeids: Iterable[str]) -> dict[str, LocatedCase]:
         """Return the cases among the node ids that a process collected."""
-        known = {
-            f"{loaded.display}::{located.case.id}": located
-            for loaded in self._sets
-            for located in loaded.cases
-        }
+        known = by_nodeid(self._sets)
         # A parametrized fixture adds [...], which no case id holds.
         found = ((nodeid, known.get(nodeid.split("[", 1)[0])) for nodeid in nodeids)
         return {nodeid: located for nodeid, located in found if located is not None}

@@ -83,6 +83,11 @@ class LoadedSet:
         return dataset_hash(located.case_hash for located in self.cases)
 
 
+def by_nodeid(sets: Iterable[LoadedSet]) -> dict[str, LocatedCase]:
+    """Return the cases of sets by the node ids of their items, without parameters of fixtures."""
+    return {f"{one.display}::{located.case.id}": located for one in sets for located in one.cases}
+
+
 # --- hashes --------------------------------------------------------------------------------
 
 

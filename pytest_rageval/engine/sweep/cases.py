@@ -20,7 +20,7 @@ from pytest_rageval.judges import spot_check
 from pytest_rageval.judges.opening import check_offline
 from pytest_rageval.metrics.scoring import case_cluster, score_case, score_settings
 from pytest_rageval.metrics.view import view_case
-from pytest_rageval.project.case_reader import dataset_hash, other_file_note
+from pytest_rageval.project.case_reader import by_nodeid, dataset_hash, other_file_note
 from pytest_rageval.project.case_variables import sent_fields
 from pytest_rageval.project.discovery import project_files
 from pytest_rageval.project.documents import documents_path
@@ -50,11 +50,7 @@ def read_cases(settings: Settings) -> SweepCases:
     faults = [str(error) for file, error in faulty.items() if not other_file_note(file, file.name)]
     if faults:
         raise DatasetError("\n".join(faults))
-    cases = {
-        f"{loaded.display}::{located.case.id}": located
-        for loaded in sets.values()
-        for located in loaded.cases
-    }
+    cases = by_nodeid(sets.values())
     if not cases:
         raise DatasetError(
             f"no case: expected case files (.jsonl) below {' or '.join(settings.testpaths)}"
