@@ -34,7 +34,8 @@ _COMPARED: Final = 5
 _COMPARED_CHARS: Final = 500
 _COMMON_WORDS: Final = 0.2
 _MOST_GUESSES: Final = 200
-"""Number of missing documents for which all paths of the vault are searched for similar ones."""
+"""Number of missing documents for which all paths of the vault are searched for similar ones, and
+number of missing anchors for which all its texts are searched for their snippets."""
 _SENTENCE: Final = re.compile(r"(?<=[.!?])\s+|(?<=[。！？।])\s*")
 
 
@@ -45,6 +46,7 @@ class AnchorIndex:
         self._notes = {note.normal_path: note for note in notes}
         self._by_name: dict[str, list[str]] = defaultdict(list)
         self._guesses: dict[str, str] = {}
+        self._n_searches = 0
         for path, note in self._notes.items():
             self._by_name[_name(path)].append(note.rel_path)
 
@@ -65,7 +67,8 @@ class AnchorIndex:
         wanted = anchor_segments(anchor)
         within = [one for one in note.sections if starts_with(one.segments, wanted)]
         if not within:
-            hint, place = _other_section(note, anchor, wanted), f"{field}.heading_path"
+            place = f"{field}.heading_path"
+            hint = _other_section(note, anchor, wanted) or self._holder(anchor)
             message = f"no section {anchor.heading_path!r} in {note.rel_path}{hint}"
             yield finding(placed, "error", "unknown-section", message, field=place)
             return
@@ -73,7 +76,10 @@ class AnchorIndex:
             wanted_text = norm_text(snippet)
             if not any(wanted_text in section.normal_text for section in within):
                 where = f"{note.rel_path} {anchor.heading_path}".rstrip()
-                hint, place = _other_text(note, within, wanted_text), f"{field}.snippets[{number}]"
+                place = f"{field}.snippets[{number}]"
+                hint = _other_text(note, within, wanted_text)
+                if not hint and (elsewhere := self._elsewhere([snippet])):
+                    hint = f"; it stands in {elsewhere!r}"
                 message = f"{_short(snippet)!r} is not in {where}{hint}"
                 yield finding(placed, "error", "unknown-snippet", message, field=place)
 
@@ -82,10 +88,30 @@ class AnchorIndex:
         moved = self._by_name.get(_name(path), [])
         if len(moved) == 1:
             return f", did you mean {moved[0]!r}?"
+        if holder := self._holder(anchor):
+            return holder
         if path not in self._guesses and len(self._guesses) < _MOST_GUESSES:
             paths = [note.rel_path for note in self._notes.values()]
             self._guesses[path] = did_you_mean(anchor.rel_path, paths, cutoff=NEAR)
         return self._guesses.get(path, "")
+
+    def _holder(self, anchor: Anchor) -> str:
+        found = self._elsewhere(anchor.snippets)
+        return f", did you mean {found!r}, which holds its snippets?" if found else ""
+
+    def _elsewhere(self, snippets: Sequence[str]) -> str:
+        """Name the only section of the vault that has all snippets; empty: none, or several."""
+        wanted = list(map(norm_text, snippets))
+        if not wanted or self._n_searches == _MOST_GUESSES:
+            return ""
+        self._n_searches += 1
+        found = [
+            f"{note.rel_path} {section.heading_path}".rstrip()
+            for note in self._notes.values()
+            for section in note.sections
+            if all(text in section.normal_text for text in wanted)
+        ]
+        return found[0] if len(found) == 1 else ""
 
 
 def _name(path: str) -> str:

@@ -97,6 +97,36 @@ def test_what_is_not_there_is_named_with_what_is_nearest(
     assert said in found.message
 
 
+HELD = "did you mean 'site/tolls.md # Tolls', which holds its snippets?"
+
+
+@pytest.mark.parametrize(
+    ("gold", "hint"),
+    [
+        (anchor("site/prices.md", "", "Ten cents."), HELD),
+        (anchor("toll.pdf", "", "Ten cents.", "Two cents."), "files are read"),
+        (anchor("site/gates.md", "# Zoology", "ten  cents"), HELD),
+        (
+            anchor("site/gates.md", "# Gates", "Ten cents."),
+            "; it stands in 'site/tolls.md # Tolls'",
+        ),
+        (anchor("toll.pdf", "", "opens at"), "files are read"),
+    ],
+)
+def test_evidence_that_moved_to_another_note_is_found_by_its_snippets(
+    gold: Anchor, hint: str
+) -> None:
+    [found] = check(gold)
+    assert found.message.endswith(hint)
+
+
+def test_the_texts_of_a_vault_are_searched_for_a_number_of_anchors() -> None:
+    index = AnchorIndex([parse_note("a.md", b"# A\n\nTen cents.\n")])
+    golds = [anchor(f"{number}.md", "", "Ten cents.") for number in range(201)]
+    found = list(index.check(placed("?", 1, gold_supports=golds)))
+    assert [one.message.endswith("its snippets?") for one in found] == [True] * 200 + [False]
+
+
 def test_nothing_is_offered_where_nothing_is_near() -> None:
     [path] = check(anchor("zzz.md"))
     [heading] = check(anchor("site/gates.md", "# Zoology"))
