@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -331,7 +331,11 @@ def _run(session: LabelSession, *, plain: bool) -> ExitCode:
     if plain:
         from pytest_rageval.authoring.labelling.plain import run_plain
 
-        run_plain(session, _typed_lines(), click.echo, width=terminal_width())
+        interrupted = _is_interrupted(
+            lambda: run_plain(session, _typed_lines(), click.echo, width=terminal_width())
+        )
+        if interrupted:
+            click.echo()  # the line of the prompt is not ended
     else:
         from pytest_rageval.authoring.labelling.app import LabelApp
 
@@ -339,14 +343,8 @@ def _run(session: LabelSession, *, plain: bool) -> ExitCode:
         app.run()
         if app.failure is not None:
             raise app.failure
-        if app.return_code:
-            return ExitCode.INTERRUPTED
-    click.echo(session.result)
-    if session.unsaved and not session.closed:
-        ids = clean(", ".join(session.unsaved), 200)
-        click.echo(f"the input ended before these were saved: {ids}", err=True)
-        return ExitCode.NO
-    return ExitCode.YES
+        interrupted = bool(app.return_code)
+    return _report(session, interrupted=interrupted)
 
 
 def _run_web(session: LabelSession, wanted: _Wanted) -> ExitCode:
@@ -355,17 +353,27 @@ def _run_web(session: LabelSession, wanted: _Wanted) -> ExitCode:
     announce = announcer("Labelling", open_browser=wanted.open_browser)
     server = LabelServer(session, port=wanted.port, announce=announce)
     print_tunnel(server.port)
-    interrupted = False
+    return _report(session, interrupted=_is_interrupted(server.run))
+
+
+def _is_interrupted(run: Callable[[], object]) -> bool:
+    """Run an interface until it ends; whether Ctrl-C ended it."""
     try:
-        server.run()
+        run()
     except KeyboardInterrupt:
-        interrupted = True
+        return True
+    return False
+
+
+def _report(session: LabelSession, *, interrupted: bool) -> ExitCode:
+    """Print the number of saved cases, and the ids of the others with changes."""
     click.echo(session.result)
-    if not interrupted:
-        return ExitCode.YES
-    if session.unsaved:
-        click.echo(f"not saved: {clean(', '.join(session.unsaved), 200)}", err=True)
-    return ExitCode.INTERRUPTED
+    if session.unsaved and (interrupted or not session.closed):
+        said = "not saved" if interrupted else "the input ended before these were saved"
+        click.echo(f"{said}: {clean(', '.join(session.unsaved), 200)}", err=True)
+    if interrupted:
+        return ExitCode.INTERRUPTED
+    return ExitCode.NO if session.unsaved and not session.closed else ExitCode.YES
 
 
 def _typed_lines() -> Iterator[str]:

@@ -72,7 +72,7 @@ def test_ctrl_c_leaves_without_saving(terminal: Terminal, cases: Path) -> None:
     terminal.press("Space")
     terminal.wait_for("row 1 is evidence")
     terminal.press("C-c")
-    terminal.wait_for("left with 130")
+    terminal.wait_for("0 saved\nnot saved: queue\nleft with 130")
     assert cases.read_bytes() == before
 
 
@@ -113,7 +113,7 @@ def test_the_same_is_done_over_lines(cases: Path) -> None:
         terminal.press("a", "Enter")
         terminal.wait_for("the right answer is to abstain")
         terminal.press("C-c")
-        terminal.wait_for("left with 130")
+        terminal.wait_for("\n1 saved\nnot saved: hostile\nleft with 130")
     finally:
         terminal.close()
     first, second = map(json.loads, cases.read_text(encoding="utf-8").splitlines())
