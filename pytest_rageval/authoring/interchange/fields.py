@@ -18,8 +18,10 @@ from pytest_rageval.support.text import counted, shown
 from pytest_rageval.values.case import Anchor
 
 # A spreadsheet writes true and false in its own language.
-_YES: Final = frozenset("true yes y 1 t wahr vrai verdadero vero verdadeiro waar".split())
-_NO: Final = frozenset("false no n 0 f falsch faux falso onwaar".split())
+_YES: Final = frozenset(
+    "true yes y 1 t wahr ja vrai oui verdadero sí si vero sì verdadeiro sim waar".split()
+)
+_NO: Final = frozenset("false no n 0 f falsch nein faux non falso não onwaar nee".split())
 _INSIDE: Final = re.compile(r"\.[a-z]\w*#", re.IGNORECASE)
 """Part of a document after its suffix, unlike the name in ``C# guide.md``."""
 _PAGE: Final = re.compile(r"page=0*([1-9]\d{0,8})", re.ASCII)
@@ -112,8 +114,13 @@ def parse_anchor(text: str) -> dict[str, Any]:
     {'rel_path': 'notes/setup.md', 'heading_path': '# Setup > ## Install'}
     >>> parse_anchor("manual.pdf#page=12")
     {'rel_path': 'manual.pdf', 'pages': [12]}
+    >>> parse_anchor("C# guide.md#Types")
+    {'rel_path': 'C# guide.md', 'heading_path': 'Types'}
     """
-    path, mark, heading = text.partition("#")
+    inside = _INSIDE.search(text)
+    start = inside.end() - 1 if inside else 0
+    path, mark, heading = text[start:].partition("#")
+    path = text[:start] + path
     found: dict[str, Any] = {"rel_path": path.strip()}
     if page := _PAGE.fullmatch(heading.strip()):  # the fragment of a link to a page of a PDF
         found["pages"] = [int(page[1])]

@@ -265,7 +265,7 @@ class Row:
     """One row of a table."""
 
     line: int
-    """Last line of the row in the file, from 1."""
+    """First line of the row in the file, from 1."""
     cells: Mapping[str, str]
     """Cells by header, without blank ones."""
 
@@ -325,6 +325,8 @@ def _table(file: SourceFile, delimiter: str) -> Table:
         if joined or is_header(cells):
             what = "JSON" if joined else "a header again"
             message = f"{what}, expected a row; were two files joined? Pass each one itself"
+            if not joined and not is_header(headers):
+                message = "a header, expected it on the first line; remove the lines above it"
         elif len(cells) > len(headers) or len(cells) == 1 < len(headers):
             message = f"{counted(len(cells), 'cell')} under {len(headers)} headers; quote cells "
             message += f"that hold {delimiter!r}" if cells[1:] else f"separated by {delimiter!r}"
@@ -342,11 +344,11 @@ def _table(file: SourceFile, delimiter: str) -> Table:
 
 
 def _numbered(name: str, lines: list[str], delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield the cells of each row with its last line."""
+    """Yield the cells of each row with its first line."""
     reader, start = csv.reader(lines, delimiter=delimiter, strict=True), 1
     try:
         for cells in reader:
-            yield reader.line_num, cells
+            yield start, cells
             start = reader.line_num + 1
     except csv.Error as error:
         message = f"{error}, expected a table of comma-separated values"

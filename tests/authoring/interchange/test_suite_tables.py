@@ -112,6 +112,36 @@ def test_every_faulty_field_of_a_row_is_named_at_once() -> None:
     ]  # fmt: skip
 
 
+def test_a_row_of_several_lines_is_named_by_its_first() -> None:
+    text = 'question,answerable\na,yes\n"b\nb\nb",maybe\n\nc,perhaps\n'
+    with pytest.raises(DatasetError) as caught:
+        read_texts("csv", {"t.csv": text})
+    assert [fault.line for fault in caught.value.faults] == [3, 7]
+
+
+def test_a_header_below_a_title_is_said_to_belong_on_the_first_line() -> None:
+    with pytest.raises(DatasetError, match=r"t\.csv:3: a header, .*remove the lines above it"):
+        read_texts("csv", {"t.csv": "My questions,\n,\nquestion,answer\na,b\n"})
+
+
+@pytest.mark.parametrize(
+    ("word", "answerable"), [("Ja", True), ("NEIN", False), ("sí", True), ("non", False)]
+)
+def test_a_spreadsheet_says_yes_and_no_in_its_language(word: str, answerable: bool) -> None:
+    (case,) = cases_of(read_texts("csv", {"t.csv": f"question,answerable\na,{word}\n"}))
+    assert case.answerable is answerable
+
+
+def test_a_gold_is_parted_after_the_suffix_of_its_document() -> None:
+    text = "question,gold_supports\na,C# guide.md#Types|C#|a.md#On C#\n"
+    (case,) = cases_of(read_texts("csv", {"t.csv": text}))
+    assert case.gold_supports == (
+        Anchor(rel_path="C# guide.md", heading_path="Types"),
+        Anchor(rel_path="C"),
+        Anchor(rel_path="a.md", heading_path="On C#"),
+    )
+
+
 @pytest.mark.parametrize(
     ("cell", "pages"),
     [
