@@ -252,6 +252,8 @@ SCENES: dict[str, list[str]] = {
     "note": ["t"],
     "nothing": ["/", *"qqq", "enter"],
     "groups": ["1", "3", "g"],
+    "search among sentences": ["s", "/", "a"],
+    "found sentences": ["s", "/", "a", "enter"],
     "end": ["1", "Q"],
 }
 
@@ -308,7 +310,15 @@ def test_the_page_is_never_wider_than_the_window(
         serve(session_of(fields, fields, desk=FakeDesk(chunks=chunks))),
         viewport={"width": width, "height": 844},
     )
-    for keys in (["1"], ["s", "space"], ["enter", "?"], ["/", "x", "enter"], ["n"]):
+    for keys in (
+        ["1"],
+        ["s", "space"],
+        ["/", *"xxx", "enter"],
+        ["escape"],
+        ["enter", "?"],
+        ["/", "x", "enter"],
+        ["n"],
+    ):
         go(tab, keys)
         assert tab.evaluate("document.documentElement.scrollWidth") <= width
     # The head never covers the page.
