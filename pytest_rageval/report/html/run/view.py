@@ -13,6 +13,11 @@ from pytest_rageval.analysis.compare.metrics import MetricChange
 from pytest_rageval.analysis.compare.pairs import LeftOutReason
 from pytest_rageval.analysis.compare.settings import shown
 from pytest_rageval.analysis.gate.figures import is_past_limit
+from pytest_rageval.analysis.trust.reliability import (
+    JudgeReliability,
+    reliability_lines,
+    summarise_spot_checks,
+)
 from pytest_rageval.analysis.two_runs import RunComparison
 from pytest_rageval.metrics.definitions import stored_registry
 from pytest_rageval.metrics.registry import MetricInfo
@@ -160,6 +165,7 @@ def _notes(run: StoredRun, options: ReportOptions, baseline: RunComparison | Non
     if baseline and not refused and decided not in {"", baseline.base.run_id}:
         yield f"The checks of changes were decided against {decided}, another run than this page's."
     yield from filter(None, [run.saturation])
+    yield from reliability_lines(JudgeReliability(spot_check=summarise_spot_checks(run.records)))
     yield from chunk_sentences(run.records, run.settings, texts(run.config, "asked"))
     if not options.redact:  # they include the target's notes about its index
         yield from texts(run.metrics, "warnings")

@@ -48,6 +48,14 @@ def test_the_largest_fall_of_an_outcome_comes_first() -> None:
     assert [flip.case_id for flip in found.flips] == ["b", "a", "c"]
 
 
+def test_the_page_says_how_often_a_second_judge_disagrees() -> None:
+    twice = {"rubrics": ["correctness"], "scores": {"correctness": 1.0}}
+    first = {"correctness": {"scores": {"correctness": 5.0}}}
+    split = passed("split", judgements=first, spot_check=twice)
+    (note,) = view_report(run([split, passed("b")]), options=ReportOptions(redact=True)).notes
+    assert re.fullmatch(r"second judge disagrees: correctness 1\.00 \[.+\] \(n 1\)", note)
+
+
 def test_a_page_with_another_baseline_than_its_gate_says_what_the_checks_were_decided_against() -> (
     None
 ):
