@@ -11,7 +11,7 @@ from typing import Final
 from pytest_rageval.analysis.aggregate.case_groups import case_names
 from pytest_rageval.analysis.compare.flips import FLIP_METRICS, CaseFlip
 from pytest_rageval.analysis.compare.metrics import GroupChange, MetricChange, UnpairedChange
-from pytest_rageval.analysis.compare.pairs import LeftOutReason, Verdict
+from pytest_rageval.analysis.compare.pairs import LeftOutReason, Verdict, place_of
 from pytest_rageval.analysis.compare.settings import ConfigDifference, shown
 from pytest_rageval.analysis.gate.figures import is_past_limit
 from pytest_rageval.analysis.two_runs import RunComparison
@@ -133,6 +133,9 @@ def pairing_text(found: RunComparison) -> str:
         "only_in_new": "only in new",
     }
     left = [f"{n} {text}" for r, text in reasons.items() if (n := pairing.count(r))]
+    aside = {place_of(r) for r in (*found.base.records, *found.new.records) if not r.counted}
+    aside -= {(one.file, one.case_id) for one in pairing.left_out}
+    left += [f"{len(aside)} not reviewed"] if aside else []
     text = counted(len(pairing.pairs), "paired case")
     return f"{text}; left out: {', '.join(left)}" if left else text
 

@@ -6,6 +6,7 @@ from pytest_rageval.analysis.two_runs import compare_runs
 from pytest_rageval.report.html.runs.links import Links
 from pytest_rageval.report.html.runs.page import render_side_by_side
 from pytest_rageval.report.html.runs.side_by_side import SideBySide, view_side_by_side
+from pytest_rageval.values.case import Case
 from tests.report.html.builders import config, hostile_run, missed, passed, run
 
 
@@ -41,6 +42,14 @@ def test_cases_that_flipped_link_to_the_page_of_their_run() -> None:
     assert 'href="run-worse.html#case-b"' in static
     assert "/run/" not in static
     assert "docs/file1.md" not in static
+
+
+def test_cases_that_are_not_reviewed_are_counted_beside_the_compared_ones() -> None:
+    made = Case(id="made", question="?", review="generated")
+    old = run([passed("a"), passed("b", case=made)], "old")
+    view = view_side_by_side([compare_runs(old, run([missed("a"), passed("b", case=made)]))])
+    html = "".join(render_side_by_side(view, Links()))
+    assert "1 paired case; left out: 1 not reviewed; stages: not_retrieved 0 \u2192 1" in html
 
 
 def test_no_case_is_called_unchanged_where_nothing_can_be_compared() -> None:
