@@ -74,7 +74,7 @@ def spent_text(outcome: SweepOutcome) -> str:
     built = f", {counted(outcome.index_builds, 'index build')}" if outcome.builder else ""
     held = f", then the best on {outcome.holdout} held-out cases" if outcome.holdout else ""
     return (
-        f"{outcome.requests_spent} of the grid's {outcome.requests_grid} requests "
+        f"{outcome.requests_spent:,} of the grid's {outcome.requests_grid:,} requests "
         f"({share * 100:.0f} %){built}; {outcome.method}: {rungs}{held}"
     )
 

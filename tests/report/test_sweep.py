@@ -92,7 +92,7 @@ def test_what_is_said_of_rows() -> None:
     assert row_notes(outcome, broken)[1:] == [
         "cannot win: mrr 0.1 is below 0.2", "no answer in 2 cases",
     ]  # fmt: skip
-    assert spent_text(outcome).startswith("810 of the grid's 1800 requests (45 %)")
+    assert spent_text(outcome).startswith("810 of the grid's 1,800 requests (45 %)")
     assert weights_text(outcome.objectives) == "hit_at_k"
 
 

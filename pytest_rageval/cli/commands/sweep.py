@@ -280,4 +280,4 @@ def _show_plan(settings: Settings, plan: SweepPlan, sweep: SweepFile, *, as_json
     from pytest_rageval.report.text.sweep_plan import plan_lines
 
     document = forecast(settings, plan, in_place=sweep.build is not None)
-    print_result(document, plan_lines(document), as_json=as_json)
+    print_result(document, plan_lines(document, terminal_width()), as_json=as_json)

@@ -18,7 +18,7 @@ def test_a_winner_is_shown_with_its_figures_and_tests() -> None:
     outcome = swept(plan, noisy(1, rate=0.4, planted=best.key, gain=0.5))
     found = printed(outcome)
     value = f"{outcome.ranking[0].objective:.3f}"
-    assert "asked    810 of the grid's 1800 requests (45 %)" in found
+    assert "asked    810 of the grid's 1,800 requests (45 %)" in found
     assert f"\n  1         {value}   " in found
     assert f"   150  {best.name}\n      winner\n" in found
     assert "effects  k: 3 " in found
