@@ -56,7 +56,7 @@ def _load(config: pytest.Config, rootdir: Path) -> State | None:
     from pytest_rageval.engine.registry import open_registry
     from pytest_rageval.engine.run_state import Breaker
     from pytest_rageval.judges.spot_check import check_second_judge
-    from pytest_rageval.plugin.state import State, asks_nothing
+    from pytest_rageval.plugin.state import State
     from pytest_rageval.project.case_variables import sent_fields
     from pytest_rageval.project.settings import load_settings
     from pytest_rageval.support.http.address import learn_secrets, sent_secrets
@@ -65,11 +65,7 @@ def _load(config: pytest.Config, rootdir: Path) -> State | None:
     flags = {o.dest: config.getoption(o.dest) for o in OPTIONS if o.flag is not None}
     settings = load_settings(rootdir, flags=flags, environ=os.environ)
     learn_secrets(sent_secrets(settings.target, os.environ))  # also where a fixture is asked
-    if config.getoption("forked", False) and not asks_nothing(config):
-        raise ConfigError(
-            "--forked: the record of a case ends with its process; leave it out, or give -n 2 "
-            "instead, for two processes"
-        )
+    _refuse_forked(config)
     whole = project_files(settings)
     files = selected(config, whole, settings.testpaths)
     if not files:
@@ -109,6 +105,17 @@ def _load(config: pytest.Config, rootdir: Path) -> State | None:
         part=_part(settings, sets),
         notes=notes,
     )
+
+
+def _refuse_forked(config: pytest.Config) -> None:
+    """Refuse pytest-forked, which runs each item in a process of its own."""
+    from pytest_rageval.plugin.state import asks_nothing
+
+    if config.getoption("forked", False) and not asks_nothing(config):
+        raise ConfigError(
+            "--forked: the record of a case ends with its process; leave it out, or give -n 2 "
+            "instead, for two processes"
+        )
 
 
 def _exit_of_controller(config: pytest.Config, faults: Sequence[str]) -> None:
