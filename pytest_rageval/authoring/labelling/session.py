@@ -258,6 +258,8 @@ class LabelSession:
             choice.search("")
         elif key in {"escape", "q"}:
             self.mode, marking.choice = Mode.BROWSE, None
+            if choice.changed:
+                self.notice = "the quotes stay as they were: enter keeps what is picked"
         elif not choice.press(key):
             known = "space picks, enter keeps, escape leaves"
             wrong = f"sentence {key[:6]}" if key.isdigit() else f"key {key[:20]!r}: {known}"

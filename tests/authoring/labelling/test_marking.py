@@ -149,6 +149,8 @@ def test_two_golds_of_a_section_that_quote_nothing_any_more_become_one() -> None
 def test_escape_leaves_snippets_as_they_were() -> None:
     session = press(session_of(), "s", "space", "escape")
     assert (golds(session), session.mode, session.marking.choice) == ([], Mode.BROWSE, None)
+    assert session.notice == "the quotes stay as they were: enter keeps what is picked"
+    assert press(session, "s", "escape").notice == ""
 
 
 def test_a_part_of_a_sentence_that_is_quoted_already_stays_as_it_is() -> None:
