@@ -72,7 +72,7 @@ def summarise_spot_check(
         disagreement_rate=len(apart) / len(valid) if valid else None,
         low=interval.low,
         high=interval.high,
-        worst=tuple(apart[:_MAX_WORST]),
+        worst=tuple(dict.fromkeys(apart))[:_MAX_WORST],  # repeats of a case often agree
     )
 
 

@@ -54,6 +54,9 @@ def test_another_scale_and_no_pairs() -> None:
 def test_only_the_five_widest_disagreements_are_named() -> None:
     pairs = [(f"c{i}", 5.0, i / 10) for i in range(9)]
     assert [key for key, _, _ in summarise_spot_check(pairs).worst] == [f"c{i}" for i in range(5)]
+    again = summarise_spot_check([*pairs, *pairs])
+    assert again.worst == summarise_spot_check(pairs).worst
+    assert again.n == 2 * len(pairs)
 
 
 # --- corrected means -----------------------------------------------------------------------------
