@@ -25,7 +25,7 @@ from pytest_rageval.cli.output import (
 from pytest_rageval.cli.progress import ProgressOnStderr
 from pytest_rageval.cli.target import opened_target
 from pytest_rageval.support.process import interrupted_by_termination
-from pytest_rageval.support.text import clean, shown
+from pytest_rageval.support.text import clean, shown, wrapped_text
 from pytest_rageval.values.errors import ConfigError, StorageError
 from pytest_rageval.values.settings import RUN_ID_RULE, Settings, is_run_id
 
@@ -270,8 +270,9 @@ def _show(folder: Path, outcome: SweepOutcome, written: Sequence[str], *, as_jso
     from pytest_rageval.support.files import shown_below
 
     place = shown_below(folder, Path.cwd())
-    files: Line = ((clean(f"in {place}: {', '.join(written)} and the runs"), ""),)
-    lines = [*sweep_lines(outcome, terminal_width()), files]
+    width = terminal_width()
+    files = wrapped_text(clean(f"in {place}: {', '.join(written)} and the runs"), width)
+    lines: list[Line] = [*sweep_lines(outcome, width), *(((part, ""),) for part in files)]
     print_result({**outcome_document(outcome), "folder": place}, lines, as_json=as_json)
 
 

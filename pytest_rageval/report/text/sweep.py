@@ -53,7 +53,10 @@ def _ranking(outcome: SweepOutcome, width: int) -> Iterator[Line]:
             yield ((figures, style), (part, style))
             figures = " " * len(figures)
         notes = words.row_notes(outcome, row)
-        notes += [f"{name} {words.figure_text(row, name)}" for name in words.other_figures(outcome)]
+        for name in words.other_figures(outcome):
+            key, *limit = name.split(" ", 1)
+            figure = f"{key} {words.figure_text(row, name)}"
+            notes.append(f"{figure} ({limit[0]})" if limit else figure)
         for part in wrapped_text(clean("; ".join(notes)), width - _INDENT):
             yield ((f"{'':>{_INDENT}}{part}", "dim"),)
     if len(outcome.ranking) > _SHOWN:

@@ -25,6 +25,13 @@ def test_a_winner_is_shown_with_its_figures_and_tests() -> None:
     assert "verdict  BETTER\n" in found
 
 
+def test_a_limited_figure_stands_before_its_limit() -> None:
+    outcome = swept(planned(n_cases=150), noisy(1))
+    rows = tuple(replace(row, figures={"latency_ms.p95 <= 9": 7.25}) for row in outcome.ranking)
+    found = printed(replace(outcome, ranking=rows, constraints=("latency_ms.p95 <= 9",)))
+    assert "latency_ms.p95 7.2 (<= 9)" in found
+
+
 @pytest.mark.parametrize("width", [60, 80, 200])
 def test_lines_fit_and_hostile_parameters_do_no_harm(width: int) -> None:
     found = printed(hostile(), width)
