@@ -175,8 +175,8 @@ def not_attempted(trial: Trial, reason: str) -> CaseRecord:
 
 
 def unasked(error: ErrorInfo) -> AskResult:
-    """Return the result of a case that was not asked, for the reason of an error."""
-    return AskResult(response=None, error=error, total_ms=None, attempts=0)
+    """Return the result of a case that was not asked to the end, for the reason of an error."""
+    return AskResult(response=None, error=error, total_ms=None, attempts=error.attempts)
 
 
 _case_record: Final = maker(CaseRecord)
