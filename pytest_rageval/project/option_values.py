@@ -196,7 +196,10 @@ def _choice(option: Setting, value: object) -> str:
 
 
 def _judge(option: Setting, value: object) -> str:
-    return _text(option, value).strip()
+    text = _text(option, value).strip()
+    if text.lower() in _FALSE:  # as a summary says; not the name of a model
+        raise fault(value, "offline, none or the name of a model")
+    return text
 
 
 def _texts(option: Setting, value: object) -> tuple[str, ...]:

@@ -339,6 +339,10 @@ def test_a_wrong_gate_is_named_by_its_source(tmp_path: Path) -> None:
          " hold"),
         ("judge = { model = 7 }", "[tool.rageval.judge] model: got 7, expected a string that is"
          " not empty"),
+        ("judge = 'off'", "[tool.rageval] judge: got 'off', expected offline, none or the name of"
+         " a model"),
+        ("judge.model = 'No'", "[tool.rageval.judge] model: got 'No', expected offline, none or the"
+         " name of a model"),
         ("judge = { rubrics = [] }", "[tool.rageval.judge] rubrics: got [], expected a list of"
          " strings"),
         ("judge = { modle = 'x' }", '[tool.rageval.judge] modle: unknown key, did you mean'
