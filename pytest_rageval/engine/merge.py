@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -67,7 +66,7 @@ def merge_parts(
         StorageError: the name is taken, or the folder cannot be written.
     """
     now = datetime.now(UTC)
-    name = run_id or new_run_id(now, secrets.token_hex(2))
+    name = run_id or new_run_id(now)
     results, thresholds = project.results_folder, _thresholds(parts, project)
     judged_on = thresholds.judged_on
     records = [decided_by(record, judged_on) for record in put_together(parts)]

@@ -5,7 +5,6 @@ It uses neither pytest nor the network.
 
 from __future__ import annotations
 
-import secrets
 import threading
 import time
 from collections import Counter
@@ -87,7 +86,7 @@ class Run:
         self._wall_s: float | None = None
         self._started = self._asking_since = self._last_added = time.monotonic()
         self._started_at = datetime.now(UTC)
-        self.run_id = state.settings.run_id or new_run_id(self._started_at, secrets.token_hex(2))
+        self.run_id = state.settings.run_id or new_run_id(self._started_at)
         state.run_id = self.run_id
 
     # --- what is selected

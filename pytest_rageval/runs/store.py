@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import secrets
 import shutil
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -61,18 +62,12 @@ BEGUN: Final = "begun.json"
 """A folder with this one is a sweep, which holds runs of its own."""
 
 
-def new_run_id(now: datetime, random_hex: str) -> str:
-    """Return a run id such as ``20261120-1958-7c1d``.
+def new_run_id(now: datetime) -> str:
+    """Return a run id such as ``20261120-1958-7c1d``: an aware time in UTC, to the minute.
 
-    Args:
-        now: an aware time; the id shows it in UTC, to the minute.
-        random_hex: 4 hex digits that tell apart runs of the same minute.
+    Random hex digits tell apart runs of the same minute.
     """
-    if now.tzinfo is None:
-        raise ValueError("now: got a naive time, expected an aware one")
-    if not re.fullmatch(r"[0-9a-f]{4}", random_hex):
-        raise ValueError(f"random_hex: got {random_hex!r}, expected 4 hex digits")
-    return f"{now.astimezone(UTC):%Y%m%d-%H%M}-{random_hex}"
+    return f"{now.astimezone(UTC):%Y%m%d-%H%M}-{secrets.token_hex(2)}"
 
 
 # --- writing -------------------------------------------------------------------------------

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import threading
@@ -23,7 +24,6 @@ from pytest_rageval.runs.store import (
 )
 from pytest_rageval.runs.tags import remove_tag, write_tag
 from pytest_rageval.values.errors import StorageError
-from pytest_rageval.values.settings import is_run_id
 from tests.build.records import changed
 from tests.runs.test_record_json import RECORD
 
@@ -41,41 +41,11 @@ def write_run(results: Path, name: str, timestamp: str | None = None) -> Path:
 
 def test_a_run_id_shows_the_time_in_utc() -> None:
     east = datetime(2026, 11, 21, 1, 58, 59, tzinfo=timezone(timedelta(hours=6)))
-    assert new_run_id(east, "7c1d") == "20261120-1958-7c1d"
+    assert re.fullmatch("20261120-1958-[0-9a-f]{4}", new_run_id(east))
 
 
-def test_a_naive_time_is_no_time_of_a_run() -> None:
-    with pytest.raises(ValueError, match="naive"):
-        new_run_id(datetime(2026, 1, 1), "7c1d")
-
-
-@pytest.mark.parametrize("digits", ["7c1", "7c1dd", "7C1D", "../x"])
-def test_a_run_id_takes_four_hex_digits(digits: str) -> None:
-    with pytest.raises(ValueError, match="4 hex digits"):
-        new_run_id(datetime(2026, 1, 1, tzinfo=UTC), digits)
-
-
-@pytest.mark.parametrize(
-    ("name", "good"),
-    [
-        ("20261120-1958-7c1d", True),
-        ("v1.2_rc", True),
-        ("x" * 100, True),
-        ("x" * 101, False),
-        ("", False),
-        ("last", False),
-        ("last~1", False),
-        (".", False),
-        ("..", False),
-        ("a/b", False),
-        ("a\\b", False),
-        ("-x", False),
-        ("a b", False),
-        ("a\n", False),
-    ],
-)
-def test_a_run_id_is_a_plain_folder_name(name: str, good: bool) -> None:
-    assert is_run_id(name) is good
+def test_runs_of_one_minute_have_other_names() -> None:
+    assert len({new_run_id(datetime(2026, 1, 1, tzinfo=UTC)) for _ in range(9)}) > 1
 
 
 def test_a_writer_refuses_a_name_that_leaves_its_folder(tmp_path: Path) -> None:
@@ -194,12 +164,6 @@ def test_a_run_does_not_take_the_name_of_a_tag(tmp_path: Path) -> None:
 def test_an_empty_folder_may_become_a_run(tmp_path: Path) -> None:
     (tmp_path / "r").mkdir()
     assert read_records(write_run(tmp_path, "r")) == [RECORD]
-
-
-def test_a_results_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("", encoding="utf-8")
-    with pytest.raises(StorageError, match="a file stands here or above"):
-        RunWriter(tmp_path / "file" / "results", "r")
 
 
 def test_a_document_is_replaced_whole_and_nothing_is_left_beside_it(tmp_path: Path) -> None:
