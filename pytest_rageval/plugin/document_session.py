@@ -97,7 +97,7 @@ class DocumentSession:
     def __init__(self, config: pytest.Config, state: State, sets: Sequence[DocumentSet]) -> None:
         self._config = config
         self._state = state
-        self._sets = tuple(sets)
+        self._sets = {one.path: one for one in sets}
         self._client: DocumentsClient | None = None
         self._sent: list[DocumentSet] = []
         """Sets whose documents may be in the target; other folders are not cleaned up."""
@@ -139,7 +139,7 @@ class DocumentSession:
         if asks_nothing(self._config) or (cassettes is not None and cassettes.replaying):
             return ()
         if is_xdist_controller(self._config):  # it knows no items; workers look at theirs
-            return self._sets if self._takes_documents else ()
+            return tuple(self._sets.values()) if self._takes_documents else ()
         wanted: dict[Path, DocumentSet] = {}
         for item in session.items:
             if not isinstance(item, CaseItem) or item.nothing_to_do:
@@ -152,8 +152,7 @@ class DocumentSession:
         return tuple(wanted.values())
 
     def _set_of(self, item: CaseItem) -> DocumentSet | None:
-        path = documents_path(item.path)
-        return next((one for one in self._sets if one.path == path), None)
+        return self._sets.get(documents_path(item.path))
 
     def _lacks_documents(self, item: CaseItem) -> bool:
         if self._set_of(item) is None or "rag_client" not in item.fixturenames:
