@@ -73,8 +73,7 @@ def word(document: object, *path: str) -> str | None:
 
 def count(document: object, *path: str) -> int:
     """Return the whole number at a path; 0: there is none."""
-    found = number(document, *path)
-    return 0 if found is None else int(found)
+    return int(number(document, *path) or 0)
 
 
 def text(document: object, *path: str) -> str:
