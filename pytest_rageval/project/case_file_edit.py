@@ -23,7 +23,7 @@ from pytest_rageval.support.files import (
     remove_left_over,
     written_beside,
 )
-from pytest_rageval.support.json_text import dump_like, edit_line
+from pytest_rageval.support.json_text import HALF, dump_like, edit_line
 from pytest_rageval.support.jsonl import cannot_be_read
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import DatasetError, Fault, faults_error
@@ -151,8 +151,7 @@ def change_line(
     try:
         raw = edit_line(line.text, changes).encode("utf-8")
     except UnicodeEncodeError:
-        raise _fault(shown, "half of a surrogate pair, expected whole characters",
-                     line=line.number) from None  # fmt: skip
+        raise _fault(shown, HALF, line=line.number) from None
     except DatasetError as error:
         placed = (replace(f, file=shown, line=line.number) for f in error.faults)
         raise faults_error(placed) from None

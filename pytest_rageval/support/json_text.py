@@ -306,7 +306,9 @@ Loc = tuple[int | str, ...]
 """Path of a value: keys and list indices from the outside in."""
 
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
-_HALF: Final = "half of a surrogate pair, expected whole characters"
+HALF: Final = "half of a surrogate pair, expected whole characters"
+TWICE: Final = "the key stands twice, expected it once"
+"""Faults of a survey."""
 _OPENS: Final = re.compile(r"^[ \t]*[\[{]", re.MULTILINE)
 
 
@@ -431,7 +433,7 @@ def _walk(text: str, at: int, loc: Loc, found: Survey) -> int:
     if isinstance(value, float) and not math.isfinite(value):
         found.unfit.append((loc, at, f"{text[at:end][:40]}, expected a finite number"))
     elif isinstance(value, str) and _SURROGATE.search(value):
-        found.unfit.append((loc, at, _HALF))
+        found.unfit.append((loc, at, HALF))
     return end
 
 
@@ -447,9 +449,9 @@ def _walk_members(text: str, at: int, loc: Loc, found: Survey) -> int:
             inner = (*loc, key)
             found.keys[inner] = start
             if key in seen:
-                found.unfit.append((inner, start, "the key stands twice, expected it once"))
+                found.unfit.append((inner, start, TWICE))
             elif _SURROGATE.search(key):
-                found.unfit.append((inner, start, _HALF))
+                found.unfit.append((inner, start, HALF))
             seen.add(key)
             at = _skip(text, _skip(text, at) + 1)
         at = _skip(text, _walk(text, at, inner, found))

@@ -24,7 +24,7 @@ from pytest_rageval.authoring.interchange.values import (
     tidy,
     tidy_counted,
 )
-from pytest_rageval.support.json_text import survey
+from pytest_rageval.support.json_text import TWICE, survey
 from pytest_rageval.support.text import counted, first_repeated, shown, whole_text
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import DatasetError, Fault, faults_error
@@ -86,23 +86,22 @@ def _json(text: str, name: str, ledger: Ledger | None, line: int = 0) -> Any:
 
 
 def _repeated_keys(text: str, name: str, key: str, line: int) -> list[Fault]:
-    message = "the key stands twice, expected it once"
     unfit: list[tuple[tuple[int | str, ...], int, str]] = []
     if len(text) <= _MAX_SURVEYED_CHARS:
         with contextlib.suppress(ValueError, RecursionError):  # broken further on
             unfit = survey(text).unfit
-    places = [(loc, at) for loc, at, what in unfit if what == message]
+    places = [(loc, at) for loc, at, what in unfit if what == TWICE]
     found = [
         Fault(
             file=name,
             line=line or text.count("\n", 0, at) + 1,
             col=at - text.rfind("\n", 0, at),
             field=shown(loc[-1]),
-            message=message,
+            message=TWICE,
         )
         for loc, at in places[:_MAX_SHOWN_FAULTS]  # each of them takes a search of the text
     ]
-    return found or [Fault(file=name, line=line, field=shown(key), message=message)]
+    return found or [Fault(file=name, line=line, field=shown(key), message=TWICE)]
 
 
 def parse_json_lines(
