@@ -97,11 +97,6 @@ def same_section(gold: Gold, chunk: RetrievedChunk, settings: ScoreSettings) -> 
     return matches_anchor(anchor_of(without), chunk, plain) and matches_anchor(own, section, plain)
 
 
-def quoted(snippet: str, passage: str) -> bool:
-    """Whether a passage contains a snippet, ignoring spelling."""
-    return norm_text(snippet) in norm_text(passage)
-
-
 def quotable(chunk: RetrievedChunk, passages: Iterable[str]) -> list[str]:
     """Return the passages that as snippets match the chunk that they are from, in its order."""
     text = norm_text(chunk.text or "")  # once: it may be a whole document

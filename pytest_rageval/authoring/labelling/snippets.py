@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
+from itertools import accumulate
 from typing import Final
 
-from pytest_rageval.authoring.labelling.draft import quoted
 from pytest_rageval.judges.offline.claims import sentences
 from pytest_rageval.metrics.matching import norm_text
 
@@ -20,17 +20,16 @@ class SnippetChoice:
 
     Args:
         passages: sentences that can be quoted, at least one.
-        held: existing quotes; they may be parts of sentences, or from elsewhere.
+        held: existing quotes; they may be parts of sentences, several of them, or from elsewhere.
     """
 
     def __init__(self, passages: Sequence[str], held: Sequence[str]) -> None:
         self.passages = tuple(passages)
-        self._held = tuple(held)
-        self.picked = frozenset(
-            i for i, passage in enumerate(passages) if any(quoted(h, passage) for h in held)
-        )
+        self._texts = list(map(norm_text, passages))
+        self._held = [(quote, frozenset(self._sentences_of(quote))) for quote in held]
+        self._first: frozenset[int] = frozenset().union(*(places for _, places in self._held))
+        self.picked = self._first
         """Indices into ``passages``."""
-        self._first = self.picked
         self.cursor = min(self.picked, default=0)
         """Index into ``passages``."""
         self.filter = ""
@@ -84,8 +83,7 @@ class SnippetChoice:
         Returns:
             The reason why nothing changed; empty: something did.
         """
-        wanted = norm_text(text)
-        found = [i for i, passage in enumerate(self.passages) if wanted in norm_text(passage)]
+        found = self._containing(text)
         if not found:
             return "no sentence with the text"
         self.filter, self.found = text, found
@@ -93,19 +91,29 @@ class SnippetChoice:
             self.cursor = found[0]
         return ""
 
-    def snippets(self) -> list[str]:
-        """Return the quotes: first the existing ones that are kept, then new ones."""
-        new = [
-            passage
-            for i, passage in enumerate(self.passages)
-            if i in self.picked and not any(quoted(held, passage) for held in self._held)
-        ]
-        return [held for held in self._held if self._stays(held)] + new
+    def _containing(self, text: str) -> list[int]:
+        """Return the indices of the sentences that contain a text, ignoring spelling."""
+        wanted = norm_text(text)
+        return [i for i, one in enumerate(self._texts) if wanted in one]
 
-    def _stays(self, held: str) -> bool:
-        """Whether a snippet is kept: its sentence is picked, or it is not from this chunk."""
-        holders = {i for i, passage in enumerate(self.passages) if quoted(held, passage)}
-        return not holders or bool(holders & self.picked)
+    def _sentences_of(self, quote: str) -> Sequence[int]:
+        """Return the sentences that contain a quote, or those that it runs through."""
+        if found := self._containing(quote):
+            return found
+        wanted = norm_text(quote)
+        start = " ".join(self._texts).find(wanted)
+        if start < 0:
+            return ()
+        ends = list(accumulate(len(one) + 1 for one in self._texts))
+        return range(bisect_right(ends, start), bisect_right(ends, start + len(wanted) - 1) + 1)
+
+    def snippets(self) -> list[str]:
+        """Return the quotes: first the existing ones that are kept, then new ones.
+
+        A quote is kept if a sentence of it is picked, or if it is not from this chunk.
+        """
+        kept = [quote for quote, places in self._held if not places or places & self.picked]
+        return kept + [self.passages[i] for i in sorted(self.picked - self._first)]
 
 
 _BREAK: Final = re.compile(r"\s*$|\s{0,3}(?:```|~~~|#{1,6}\s|[-*_=|:\s]{3,}$)")

@@ -161,6 +161,30 @@ def test_a_part_of_a_sentence_that_is_quoted_already_stays_as_it_is() -> None:
     assert golds(session)[0]["snippets"] == ["retries FIVE", "After that it gives up."]
 
 
+@pytest.mark.parametrize(
+    ("quote", "picked"),
+    [
+        ("retries five times. After that it gives", [1, 2]),
+        ("The queue retries five times. After that it gives up. an item", [1, 2, 3]),
+        ("it gives up. an", [2, 3]),
+        ("it gives up and stops", []),
+    ],
+)
+def test_a_quote_of_several_sentences_is_shown_and_dropped_with_all_of_them(
+    quote: str, picked: list[int]
+) -> None:
+    gold = {**RETRIES, "snippets": [quote]}
+    chunk = replace(CHUNKS[0], text_truncated=True)
+    case = {"id": "a", "question": "q", "gold_supports": [gold]}
+    session = press(session_of(case, desk=FakeDesk([chunk])), "s")
+    assert [p.number for p in view_of(session).passages if p.marked] == picked
+    first, *rest = picked or [0]
+    press(session, *map(str, rest), "enter")
+    assert golds(session)[0]["snippets"] == [quote]
+    press(session, "s", *map(str, picked), "enter")
+    assert golds(session)[0]["snippets"] == ([] if first else [quote])
+
+
 def test_a_chunk_without_sentences_has_nothing_to_quote() -> None:
     session = session_of(desk=FakeDesk([replace(CHUNKS[0], text="# Heading\n---\n")]))
     assert "no sentence to quote" in press(session, "s").notice
