@@ -10,6 +10,7 @@ from pytest_rageval.authoring.labelling.draft import (
     Draft,
     Gold,
     Work,
+    anchor_of,
     gold_for,
     matches,
     parse_groups,
@@ -22,8 +23,8 @@ from pytest_rageval.authoring.labelling.snippets import SnippetChoice, split_pas
 from pytest_rageval.metrics.matching import norm_text
 from pytest_rageval.project.case_rules import anchor_identity
 from pytest_rageval.support.text import counted
+from pytest_rageval.values.case import Anchor
 from pytest_rageval.values.record import ScoreSettings
-from pytest_rageval.values.reply import RetrievedChunk
 
 
 class CaseMarking:
@@ -48,6 +49,7 @@ class CaseMarking:
         self.choice: SnippetChoice | None = None
         """Set while sentences of the current chunk are chosen."""
         self._loose: tuple[Draft, tuple[Candidate, ...]] | None = None
+        self._matched: dict[tuple[Anchor, int], bool] = {}
 
     # --- rows ----------------------------------------------------------------------------------
 
@@ -61,15 +63,23 @@ class CaseMarking:
         return self._loose[1]
 
     def _find_loose(self) -> tuple[Candidate, ...]:
-        work = self.work
+        work, every_chunk = self.work, range(len(self.work.chunks))
         everything = (*work.known_golds, *(Candidate(gold=gold) for gold in work.draft.golds))
         golds = [candidate.gold for candidate in everything]
         return tuple(
             candidate
             for place, candidate in enumerate(everything)
             if candidate.gold not in golds[:place]
-            and not any(matches(candidate.gold, chunk, self._settings) for chunk in work.chunks)
+            and not any(self._matches(candidate.gold, chunk) for chunk in every_chunk)
         )
+
+    def _matches(self, gold: Gold | Anchor, chunk: int) -> bool:
+        """Whether a chunk, by its index, contains the evidence of a gold."""
+        # Kept, because each key needs all of them, and a text of 2 MB takes 50 ms to read.
+        key = anchor_of(gold), chunk
+        if key not in self._matched:
+            self._matched[key] = matches(gold, self.work.chunks[chunk], self._settings)
+        return self._matched[key]
 
     @property
     def rows(self) -> tuple[int, ...]:
@@ -93,8 +103,7 @@ class CaseMarking:
         work = self.work
         golds = enumerate(work.draft.golds)
         if row < len(work.chunks):
-            chunk = work.chunks[row]
-            return tuple(i for i, g in golds if matches(g, chunk, self._settings))
+            return tuple(i for i, gold in golds if self._matches(gold, row))
         wanted = self.loose_golds[row - len(work.chunks)].gold
         return tuple(i for i, gold in golds if gold == wanted)
 
@@ -104,15 +113,14 @@ class CaseMarking:
         if row >= len(work.chunks):
             return False
         bad = work.item.case.irrelevant_supports
-        return any(matches(anchor, work.chunks[row], self._settings) for anchor in bad)
+        return any(self._matches(anchor, row) for anchor in bad)
 
     def names_of(self, row: int) -> list[str]:
         """Return the annotators who marked a chunk, or who proposed a loose gold."""
         work = self.work
         if row >= len(work.chunks):
             return list(self.loose_golds[row - len(work.chunks)].names)
-        chunk = work.chunks[row]
-        found = [c.names for c in work.item.candidates if matches(c.gold, chunk, self._settings)]
+        found = [c.names for c in work.item.candidates if self._matches(c.gold, row)]
         return list(dict.fromkeys(name for names in found for name in names))
 
     def move_to(self, place: int) -> None:
@@ -213,7 +221,7 @@ class CaseMarking:
         chunk = chunks[row]
         if (problem := self._problem(row)) is not None:
             return f"row {row + 1} cannot be marked: {problem}"
-        known = [c.gold for c in work.known_golds if matches(c.gold, chunk, self._settings)]
+        known = [c.gold for c in work.known_golds if self._matches(c.gold, row)]
         distinct = [known[i] for i in dict.fromkeys(map(known.index, known))]
         self._add(distinct or [gold_for(chunk)])
         notice = f"row {row + 1} is evidence"
@@ -279,18 +287,18 @@ class CaseMarking:
         quotes = quotable(chunk, split_passages(chunk.text or ""))
         if problem is not None or not quotes:
             return f"row {row + 1}: {problem or 'no sentence to quote'}"
-        own = self._own_gold(chunk)
+        own = self._own_gold(row)
         held = () if own is None else self.work.draft.golds[own].get("snippets", ())
         self.choice = SnippetChoice(quotes, held)
         return ""
 
-    def _own_gold(self, chunk: RetrievedChunk) -> int | None:
-        """Return the gold that quotes this chunk, or names its section without quotes."""
-        golds = self.work.draft.golds
+    def _own_gold(self, row: int) -> int | None:
+        """Return the gold that quotes the chunk of a row, or names its section without quotes."""
+        golds, chunk = self.work.draft.golds, self.work.chunks[row]
         own = [
             i
             for i, gold in enumerate(golds)
-            if same_section(gold, chunk, self._settings) and matches(gold, chunk, self._settings)
+            if same_section(gold, chunk, self._settings) and self._matches(gold, row)
         ]
         return max(own, key=lambda i: len(golds[i].get("snippets", ())), default=None)
 
@@ -300,7 +308,7 @@ class CaseMarking:
         assert row is not None  # the cursor cannot move while sentences are chosen
         assert choice is not None
         chunk, draft = self.work.chunks[row], self.work.draft
-        own, snippets = self._own_gold(chunk), choice.snippets()
+        own, snippets = self._own_gold(row), choice.snippets()
         if own is None and not snippets:
             return ""
         notice = f"row {row + 1}: {counted(len(snippets), 'sentence')} quoted"

@@ -298,6 +298,17 @@ def test_a_whole_document_is_not_read_again_for_each_sentence_and_move() -> None
     assert document.n_read == n_read
 
 
+def test_a_document_is_read_once_for_each_gold_that_quotes_it() -> None:
+    document = _Document("".join(f"Item {i} is kept. " for i in range(100)))
+    session = session_of(desk=FakeDesk(chunks=[RetrievedChunk(rel_path="a.md", text=document)]))
+    view_of(press(session, "s", "3", "enter"))
+    n_read = document.n_read
+    for key in ("down", "up", "u", "r", "a", "u"):
+        view_of(press(session, key))
+    assert marked(session) == [1]
+    assert document.n_read == n_read
+
+
 def test_groups_are_written_as_numbers_of_golds() -> None:
     session = typed(press(session_of(), "1", "3", "g"), "1+2, 2")
     assert session.work.draft.groups == ((0, 1), (1,))
