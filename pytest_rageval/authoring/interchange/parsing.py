@@ -327,8 +327,9 @@ def _table(file: SourceFile, delimiter: str) -> Table:
             if not joined and not is_header(headers):
                 message = "a header, expected it on the first line; remove the lines above it"
         elif len(cells) > len(headers) or len(cells) == 1 < len(headers):
-            message = f"{counted(len(cells), 'cell')} under {len(headers)} headers; quote cells "
-            message += f"that hold {delimiter!r}" if cells[1:] else f"separated by {delimiter!r}"
+            advice = f"that hold {delimiter!r}" if cells[1:] else f"separated by {delimiter!r}"
+            found = f"{counted(len(cells), 'cell')} under {counted(len(headers), 'header')}"
+            message = f"{found}; quote cells {advice}"
         else:
             pairs = zip(headers, cells, strict=False)
             kept = {header: whole_text(cell) for header, cell in pairs if cell.strip()}

@@ -77,6 +77,7 @@ def test_one_column_is_a_table_too() -> None:
         ("", {}, "empty, expected a table with a header"),
         ("id,name\n1,2\n", {}, "no column of questions among 'id', 'name'"),
         ("id,question\n1,2,3\n", {}, "t.csv:2: 3 cells under 2 headers"),
+        ("question\na,b\n", {}, "t.csv:2: 2 cells under 1 header; quote"),
         ("id,id\n1,2\n", {}, "the header 'id' stands twice"),
         ("id,question\n1,\n", {}, "t.csv:2: question: missing"),
         ("id,question,difficulty\n1,a,odd\n", {}, "t.csv:2: difficulty: 'odd'"),
