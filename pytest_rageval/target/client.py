@@ -313,7 +313,7 @@ class HttpRagClient:
             message = found.explained(message, likely_stream_answer(raw))
             if self._target.stream in {"sse", "ndjson"} and last_data(raw) is raw:
                 message += "; it came as one JSON document and not as a stream"
-        elif message.startswith("answer: ") and not message.endswith(" null"):
+        elif message.startswith(("answer: ", "the reply: ")) and not message.endswith(" null"):
             message += f"; {map_answer(likely_stream_answer(raw))}"
         elif error.kind == "http":
             message += self._http_advice(message, sent)

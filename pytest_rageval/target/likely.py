@@ -11,7 +11,7 @@ from typing import Final
 
 _ANSWER_TEXTS: Final = (
     "answer", "answertext", "answerhtml", "finalanswer", "response", "output", "outputtext",
-    "result", "reply", "completion", "generatedtext", "text", "content",
+    "result", "reply", "completion", "generatedtext", "text", "content", "delta",
 )  # fmt: skip
 """Plain names of fields of other APIs that hold the answer."""
 _ANSWERS: Final = (*_ANSWER_TEXTS, "data", "message", "choices")
@@ -59,7 +59,7 @@ _SENT: Final[Mapping[str, Collection[str]]] = {
 """Expressions for a request, and names of the fields in other APIs that take their value."""
 _LACKING: Final = re.compile(
     r"\bbody\.(\w+): Field required|['\"`]?\b(\w+)['\"`]? (?:is|are) (?:required|missing)"
-    r"|missing (?:required )?(?:field|parameter|argument|key|property)s?:? ['\"`]?(\w+)",
+    r"|missing (?:required )?(?:(?:field|parameter|argument|key|property)s?:? )?['\"`]?(\w+)",
     re.IGNORECASE,
 )
 """A field of the request that a refusal names as missing."""
@@ -68,6 +68,8 @@ _MISSES: Final = re.compile("required|missing", re.IGNORECASE)
 _FILE: Final = re.compile(r"[^:]+\.[A-Za-z]\w{0,4}")
 _NAME: Final = re.compile(r"[A-Za-z_]\w{0,60}", re.ASCII)
 """A name that JMESPath reads without quotes."""
+_HEADER: Final = re.compile(r"Header [1-6]")
+"""Name under which a splitter of LangChain notes a heading in the metadata."""
 _LAST: Final = " | [-1]"
 _LEVELS: Final = 3
 """Levels of an object whose fields are read."""
@@ -117,6 +119,8 @@ def likely_answer(reply: object) -> str:
     >>> likely_answer({"output": [{"queries": ["Q"]}, {"content": [{"text": "Yes."}]}]})
     'output[].content[0].text | [-1]'
     """
+    if isinstance(reply, str) and reply.strip():
+        return "@"
     if found := _answer(reply, _REPLY_LEVELS):
         return found
     leaves = _leaves("", reply, _LEVELS)
@@ -156,6 +160,8 @@ def likely_chunks(reply: object) -> str:
     >>> likely_chunks({"reply": "Yes.", "hits": [{"id": 7, "doc": {"path": "a.md", "body": "B"}}]})
     'hits[].{rel_path: doc.path, text: doc.body, chunk_id: id}'
     """
+    if isinstance(reply, list):  # all of the reply, of a search that writes no answer
+        return likely_chunks({"chunks": reply}).removeprefix("chunks")
     found = []
     for place, name, item in _lists("", reply, _REPLY_LEVELS):
         ranks = (rank for rank, word in enumerate(_LISTS) if word in _plain(name))
@@ -202,6 +208,8 @@ def _chunk_fields(item: object) -> str:
     if not path or not text:
         return ""
     others = {field: _named(leaves, names) for field, names in _FIELDS.items()}
+    if headers := sorted(place for place, _, _ in texts if _HEADER.search(place)):
+        others["heading_path"] = f"some(join(' > ', [{', '.join(headers)}][?@]))"
     fields = {"rel_path": path, "text": text, **others, "score_final": _named(numbers, _SCORES)}
     return ", ".join(f"{field}: {place}" for field, place in fields.items() if place)
 
@@ -221,8 +229,10 @@ def _leaves(place: str, value: object, levels: int) -> Iterator[_Leaf]:
 def _named_fields(place: str, value: object) -> Iterator[tuple[str, str, object]]:
     """Yield place, name and value of each field that an expression can name; of no other value."""
     if isinstance(value, Mapping):
-        for name in filter(_NAME.fullmatch, map(str, value)):
-            yield f"{place}.{name}" if place else name, name, value.get(name)
+        for name in map(str, value):
+            if _NAME.fullmatch(name) or _HEADER.fullmatch(name):
+                here = name if _NAME.fullmatch(name) else f'"{name}"'
+                yield f"{place}.{here}" if place else here, name, value.get(name)
 
 
 def _named(leaves: Sequence[_Leaf], names: Sequence[str]) -> str:

@@ -37,7 +37,8 @@ _JOINING: Final = frozenset(
     {"function_expression", "or_expression", "and_expression", "multi_select_dict", "key_val_pair"}
 )
 """Nodes of JMESPath that make a list of their first child, or of all of them."""
-_IF_ALL: Final = "if these are all retrieved chunks, set"
+_IF_ALL: Final = "if these are all retrieved chunks"
+_NO_ANSWER: Final = "and no answer is written, set retrieval_only = true in [tool.rageval], and"
 _QUOTED: Final = re.compile(r"'[^']*'|`[^`]*`")
 _ASKING: Final = re.compile(r"\bquestion\b|\bmetadata\b|@")
 _FIELD: Final = re.compile(r"(?:debug\.)?([a-z_]+)[\w.\[\]]*: ")
@@ -151,23 +152,25 @@ def propose_chunks(response: str | Mapping[str, str] | None, reply: object) -> s
         response: the mapping of replies.
         reply: the decoded reply before it was mapped.
     """
-    chunks = likely_chunks(reply)
-    if not chunks or not isinstance(reply, Mapping) or isinstance(response, str):
+    chunks = likely_chunks(reply).replace('"', '\\"')
+    if not chunks or isinstance(response, str):
         return ""
     if response:
-        return f'{_IF_ALL} retrieved_chunks = "{chunks}" in {RESPONSE_TABLE}'
+        return f'{_IF_ALL}, set retrieved_chunks = "{chunks}" in {RESPONSE_TABLE}'
     if last_data(reply) is not reply:  # of a stream the answer is put together first
         return ""
     # A mapping replaces what is read without one.
+    answer, reply = likely_answer(reply), reply if isinstance(reply, Mapping) else {}
     debug = part(reply, "debug")
     fields = {
-        "answer": likely_answer(reply),
+        "answer": answer or "'-'",
         **{name: name for name in _REPLY_FIELDS if name in reply and _can_be_read(reply, name)},
         **{name: f"debug.{name}" for name in _DEBUG_FIELDS if name in debug},
         "retrieved_chunks": chunks,
     }
     table = ", ".join(f'{name} = "{text}"' for name, text in fields.items() if text)
-    return f"{_IF_ALL} response = {{ {table} }} in [tool.rageval.target]"
+    search = "" if answer else f"{_NO_ANSWER} "
+    return f"{_IF_ALL}, {search}set response = {{ {table} }} in [tool.rageval.target]"
 
 
 def _can_be_read(reply: Mapping[str, Any], name: str) -> bool:

@@ -430,6 +430,8 @@ def _likely_piece(event: Event) -> str:
         pieces = f"map(&to_string(@), events[?event=='{name}'].data)"
         return pieces if _KIND.fullmatch(name) else ""
     text = likely_answer(data)
+    if not text and isinstance(data, Mapping) and isinstance(data.get("token"), str):
+        text = "token"  # of a whole reply it is rather a credential
     if not text or "|" in text:  # of a whole answer, of which no piece is joined
         return ""
     # Other kinds may hold sources or a status in a field of the same name.

@@ -416,15 +416,15 @@ def test_a_mapping_that_finds_no_answer_names_the_expression_and_the_keys() -> N
 
 def test_a_mapping_that_finds_no_answer_names_the_events_and_their_keys() -> None:
     settings = SSE | {"response": {"answer": "text"}}
-    events = sse([{"path": "a.md"}], "docs") + sse({"delta": "A"}, "token") + sse({}, "end")
+    events = sse([{"path": "a.md"}], "docs") + sse({"piece": "A"}, "token") + sse({}, "end")
     assert failure(whole(events), **settings)[1].endswith(
         "keys of the reply: events, last; last.data: no keys; "
-        "events[?event=='docs'].data[]: path; events[?event=='token'].data: delta"
+        "events[?event=='docs'].data[]: path; events[?event=='token'].data: piece"
     )
-    events = sse({"delta": "A", "meta": {"page": 1}}) + sse({"delta": "B"})
-    settings |= {"last_event": "data.delta == 'B'"}
+    events = sse({"piece": "A", "meta": {"page": 1}}) + sse({"piece": "B"})
+    settings |= {"last_event": "data.piece == 'B'"}
     assert failure(whole(events), **settings)[1].endswith(
-        "last.data: delta; events[].data: delta, meta; events[].data.meta: page"
+        "last.data: piece; events[].data: meta, piece; events[].data.meta: page"
     )
 
 
@@ -445,6 +445,11 @@ def kinds(data: str) -> bytes:
         ),
         (b"".join(sse({"text": t}) for t in TOKENS), "events[].data.text"),
         (b"".join(sse({"type": 1, "text": t}) for t in TOKENS), "events[].data.text"),
+        (b"".join(sse({"token": t}) for t in TOKENS), "events[].data.token"),
+        (
+            b"".join(sse({"choices": [{"delta": {"content": t}}]}) for t in TOKENS),
+            "events[].data.choices[0].delta.content",
+        ),
     ],
 )
 def test_a_stream_without_a_mapping_is_answered_with_the_likely_one(

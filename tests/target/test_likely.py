@@ -43,6 +43,8 @@ from tests.build.presets import stored_replies, system_case
         ({"job": {"text": "queued"}, "error": {"message": "It failed."}}, ""),
         ({"meta": {"context": "A long text."}, "hits": [{"text": "A long text."}]}, ""),
         (["Yes."], ""),
+        ("Yes.", "@"),
+        (" ", ""),
     ],
 )
 def test_a_likely_answer_is_found_by_its_name(reply: object, expression: str) -> None:
@@ -101,6 +103,11 @@ AZURE = {"citations": [{"content": "T.", "title": "A", "filepath": "a.md", "chun
         (
             {"hits": [{"score": "high", "rank": {"similarity": 2}, "file": "a.md", "text": "T."}]},
             "hits[].{rel_path: file, text: text, score_final: rank.similarity}",
+        ),
+        (
+            [{"metadata": {"source": "a", "Header 2": "B", "Header 1": "A"}, "page_content": "T."}],
+            "[].{rel_path: metadata.source, text: page_content, heading_path: "
+            """some(join(' > ', [metadata."Header 1", metadata."Header 2"][?@]))}""",
         ),
         ({"messages": [{"role": "user", "content": "Q?", "source": "web"}]}, ""),
         ({"contexts": ["T."]}, ""),
@@ -161,6 +168,7 @@ def _read(expression: str, reply: object) -> Any:
         ),
         ("HTTP 400: field q is required", 'q = "question"'),
         ('HTTP 400: Missing required parameter: "top_k"', 'top_k = "k"'),
+        ("HTTP 422: Missing input", 'input = "question"'),
         ("HTTP 400: the 'message' is missing; 'message' is required", 'message = "question"'),
         (
             "HTTP 422: body.messages: Field required",

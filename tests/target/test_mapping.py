@@ -128,6 +128,13 @@ def test_a_proposal_leaves_out_what_cannot_be_read_without_a_mapping() -> None:
     assert found == f"{IF_ALL} response = {{ {read}, {chunks} }} in [tool.rageval.target]"
 
 
+def test_a_proposal_for_a_reply_without_an_answer_has_a_placeholder() -> None:
+    chunks = 'retrieved_chunks = "[].{rel_path: path, text: body}"'
+    search = "and no answer is written, set retrieval_only = true in [tool.rageval], and set"
+    read = f"response = {{ answer = \"'-'\", {chunks} }} in [tool.rageval.target]"
+    assert propose_chunks(None, HITS["hits"]) == f"{IF_ALL[:-4]} {search} {read}"
+
+
 def test_a_proposal_beside_a_mapping_is_its_one_line() -> None:
     found = propose_chunks({"answer": "text"}, HITS)
     assert found == f"{IF_ALL} {HITS_READ} in [tool.rageval.target.response]"

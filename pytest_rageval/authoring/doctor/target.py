@@ -27,6 +27,7 @@ _FOUND: Final = Findings("target")
 _UNREACHABLE: Final = frozenset({"connection", "timeout", "not_attempted"})
 _TABLE: Final = "[tool.rageval.target]"
 _HELP: Final = "help(pytest_rageval.AskResponse) has the fields"
+_CHUNK_HELP: Final = "help(pytest_rageval.RetrievedChunk) has the fields"
 _SEE_LOG: Final = "look at its log, and at that of a proxy before it"
 _REPORTED: Final = f"mend what it names in {REQUEST_TABLE}, or look at the log of the target"
 _STATUS: Final = re.compile(r": HTTP (\d{3})\b")
@@ -55,7 +56,7 @@ class Asked:
         if self.mapping is None:
             inner = field in {"retrieved_chunks", "latency"}
             place = f"debug.{field}, or an AskResponse with {field}," if inner else field
-            return f"return {place} from rag_client: {_HELP}"
+            return f"return {place} in your client: {_HELP}"
         if not self.mapping.response:
             return server
         if (name := self.mapping.name_of(field)) is None:
@@ -215,6 +216,8 @@ def _unread(message: str, asked: Asked, mapping: MappingReport) -> Finding:
         fix = f"write a rag_client fixture, or the client that {_TABLE} names"
     elif message.startswith("the reply is "):  # such as HTML
         fix = f"set path, headers or stream in {_TABLE}, so that the reply can be read"
+        if "set stream = " in message:
+            fix = "write that there"
     elif "reports an error" in message:
         fix = _REPORTED
     elif nothing := asked.nothing("answer"):
@@ -222,8 +225,8 @@ def _unread(message: str, asked: Asked, mapping: MappingReport) -> Finding:
     elif mapping.response:
         wrong = message.startswith("debug.retrieved_chunks")
         fix = (wrong and mapping.proposal) or f"change {RESPONSE_TABLE}"
-    else:
-        fix = mapping.proposal or fix
+    elif mapping.proposal or "map it: " in message:
+        fix = mapping.proposal or "write that there"
     return _FOUND.fail("reply", message, fix)
 
 
@@ -232,7 +235,7 @@ def _failed_fixture(kind: str, message: str, check: str) -> Finding:
         return _FOUND.fail(check, message, "start the service it asks", unreachable=True)
     if check == "reachable":  # not the second call
         check = {"protocol": "reply", "raised": "rag_client"}.get(kind, check)
-    fix = "change the code of rag_client there"
+    fix = "change the code of your client there"
     if kind == "protocol":
         fix = f"return answer and debug.retrieved_chunks there: {_HELP}"
     return _FOUND.fail(check, message, fix)
@@ -258,7 +261,7 @@ def _answer(result: AskResult, asked: Asked) -> Iterator[Finding]:
 def _chunks(first: AskResponse, second: AskResponse | None, asked: Asked) -> Iterator[Finding]:
     chunks = first.retrieved_chunks
     if not chunks:
-        yield _no_chunks(asked, reported=chunks is not None)
+        yield _no_chunks(asked, first.reply_keys, reported=chunks is not None)
         return
     yield _count(chunks, asked.k)
     yield _ids(chunks, asked)
@@ -269,14 +272,17 @@ def _chunks(first: AskResponse, second: AskResponse | None, asked: Asked) -> Ite
     yield _texts(chunks, asked)
 
 
-def _no_chunks(asked: Asked, *, reported: bool) -> Finding:
+def _no_chunks(asked: Asked, came: Sequence[str], *, reported: bool) -> Finding:
     server = "return debug.retrieved_chunks when asked with debug=true"
+    if len(came) > 1:
+        server += f", or map the list that has them in {RESPONSE_TABLE}"
     proposal = asked.mapping.proposal if asked.mapping is not None else ""
     fix = proposal or asked.fix("retrieved_chunks", server)
     if nothing := asked.nothing("retrieved_chunks"):
         return _FOUND.fail("chunks", nothing, fix)
     if not reported:
-        return _FOUND.warn("chunks", "not reported, so retrieval is not scored", fix)
+        keys = f"; keys that came: {', '.join(came)}" if came and not proposal else ""
+        return _FOUND.warn("chunks", f"not reported, so retrieval is not scored{keys}", fix)
     if asked.case.gold_supports:
         name, golds = asked.case.id, counted(len(asked.case.gold_supports), "gold")
         message = f"none were retrieved for {name}, which has {golds}: it scores 0"
@@ -307,7 +313,9 @@ def _lacking(
     field: str, n: int, chunks: Sequence[RetrievedChunk], effect: str, asked: Asked
 ) -> Finding:
     fix = "return it for each chunk in debug.retrieved_chunks when asked with debug=true"
-    if asked.mapping is None or asked.mapping.response:
+    if asked.mapping is None:
+        fix = f"give each chunk its {field} in your client: {_CHUNK_HELP}"
+    elif asked.mapping.response:
         fix = asked.fix("retrieved_chunks", fix) + f", with {field} for each chunk"
     return _FOUND.warn(field, f"missing from {n} of {len(chunks)} chunks{effect}", fix)
 
@@ -347,10 +355,16 @@ def _paths(chunks: Sequence[RetrievedChunk], asked: Asked) -> Finding:
     empty = sum(not norm_path(chunk.rel_path) for chunk in chunks)
     fix = "return rel_path relative to the folder of your documents, as gold_supports name it, "
     fix += "or name it there as it comes"
+    golds = {norm_path(gold.rel_path) for gold in asked.case.gold_supports}
+    found = {norm_path(chunk.rel_path): chunk.rel_path for chunk in chunks}
+    below = [found[path] for path in found for gold in golds if path.endswith(f"/{gold}")]
     if empty:
         return _FOUND.fail("rel_path", f"empty in {empty} of {len(chunks)} chunks", fix)
     if odd and not named_so:
         return _FOUND.warn("rel_path", f"{odd[0]!r} is not a path below a folder", fix)
+    if below and golds.isdisjoint(found):
+        message = f"{below[0]!r} has folders in front that no gold of {asked.case.id} names"
+        return _FOUND.warn("rel_path", message, fix)
     return _FOUND.ok("rel_path", f"such as {chunks[0].rel_path!r}")
 
 

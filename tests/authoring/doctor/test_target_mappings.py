@@ -44,21 +44,27 @@ def test_an_expression_that_gave_nothing_is_shown_with_the_keys_of_the_reply() -
 
 
 @pytest.mark.parametrize(
-    ("body", "content_type", "said"),
+    ("body", "content_type", "said", "fix"),
     [
-        (b"<html>Log in</html>", "text/html", "the reply is HTML (line 1); it begins: <html>"),
-        (b'data: {"t": "a"}\n\n', "text/event-stream", 'set stream = "sse" in '),
+        (
+            *(b"<html>Log in</html>", "text/html", "the reply is HTML (line 1); it begins: <html>"),
+            "set path, headers or stream in [tool.rageval.target], so that the reply can be read",
+        ),
+        (
+            *(b'data: {"t": "a"}\n\n', "text/event-stream", 'set stream = "sse" in '),
+            "write that there",
+        ),
     ],
 )
 def test_a_mapped_reply_that_cannot_be_read_is_no_fault_of_an_expression(
-    body: bytes, content_type: str, said: str
+    body: bytes, content_type: str, said: str, fix: str
 ) -> None:
     with fake_target(http_reply(body, content_type=content_type)) as server:
         [found] = diagnose(server.url, response={"answer": "output.text"})
     assert (found.level, found.check) == ("FAIL", "reply")
     assert said in found.message
     assert "gave nothing" not in found.message
-    assert found.fix.startswith("set path, headers or stream in [tool.rageval.target]")
+    assert found.fix == fix
 
 
 def test_an_expression_that_cannot_be_applied_says_why() -> None:
@@ -110,6 +116,59 @@ def test_a_list_that_a_mapping_empties_is_its_fault(expression: str) -> None:
     assert f"`{expression}` in [tool.rageval.target.response] gave nothing" in found.message
 
 
+@pytest.mark.parametrize(
+    "hits",
+    [
+        [{"file": "gates.md", "body": "A.", "score": 0.5}],
+        [{"metadata": {"source": "gates.md", "Header 1": "Gates"}, "page_content": "A."}],
+    ],
+)
+def test_a_search_without_an_answer_is_proposed_as_one_that_reads_the_hits(
+    hits: list[Reply],
+) -> None:
+    case = Case(id="gate", question="q", gold_supports=(Anchor(rel_path="gates.md"),))
+    for reply in ({"hits": hits}, hits):
+        with fake_target(*[http_json(reply)] * 3) as server:
+            [failed] = [one for one in diagnose(server.url) if one.level == "FAIL"]
+            assert "and no answer is written, set retrieval_only = true" in failed.fix
+            table = re.search(r"set (response = .*) in \[tool\.rageval\.target\]$", failed.fix)
+            assert table is not None
+            found = diagnose(server.url, case=case, **tomllib.loads(table[1]))
+        levels = {one.check: one.level for one in found}
+        assert levels["answer"] == levels["chunks"] == levels["rel_path"] == "ok"
+        assert (levels["heading_path"] == "ok") == ("metadata" in hits[0])
+
+
+def test_folders_in_front_of_the_path_of_a_gold_are_named() -> None:
+    case = Case(id="gate", question="q", gold_supports=(Anchor(rel_path="gates.md"),))
+    for path, level in (("/srv/docs/gates.md", "warn"), ("gates.md", "ok"), ("x/y.md", "ok")):
+        reply = {"answer": "a", "debug": {"retrieved_chunks": [{"rel_path": path}]}}
+        answered = call_client(lambda request, reply=reply: reply, AskRequest(question="q"))
+        found = {one.check: one for one in check_replies(answered, None, Asked(case, 3))}
+        assert found["rel_path"].level == level
+    both = [{"rel_path": "docs/gates.md"}, {"rel_path": "gates.md"}]
+    reply = {"answer": "a", "debug": {"retrieved_chunks": both}}
+    answered = call_client(lambda request: reply, AskRequest(question="q"))
+    [ok] = [x for x in check_replies(answered, None, Asked(case, 3)) if x.check == "rel_path"]
+    assert ok.level == "ok"
+
+
+def test_a_list_of_the_reply_that_nothing_proposes_may_be_mapped() -> None:
+    reply = {"answer": "a", "contexts": ["A."], "files": ["a.md"]}
+    with rag_server(lambda question, nth: reply) as server:
+        [found] = [one for one in diagnose(server.url) if one.check == "chunks"]
+    assert found.message.endswith("; keys that came: answer, contexts, files")
+    assert found.fix.endswith("or map the list that has them in [tool.rageval.target.response]")
+
+
+def test_the_setting_that_a_message_names_is_not_named_again() -> None:
+    answers: list[object] = [{"final": "A text."}, {"response": "A text."}, "A text."]
+    for reply, fix in zip(answers, ["answer with", *["write that there"] * 2], strict=True):
+        with fake_target(http_json(reply)) as server:
+            [found] = [one for one in diagnose(server.url) if one.level == "FAIL"]
+        assert found.fix.startswith(fix)
+
+
 def test_an_unmapped_list_of_chunks_is_proposed_and_the_proposal_reads_it() -> None:
     reply = {"answer": "a", "hits": [{"file": "a.md", "body": "A."}]}
     with rag_server(lambda question, nth: reply) as server:
@@ -133,14 +192,28 @@ def test_what_a_mapped_target_lacks_is_advised_for_the_mapping() -> None:
 def test_what_a_client_in_code_lacks_is_advised_with_its_place_in_a_dictionary() -> None:
     reply = {"answer": "a", "retrieved_chunks": [{"rel_path": "a.md"}]}
     answered = call_client(lambda request: reply, AskRequest(question="q"))
-    found = check_replies(answered, None, Asked(Case(id="q", question="q"), 3))
-    fixes = {one.check: one.fix.partition(" from rag_client")[0] for one in found if one.fix}
+    found = [*check_replies(answered, None, Asked(Case(id="q", question="q"), 3))]
+    fixes = {one.check: one.fix.partition(" in your client")[0] for one in found if one.fix}
     assert fixes == {
         "chunks": "return debug.retrieved_chunks, or an AskResponse with retrieved_chunks,",
         "abstained": "return abstained",
         "references": "return references",
         "latency": "return debug.latency, or an AskResponse with latency,",
     }
+    [unread] = [one.message for one in found if one.check == "chunks"]
+    assert unread.endswith("so retrieval is not scored; keys that came: answer, retrieved_chunks")
+
+
+def test_what_chunks_of_a_client_in_code_lack_is_advised_for_each_chunk() -> None:
+    reply = {"answer": "a", "debug": {"retrieved_chunks": [{"rel_path": "a.md"}]}}
+    answered = call_client(lambda request: reply, AskRequest(question="q"))
+    found = check_replies(answered, None, Asked(Case(id="q", question="q"), 3))
+    fixes = {one.check: one.fix for one in found if one.check in {"chunk_id", "text"}}
+    assert fixes["text"] == (
+        "give each chunk its text in your client: "
+        "help(pytest_rageval.RetrievedChunk) has the fields"
+    )
+    assert fixes["chunk_id"].startswith("give each chunk its chunk_id in your client")
 
 
 def test_references_that_a_mapping_gives_as_null_are_shown_with_their_expression() -> None:
