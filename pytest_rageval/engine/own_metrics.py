@@ -96,7 +96,10 @@ def compute(
     try:
         return _checked(found, info)
     except ValueError as wrong:
-        return _failed(info, settings, OwnFault(str(wrong)))
+        other = (
+            "" if isinstance(found, Scored | NA) else f" but a value of type {type(found).__name__}"
+        )
+        return _failed(info, settings, OwnFault(str(wrong), kind=f"no valid score{other}"))
 
 
 def call_own(

@@ -72,7 +72,8 @@ def sleeps(records: object) -> Scored:
     [
         (attrgetter("the answer"), "AttributeError"),  # as in an installed package
         (sleeps, "no result after 0.05 s (metric_timeout_s of [tool.rageval])"),
-        (lambda records: "the answer", "no valid score"),
+        (lambda records: "the answer", "no valid score but a value of type str"),
+        (lambda records: Scored(float("nan")), "no valid score"),
     ],
 )
 def test_the_error_of_a_whole_run_names_its_kind_without_text_of_the_run(

@@ -101,7 +101,9 @@ def test_the_variable_of_the_question_can_be_named() -> None:
         ("javascript:output.length", (), None),
         ("not-contains:x", ("not_contains x",), None),
         ("not-icontains-any: x, y", ("not_contains x, any case", "not_contains y, any case"), None),
-        ("contains-any: x, y", (), None),
+        ("contains-any: x., y", (r"matches (?:x\.|y)",), None),
+        ("icontains-any: x, y", ("matches (?:x|y), any case",), None),
+        ("starts-with: Paris", (r"matches \A(?:Paris)",), None),
         ("is-json", (), None),
         ("is-valid-openai-tools-call", (), None),
         ("not-is-json", (), None),
@@ -126,6 +128,19 @@ def test_assertions_of_a_table_are_read(cell: str, rules: tuple[str, ...], answe
     assert rules == tuple(
         f"{rule.kind} {rule.text}{', any case' * rule.ignores_case}" for rule in case.answer_rules
     )
+
+
+def test_the_assertions_of_a_set_of_which_not_all_have_to_hold_are_no_rules_of_a_case() -> None:
+    rules = [{"type": "contains", "value": "a"}, {"type": "regex", "value": "b"}]
+    for more, n_rules in (({}, 2), ({"threshold": 1}, 2), ({"threshold": 0.5}, 0)):
+        one = {"type": "assert-set", "assert": rules, **more}
+        tests = json.dumps([{"vars": {"question": "Where?"}, "assert": [one]}])
+        found = read_texts("promptfoo", {"t.json": tests})
+        [case] = cases_of(found)
+        assert len(case.answer_rules) == n_rules
+        assert [left.field for left in found.left_out] == (
+            ["assert assert-set"] if not n_rules else []
+        )
 
 
 def test_an_assertion_of_a_table_that_no_case_holds_is_named() -> None:
