@@ -8,7 +8,7 @@ from typing import Final
 
 from pytest_rageval.analysis.aggregate.case_groups import CaseGroup, group_repeats
 from pytest_rageval.metrics.definitions import stored_registry
-from pytest_rageval.report.explain.verdict import stage_of
+from pytest_rageval.report.explain.verdict import stage_meaning, stage_of
 from pytest_rageval.report.html.markup import Element
 from pytest_rageval.report.html.run.attention import worth_reading
 from pytest_rageval.report.html.run.charts import stacked_bar
@@ -78,9 +78,11 @@ def view_overview(
     reviewed = [record for record in run.records if record.counted]
     panels = [*metric_panels(reviewed, registry, [*shown, *others])]
     rows = [row for row in cases.rows if row.record.counted] or cases.rows
+    groups = group_repeats(row.record for row in rows)
     return OverviewView(
         tiles=tuple(_tiles(run, metrics, latency, history)),
-        bars=tuple(_bars(group_repeats(row.record for row in rows))),
+        bars=tuple(_bars(groups)),
+        meanings=_meanings(groups),
         changes=None if compare is None else _changes(compare, metrics),
         reading=worth_reading(rows, () if compare is None else compare.flips),
         panels=tuple(one for one in panels if one.key in shown),
@@ -161,6 +163,26 @@ def _bars(cases: Sequence[CaseGroup]) -> Iterator[Bar]:
     if stages:
         styles = [f"s{place % _SHADES}" for place in range(len(stages))]
         yield _bar("Why cases failed", "stage", dict(stages.most_common()), styles)
+
+
+_MEANINGS: Final[Mapping[str, str]] = {
+    "error": "The target gave no answer, so nothing could be scored.",
+    "missed": "Retrieval is not as expected, or the answer is wrong about abstaining.",
+    "flawed": "Retrieval is as expected, and the answer is not.",
+    "unchecked": "Nothing of the case could be scored.",
+}
+"""Outcomes that a reader may not know, in the order in which they are explained."""
+
+
+def _meanings(cases: Sequence[CaseGroup]) -> tuple[tuple[str, str], ...]:
+    """Explain the outcomes and failure stages that the bars show."""
+    outcomes = {case.outcome for case in cases}
+    found: dict[str, str] = {n: text for n, text in _MEANINGS.items() if n in outcomes}
+    of_stage = {stage_of(case.deciding): case.deciding for case in cases}
+    for stage, _ in Counter(stage_of(case.deciding) for case in cases).most_common():
+        if (text := stage_meaning(of_stage[stage])) is not None:
+            found[stage.replace("_", " ")] = text
+    return tuple(found.items())
 
 
 _SHADES: Final = 8

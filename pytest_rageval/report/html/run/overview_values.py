@@ -284,6 +284,8 @@ class OverviewView:
 
     tiles: tuple[Tile, ...]
     bars: tuple[Bar, ...]
+    meanings: tuple[tuple[str, str], ...]
+    """Words of the bars, each with a sentence."""
     changes: ChangesView | None
     reading: tuple[Reading, ...]
     panels: tuple[Panel, ...]

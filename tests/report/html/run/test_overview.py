@@ -4,6 +4,7 @@ import re
 from dataclasses import replace
 
 from pytest_rageval.analysis.two_runs import compare_runs
+from pytest_rageval.report.explain.verdict import STAGE_MEANING
 from pytest_rageval.report.html.run.page import render_report
 from pytest_rageval.report.html.run.values import ReportView
 from pytest_rageval.report.html.run.view import view_report
@@ -42,6 +43,15 @@ def test_all_cases_are_in_the_bar_of_outcomes_and_lead_to_them() -> None:
         ("not retrieved", 2, "#stage=not_retrieved"),
         ("http", 1, "#stage=http"),
     ]
+
+
+def test_the_words_of_the_bars_are_explained() -> None:
+    files = run([passed("a"), missed("b"), errored("c")])
+    found = dict(viewed(files).overview.meanings)
+    assert [*found] == ["error", "missed", "not retrieved"]
+    assert found["not retrieved"] == STAGE_MEANING["not_retrieved"]
+    assert f"<li><b>missed</b>: {found['missed']}</li>" in page(files)
+    assert viewed(run([passed("a")])).overview.meanings == ()
 
 
 def test_a_case_that_was_asked_several_times_is_counted_once_by_the_outcome_of_the_summary() -> (
