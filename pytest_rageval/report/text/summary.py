@@ -324,6 +324,8 @@ class _Table:
         row_style: Style = "red" if result is not None and result.status == "fail" else ""
         row, room = self.row(key, n, value, interval, limit, change), 73 if self.compares else 69
         if self.width < NARROW or len(row) > room:
+            if result is not None and result.check.kind in CHANGE_WORDS and change != "-":
+                key, value = f"{key} change", change  # there is no column of changes
             text = f"{key}: {value}" + (f" ({limit})" if result else "")
             return ((f"{text} ", row_style), (word, style)) if word else ((text, row_style),)
         if self.compares and word == "skipped":

@@ -446,6 +446,12 @@ def test_a_change_of_a_figure_of_the_run_does_not_look_like_the_figure() -> None
         assert ["pass_rate", "3", "0.667", "-", "drop", "0.9", "+0.500", "ok"] in rows
 
 
+def test_a_narrow_terminal_shows_the_change_that_a_check_limits() -> None:
+    change = result("fail", metric="hit_at_k", kind="max_drop", limit=0.1)
+    shown = text(view(hits(1, 0), change, changes={"hit_at_k": -0.25}), width=60)
+    assert "hit_at_k change: -0.250 (drop 0.1) FAIL" in shown
+
+
 @pytest.mark.parametrize("width", [50, 80])
 def test_a_skipped_check_shows_the_figure_that_the_run_knows(width: int) -> None:
     shown = view(hits(1, 0), skipped("error_rate", 0.0), skipped("newly_missed", 2.0))
