@@ -87,7 +87,7 @@ def content_hash(folder: Path, tags: tuple[str, ...]) -> str:
 
 
 def _sha256(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
+    return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()
 
 
 # --- reading ---------------------------------------------------------------------------------
@@ -262,5 +262,4 @@ def _bare(remote: str) -> str:
 
 def _source(results_dir: Path) -> str:
     # A hash, because the names of machines and users are private.
-    place = f"{platform.node()}:{results_dir.resolve()}"
-    return hashlib.sha256(place.encode("utf-8", "backslashreplace")).hexdigest()[:16]
+    return _sha256(f"{platform.node()}:{results_dir.resolve()}")[:16]
