@@ -98,8 +98,8 @@ def _aggregate_document(
         },
         "indexing_coverage": _indexing_document(aggregate.indexing),
         "operational_metrics": {
-            **{key: aggregate.rates.get(key) for key in _OPERATIONAL},
-            **{k: v for k, v in aggregate.rates.items() if k not in {*_OPERATIONAL, "pass_rate"}},
+            **dict.fromkeys(_OPERATIONAL),
+            **{key: rate for key, rate in aggregate.rates.items() if key != "pass_rate"},
             "coverage_by_doc_type": by_type,
         },
     }
