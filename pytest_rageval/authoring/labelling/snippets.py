@@ -122,6 +122,10 @@ _UNDERLINE: Final = re.compile(r" {0,3}(?:=+|-+)\s*$")
 _NEW_BLOCK: Final = re.compile(r"\s*(?:[-*+]\s+|\d{1,3}[.)]\s+|>\s?|\|)")
 _MARKER: Final = re.compile(r"(?:\s*(?:[-*+]|\d{1,3}[.)])\s+|\s*>\s?)+")
 
+_LONGEST: Final = 1_000
+"""Most characters of a sentence of several lines. Of a longer one, such as a log or a list without
+full stops, each line is a passage."""
+
 
 def split_passages(text: str) -> tuple[str, ...]:
     r"""Return the sentences, list items and table rows of a chunk in order.
@@ -133,15 +137,18 @@ def split_passages(text: str) -> tuple[str, ...]:
     ('One line goes on.', 'Next!', 'an *item*')
     """
     found: dict[str, None] = {}
-    for block in _blocks(text):
-        for sentence in sentences(block):
+    for lines in _blocks(text):
+        passages = list(sentences(" ".join(lines)))
+        if max(map(len, passages), default=0) > _LONGEST:
+            passages = [passage for line in lines for passage in sentences(line)]
+        for sentence in passages:
             if any(char.isalnum() for char in sentence):
                 found.setdefault(sentence)
     return tuple(found)
 
 
-def _blocks(text: str) -> Iterator[str]:
-    """Yield blocks as one line each: a paragraph, a list item, a table row."""
+def _blocks(text: str) -> Iterator[list[str]]:
+    """Yield the lines of each block: a paragraph, a list item, a table row."""
     block: list[str] = []
     marker = None
     for line in (*text.splitlines(), ""):
@@ -149,7 +156,7 @@ def _blocks(text: str) -> Iterator[str]:
             block, line = [], ""  # a heading
         ends = _BREAK.match(line) is not None
         if block and (ends or _NEW_BLOCK.match(line)):
-            yield " ".join(block)
+            yield block
             block = []
         if not ends:
             if not block:

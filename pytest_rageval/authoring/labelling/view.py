@@ -23,6 +23,9 @@ from pytest_rageval.values.reply import RetrievedChunk
 WHOLE: Final = 50_000
 """Most characters of a row that a screen shows; it is laid out again with each key."""
 
+_PASSAGE: Final = 2_000
+"""Most characters of a sentence that are shown."""
+
 PROMPTS = {
     Mode.SEARCH: "show rows that hold (empty: all)",
     Mode.NOTE: "note (replaces the old one; empty: no change, -: none)",
@@ -77,6 +80,7 @@ class PassageView:
     marked: bool
     current: bool
     text: str
+    """At most 2,000 characters, and the number of the others."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -214,7 +218,7 @@ def _passage_views(choice: SnippetChoice) -> tuple[PassageView, ...]:
             number=i + 1,
             marked=i in choice.picked,
             current=i == choice.cursor,
-            text=choice.passages[i],
+            text=shortened(choice.passages[i], _PASSAGE),
         )
         for i in choice.shown
     )

@@ -251,6 +251,16 @@ def test_escape_ends_a_search_among_sentences_and_stays_on_the_sentence() -> Non
     assert (session.mode, golds(session)) == (Mode.BROWSE, [])
 
 
+def test_a_sentence_without_an_end_is_shown_by_its_beginning_and_quoted_whole() -> None:
+    text = "word " * 1_000 + "end."
+    session = press(
+        session_of(desk=FakeDesk(chunks=[RetrievedChunk(rel_path="a", text=text)])), "s"
+    )
+    [passage] = view_of(session).passages
+    assert passage.text.endswith(" [3,004 more characters]")
+    assert golds(press(session, "1", "enter"))[0]["snippets"] == [text]
+
+
 def test_a_search_that_no_sentence_contains_changes_nothing() -> None:
     session = typed(press(long_session(), "end", "/"), "nowhere")
     assert session.notice == "no sentence with the text"

@@ -139,6 +139,13 @@ kpctl move --now
     )
 
 
+def test_the_lines_of_a_log_are_quoted_one_by_one_and_those_of_prose_by_sentences() -> None:
+    log = [f"12:{minute:02} the pump of hall {minute} was started" for minute in range(60)]
+    assert split_passages("\n".join(log)) == tuple(log)
+    prose = "A sentence that is broken\nfor its width. Another\none."
+    assert split_passages(prose) == ("A sentence that is broken for its width.", "Another one.")
+
+
 @pytest.mark.parametrize("line", ["=======", "---", "-"])
 def test_an_underlined_heading_is_no_sentence(line: str) -> None:
     text = f"Lending\ntools\n{line}\nFor two weeks.\n\n- one item\n---\n\nEnd.\n"
