@@ -82,6 +82,7 @@ _REFUSED: Final = re.compile(r": HTTP (400|422)\b")
 """Status of a server that does not accept the fields of a request."""
 _NOT_FOUND: Final = re.compile(r": HTTP (404|405)\b")
 _TABLE: Final = "[tool.rageval.target]"
+_FORM: Final = "an API that reads a form needs a client in Python"
 ANSWERED_LATER: Final = "HTTP 202: the answer comes later, wait for it in a client in Python"
 """Advice on a reply that accepts a question and does not answer it."""
 
@@ -328,7 +329,9 @@ class HttpRagClient:
             advice = self._preset_advice(f"path or a field of {REQUEST_TABLE}") or mapped
             as_json = "" if self._target.method == "GET" else " as JSON"
             if as_json and (name := missed_though_sent(message, names)):
-                advice += f"; {name} was sent: an API that reads a form needs a client in Python"
+                advice += f"; {name} was sent: {_FORM}"
+            elif as_json and "; the reply begins: " in message:  # such as Flask's for no field
+                advice += f"; {_FORM}"
             return f"; fields sent{as_json}: {shown_keys(sent)}; {advice}"
         if status := _NOT_FOUND.search(message):
             other = f"if nothing is served there, set path in {_TABLE}, which is added to url"

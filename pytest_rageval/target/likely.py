@@ -58,13 +58,15 @@ _SENT: Final[Mapping[str, Collection[str]]] = {
 }  # fmt: skip
 """Expressions for a request, and names of the fields in other APIs that take their value."""
 _LACKING: Final = re.compile(
-    r"\bbody\.(\w+): Field required|['\"`]?\b(\w+)['\"`]? (?:is|are) (?:required|missing)"
+    r"\bbody\.(\w+): Field required"
+    r"|['\"`]?\b(?!missing\b)(\w+)['\"`]? (?:is |are )?(?:required|missing)"
     r"|missing (?:required )?(?:(?:field|parameter|argument|key|property)s?:? )?['\"`]?(\w+)",
     re.IGNORECASE,
 )
 """A field of the request that a refusal names as missing."""
 _MISSES: Final = re.compile("required|missing", re.IGNORECASE)
 """Word of a refusal that names such a field in any other form."""
+_PATH_ALONE: Final = "rel_path: @"
 _FILE: Final = re.compile(r"[^:]+\.[A-Za-z]\w{0,4}")
 _NAME: Final = re.compile(r"[A-Za-z_]\w{0,60}", re.ASCII)
 """A name that JMESPath reads without quotes."""
@@ -155,7 +157,8 @@ def _answer(reply: object, depth: int) -> str:
 def likely_chunks(reply: object) -> str:
     """Return the expression of a list in a decoded reply whose names suggest the chunks.
 
-    Each of its items has a text and the name of its document. Empty: there is no such list.
+    Each of its items has a text and the name of its document, or is the path of one. Empty: there
+    is no such list.
 
     >>> likely_chunks({"reply": "Yes.", "hits": [{"id": 7, "doc": {"path": "a.md", "body": "B"}}]})
     'hits[].{rel_path: doc.path, text: doc.body, chunk_id: id}'
@@ -166,8 +169,10 @@ def likely_chunks(reply: object) -> str:
     for place, name, item in _lists("", reply, _REPLY_LEVELS):
         ranks = (rank for rank, word in enumerate(_LISTS) if word in _plain(name))
         if (rank := next(ranks, None)) is not None and (fields := _chunk_fields(item)):
-            found.append((rank, place.count("."), -len(fields), f"{_ranked(place)}[].{{{fields}}}"))
-    return min(found, default=(0, 0, 0, ""))[3]
+            # A list of paths alone comes after any that has texts.
+            order = (fields == _PATH_ALONE, rank, place.count("."), -len(fields))
+            found.append((order, f"{_ranked(place)}[].{{{fields}}}"))
+    return min(found, default=((), ""))[1]
 
 
 def _ranked(place: str) -> str:
@@ -199,6 +204,8 @@ def _lists(place: str, value: object, levels: int) -> Iterator[tuple[str, str, o
 
 
 def _chunk_fields(item: object) -> str:
+    if isinstance(item, str):
+        return _PATH_ALONE if _FILE.fullmatch(item) else ""
     found = [*_leaves("", item, _LEVELS)]
     leaves = [leaf for leaf in found if not isinstance(leaf[2], float)]
     numbers = [leaf for leaf in found if not isinstance(leaf[2], str)]

@@ -7,7 +7,7 @@ import pytest
 from pytest_rageval.target.client import HttpRagClient
 from pytest_rageval.values.reply import AskRequest, Search
 from pytest_rageval.values.settings import TargetSettings
-from tests.build.targets import fake_target, json_reply
+from tests.build.targets import fake_target, http_reply, json_reply
 from tests.target.test_client import ask, ask_once, failure
 
 
@@ -43,6 +43,14 @@ def test_a_mapping_that_gives_no_answer_is_named_with_the_keys_that_came() -> No
         "answer: `out.txt` in [tool.rageval.target.response] gave nothing; "
         "keys of the reply: hits, out; out: text"
     )
+
+
+def test_a_refusal_without_a_reason_may_be_of_a_server_that_reads_a_form() -> None:
+    page = b"<title>400 Bad Request</title><p>The server could not understand a request."
+    form = "; an API that reads a form needs a client in Python"
+    refused = [http_reply(page, "400 Bad Request", content_type="text/html")]
+    refused.append(json_reply({"error": "too long"}, "400 Bad Request"))
+    assert [form in failure(one)[1] for one in refused] == [True, False]
 
 
 @pytest.mark.parametrize(

@@ -111,6 +111,10 @@ AZURE = {"citations": [{"content": "T.", "title": "A", "filepath": "a.md", "chun
         ),
         ({"messages": [{"role": "user", "content": "Q?", "source": "web"}]}, ""),
         ({"contexts": ["T."]}, ""),
+        (
+            {"documents": ["a.md"], "sources": [{"path": "a.md", "text": "T."}]},
+            "sources[].{rel_path: path, text: text}",
+        ),
         ({"chunks": [{"text": "T.", "score": 1}]}, ""),  # of no document
         ({"chunks": [{"text": "T.", "doc_id": 7}]}, ""),  # a path is a text
         ({"chunks": [{"my text": "T.", "my-path": "a"}]}, ""),
@@ -125,6 +129,16 @@ def test_likely_chunks_are_a_list_whose_items_name_text_and_document(
     if expression:
         [chunk] = _read(expression, reply)
         assert chunk["text"] == "T."
+
+
+def test_a_list_of_paths_is_proposed_where_no_list_has_texts() -> None:
+    reply = {"answer": "Yes.", "sources": ["docs/a.md", "b c.pdf"], "contexts": ["T."]}
+    assert likely_chunks(reply) == "sources[].{rel_path: @}"
+    assert _read("sources[].{rel_path: @}", reply) == [
+        {"rel_path": "docs/a.md"},
+        {"rel_path": "b c.pdf"},
+    ]
+    assert likely_chunks({"sources": ["The first text.", "https://a.example/b.md"]}) == ""
 
 
 def test_chunks_under_numbers_are_proposed_in_the_order_of_the_numbers() -> None:
@@ -169,6 +183,7 @@ def _read(expression: str, reply: object) -> Any:
         ("HTTP 400: field q is required", 'q = "question"'),
         ('HTTP 400: Missing required parameter: "top_k"', 'top_k = "k"'),
         ("HTTP 422: Missing input", 'input = "question"'),
+        ("HTTP 400: parameter q missing", 'q = "question"'),
         ("HTTP 400: the 'message' is missing; 'message' is required", 'message = "question"'),
         (
             "HTTP 422: body.messages: Field required",

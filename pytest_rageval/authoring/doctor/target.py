@@ -153,6 +153,8 @@ def _refused(message: str, check: str) -> Finding:
     elif status in {401, 403}:
         check = "auth"
         fix = "check the token or key that headers or auth of [tool.rageval.target] send"
+        if "CSRF" in message:
+            fix = "exempt this view from the CSRF check, as csrf_exempt of Django does"
     elif status == 429:
         fix = "ask again later, or with a key of a higher limit"
     elif status >= 500:
@@ -218,6 +220,8 @@ def _unread(message: str, asked: Asked, mapping: MappingReport) -> Finding:
         fix = f"set path, headers or stream in {_TABLE}, so that the reply can be read"
         if "set stream = " in message:
             fix = "write that there"
+        elif message.startswith("the reply is HTML"):
+            fix = f"set path and headers in {_TABLE}, or turn HTML into text in a client in Python"
     elif "reports an error" in message:
         fix = _REPORTED
     elif nothing := asked.nothing("answer"):
@@ -232,7 +236,9 @@ def _unread(message: str, asked: Asked, mapping: MappingReport) -> Finding:
 
 def _failed_fixture(kind: str, message: str, check: str) -> Finding:
     if kind in _UNREACHABLE:
-        return _FOUND.fail(check, message, "start the service it asks", unreachable=True)
+        late = "look why it takes so long, or allow more time there"
+        fix = late if kind == "timeout" else "start the service it asks"
+        return _FOUND.fail(check, message, fix, unreachable=True)
     if check == "reachable":  # not the second call
         check = {"protocol": "reply", "raised": "rag_client"}.get(kind, check)
     fix = "change the code of your client there"

@@ -241,6 +241,11 @@ def test_the_advice_follows_the_status_of_the_reply_and_not_one_it_quotes() -> N
         assert found.fix.startswith("set that in [tool.rageval.target]")
 
 
+def test_a_csrf_check_is_no_matter_of_a_key() -> None:
+    found = failed("http", "http://x/ask: HTTP 403; the reply begins: CSRF verification failed.")
+    assert (found.check, "csrf_exempt" in found.fix) == ("auth", True)
+
+
 def test_a_timeout_that_names_no_setting_gets_its_name() -> None:
     assert failed("timeout", "no answer within 9 s").fix == (
         "look why it takes so long, or allow more time (`timeout` in [tool.rageval.target])"

@@ -48,6 +48,11 @@ def test_an_expression_that_gave_nothing_is_shown_with_the_keys_of_the_reply() -
     [
         (
             *(b"<html>Log in</html>", "text/html", "the reply is HTML (line 1); it begins: <html>"),
+            "set path and headers in [tool.rageval.target], or turn HTML into text in a client "
+            "in Python",
+        ),
+        (
+            *(b"14 days", "application/json", "the reply is not JSON (line 1)"),
             "set path, headers or stream in [tool.rageval.target], so that the reply can be read",
         ),
         (
@@ -202,6 +207,24 @@ def test_what_a_client_in_code_lacks_is_advised_with_its_place_in_a_dictionary()
     }
     [unread] = [one.message for one in found if one.check == "chunks"]
     assert unread.endswith("so retrieval is not scored; keys that came: answer, retrieved_chunks")
+
+
+@pytest.mark.parametrize(
+    ("error", "fix"),
+    [
+        (TimeoutError(), "look why it takes so long, or allow more time there"),
+        (ConnectionRefusedError(), "start the service it asks"),
+    ],
+)
+def test_a_service_behind_a_client_that_is_slow_is_not_one_to_start(
+    error: Exception, fix: str
+) -> None:
+    def ask(request: AskRequest) -> None:
+        raise error
+
+    answered = call_client(ask, AskRequest(question="q"))
+    [found] = check_replies(answered, None, Asked(Case(id="q", question="q"), 3))
+    assert (found.fix, found.unreachable) == (fix, True)
 
 
 def test_what_chunks_of_a_client_in_code_lack_is_advised_for_each_chunk() -> None:
