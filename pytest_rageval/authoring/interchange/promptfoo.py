@@ -75,6 +75,8 @@ _STRING: Final = re.compile(
     rf"(?P<type>(?:not-)?(?:{'|'.join(_KNOWN)}))(?:\([\d.]+\))?(?::(?P<value>.*))?", re.DOTALL
 )
 """An assertion in a table cell, with or without a value, as promptfoo parses it."""
+_PIECE: Final = re.compile(r'\s*(?:"((?:[^"]|"")*)"|([^,]+))')
+"""A text of a list that is written as one text."""
 _UNKNOWN: Final = re.compile(
     r"(?P<type>[a-z]+(?:-[a-z]+)+)(?:\([\d.]+\))?:(?P<value>.*)", re.DOTALL
 )
@@ -241,7 +243,9 @@ class _Reader:
         measure = kind.partition(":")[0]  # similar:cosine is similar
         name = f"assert {kind or 'without type'}"
         texts = [_filled(one, values) for one in parse_list(assertion.get("value"))]
-        plain = [text for text in texts if isinstance(text, str) and text.strip()]
+        if kind.endswith(("-all", "-any")) and isinstance(assertion.get("value"), str):
+            texts = [piece for text in texts for piece in _pieces(text)]
+        plain = [str(text) for text in texts if type(text) in {str, int} and str(text).strip()]
         if any(text.startswith("file://") for text in plain):
             self.ledger.leave(name, "its value stands in a file")
         elif kind in _RULES and plain:
@@ -287,7 +291,8 @@ def _patterns(kind: str, texts: Iterable[str]) -> list[str]:
     if kind == "regex":
         return [*texts]
     anchor = r"\A" if kind == "starts-with" else ""
-    return [f"{anchor}(?:{'|'.join(map(re.escape, texts))})"]
+    either = "|".join(map(re.escape, texts)).replace(r"\ ", " ")  # a blank means itself
+    return [f"{anchor}(?:{either})"]
 
 
 # --- tests -----------------------------------------------------------------------------------
@@ -349,10 +354,16 @@ def _assertion_of_text(text: str) -> dict[str, Any]:
     if match is None:
         return {"type": "equals", "value": text}
     kind = match["type"]
-    value: Any = (match["value"] or "").strip()
-    if kind.endswith(("-all", "-any")):
-        value = [part.strip() for part in value.split(",")]
-    return {"type": kind, "value": value}
+    return {"type": kind, "value": (match["value"] or "").strip()}
+
+
+def _pieces(text: str) -> list[str]:
+    """Return the texts that commas separate, of which a quoted one may hold some."""
+    return [
+        piece
+        for match in _PIECE.finditer(text)
+        if (piece := match[2].strip() if match[1] is None else match[1].replace('""', '"'))
+    ]
 
 
 def _filled(value: Any, values: Mapping[str, Any]) -> Any:

@@ -130,6 +130,25 @@ def test_assertions_of_a_table_are_read(cell: str, rules: tuple[str, ...], answe
     )
 
 
+@pytest.mark.parametrize(
+    ("kind", "value", "rules"),
+    [
+        ("contains-all", 'a b, "c, ""d"""', ["a b", 'c, "d"']),
+        ("contains-all", ["a, b", 14], ["a, b", "14"]),
+        ("contains", "a, b", ["a, b"]),
+        ("contains", 14, ["14"]),
+        ("contains", True, []),
+        ("contains-any", "a b,\\ c.,", [r"(?:a b|\\ c\.)"]),
+    ],
+)
+def test_texts_of_an_assertion_are_separated_as_promptfoo_does(
+    kind: str, value: object, rules: list[str]
+) -> None:
+    tests = json.dumps([{"vars": {"question": "Q?"}, "assert": [{"type": kind, "value": value}]}])
+    [case] = cases_of(read_texts("promptfoo", {"t.json": tests}))
+    assert [rule.text for rule in case.answer_rules] == rules
+
+
 def test_the_assertions_of_a_set_of_which_not_all_have_to_hold_are_no_rules_of_a_case() -> None:
     rules = [{"type": "contains", "value": "a"}, {"type": "regex", "value": "b"}]
     for more, n_rules in (({}, 2), ({"threshold": 1}, 2), ({"threshold": 0.5}, 0)):
