@@ -40,7 +40,9 @@ def view_cases(
         key for key in _COLUMNS if any(one.metrics.get(key) is not None for one in run.records)
     )
     anchors = case_anchors(run.records)
-    rules = check_rules(run.gate, stored_registry(run.config))
+    registry = stored_registry(run.config)
+    rules = check_rules(run.gate, registry)
+    show = partial(view_detail, run=run, options=options, registry=registry)
     readers: dict[CaseKey, Callable[[], CaseRecord]] = {}
     flips: dict[tuple[str, str], str] = {}
     if baseline is not None:
@@ -55,7 +57,7 @@ def view_cases(
     def row(number: int, record: CaseRecord) -> CaseRow:
         key = case_key(record)
         detail = (
-            partial(view_detail, record, run, readers.get(key), number=number, options=options)
+            partial(show, record, read_before=readers.get(key), number=number)
             if key in whole
             else partial(brief_detail, record, run, options)
         )

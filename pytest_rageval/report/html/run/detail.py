@@ -10,7 +10,6 @@ from string import ascii_uppercase
 from typing import Any, Final
 
 from pytest_rageval.metrics.built_in import BUILT_IN
-from pytest_rageval.metrics.definitions import stored_registry
 from pytest_rageval.metrics.registry import Registry
 from pytest_rageval.report.explain.case import explain_record
 from pytest_rageval.report.explain.golds import explain_citations, explain_golds, gold_ranks
@@ -69,6 +68,7 @@ def view_detail(
     *,
     number: int,
     options: ReportOptions,
+    registry: Registry,
 ) -> CaseDetail:
     """Show everything of one case of a run.
 
@@ -81,6 +81,7 @@ def view_detail(
         read_before: returns the record of the baseline; None: there is none.
         number: of the case on the page.
         options: extent of the page.
+        registry: the metrics of the run.
     """
     record = run.whole(record)
     before = None if read_before is None else read_before()
@@ -91,7 +92,6 @@ def view_detail(
         citations = explain_citations(case, record, run.scoring) if case else None
         _with_evidence(detail, record, number, explain_judgements(record, case), golds, citations)
         return redacted(detail, record, run) if options.redact else detail
-    registry = stored_registry(run.config)
     found = explain_record(record, run.scoring, registry=registry)
     _with_evidence(detail, record, number, found.judgements, found.golds, found.citations)
     lines = tuple(_metric_lines(found, before, registry))
