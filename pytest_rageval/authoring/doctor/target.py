@@ -250,7 +250,10 @@ def _failed_fixture(kind: str, message: str, check: str) -> Finding:
 def _answer(result: AskResult, asked: Asked) -> Iterator[Finding]:
     if result.error is not None:
         fix = "return the text of the answer in the field answer, or abstained = true"
-        yield _FOUND.fail("answer", result.error.message, asked.fix("answer", fix))
+        fix = asked.fix("answer", fix)
+        if result.response is not None and result.response.retrieved_chunks:
+            fix += "; a search that writes no answer gives a placeholder, such as '-'"
+        yield _FOUND.fail("answer", result.error.message, fix)
         return
     text = result.response.answer if result.response else ""
     if tag := _END_TAG.search(text):

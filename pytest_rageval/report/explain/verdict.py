@@ -86,7 +86,8 @@ _ERRORS: Final[Mapping[str, str]] = {
     "protocol": "Compare the target's reply with what rageval doctor expects of it.",
     "raised": "Mend the client at the place named there.",
     "fixture": "Mend the fixture at the place named there.",
-    "empty": "The target sent an empty answer without abstained = true.",
+    "empty": "Let the target answer, or set abstained = true; a search that writes none gives a "
+    "placeholder, such as '-', with retrieval_only = true in [tool.rageval].",
     "not_attempted": "Run it again with pytest --lf once the cause is gone.",
 }
 _STATUS: Final = re.compile(r"\bHTTP (\d{3})\b")

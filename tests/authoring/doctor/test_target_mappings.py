@@ -227,6 +227,15 @@ def test_a_service_behind_a_client_that_is_slow_is_not_one_to_start(
     assert (found.fix, found.unreachable) == (fix, True)
 
 
+@pytest.mark.parametrize("chunks", [[], [{"rel_path": "a.md"}]])
+def test_chunks_without_an_answer_are_advised_to_have_a_placeholder(chunks: list[Reply]) -> None:
+    reply = {"answer": "", "debug": {"retrieved_chunks": chunks}}
+    answered = call_client(lambda request: reply, AskRequest(question="q"))
+    found = check_replies(answered, None, Asked(Case(id="q", question="q"), 3))
+    [failed] = [one for one in found if one.check == "answer"]
+    assert ("gives a placeholder, such as '-'" in failed.fix) == bool(chunks)
+
+
 def test_what_chunks_of_a_client_in_code_lack_is_advised_for_each_chunk() -> None:
     reply = {"answer": "a", "debug": {"retrieved_chunks": [{"rel_path": "a.md"}]}}
     answered = call_client(lambda request: reply, AskRequest(question="q"))
