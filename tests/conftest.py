@@ -37,6 +37,7 @@ from pytest_rageval.plugin import controller  # noqa: F401
 from pytest_rageval.project import thresholds  # noqa: F401
 from pytest_rageval.report.html.run import files as report_files  # noqa: F401
 from pytest_rageval.server import server  # noqa: F401
+from pytest_rageval.support.http import address
 from pytest_rageval.target import client  # noqa: F401
 from tests.build.browser import Watched, chromium
 from tests.build.postgres import execute, postgres_server
@@ -62,6 +63,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for item in items:
             if item.get_closest_marker("posix"):
                 item.add_marker(pytest.mark.skip(reason="needs a POSIX system"))
+
+
+@pytest.fixture(autouse=True)
+def own_secrets() -> Iterator[None]:
+    """Forget the secrets that came up in a test, which may be words of another one's messages."""
+    yield
+    address._learned.clear()
 
 
 @pytest.fixture
