@@ -339,11 +339,12 @@ class OutputKeeper:
 
     def let_out(self, output: CaseOutput) -> None:
         """Pass the output of a case to pytest, on its own thread."""
-        for record in output.records:
+        # Copies: a case that a time limit ended may go on, and log without a pause.
+        for record in tuple(output.records):
             for handler in self._log_handlers:
                 if record.levelno >= handler.level:
                     handler.handle(record)
-        for name, text in output.printed.items():
+        for name, text in tuple(output.printed.items()):
             getattr(sys, name).write(text.getvalue())
 
 

@@ -49,6 +49,23 @@ def test_what_a_thread_says_comes_out_when_it_is_let_out(
         assert capsys.readouterr() == ("print of one\n", "complaint of one\n")
 
 
+def test_what_a_case_says_while_it_is_let_out_is_left_to_it(pytestconfig: pytest.Config) -> None:
+    keeper = OutputKeeper(pytestconfig)
+    seen: list[str] = []
+
+    class Busy(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            seen.append(record.getMessage())
+            if len(seen) < 9:
+                output.records.append(record)
+
+    with keeper.keeping():
+        output = on_a_thread("one")
+        keeper._log_handlers = [Busy()]
+        keeper.let_out(output)
+    assert seen == ["log of one"]
+
+
 def test_what_others_say_goes_where_it_went(
     pytestconfig: pytest.Config,
     caplog: pytest.LogCaptureFixture,
