@@ -245,11 +245,14 @@ class _Reader:
         texts = [_filled(one, values) for one in parse_list(assertion.get("value"))]
         if kind.endswith(("-all", "-any")) and isinstance(assertion.get("value"), str):
             texts = [piece for text in texts for piece in _pieces(text)]
-        plain = [str(text) for text in texts if type(text) in {str, int} and str(text).strip()]
+        plain = [text for one in texts if (text := _written(one)).strip()]
         if any(text.startswith("file://") for text in plain):
             self.ledger.leave(name, "its value stands in a file")
         elif kind in _RULES and plain:
-            self._take_rules(kind, plain, line)
+            if len(plain) == len(texts):
+                self._take_rules(kind, plain, line)
+            else:  # without it a rule would ask for more, or for less
+                self.ledger.leave(name, "a value is empty, or neither a text nor a number")
         elif measure in _ANSWERS and plain and "expected_answer" not in line:
             line["expected_answer"] = plain[0]
             self.ledger.carry(name)
@@ -355,6 +358,13 @@ def _assertion_of_text(text: str) -> dict[str, Any]:
         return {"type": "equals", "value": text}
     kind = match["type"]
     return {"type": kind, "value": (match["value"] or "").strip()}
+
+
+def _written(value: Any) -> str:
+    """Return a text, or a number as JavaScript writes it; empty: the value is neither."""
+    if type(value) is float:
+        return str(value).removesuffix(".0")
+    return str(value) if type(value) in {str, int} else ""
 
 
 def _pieces(text: str) -> list[str]:

@@ -137,7 +137,12 @@ def test_assertions_of_a_table_are_read(cell: str, rules: tuple[str, ...], answe
         ("contains-all", ["a, b", 14], ["a, b", "14"]),
         ("contains", "a, b", ["a, b"]),
         ("contains", 14, ["14"]),
+        ("contains", 2.5, ["2.5"]),
+        ("contains", 2.0, ["2"]),
         ("contains", True, []),
+        ("contains-all", ["a", True], []),
+        ("contains-any", ["a", ""], []),
+        ("contains-any", ["a", 2.5], [r"(?:a|2\.5)"]),
         ("contains-any", "a b,\\ c.,", [r"(?:a b|\\ c\.)"]),
     ],
 )
