@@ -330,7 +330,7 @@ class HttpRagClient:
             as_json = "" if self._target.method == "GET" else " as JSON"
             if as_json and (name := missed_though_sent(message, names)):
                 advice += f"; {name} was sent: {_FORM}"
-            elif as_json and "; the reply begins: " in message:  # such as Flask's for no field
+            elif as_json and not lines and "; the reply begins: " in message:  # such as Flask's
                 advice += f"; {_FORM}"
             return f"; fields sent{as_json}: {shown_keys(sent)}; {advice}"
         if status := _NOT_FOUND.search(message):
