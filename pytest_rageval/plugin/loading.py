@@ -32,10 +32,11 @@ def load(config: pytest.Config) -> State | None:
     """Return the state of a session; None: its settings lead away from the selected files.
 
     Raises:
-        pytest.UsageError: a setting or thresholds.toml is wrong (exit 4).
+        pytest.UsageError: an option, a setting or thresholds.toml is wrong (exit 4).
         pytest.exit.Exception: a case file is wrong and workers would hide it (exit 2).
     """
     try:
+        _refuse_forked(config)
         with without_gc():
             return _load(config, config.rootpath)
     except (ConfigError, StorageError) as error:
@@ -65,7 +66,6 @@ def _load(config: pytest.Config, rootdir: Path) -> State | None:
     flags = {o.dest: config.getoption(o.dest) for o in OPTIONS if o.flag is not None}
     settings = load_settings(rootdir, flags=flags, environ=os.environ)
     learn_secrets(sent_secrets(settings.target, os.environ))  # also where a fixture is asked
-    _refuse_forked(config)
     whole = project_files(settings)
     files = selected(config, whole, settings.testpaths)
     if not files:
@@ -108,7 +108,11 @@ def _load(config: pytest.Config, rootdir: Path) -> State | None:
 
 
 def _refuse_forked(config: pytest.Config) -> None:
-    """Refuse pytest-forked, which runs each item in a process of its own."""
+    """Refuse pytest-forked, which runs each item in a process of its own.
+
+    Raises:
+        ConfigError: its flag is given, and cases would be asked.
+    """
     from pytest_rageval.plugin.state import asks_nothing
 
     if config.getoption("forked", False) and not asks_nothing(config):
