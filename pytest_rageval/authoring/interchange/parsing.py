@@ -324,8 +324,9 @@ def _table(file: SourceFile, delimiter: str) -> Table:
         if joined or is_header(cells):
             what = "JSON" if joined else "a header again"
             message = f"{what}, expected a row; were two files joined? Pass each one itself"
-            if not joined and not is_header(headers):
+            if not joined and not is_header(headers):  # other faults would follow from this one
                 message = "a header, expected it on the first line; remove the lines above it"
+                raise fault(file.name, message, line=line)
         elif len(cells) > len(headers) or len(cells) == 1 < len(headers):
             advice = f"that hold {delimiter!r}" if cells[1:] else f"separated by {delimiter!r}"
             found = f"{counted(len(cells), 'cell')} under {counted(len(headers), 'header')}"

@@ -121,8 +121,15 @@ def test_a_row_of_several_lines_is_named_by_its_first() -> None:
 
 
 def test_a_header_below_a_title_is_said_to_belong_on_the_first_line() -> None:
-    with pytest.raises(DatasetError, match=r"t\.csv:3: a header, .*remove the lines above it"):
-        read_texts("csv", {"t.csv": "My questions,\n,\nquestion,answer\na,b\n"})
+    for title in ("My questions,\n,", "My questions\nof May"):
+        text = f"{title}\nquestion,answer\na,b\n"
+        with pytest.raises(DatasetError) as error:
+            read_texts("csv", {"t.csv": text})
+        [found] = error.value.faults
+        assert (found.line, found.message) == (
+            3,
+            "a header, expected it on the first line; remove the lines above it",
+        )
 
 
 @pytest.mark.parametrize(
