@@ -35,7 +35,7 @@ _COMPARED_CHARS: Final = 500
 _COMMON_WORDS: Final = 0.2
 _MOST_GUESSES: Final = 200
 """Number of missing documents for which all paths of the vault are searched for similar ones, and
-number of missing anchors for which all its texts are searched for their snippets."""
+number of different snippets, or lists of them, for which all its texts are searched."""
 _SENTENCE: Final = re.compile(r"(?<=[.!?])\s+|(?<=[。！？।])\s*")
 
 
@@ -46,7 +46,7 @@ class AnchorIndex:
         self._notes = {note.normal_path: note for note in notes}
         self._by_name: dict[str, list[str]] = defaultdict(list)
         self._guesses: dict[str, str] = {}
-        self._n_searches = 0
+        self._holders: dict[tuple[str, ...], str] = {}
         for path, note in self._notes.items():
             self._by_name[_name(path)].append(note.rel_path)
 
@@ -101,17 +101,16 @@ class AnchorIndex:
 
     def _elsewhere(self, snippets: Sequence[str]) -> str:
         """Name the only section of the vault that has all snippets; empty: none, or several."""
-        wanted = list(map(norm_text, snippets))
-        if not wanted or self._n_searches == _MOST_GUESSES:
-            return ""
-        self._n_searches += 1
-        found = [
-            f"{note.rel_path} {section.heading_path}".rstrip()
-            for note in self._notes.values()
-            for section in note.sections
-            if all(text in section.normal_text for text in wanted)
-        ]
-        return found[0] if len(found) == 1 else ""
+        wanted = tuple(map(norm_text, snippets))
+        if wanted and wanted not in self._holders and len(self._holders) < _MOST_GUESSES:
+            found = [
+                f"{note.rel_path} {section.heading_path}".rstrip()
+                for note in self._notes.values()
+                for section in note.sections
+                if all(text in section.normal_text for text in wanted)
+            ]
+            self._holders[wanted] = found[0] if len(found) == 1 else ""
+        return self._holders.get(wanted, "")
 
 
 def _name(path: str) -> str:
