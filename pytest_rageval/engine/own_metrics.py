@@ -37,7 +37,7 @@ class OwnFault:
 
     message: str
     """Without secrets; it may quote an answer."""
-    kind: str = "no valid score"
+    kind: str
     """The same without text of the run, for files that go into git."""
     traceback: str = ""
     """Lines of the project's code that raised; empty: none did."""
@@ -96,10 +96,10 @@ def compute(
     try:
         return _checked(found, info)
     except ValueError as wrong:
-        other = (
-            "" if isinstance(found, Scored | NA) else f" but a value of type {type(found).__name__}"
-        )
-        return _failed(info, settings, OwnFault(str(wrong), kind=f"no valid score{other}"))
+        kind = "no valid score"
+        if not isinstance(found, Scored | NA):
+            kind += f" but a value of type {type(found).__name__}"
+        return _failed(info, settings, OwnFault(str(wrong), kind=kind))
 
 
 def call_own(
