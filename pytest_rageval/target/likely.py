@@ -29,7 +29,7 @@ _TEXTS: Final = (
 _PATHS: Final = (
     "relpath", "path", "filepath", "documentpath", "filename", "file", "source", "documentname",
     "docname", "uri", "url", "link", "documenttitle", "title", "documentid", "docid", "sourceid",
-    "fileid", "name",
+    "fileid", "name", "doc", "document",
 )  # fmt: skip
 _FIELDS: Final[Mapping[str, Sequence[str]]] = {
     "chunk_id": ("chunkid", "nodeid", "id", "pointid"),

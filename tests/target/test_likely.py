@@ -86,6 +86,11 @@ AZURE = {"citations": [{"content": "T.", "title": "A", "filepath": "a.md", "chun
             {"events": [{"data": "Yes"}, {"data": {"sources": [{"url": "u", "text": "T."}]}}]},
             "events[].data.sources[].{rel_path: url, text: text}",
         ),
+        (
+            {"hits": [{"doc": "a.md", "content": "T."}]},
+            "hits[].{rel_path: doc, text: content}",
+        ),
+        ({"hits": [{"document": "a.md", "text": "T."}]}, "hits[].{rel_path: document, text: text}"),
         # The list with the likelier name.
         (
             {"items": [{"text": "T.", "url": "u"}], "passages": [{"content": "T.", "file": "a"}]},

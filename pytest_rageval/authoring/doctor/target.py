@@ -342,7 +342,8 @@ def _stability(first: Sequence[RetrievedChunk], second: Sequence[RetrievedChunk]
     if [*map(_place, first)] != [*map(_place, again)]:
         fix = "break ties of the scores in a fixed way, such as by chunk id"
         return _FOUND.warn("same twice", "the same chunks came in another order", fix)
-    return _FOUND.ok("same twice", "the same chunks with the same ids in the same order")
+    ids = " with the same ids" if all(chunk.chunk_id for chunk in first) else ""
+    return _FOUND.ok("same twice", f"the same chunks{ids} in the same order")
 
 
 def _session(first: AskResponse, again: AskResponse | None, asked: Asked) -> Iterator[Finding]:

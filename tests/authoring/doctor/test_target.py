@@ -110,6 +110,18 @@ def test_a_server_that_keeps_to_the_contract_is_all_well() -> None:
         assert troubles(diagnose(server.url)) == []
 
 
+def test_the_same_ids_are_reported_only_where_each_chunk_has_one() -> None:
+    said = []
+    for answer in (good, but(lambda r, c, n: [one.pop("chunk_id") for one in c])):
+        with rag_server(answer) as server:
+            found = diagnose(server.url)
+        said += [one.message for one in found if one.check == "same twice"]
+    assert said == [
+        "the same chunks with the same ids in the same order",
+        "the same chunks in the same order",
+    ]
+
+
 @pytest.mark.parametrize(
     ("change", "level", "check", "said"),
     [
