@@ -68,7 +68,8 @@ class AnchorIndex:
         within = [one for one in note.sections if starts_with(one.segments, wanted)]
         if not within:
             place = f"{field}.heading_path"
-            hint = _other_section(note, anchor, wanted) or self._holder(anchor)
+            hint = _other_section(note, anchor) or self._holder(anchor)
+            hint = hint or did_you_mean_heading(wanted, (one.heading_path for one in note.sections))
             message = f"no section {anchor.heading_path!r} in {note.rel_path}{hint}"
             yield finding(placed, "error", "unknown-section", message, field=place)
             return
@@ -80,6 +81,8 @@ class AnchorIndex:
                 hint = _other_text(note, within, wanted_text)
                 if not hint and (elsewhere := self._elsewhere([snippet])):
                     hint = f"; it stands in {elsewhere!r}"
+                if not hint and (near := _nearest_sentence(within, wanted_text)):
+                    hint = f", did you mean {_short(near)!r}?"
                 message = f"{_short(snippet)!r} is not in {where}{hint}"
                 yield finding(placed, "error", "unknown-snippet", message, field=place)
 
@@ -117,24 +120,23 @@ def _name(path: str) -> str:
     return path.rpartition("/")[2].casefold()
 
 
-def _other_section(note: Note, anchor: Anchor, wanted: Sequence[str]) -> str:
-    """Suggest the section that now has the anchor's snippets, else the most similar heading."""
+def _other_section(note: Note, anchor: Anchor) -> str:
+    """Suggest the section of the note that now has the anchor's snippets; empty: none has."""
     snippets = [norm_text(snippet) for snippet in anchor.snippets]
     for section in note.sections:
         if snippets and all(snippet in section.normal_text for snippet in snippets):
             return f", did you mean {section.heading_path!r}, which holds its snippets?"
-    return did_you_mean_heading(wanted, (section.heading_path for section in note.sections))
+    return ""
 
 
 def _other_text(note: Note, within: Sequence[Section], wanted: str) -> str:
-    """Suggest the section that now has the snippet, else the most similar sentence."""
+    """Name the section of the note that now has the snippet, or its form with markup."""
     for section in note.sections:
         if wanted in section.normal_text:
             return f"; it stands in {section.heading_path!r}"
     if marked := _sentence_with_markup(within, wanted):
         return f"; it stands there with markup: {_short(marked)!r}"
-    near = _nearest_sentence(within, wanted)
-    return f", did you mean {_short(near)!r}?" if near else ""
+    return ""
 
 
 def _sentence_with_markup(sections: Iterable[Section], wanted: str) -> str | None:

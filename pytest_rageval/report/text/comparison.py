@@ -23,6 +23,7 @@ from pytest_rageval.support.text import (
     columns_of,
     counted,
     cut_columns,
+    first_few,
     format_value,
     padded,
 )
@@ -47,6 +48,7 @@ _REASON: Final = 24
 """Columns beside the names and values of flips from which their reasons stand there."""
 FLIPS_SHOWN: Final = 12
 CONFIG_SHOWN: Final = 8
+WORSE_NAMED: Final = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -384,16 +386,32 @@ def _check_lines(view: ComparisonView, width: int) -> Iterator[Line]:
 
 
 def conclusion(view: ComparisonView) -> tuple[str, Style]:
-    """Return the result of the checks against the baseline as one sentence."""
+    """Return the result of the checks against the baseline as one sentence.
+
+    Where none failed, the sentence names the metrics that are worse and have no such check.
+    """
     if failed := sum(result.status == "fail" for result in view.checks):
         of = f"{failed} of {len(view.checks)} checks" if len(view.checks) > 1 else "1 check"
         return f"regression: {of} failed", "red"
+    where = view.thresholds or "thresholds.toml"
+    worse = _worse_unchecked(view)
     if not view.checks:
-        where = view.thresholds or "thresholds.toml"
-        return f"no check against a baseline in {where}, such as max_drop: nothing decided", ""
-    if all(result.status == "skip" for result in view.checks):
-        return "nothing decided: every check was skipped", "yellow"
-    return f"no regression beyond {view.thresholds or 'thresholds.toml'}", "green"
+        said = f"no check against a baseline in {where}, such as max_drop: nothing decided"
+    elif all(result.status == "skip" for result in view.checks):
+        said = "nothing decided: every check was skipped"
+    elif worse:
+        return f"no regression beyond {where}; worse, without such a check: {worse}", "yellow"
+    else:
+        return f"no regression beyond {where}", "green"
+    return (f"{said}; worse: {worse}" if worse else said), "yellow" if view.checks or worse else ""
+
+
+def _worse_unchecked(view: ComparisonView) -> str:
+    """Return the metrics shown by default that are worse and not compared by a check."""
+    checked = {one.check.metric for one in view.checks if one.check.table == "overall"}
+    changes = view.found.comparison.metrics.values()
+    worse = [c.key for c in changes if c.verdict == "worse" and is_headline(c.key)]
+    return first_few([key for key in worse if key not in checked], WORSE_NAMED)
 
 
 def _banner(found: RunComparison) -> Iterator[Line]:

@@ -23,7 +23,12 @@ In winter it opens at 9:00.
 The south gate is shut.
 """
 INDEX = AnchorIndex(
-    [parse_note("site/gates.md", GATES), parse_note("site/tolls.md", b"# Tolls\n\nTen cents.\n")]
+    [
+        parse_note("site/gates.md", GATES),
+        parse_note("site/tolls.md", b"# Tolls\n\nTen cents.\n"),
+        parse_note("site/fees.md", b"# Fees\n\nThe ferry takes two cents.\n"),
+        parse_note("site/ferry.md", b"# Ferry\n\nThe ferry takes ten cent.\n"),
+    ]
 )
 
 
@@ -111,6 +116,12 @@ HELD = "did you mean 'site/tolls.md # Tolls', which holds its snippets?"
             "; it stands in 'site/tolls.md # Tolls'",
         ),
         (anchor("toll.pdf", "", "opens at"), "files are read"),
+        # A heading or a sentence that is only similar says less than the words themselves.
+        (anchor("site/gates.md", "# Gates > ## South gates", "Ten cents."), HELD),
+        (
+            anchor("site/fees.md", "# Fees", "The ferry takes ten cent."),
+            "; it stands in 'site/ferry.md # Ferry'",
+        ),
     ],
 )
 def test_evidence_that_moved_to_another_note_is_found_by_its_snippets(
