@@ -388,30 +388,32 @@ def _check_lines(view: ComparisonView, width: int) -> Iterator[Line]:
 def conclusion(view: ComparisonView) -> tuple[str, Style]:
     """Return the result of the checks against the baseline as one sentence.
 
-    Where none failed, the sentence names the metrics that are worse and have no such check.
+    Where they pass, it names the metrics shown by default that are worse all the same.
     """
     if failed := sum(result.status == "fail" for result in view.checks):
         of = f"{failed} of {len(view.checks)} checks" if len(view.checks) > 1 else "1 check"
         return f"regression: {of} failed", "red"
     where = view.thresholds or "thresholds.toml"
-    worse = _worse_unchecked(view)
     if not view.checks:
-        said = f"no check against a baseline in {where}, such as max_drop: nothing decided"
-    elif all(result.status == "skip" for result in view.checks):
-        said = "nothing decided: every check was skipped"
-    elif worse:
-        return f"no regression beyond {where}; worse, without such a check: {worse}", "yellow"
-    else:
-        return f"no regression beyond {where}", "green"
-    return (f"{said}; worse: {worse}" if worse else said), "yellow" if view.checks or worse else ""
+        return f"no check against a baseline in {where}, such as max_drop: nothing decided", ""
+    if all(result.status == "skip" for result in view.checks):
+        return "nothing decided: every check was skipped", "yellow"
+    said = f"no regression beyond {where}"
+    if worse := _worse_unchecked(view):
+        named = first_few(worse, WORSE_NAMED)
+        return f"{said}; worse, and compared by no check: {named}", "yellow"
+    return said, "green"
 
 
-def _worse_unchecked(view: ComparisonView) -> str:
-    """Return the metrics shown by default that are worse and not compared by a check."""
-    checked = {one.check.metric for one in view.checks if one.check.table == "overall"}
+def _worse_unchecked(view: ComparisonView) -> list[str]:
+    checked = {
+        one.check.metric
+        for one in view.checks
+        if one.check.table == "overall" and one.status != "skip"
+    }
     changes = view.found.comparison.metrics.values()
-    worse = [c.key for c in changes if c.verdict == "worse" and is_headline(c.key)]
-    return first_few([key for key in worse if key not in checked], WORSE_NAMED)
+    worse = [change.key for change in changes if change.verdict == "worse"]
+    return [key for key in worse if is_headline(key) and key not in checked]
 
 
 def _banner(found: RunComparison) -> Iterator[Line]:

@@ -119,6 +119,17 @@ def test_a_regression_beyond_the_thresholds_is_exit_1(capsys: Output) -> None:
     assert [check["status"] for check in found["checks"]] == ["fail"]
 
 
+def test_checks_that_pass_do_not_hide_what_is_worse_all_the_same(capsys: Output) -> None:
+    write_run(RESULTS, "new", run_of(200, missed=DROPPED), day=2)
+    thresholds("[overall]\nhit_at_k = { max_drop = 0.5 }\n")
+    said = " ".join(" ".join(printed(capsys, "base", "new")).split())
+    hidden = "no regression beyond thresholds.toml; worse, and compared by no check: "
+    assert said.partition(hidden)[2].split(", ")[0] == "recall_at_k"
+    thresholds("[overall]\nhit_at_k = { max_drop = 0.5 }\nrecall_at_k = { max_drop = 0.5 }\n")
+    said = " ".join(" ".join(printed(capsys, "base", "new")).split())
+    assert "recall_at_k" not in said.partition("no regression beyond")[2]
+
+
 def test_only_regression_checks_decide(capsys: Output) -> None:
     write_run(RESULTS, "new", run_of(200), day=2)
     thresholds("[overall]\nrecall_at_k = { min = 0.99, max_drop = 0.05 }\n")
