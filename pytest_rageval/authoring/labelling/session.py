@@ -274,7 +274,8 @@ class LabelSession:
         else:
             which = "last" if step > 0 else "first"
             said = f"{self.notice}; " if self.notice else ""
-            self.notice = f"{said}this is the {which} of {self.total} cases (q leaves)"
+            place_of = f"{which} of {self.total} cases" if self.total > 1 else "only case"
+            self.notice = f"{said}this is the {place_of} (q leaves)"
 
     def _show(self, place: int) -> None:
         self.index, self._marking, self.help = place, None, False

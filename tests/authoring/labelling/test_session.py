@@ -42,6 +42,8 @@ def test_enter_saves_and_goes_on_until_the_last_case() -> None:
     assert [case for case, _, _ in desk.saved] == ["retries", "marked", "other"]
     assert "last of 3 cases" in session.notice
     assert session.index == 2
+    alone = press(session_of(CASES[0]), "p")
+    assert alone.notice == "this is the only case (q leaves)"
 
 
 def test_sentences_that_are_picked_are_unsaved() -> None:
