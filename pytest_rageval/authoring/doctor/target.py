@@ -175,7 +175,7 @@ def _unreachable(kind: str, message: str, check: str) -> Finding:
     fix = "start the service, or name its address with --rag-url"
     if kind == "timeout" and "connect_timeout" not in message:
         setting = "there" if _TABLE in message else f"(`timeout` in {_TABLE})"
-        fix = f"look why it takes so long, or allow more time {setting}"
+        fix = f"find out why it takes so long, or allow more time {setting}"
     elif "connection cut short" in message:
         fix = _SEE_LOG
     return _FOUND.fail(check, message, tls_fix(message) or fix, unreachable=True)
@@ -236,7 +236,7 @@ def _unread(message: str, asked: Asked, mapping: MappingReport) -> Finding:
 
 def _failed_fixture(kind: str, message: str, check: str) -> Finding:
     if kind in _UNREACHABLE:
-        late = "look why it takes so long, or allow more time there"
+        late = "find out why it takes so long, or allow more time there"
         fix = late if kind == "timeout" else "start the service it asks"
         return _FOUND.fail(check, message, fix, unreachable=True)
     if check == "reachable":  # not the second call

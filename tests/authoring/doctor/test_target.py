@@ -260,7 +260,7 @@ def test_a_csrf_check_is_no_matter_of_a_key() -> None:
 
 def test_a_timeout_that_names_no_setting_gets_its_name() -> None:
     assert failed("timeout", "no answer within 9 s").fix == (
-        "look why it takes so long, or allow more time (`timeout` in [tool.rageval.target])"
+        "find out why it takes so long, or allow more time (`timeout` in [tool.rageval.target])"
     )
 
 
@@ -270,7 +270,7 @@ def test_a_target_that_takes_too_long_is_not_one_to_start() -> None:
         [found] = diagnose(server.url, read_timeout_s=0.1)
         over.set()
     assert "within 0.1 s (read_timeout in [tool.rageval.target])" in found.message
-    assert found.fix == "look why it takes so long, or allow more time there"
+    assert found.fix == "find out why it takes so long, or allow more time there"
 
 
 @pytest.mark.parametrize("status", [404, 500])

@@ -212,7 +212,7 @@ def test_what_a_client_in_code_lacks_is_advised_with_its_place_in_a_dictionary()
 @pytest.mark.parametrize(
     ("error", "fix"),
     [
-        (TimeoutError(), "look why it takes so long, or allow more time there"),
+        (TimeoutError(), "find out why it takes so long, or allow more time there"),
         (ConnectionRefusedError(), "start the service it asks"),
     ],
 )
