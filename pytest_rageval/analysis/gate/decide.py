@@ -242,8 +242,10 @@ def _check_sentences(results: Sequence[CheckResult], baseline: BaselineInfo) -> 
     failed = [r for r in results if r.status == "fail"]
     skipped = [r.message for r in results if r.status == "skip"]
     decided = len(results) - len(skipped)
-    shown = [f"{r.check.name} {r.message}" for r in failed]
     if failed:
+        # Errors of the target leave many checks without data, and their rate says so.
+        told = sorted(failed, key=lambda r: r.estimate is None)
+        shown = [f"{r.check.name} {r.message}" for r in told]
         of = f"{len(failed)} of {decided} checks" if decided > 1 else "1 check"
         return len(failed), f"{of}: {first_few(shown, SHOWN_FAILURES, '; ', '; and ')}"
     warned = sum(r.status == "warn" for r in results)
