@@ -58,6 +58,10 @@ class ResumedRun:
         reasons = {"for want of a connection": self.n_again, "of changed content": self.n_changed}
         again = [f"{n} {reason}" for reason, n in reasons.items() if n]
         sentences = [f"run {run_id} goes on: {done} done"]
+        if errors := sum(record.error is not None for record in self.kept.values()):
+            kept = f"{counted(errors, 'error')} of the target {'is' if errors == 1 else 'are'} kept"
+            new = f"a new run with --rageval-failed-from {run_id} asks again"
+            sentences[0] += f"; {kept}, {new}"
         if again:
             sentences[0] += f"; what is selected is asked again: {', '.join(again)}"
         if self.gone:

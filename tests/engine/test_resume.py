@@ -90,6 +90,15 @@ def test_changed_and_vanished_cases_are_told_apart(tmp_path: Path) -> None:
     assert second.endswith("cases that the set no longer has: b")
 
 
+def test_errors_that_are_kept_are_counted_with_the_way_to_ask_them_again() -> None:
+    kept = {(f"{FILE}::{name}", 0): failed(name, kind="http") for name in "ab"}
+    [said] = ResumedRun(kept=kept).sentences("r")
+    assert said == (
+        "run r goes on: 2 cases are done; 2 errors of the target are kept, a new run with "
+        "--rageval-failed-from r asks again"
+    )
+
+
 def test_cases_of_a_file_that_is_there_but_not_read_are_no_vanished_cases(tmp_path: Path) -> None:
     (tmp_path / "other.jsonl").touch()
     case = Case(id="a", question="?")
