@@ -116,6 +116,8 @@ def unknown_metric(
         close = nearest(name.removeprefix(STAGE_PREFIX), STAGES)
         stages = f"the stages are {', '.join(STAGES)}"
         hint = f'did you mean "{STAGE_PREFIX}{close}"?' if close else stages
+    elif figures := [f'"{key}"' for key in known if key.startswith(f"{name}.")]:
+        hint = f"write one of its figures: {', '.join(figures)}"
     else:
         hint = suggest(name, known)
         if not hint and may_be_own(name):

@@ -515,6 +515,13 @@ def test_cases_are_judged_on_their_retrieval_at_least(value: str) -> None:
     assert expected in fault(f"[cases]\njudged_on = {value}")
 
 
+def test_the_first_word_of_several_figures_gets_their_names() -> None:
+    message = fault("[overall]\nlatency_ms = '<= 400'")
+    figures = '"latency_ms.p50", "latency_ms.p95", "latency_ms.sum"'
+    assert f"write one of its figures: {figures}" in message
+    assert "figures" not in fault("[category.multi_hop]\nlatency_ms = '<= 400'")
+
+
 def test_a_misspelled_rule_or_stage_gets_a_hint() -> None:
     assert 'did you mean "judged_on"?' in fault("[cases]\njudge_on = ['retrieval']")
     assert "the stages are not_indexed, out_of_scope, " in fault("[overall]\nstage.foo = '<= 5'")
