@@ -388,7 +388,8 @@ def _check_lines(view: ComparisonView, width: int) -> Iterator[Line]:
 def conclusion(view: ComparisonView) -> tuple[str, Style]:
     """Return the result of the checks against the baseline as one sentence.
 
-    Where they pass, it names the metrics shown by default that are worse all the same.
+    Where they pass, it names what is worse all the same: metrics that are shown by default and
+    new errors.
     """
     if failed := sum(result.status == "fail" for result in view.checks):
         of = f"{failed} of {len(view.checks)} checks" if len(view.checks) > 1 else "1 check"
@@ -398,11 +399,17 @@ def conclusion(view: ComparisonView) -> tuple[str, Style]:
         return f"no check against a baseline in {where}, such as max_drop: nothing decided", ""
     if all(result.status == "skip" for result in view.checks):
         return "nothing decided: every check was skipped", "yellow"
-    said = f"no regression beyond {where}"
+    worse = [*_worse_all_the_same(view)]
+    said = "; ".join([f"no regression beyond {where}", *worse])
+    return said, "yellow" if worse else "green"
+
+
+def _worse_all_the_same(view: ComparisonView) -> Iterator[str]:
     if worse := _worse_unchecked(view):
-        named = first_few(worse, WORSE_NAMED)
-        return f"{said}; worse, and compared by no check: {named}", "yellow"
-    return said, "green"
+        yield f"worse, and compared by no check: {first_few(worse, WORSE_NAMED)}"
+    flips = view.found.comparison.flips
+    if lost := sum(flip.new_outcome == "error" != flip.base_outcome for flip in flips):
+        yield f"{counted(lost, 'case')} {'is' if lost == 1 else 'are'} an error now"
 
 
 def _worse_unchecked(view: ComparisonView) -> list[str]:

@@ -130,6 +130,17 @@ def test_checks_that_pass_do_not_hide_what_is_worse_all_the_same(capsys: Output)
     assert "recall_at_k" not in said.partition("no regression beyond")[2]
 
 
+def test_checks_that_pass_do_not_hide_cases_that_are_errors_now(capsys: Output) -> None:
+    then = [record(f"c{n}", {"hit_at_k": 1.0}) for n in range(30)]
+    write_run(RESULTS, "fine", then, day=2)
+    write_run(RESULTS, "lost", [failed("c0"), failed("c1"), *then[2:]], day=3)
+    thresholds("[overall]\nhit_at_k = { max_drop = 0.5 }\n")
+    said = " ".join(" ".join(printed(capsys, "fine", "lost")).split())
+    assert said.endswith("no regression beyond thresholds.toml; 2 cases are an error now")
+    said = " ".join(" ".join(printed(capsys, "lost", "fine")).split())
+    assert said.endswith("no regression beyond thresholds.toml")
+
+
 def test_only_regression_checks_decide(capsys: Output) -> None:
     write_run(RESULTS, "new", run_of(200), day=2)
     thresholds("[overall]\nrecall_at_k = { min = 0.99, max_drop = 0.05 }\n")
