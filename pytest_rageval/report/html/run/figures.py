@@ -150,7 +150,9 @@ def view_checks(
 ) -> tuple[tuple[CheckView, ...], tuple[CheckView, ...]]:
     """Return the failed checks, and the others, warnings first; those in ``filters`` have cases."""
     order = {"fail": 0, "warn": 1, "skip": 2, "pass": 3}
-    shown = [_check(result, anchors, filters) for result in items(gate, "checks")]
+    # Those with a figure before those without data, as the gate names them.
+    told = sorted(items(gate, "checks"), key=lambda result: number(result, "estimate") is None)
+    shown = [_check(result, anchors, filters) for result in told]
     shown.sort(key=lambda check: order.get(check.status, 4))
     n_failed = sum(check.status == "fail" for check in shown)
     return tuple(shown[:n_failed]), tuple(shown[n_failed:])

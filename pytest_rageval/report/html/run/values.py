@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from pytest_rageval.analysis.gate.decide import SHOWN_FAILURES
 from pytest_rageval.report.explain.values import AnchorReason, CitationReason, JudgementReason
 from pytest_rageval.report.html.markup import Element
 from pytest_rageval.report.html.run.highlight import Mark
@@ -21,7 +21,6 @@ from pytest_rageval.report.html.run.overview_values import (
 )
 from pytest_rageval.report.text.word_diff import WordDiff
 from pytest_rageval.runs.read import CaseKey
-from pytest_rageval.support.text import first_few
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.record import CaseRecord
 
@@ -245,9 +244,12 @@ class ReportView:
         word, rest = self.sentence[: len(self.verdict_word)], self.sentence
         if word.upper() == self.verdict_word:  # of a session that ended early, in lower case
             rest = rest.removeprefix(word).strip(": ")
-        said = [f"{check.name} {check.message}" for check in self.failed]
-        checks = f": {first_few(said, SHOWN_FAILURES, '; ', '; and ')}" if said else ""
-        return rest.replace(checks, "", 1)
+        if not self.failed:
+            return rest
+        # In any order: earlier versions listed them as thresholds.toml does.
+        said = [re.escape(f"{check.name} {check.message}") for check in self.failed]
+        one = "|".join(sorted(said, key=len, reverse=True))
+        return re.sub(f": (?:{one})(?:; (?:{one}))*(?:; and [0-9]+ more)?", "", rest, count=1)
 
 
 _VERDICT_WORDS: Final = {

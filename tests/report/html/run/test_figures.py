@@ -105,6 +105,11 @@ def test_failed_checks_are_apart_and_warnings_before_what_passed() -> None:
     assert (others[1].n, others[1].interval) == ("-", "-")
 
 
+def test_failed_checks_with_a_figure_stand_before_those_without_data() -> None:
+    gate = {"checks": [check("a", "fail", estimate=None), check("b", "fail", estimate=1.0)]}
+    assert [one.name for one in view_checks(gate, {})[0]] == ["b", "a"]
+
+
 def test_phases_show_their_percentiles_and_whether_they_are_bounds() -> None:
     latency = {
         "n": 3, "p50_ms": 20.0, "p95_ms": 60_000.0, "p95_censored": True,
