@@ -18,7 +18,7 @@ from pytest_rageval.values.case import Anchor, Case
 from pytest_rageval.values.gate import Check
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import Citation, ErrorInfo, FolderSelection
-from tests.analysis.gate.test_decide import gate
+from tests.analysis.gate.builders import gate
 from tests.build.records import failed
 from tests.report.html.builders import (
     HOSTILE,

@@ -1,0 +1,55 @@
+"""Gates over a few records, as the tests of this folder decide them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pytest_rageval.analysis.aggregate.run import aggregate
+from pytest_rageval.analysis.gate.decide import decide_gate
+from pytest_rageval.analysis.gate.differences import GateBaseline
+from pytest_rageval.analysis.gate.figures import GateRun
+from pytest_rageval.values.gate import (
+    BaselineInfo,
+    Check,
+    CheckResult,
+    GateResult,
+    Selection,
+    Thresholds,
+)
+from pytest_rageval.values.record import CaseRecord
+from tests.build.records import failed, record
+
+HIT = Check(metric="hit_at_k", kind="min", limit=0.75)
+DROP = Check(metric="hit_at_k", kind="max_drop", limit=0.05)
+PART = Selection(
+    n_selected=3, n_total=60, by_category={"a": (2, 2), "b": (1, 9)}, by_tag={"t": (3, 3)}
+)
+SYSTEM = [
+    record("a", latency={"total_ms": 100, "retrieval_ms": 10}, cost={"judge_cost_usd": 0.3}),
+    record("b", latency={"total_ms": 300}, outcome="missed"),
+    failed("c", "timeout"),
+    failed("d", "empty"),
+]
+
+
+def gate(records: list[CaseRecord], *checks: Check, **changes: Any) -> GateResult:
+    thresholds = changes.pop("thresholds", None) or Thresholds(checks=checks)
+    selection = changes.pop("selection", None) or Selection.of(records, records)
+    options = {name: changes.pop(name, len(records)) for name in ("n_expected", "n_reported")}
+    differences = changes.pop("baseline", None)
+    run = GateRun(
+        aggregate=aggregate(records, timeout_ms=changes.get("timeout_ms")),
+        records=tuple(records),
+        **changes,
+    )
+    baseline = GateBaseline(info=BaselineInfo(), differences=differences) if differences else None
+    return decide_gate(thresholds, run, selection, **options, baseline=baseline)
+
+
+def check(records: list[CaseRecord], of: Check, **changes: Any) -> CheckResult:
+    [result] = gate(records, of, **changes).checks
+    return result
+
+
+def limit(metric: str, maximum: float, **fields: Any) -> Check:
+    return Check(metric=metric, kind="max", limit=maximum, **fields)
