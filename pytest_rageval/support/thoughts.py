@@ -106,6 +106,19 @@ def thought_spans(text: str) -> tuple[tuple[int, int], ...]:
     return _joined(spans)
 
 
+def without_thoughts(text: str) -> str:
+    """Return a text without its thoughts.
+
+    >>> without_thoughts("<think>Ten?</think>At nine.")
+    'At nine.'
+    """
+    parts, last = [], 0
+    for start, end in thought_spans(text):
+        parts.append(text[last:start])
+        last = end
+    return "".join([*parts, text[last:]])
+
+
 def _joined(spans: list[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
     joined: list[tuple[int, int]] = []
     for start, end in spans:
@@ -160,7 +173,7 @@ def _begins(text: str, between: str, mark: _Mark) -> bool:
 
     A thought begins with a line, after a sentence or another tag, or with a line of its own.
     """
-    if mark.quoted or (between or text[: mark.start])[-1:] in _OPENING_QUOTES:
+    if mark.quoted or text[max(mark.start - 1, 0) : mark.start] in _OPENING_QUOTES:
         return False
     after = text[mark.end : mark.end + 3]
     line = between.rstrip(" \t")

@@ -8,16 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_rageval.support.thoughts import thought_spans
+from pytest_rageval.support.thoughts import thought_spans, without_thoughts
 
 ANSWER = "It opens at nine."
 FINAL = "<|end|><|start|>assistant<|channel|>final<|message|>"
-
-
-def visible(text: str) -> str:
-    for start, end in reversed(thought_spans(text)):
-        text = text[:start] + text[end:]
-    return text
 
 
 @pytest.mark.parametrize(
@@ -56,7 +50,7 @@ def visible(text: str) -> str:
     ],
 )
 def test_a_thought_before_an_answer_is_all_that_is_no_answer(thought: str) -> None:
-    assert visible(thought + ANSWER).strip() == ANSWER
+    assert without_thoughts(thought + ANSWER).strip() == ANSWER
 
 
 @pytest.mark.parametrize(
@@ -70,12 +64,12 @@ def test_a_thought_before_an_answer_is_all_that_is_no_answer(thought: str) -> No
     ],
 )
 def test_a_thought_that_nothing_follows_is_the_whole_text(text: str) -> None:
-    assert visible(text).strip() == ""
+    assert without_thoughts(text).strip() == ""
 
 
 def test_thoughts_between_parts_of_an_answer_are_apart() -> None:
     text = "Yes.\n<think>Which day?</think>\nOn Monday. <think>\nSure?\n</think>At nine."
-    assert visible(text) == "Yes.\n\nOn Monday. At nine."
+    assert without_thoughts(text) == "Yes.\n\nOn Monday. At nine."
     assert [text[start:end][:7] for start, end in thought_spans(text)] == ["<think>", "<think>"]
 
 

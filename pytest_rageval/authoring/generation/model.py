@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
@@ -11,9 +9,10 @@ from typing import TYPE_CHECKING, Any, Final
 from pytest_rageval.authoring.generation.checks import comparable
 from pytest_rageval.authoring.generation.drafts import MAX_ANSWER_CHARS, MAX_FACT_CHARS, Question
 from pytest_rageval.judges.rubrics.fence import clean_text, derive_boundary, fence, one_line
-from pytest_rageval.judges.rubrics.reply import without_reasoning
 from pytest_rageval.metrics.matching import norm_text
+from pytest_rageval.support.json_objects import json_objects
 from pytest_rageval.support.text import QUESTION_MARKS
+from pytest_rageval.support.thoughts import without_thoughts
 from pytest_rageval.values.errors import JudgeError
 
 if TYPE_CHECKING:
@@ -99,14 +98,8 @@ def read_reply(text: str) -> list[Any] | None:
     >>> read_reply('Sure! {"cases": [{"question": "a", "quote": "b", "key_facts": ["c"]}]}')
     [{'question': 'a', 'quote': 'b', 'key_facts': ['c']}]
     """
-    bare = without_reasoning(text)
-    decoder = json.JSONDecoder()
-    for start in [found.start() for found in re.finditer(r"\{", bare)][:50]:
-        try:
-            value, _ = decoder.raw_decode(bare, start)
-        except (ValueError, RecursionError):
-            continue
-        cases = value.get("cases") if isinstance(value, dict) else None
+    for _, _, value in json_objects(without_thoughts(text)):
+        cases = value.get("cases")
         if isinstance(cases, list):
             return cases
     return None

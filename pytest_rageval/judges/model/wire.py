@@ -234,10 +234,15 @@ def _stopped(finish_reason: Any, refusal: Any, text: str) -> JudgeFailure | None
     return JudgeFailure(kind=kind, message=message, raw=text[:RAW_CHARS] or None)
 
 
+_TOLD: Final = (None, "text", "output_text")
+"""Types of the parts of a message that are its text; others are ``thinking`` or ``reasoning``."""
+
+
 def _content(value: Any) -> str:
-    """Return the text; some servers send it in parts."""
+    """Return the text; some servers send it in parts, of which some are thoughts."""
     if isinstance(value, list):
-        parts = [part.get("text") for part in value if isinstance(part, dict)]
+        told = [one for one in value if isinstance(one, dict) and one.get("type") in _TOLD]
+        parts = [part.get("text") for part in told]
         return "".join(part for part in parts if isinstance(part, str))
     return value if isinstance(value, str) else ""
 

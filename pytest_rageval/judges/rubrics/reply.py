@@ -1,8 +1,9 @@
 """Parsing of a judge's reply into a verdict, or into a failure that names the fault.
 
-Every level of structured output is read alike: strict JSON, else the first JSON object in the
-text. A reply is untrusted: nothing is guessed, clipped or repaired, and a missing score is a
-failure, never a 0. Pure functions; jsonschema finds the faults of a reply that does not fit.
+Every level of structured output is read alike: strict JSON, else the last JSON object of the text
+outside thoughts. A reply is untrusted: nothing is guessed, clipped or repaired, two verdicts are
+none, and a missing score is a failure, never a 0. Pure functions; jsonschema finds the faults of a
+reply that does not fit.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ from pytest_rageval.judges.rubrics.fence import clean_text, one_line
 from pytest_rageval.judges.rubrics.load import Rubric, shape_of
 from pytest_rageval.judges.rubrics.schema import Schema, describe_shape, fits, is_scale, validator
 from pytest_rageval.metrics.judged import claim_support
+from pytest_rageval.support.json_objects import json_objects
 from pytest_rageval.support.text import first_repeated
+from pytest_rageval.support.thoughts import without_thoughts
 from pytest_rageval.values.dataclass import maker
 from pytest_rageval.values.json_documents import number
 from pytest_rageval.values.verdict import Claim, JudgeErrorKind, JudgeFailure, JudgeRequest, Verdict
@@ -30,22 +33,19 @@ if TYPE_CHECKING:
 _make_verdict: Final = maker(Verdict)
 RAW_CHARS: Final = 2_000
 _MAX_CHARS: Final = 1_000_000
-_MAX_BRACES: Final = 1_000
-_MAX_READ: Final = 10 * _MAX_CHARS
-"""Characters read in vain in search of an object."""
+_MOST_OBJECTS: Final = 50
+"""JSON objects of a reply that may be its verdict."""
 _MAX_DIGITS: Final = 300
 _MOST_FAULTS: Final = 1_000
 """Faults of one reply that are looked at; each takes kilobytes while it is."""
 _DECIMAL: Final = re.compile(r"\s*-?[0-9]{1,300}(\.[0-9]{1,300})?\s*")
 _NO_NUMBER: Final = re.compile(r"\s*[+-]?(nan|inf|infinity)\s*", re.IGNORECASE)
-_END_OF_THOUGHT: Final = re.compile(r"</think>(?=\s*(?:[\n{]|```))")
-"""Not within a string of JSON, which may quote an answer with the tag."""
-_OTHER_THOUGHTS: Final = (
-    *((f"<{tag}>", f"</{tag}>") for tag in ("thinking", "thought", "reasoning")),
-    ("[THINK]", "[/THINK]"),  # Magistral
-    ("<|channel|>analysis", "<|channel|>final", "<|message|>"),  # gpt-oss
+_SETS_FIELD: Final = re.compile(
+    r"\b(?P<name>\w{1,64})\b[\"'*`]{0,4}[ \t]{0,4}[:=][ \t]{0,4}[\"'*`]{0,4}"
+    r"(?P<value>-?(?:0|[1-9][0-9]{0,99})(?:\.[0-9]{1,99})?\b(?!%)|true\b|false\b)",
+    re.IGNORECASE,
 )
-"""Mark with which a reply that begins with reasoning begins, and those that end it, in turn."""
+"""A field with a number or a boolean, as in YAML or in prose."""
 _NO_CLAIMS: Final = "the answer makes no claims"
 _NOT_LISTED: Final = "the judge listed no claims"
 _NOT_GIVEN: Final = "the judge gave no score"
@@ -69,12 +69,7 @@ def parse_reply(rubric: Rubric, text: str, request: JudgeRequest) -> Verdict | J
     """
     schema = shape_of(rubric, request).asked
     try:
-        coerced: list[str] = []
-        found = _find_object(text, schema, request)
-        fields = {name: found[name] for name in schema["properties"] if name in found}
-        if not fits(fields, schema):  # as most replies do at once
-            fields = _coerce(found, schema, "", coerced)
-            _check(fields, schema)
+        fields, coerced = _read(text, schema, request)
     except _ReplyError as error:
         raw = text[:RAW_CHARS].encode("utf-8", "replace").decode()
         return JudgeFailure(kind=error.kind, message=str(error), raw=raw)
@@ -101,67 +96,70 @@ _DECODER: Final = json.JSONDecoder(
 )
 
 
-def _find_object(text: str, schema: Schema, request: JudgeRequest) -> dict[str, Any]:
-    """Return the JSON object of a reply.
+def _read(text: str, schema: Schema, request: JudgeRequest) -> tuple[dict[str, Any], list[str]]:
+    """Return the fields of a reply's verdict, and the places of those that were coerced.
 
     Raises:
-        _ReplyError: the reply does not contain one.
+        _ReplyError: the reply does not contain one, or contains two that differ.
     """
     if len(text) > _MAX_CHARS:
         raise _ReplyError(f"{len(text)} characters came, expected at most {_MAX_CHARS}")
-    text = without_reasoning(text.removeprefix("\ufeff")).strip()
-    if not text:
-        raise _ReplyError("an empty reply came, expected one JSON object")
+    text = text.removeprefix("\ufeff").strip()
     with suppress(ValueError, RecursionError):
         whole = _DECODER.decode(text)
         if isinstance(whole, dict):
-            return whole
-    return _first_object(text, schema, request)
-
-
-def without_reasoning(text: str) -> str:
-    """Return a reply without the reasoning, drafts included, with which some models start it."""
-    for opening, *ends in _OTHER_THOUGHTS:
-        if (rest := text.lstrip()).startswith(opening):
-            for ending in ends:
-                _, closed, rest = rest.partition(ending)
-            return rest if closed else text
-    before, opened, thinking = text.partition("<think>")
-    if not opened:  # many chat templates write the first tag, which is then no part of the reply
-        end = _END_OF_THOUGHT.search(text)
-        return text if end is None else text[end.end() :]
-    _, closed, after = thinking.partition("</think>")
-    return before + after if closed else text
-
-
-def _first_object(text: str, schema: Schema, request: JudgeRequest) -> dict[str, Any]:
-    """Return the first object with a property of the schema, else the first object.
-
-    A model may repeat the schema or an example before its verdict, and may quote a verdict from
-    the judged texts: an object that occurs there, apart from white space, is not a verdict.
-    """
-    judged = [_bare(text) for text in _texts(request)]
-    first: dict[str, Any] | None = None
-    quotes = False
-    for source, found in _objects(text):
-        fitting = found.keys() & schema["properties"].keys()
-        if first is not None and not fitting:  # the search below takes long in long texts
-            continue
-        if any(_bare(source) in other for other in judged):
-            quotes = True
-        elif fitting:
-            return found
-        else:
-            first = found if first is None else first
-    if first is not None:
-        return first
-    if quotes:
+            return _checked(whole, schema)
+    text = without_thoughts(text).strip()
+    if not text:
+        raise _ReplyError("an empty reply came, expected one JSON object")
+    found = list(json_objects(text, _DECODER))
+    if not found:
+        raise _ReplyError(f"{_shown(text)} came, expected one JSON object")
+    like = [one for one in found if one[2].keys() & schema["properties"].keys()] or found[-1:]
+    if len(like) > _MOST_OBJECTS:
+        raise _ReplyError(f"{len(like)} JSON objects came, expected one")
+    # Compared without white space, which a model does not quote faithfully.
+    judged = [value for shown in _texts(request) for value in _all_objects(_bare(shown))]
+    own = [
+        value for start, end, value in like if _DECODER.decode(_bare(text[start:end])) not in judged
+    ]
+    if not own:
         raise _ReplyError("only JSON quoted from what is judged came, expected a verdict")
-    raise _ReplyError(f"{_shown(text)} came, expected one JSON object")
+    fields, coerced = _checked(own[-1], schema)
+    others = [_fields(value, schema)[0] for value in own[:-1]]
+    if any(other != fields and fits(other, schema) for other in others):
+        raise _ReplyError("two verdicts that differ came, expected one JSON object")
+    _check_end(text[found[-1][1] :], fields)
+    return fields, coerced
+
+
+def _checked(value: dict[str, Any], schema: Schema) -> tuple[dict[str, Any], list[str]]:
+    fields, coerced = _fields(value, schema)
+    _check(fields, schema)
+    return fields, coerced
+
+
+def _fields(value: dict[str, Any], schema: Schema) -> tuple[dict[str, Any], list[str]]:
+    fields = {name: value[name] for name in schema["properties"] if name in value}
+    coerced: list[str] = []
+    if not fits(fields, schema):  # as most replies do at once
+        fields = _coerce(value, schema, "", coerced)
+    return fields, coerced
+
+
+def _check_end(text: str, fields: Mapping[str, Any]) -> None:
+    """Check that the text after a verdict gives no number or boolean of it another value.
+
+    Raises:
+        _ReplyError: it does, as one that corrects a draft, in YAML for instance.
+    """
+    for found in _SETS_FIELD.finditer(text):
+        value = fields.get(found["name"].lower())
+        if isinstance(value, int | float) and json.loads(found["value"].lower()) != value:
+            raise _ReplyError(f"{_shown(found[0])} came after the verdict, expected nothing")
 
 
 def _texts(request: JudgeRequest) -> Iterator[str]:
-    """Yield all texts of a request that a judge is shown."""
     yield from (request.question, request.answer, *request.expected_key_facts)
     yield request.expected_answer or ""
     for passage in request.context:
@@ -170,21 +168,16 @@ def _texts(request: JudgeRequest) -> Iterator[str]:
         yield from (citation.rel_path or "", citation.heading_path or "")
 
 
-def _objects(text: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield source and value of the outermost JSON objects in a text."""
-    at, left = -1, _MAX_READ
-    for _ in range(_MAX_BRACES):
-        at = text.find("{", at + 1)
-        if at < 0 or left < 0:
-            return
-        try:
-            found, end = _DECODER.raw_decode(text, at)
-        except (ValueError, RecursionError) as error:
-            # Braces that are not closed are read to the end of the text, each anew.
-            left -= getattr(error, "pos", len(text)) - at
-            continue
-        yield text[at:end], found
-        at = end - 1
+def _all_objects(text: str) -> Iterator[dict[str, Any]]:
+    """Yield the JSON objects in a text, and those within them."""
+    values: list[Any] = [value for _, _, value in json_objects(text)]
+    while values:
+        value = values.pop()
+        if isinstance(value, dict):
+            yield value
+            values += value.values()
+        elif isinstance(value, list):
+            values += value
 
 
 def _bare(text: str) -> str:

@@ -26,6 +26,8 @@ from tests.judges.model.groundedness_replies import GOOD, REQUEST, failed, score
         GOOD.replace("All said.", "All\nis\tsaid\x02."),
         GOOD.replace(", ", ",\n\t"),
         [{"type": "text", "text": GOOD[:20]}, {"type": "text", "text": GOOD[20:]}],
+        [{"type": "reasoning", "text": '{"score": 1}'}, {"type": "output_text", "text": GOOD}],
+        [{"type": "thinking", "thinking": [{"type": "text", "text": "1?"}]}, {"text": GOOD}],
     ],
 )
 def test_a_verdict_is_read_in_whatever_wrapping_it_comes(

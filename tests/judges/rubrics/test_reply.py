@@ -199,24 +199,84 @@ OBJECT = '{"score": 4, "reasoning": "braces } and { in a string, and \\"quotes\\
         f"Here is my verdict:\n{OBJECT}\nI hope it helps.",
         f"The set {{1, 2}} and {{this}} are no JSON. {OBJECT}",
         f"{OBJECT} {{",
-        f'{OBJECT}\n{{"score": 1}}',
+        f"{OBJECT}\nNote: {OBJECT}",
+        '{"score": 4.0} and once more {"score": 4}',
+        f'{OBJECT}\n\nScore: 4/5. Note: it says {{"text": "free"}}.',
+        f"score: 1\nclaims: []\n---\n{OBJECT}",
+        f'{{"score": "?"}}\n{OBJECT}',
         f"[{OBJECT}]",
         f'<think>I could say {{"score": 1}} but no.</think>\n{OBJECT}',
-        f'I could say {{"score": 1}} but no.\n</think>\n\n{OBJECT}',
         f'I could say {{"score": 1}} but no.</think>{OBJECT}',
-        f'<thinking>{{"score": 1}}?</thinking>\n{OBJECT}',
-        f'\n<reasoning>{{"score": 1}}?</reasoning>{OBJECT}',
-        f'[THINK]I could say {{"score": 1}}.[/THINK]```json\n{OBJECT}\n```',
+        f'<scratchpad>{{"score": 1, "claims": []}}?</scratchpad>\n{OBJECT}',
+        f'<seed:think>{{"score": 1}}?</seed:think>```json\n{OBJECT}\n```',
         f'<|channel|>analysis<|message|>{{"score": 1}}?<|end|><|start|>assistant'
         f"<|channel|>final <|constrain|>json<|message|>{OBJECT}",
+        f'analysisI could say {{"score": 1}}.assistantfinal{OBJECT}',
+        f'The answer starts with "<think>It asks" and goes on. {OBJECT}',
         f'{OBJECT[:-1]}, "x": "It thinks <thought>aloud</thought>."}}',
         f'```json\n{OBJECT[:-1]}, "x": "Right.</think> The pump"}}\n```',
         f'{OBJECT[:-1]}, "x": "It repeats `</think>` tags."}}',
         f'{{"type": "object", "properties": {{"score": {{"type": "integer"}}}}}}\n{OBJECT}',
     ],
 )
-def test_the_first_object_of_a_reply_is_its_verdict(text: str) -> None:
+def test_the_object_that_ends_a_reply_is_its_verdict(text: str) -> None:
     assert verdict("groundedness", text).scores == {"groundedness": 4.0}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f'A perfect one would get {{"score": 5}}.\nVerdict: {OBJECT}',
+        f'```json\n{{"score": 5, "claims": []}}\n```\nOn second thought:\n```json\n{OBJECT}\n```',
+        f'{OBJECT}\nNote: {{"score": 5}} would be too much.',
+        f'[{{"score": 5}}, {OBJECT}]',
+        f'<draft>{{"score": "5"}}</draft>{OBJECT}',
+    ],
+)
+def test_of_two_verdicts_that_differ_neither_is_taken(text: str) -> None:
+    found = failure("groundedness", text)
+    assert (found.kind, found.message) == (
+        "unparseable",
+        "two verdicts that differ came, expected one JSON object",
+    )
+
+
+@pytest.mark.parametrize(
+    ("rubric", "end"),
+    [
+        ("groundedness", "Corrected:\nscore: 1\nclaims: []"),
+        ("groundedness", "Corrected: {'score': 1}"),
+        ("groundedness", 'Corrected: {"score": 1, "claims": ['),
+        ("groundedness", "**Score**: 2.5"),
+        ("abstention", "abstained: true"),
+    ],
+)
+def test_a_verdict_that_is_taken_back_after_it_is_none(rubric: str, end: str) -> None:
+    draft = json.dumps({"score": 4, "abstained": False})
+    found = failure(rubric, f"{draft}\n{end}")
+    assert found.kind == "unparseable"
+    assert found.message.endswith("came after the verdict, expected nothing")
+
+
+def test_the_last_object_decides_even_if_it_does_not_fit() -> None:
+    assert failure("groundedness", f'{OBJECT}\n{{"score": 7}}').kind == "out_of_range"
+    many = failure("groundedness", OBJECT * 60)
+    assert many.message == "60 JSON objects came, expected one"
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        '"<think>The user asks.", "supported": false}, {"text": "</think> Free."',
+        '"[THINK]"',
+        '"assistantfinalIt is free."',
+    ],
+)
+def test_strict_json_is_read_as_it_is_with_any_tags_in_its_texts(rest: str) -> None:
+    text = f'{{"claims": [{{"text": {rest}, "supported": true}}], "score": 2}}'
+    found = verdict("groundedness", text)
+    assert found.scores["groundedness"] == 2.0
+    assert found.claims == verdict("groundedness", f"So: {text}").claims
 
 
 @pytest.mark.parametrize(
@@ -255,6 +315,11 @@ def test_a_verdict_quoted_from_what_is_judged_is_none() -> None:
     )
     in_passage = replace(PLAIN, context=(Passage(text=fake),))
     assert failure("groundedness", f"It says {fake}", in_passage).kind == "unparseable"
+    turned = 'So: {"reasoning":\n"perfect", "score": 5}'
+    assert failure("groundedness", turned, request).message == only.message
+    inner = replace(PLAIN, answer=f'Use {{"verdict": [{fake}]}}.')
+    after = f'{{"score": 1}} Note: it says {fake}'
+    assert verdict("groundedness", after, inner).scores == {"groundedness": 1.0}
     # The same words as the whole reply are the judge's own.
     assert verdict("groundedness", fake, request).scores == {"groundedness": 5.0}
 
@@ -304,6 +369,7 @@ def test_a_key_that_stands_twice_is_no_verdict() -> None:
         ),
         ('{"a":' * 900 + "[" + "1," * 450_000, "expected one JSON object"),
         ('{"a":' * 900 + "[" + "1," * 400_000 + "[" * 100_000, "expected one JSON object"),
+        ('{"score": 1} ' * 70_000, "70000 JSON objects came"),
     ],
     ids=[
         "thinking without end",
@@ -312,6 +378,7 @@ def test_a_key_that_stands_twice_is_no_verdict() -> None:
         "a key twice among many",
         "braces without end",
         "braces around what is nested too deep",
+        "verdicts",
     ],
 )
 def test_a_reply_of_very_many_parts_is_refused_at_once(text: str, message: str) -> None:
@@ -322,7 +389,7 @@ def test_a_reply_of_very_many_parts_is_refused_at_once(text: str, message: str) 
 
 def test_objects_beside_the_verdict_are_not_each_sought_in_long_texts() -> None:
     passages = (Passage(text='{"b":' * 150_000),) * 15
-    reply = '{"a": 0} ' * 900 + OBJECT
+    reply = '{"a": 0} ' * 900 + f"{OBJECT} so: {OBJECT}"
     started = time.process_time()
     found = verdict("groundedness", reply, replace(PLAIN, context=passages))
     assert found.scores == {"groundedness": 4.0}
