@@ -11,8 +11,11 @@ from typing import Final
 from pytest_rageval.metrics.registry import STAGE_PREFIX, Direction, Level, MetricInfo, Registry
 from pytest_rageval.values.record import STAGES, FailureStage
 
-DEFINITIONS_VERSION: Final = 1
-"""Version of the built-in definitions; runs under different versions are not comparable."""
+DEFINITIONS_VERSION: Final = 2
+"""Version of the built-in definitions; runs under different versions are not comparable.
+
+2: headings are compared as ``heading_text`` has them. 1: as they are written.
+"""
 
 _RETRIEVAL: Final = "answerable cases with golds whose chunks are reported"
 _GROUPS: Final = f"{_RETRIEVAL} and that have required_support_groups"

@@ -2,7 +2,7 @@
 
 Gold evidence is an anchor (document and heading path), never a chunk id, so that it survives
 every change of chunking. All comparisons use the three normal forms of this module, which remove
-only differences of spelling. Pure functions on the standard library.
+only differences of spelling and, in headings, of markup. Pure functions.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from hashlib import sha256
 from typing import Any, Final, Literal, TypeVar, get_args
 from urllib.parse import unquote
 
+from pytest_rageval.metrics.headings import heading_text
 from pytest_rageval.values.case import Anchor
 from pytest_rageval.values.record import ScoreSettings
 from pytest_rageval.values.reply import Citation, RetrievedChunk
@@ -29,7 +30,7 @@ INVISIBLE: Final = str.maketrans("", "", "\u200b\ufeff\u00ad")
 # A ">" with blank or string end on both sides, or glued to an ATX marker ("Setup>## Usage").
 _SEPARATOR: Final = re.compile(r"(?<!\S)>(?!\S)|>(?=#{1,6} )")
 _ATX: Final = re.compile(r"#{1,6} (.*)")
-_ATX_CLOSER: Final = re.compile(r" #+$")
+_ATX_CLOSER: Final = re.compile(r" #+(?=(?: \{[^{}]*\})?$)")
 _SPACES: Final = re.compile(r"\s{2,}|[^\S ]")
 _LONG_CHARS: Final = 100_000
 _EVERYTHING: Final = frozenset({"", "*"})
@@ -118,7 +119,7 @@ def _heading_segments(heading_path: str | None) -> Segments | None:
         segment = raw.strip()
         if marker := _ATX.fullmatch(segment):
             segment = _ATX_CLOSER.sub("", marker.group(1))
-        if normal := norm_text(segment):
+        if normal := norm_text(heading_text(segment)):
             segments.append(normal)
     return tuple(segments)
 
@@ -131,7 +132,7 @@ def norm_heading(heading_path: str | None) -> Segments | None:
     """Split a heading path into normalised segments, outermost first.
 
     ``# Setup>##  Embeddings ##`` and ``Setup > Embeddings`` are both ``("setup", "embeddings")``.
-    The number of ``#`` is ignored: depth is the position.
+    The number of ``#`` is ignored: depth is the position. Segments are read without their Markdown.
 
     Returns:
         The segments, ``()`` for an empty path, None for None (not reported).

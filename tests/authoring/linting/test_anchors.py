@@ -28,6 +28,7 @@ INDEX = AnchorIndex(
         parse_note("site/tolls.md", b"# Tolls\n\nTen cents.\n"),
         parse_note("site/fees.md", b"# Fees\n\nThe ferry takes two cents.\n"),
         parse_note("site/ferry.md", b"# Ferry\n\nThe ferry takes ten cent.\n"),
+        parse_note("site/hours.md", b"# The *long* `day` {#day}\n\n[Open](a.md)\n---\nAt ten.\n"),
     ]
 )
 
@@ -44,6 +45,8 @@ def check(*golds: Anchor) -> list[LintFinding]:
         anchor("site/gates.md", "gates > North  Gate", "the north gate opens at 8:15"),
         anchor("site/gates.md", "# Gates > ## North gate", "In winter it opens at 9:00."),
         anchor("site/gates.md", "", "The south gate is shut."),
+        anchor("site/hours.md", "# The long day > ## Open"),
+        anchor("site/hours.md", "# The *long* `day` {#day} > ## [Open](a.md)"),
     ],
 )
 def test_an_anchor_that_is_there_is_no_finding(gold: Anchor) -> None:
