@@ -94,15 +94,17 @@ def thought_spans(text: str) -> tuple[tuple[int, int], ...]:
         elif mark.ends and mark.name not in named and _ends_alone(text, between, mark):
             spans.append((spans[-1][1] if spans else 0, mark.end))
             named.clear()
-        elif mark.ends or not _begins(text, between, mark):
-            named.add(mark.name)
-        elif last_end.get(mark.name, -1) > mark.start:
-            opened = mark
-        elif named or between.strip():
+        elif mark.ends:
             named.add(mark.name)
         else:
-            spans.append((mark.start, len(text)))
-            break
+            begins, first = _begins(text, between, mark), not named and not between.strip()
+            if begins and last_end.get(mark.name, -1) > mark.start:
+                opened = mark
+            elif begins and first:
+                spans.append((mark.start, len(text)))
+                break
+            elif not first:  # what begins a text may still prove to be a thought, by its end
+                named.add(mark.name)
     return _joined(spans)
 
 

@@ -20,6 +20,7 @@ FINAL = "<|end|><|start|>assistant<|channel|>final<|message|>"
         "<think>Ten?</think>",
         "<think>\nTen [2]?\n</think>\n\n",
         "<think>\n\n</think>\n",
+        "<think> hm, ten? </think> ",
         "<THINK>Ten?</THINK>",
         "<thinking>Ten?</thinking>\n",
         "<thought>Ten?</thought>",
