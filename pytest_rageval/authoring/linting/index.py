@@ -105,7 +105,7 @@ def lost_anchors(
             ]
             looks.setdefault(_key(placed.case, anchor), (anchor, requests))
     with ThreadPoolExecutor(max_workers=settings.concurrency) as pool:
-        chunks = pool.map(lambda one: _look(client, *one, scoring), looks.values())
+        chunks = pool.map(lambda one: _look(client, scoring, *one), looks.values())
         found = dict(zip(looks, chunks, strict=True))
     for placed in cases:
         for field, anchor in anchors_of(placed):
@@ -119,7 +119,7 @@ def lost_anchors(
 
 
 def _look(
-    client: object, anchor: Anchor, requests: Iterable[AskRequest], scoring: ScoreSettings
+    client: object, scoring: ScoreSettings, anchor: Anchor, requests: Iterable[AskRequest]
 ) -> list[RetrievedChunk] | None:
     """Return the retrieved chunks if none matches an anchor; None: it was found."""
     seen: list[RetrievedChunk] = []
