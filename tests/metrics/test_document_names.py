@@ -109,17 +109,17 @@ def test_an_answer_is_read_without_the_root(answer: str, shown: str) -> None:
     assert without_roots(answer, ["/srv/docs"]) == shown
 
 
-@pytest.mark.parametrize("form", ["[1]", "[File: /srv/docs/shop.md, Section: Hours]", ""])
+@pytest.mark.parametrize("form", ["[1]", "[File: /srv/kb/shop.md, Section: Hours]", ""])
 def test_chunks_references_and_citations_are_scored_by_their_own_names(form: str) -> None:
     chunk = RetrievedChunk(
-        rel_path="/srv/docs/shop.md#2", text="It opens at nine.", heading_path="# Hours"
+        rel_path="/srv/kb/shop.md#2", text="It opens at nine.", heading_path="# Hours"
     )
     response = AskResponse(
         answer=f"At nine. {form}",
         retrieved_chunks=(chunk,),
-        references=None if form else (Citation(rel_path="/srv/docs/shop.md#2"),),
+        references=None if form else (Citation(rel_path="/srv/kb/shop.md#2"),),
     )
-    found = scored(response, "shop.md", strip_root=("/srv/docs",))
+    found = scored(response, "shop.md", strip_root=("/srv/kb",))
     for key in ("hit_at_k", "doc_hit_at_k", "attribution_hit_rate", "citation_in_context_rate"):
         assert found.metrics[key] == 1, key
     assert [one.rel_path for one in found.citations or ()] == ["shop.md"]

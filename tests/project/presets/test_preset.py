@@ -160,6 +160,33 @@ def test_a_reply_of_another_system_is_an_error(
 # --- what a system cannot know ---------------------------------------------------------------
 
 
+@pytest.mark.parametrize(
+    ("system", "name", "outcome"),
+    [
+        ("hayhooks", "chat_message_of_private_names", "passed"),
+        ("hayhooks", "answer_builder", "passed"),
+        ("langserve", "message_in_parts", "passed"),
+        ("langgraph", "success", "passed"),
+        ("lightrag", "by_file", "passed"),
+        ("open-webui", "success", "passed"),
+        ("open-webui", "sources_without_stream", "passed"),
+        ("r2r", "success", "passed"),
+        ("r2r", "file_without_title", "missed"),
+        ("flowise", "success", "passed"),
+        ("llamaindex-server", "success", "passed"),
+        ("mcp", "success", "passed"),
+    ],
+)
+def test_the_outcome_of_a_reply_follows_from_its_chunks(
+    system: str, name: str, outcome: str, systems: Systems, tmp_path: Path
+) -> None:
+    case = system_case(system, name)
+    result, settings = ask(systems, system, name, tmp_path)
+    asked = Case(id="c", question=case.question, gold_supports=(Anchor(rel_path=case.gold),))
+    scores = score_case(view_case(asked, result.response, score_settings(settings)))
+    assert (scores.outcome, scores.metrics["hit_at_k"]) == (outcome, float(outcome == "passed"))
+
+
 def test_files_of_lightrag_are_not_a_ranking(systems: Systems, tmp_path: Path) -> None:
     case = system_case("lightrag", "by_file")
     result, settings = ask(systems, "lightrag", "by_file", tmp_path)
