@@ -42,12 +42,13 @@ test-slow: $(STAMP) ## Run the tests marked slow: simulations, workers, browsers
 # In an environment of its own: these bring many packages, which are not locked.
 FRAMEWORKS := .venv-frameworks
 FRAMEWORK_PACKAGES := "langchain-core<2" "llama-index-core<0.15" "haystack-ai<4" \
-	"nbclient<1" "ipykernel<8" "pandas<4" "polars<2"
+	"nbclient<1" "ipykernel<8" "pandas<4" "polars<2" "hayhooks<3" "langserve[server]<1" "fastmcp<5"
 
-test-frameworks: $(FRAMEWORKS)/.stamp ## Test with frameworks, a notebook and data frames (installs them).
+test-frameworks: $(FRAMEWORKS)/.stamp ## Test with frameworks, servers, a notebook and data frames (installs them).
 	HAYSTACK_TELEMETRY_ENABLED=False RAGEVAL_REQUIRE_FRAMEWORKS=1 \
 		$(FRAMEWORKS)/bin/python -m pytest -q -m "slow or not slow" tests/target/test_adapters.py \
-		tests/docs/test_notebook.py tests/docs/test_docs_python_api.py tests/api/test_frames.py
+		tests/target/test_client_real_servers.py tests/docs/test_notebook.py \
+		tests/docs/test_docs_python_api.py tests/api/test_frames.py
 
 $(FRAMEWORKS)/.stamp: pyproject.toml Makefile
 	rm -rf $(FRAMEWORKS)

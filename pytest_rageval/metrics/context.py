@@ -10,6 +10,7 @@ from itertools import accumulate
 from typing import Final
 
 from pytest_rageval.metrics.retrieval import (
+    UNRANKED,
     anchor_ranking,
     anchors_unreadable,
     chunks_missing,
@@ -89,8 +90,8 @@ def _recall_at_tokens(view: CaseView, tokens: tuple[int, ...] | Score) -> Score:
     budget = view.settings.token_budget
     if budget is None:
         return _NO_BUDGET
-    blocked = gold_population(view.case) or anchors_unreadable(view) or chunks_missing(view)
-    blocked = blocked or texts_missing(view)
+    outside = gold_population(view.case) or (None if view.settings.ranked else UNRANKED)
+    blocked = outside or anchors_unreadable(view) or chunks_missing(view) or texts_missing(view)
     if blocked is not None:
         return blocked
     if not isinstance(tokens, tuple):

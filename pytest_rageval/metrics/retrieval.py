@@ -48,6 +48,11 @@ _NO_PERMISSIONS: Final = NotApplicable(
     "The case does not test permissions: it needs irrelevant_supports, and metadata.user or the "
     "tag acl."
 )
+UNRANKED: Final = NotApplicable(
+    "The order of the target's chunks is not their rank (ranked = false)."
+)
+_BY_RANK: Final = ("mrr", "ndcg_at_k", "map", "doc_mrr", "doc_ndcg_at_k", "doc_map")
+"""Metrics that depend on the order of the chunks."""
 _NO_FOLDERS: Final = NotApplicable("The target reports no selected_folders.")
 _NO_FALLBACK: Final = NotApplicable("The target reports no fallback_used.")
 
@@ -280,6 +285,8 @@ def score_retrieval(view: CaseView) -> Scores:
     else:
         ranking = document_ranking(view.case, view.cut, view.k, view.settings)
         scores.update(zip(_DOCUMENT_KEYS, _measure(ranking), strict=True))
+    if not view.settings.ranked:
+        scores |= dict.fromkeys(_BY_RANK, unscored or UNRANKED)
     return scores
 
 

@@ -378,6 +378,8 @@ def score_settings(settings: Settings, reported: Reported | None = None) -> Scor
     reported = reported or Reported()
     return ScoreSettings(
         k=settings.k,
+        ranked=settings.ranked,
+        strip_root=settings.strip_root,
         path_case=settings.path_case,
         matching_mode=settings.matching_mode,
         snippets=settings.snippets,

@@ -20,7 +20,8 @@ from typing import Final
 
 from pytest_rageval.metrics.citation_markers import with_markers_read
 from pytest_rageval.metrics.citation_numbers import BRACKETED, cited_numbers
-from pytest_rageval.metrics.deciding import decide_chunks, headings_decide
+from pytest_rageval.metrics.deciding import anchors_of, decide_chunks, headings_decide
+from pytest_rageval.metrics.document_names import own_names, with_own_names, without_roots
 from pytest_rageval.metrics.matching import (
     NORMAL_HEADINGS,
     PathCase,
@@ -104,7 +105,8 @@ class CaseView:
     """The answer as it came, with its own citation markers; None: as in ``response``."""
 
     k: int = field(init=False)
-    """Cutoff in delivered chunks: the case's, else the run's."""
+    """Cutoff in delivered chunks: the case's, else the run's; where their order is not their rank,
+    at least their number."""
     cut: tuple[RetrievedChunk, ...] = field(init=False)
     """The first ``k`` chunks; empty if they are not reported."""
     texts_whole: bool = field(init=False)
@@ -113,6 +115,8 @@ class CaseView:
     def __post_init__(self) -> None:
         """Derive what every metric family asks for."""
         self.k = self.case.k if self.case.k is not None else self.settings.k
+        if not self.settings.ranked:
+            self.k = max(self.k, len(self.chunks or ()))
         self.cut = (self.chunks or ())[: self.k]
         self.texts_whole = not [c for c in self.cut if c.text is None or c.text_truncated]
 
@@ -164,6 +168,7 @@ def view_case(
     chunks = citations = None
     written = None if response is None else response.answer
     if response is not None:
+        response = with_own_names(response, anchors_of(case), settings)
         if response.retrieved_chunks is not None:
             chunks = decide_chunks(case, response.retrieved_chunks, settings, owned=owned)
         response = read_markers(response, chunks, settings)
@@ -185,6 +190,8 @@ def read_markers(
     response: AskResponse, chunks: Sequence[RetrievedChunk] | None, settings: ScoreSettings
 ) -> AskResponse:
     """Return a response whose answer has the configured citation markers in our own form."""
+    if settings.strip_root:
+        response = replace(response, answer=without_roots(response.answer, settings.strip_root))
     if settings.markers is None:
         return response
     answer = with_markers_read(response, chunks, settings.markers, settings.path_case)
@@ -252,6 +259,7 @@ def read_citations(
         found.append(replace(citation, chunk_rank=rank) if named else citation)
     if response.references is None and not found:
         return None
+    found = [*own_names(found, anchors_of(case), settings)]
     if any([citation.chunk_rank is not None for citation in found]):
         found = [_by_section(citation, case, chunks or (), settings) for citation in found]
         found = _without_whole_documents(found, path_case)

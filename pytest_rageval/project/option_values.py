@@ -306,6 +306,16 @@ def _markers(option: Setting, value: object) -> tuple[str, ...]:
     return names
 
 
+def _folders(option: Setting, value: object) -> tuple[str, ...]:
+    from pytest_rageval.metrics.matching import norm_path
+
+    folders = _texts(option, [value] if isinstance(value, str) else value)
+    for folder in folders:
+        if not norm_path(folder):
+            raise fault(folder, 'a folder such as "/srv/docs"')
+    return folders
+
+
 def _marker(option: Setting, value: object) -> str:
     from pytest_rageval.metrics.citation_markers import check_pattern
 
@@ -342,6 +352,7 @@ _READERS: Final[Mapping[Kind, Callable[[Setting, object], Any]]] = {
     "preset": _preset,
     "vars": _vars,
     "markers": _markers,
+    "folders": _folders,
     "marker": _marker,
     "trace_url": _trace_url,
 }

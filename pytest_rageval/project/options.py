@@ -13,13 +13,14 @@ from typing import Any, Final, Literal, dataclass_transform
 Kind = Literal[
     "text", "url", "run_id", "shard", "integer", "number", "boolean", "choice", "judge",
     "texts", "gates", "params", "extra_body", "headers", "mapping", "preset", "vars", "markers",
-    "marker", "trace_url", "derived",
+    "marker", "folders", "trace_url", "derived",
 ]  # fmt: skip
 """Format of a value. ``shard`` is a text such as ``2/3``, ``texts`` a list of strings,
 ``params`` a table of JSON values, ``extra_body`` one for a judge, ``headers`` a table of strings,
 ``mapping`` one JMESPath expression or a table of them, ``preset`` the name of one, ``vars`` a table
 of its values, ``markers`` names of forms of citations, ``marker`` a regular expression of one,
-``trace_url`` a URL with a place for an id. A ``derived`` setting cannot be set."""
+``folders`` one folder or a list of them, ``trace_url`` a URL with a place for an id. A ``derived``
+setting cannot be set."""
 
 REPEATABLE: Final = frozenset({"params", "gates"})
 """Kinds whose flag may be given several times; their variable holds one value per line."""
@@ -140,6 +141,10 @@ SETTINGS: Final[tuple[Setting, ...]] = (
     Setting("token_budget", "token_budget", "integer", "subject", flag="--rag-token-budget",
         metavar="N", minimum=1, rescoring=True,
         help="tokens of context within which recall_at_tokens counts (default: not measured)"),
+    Setting("ranked", "target.ranked", "boolean", "subject", rescoring=True,
+        help="whether the order of the retrieved chunks is their rank (default: true)"),
+    Setting("strip_root", "target.strip_root", "folders", "subject", rescoring=True,
+        help="folders taken off the front of the paths of chunks and citations"),
     Setting("path_case", "matching.path_case", "choice", "everything",
         choices=("sensitive", "insensitive"), rescoring=True,
         help="whether paths of golds and chunks must agree in case"),

@@ -83,6 +83,8 @@ _REFUSED: Final = re.compile(r": HTTP (400|422)\b")
 _NOT_FOUND: Final = re.compile(r": HTTP (404|405)\b")
 _TABLE: Final = "[tool.rageval.target]"
 _FORM: Final = "an API that reads a form needs a client in Python"
+WANTS_SESSION: Final = "the server wants a session"
+"""Beginning of the advice on an MCP server that refuses a call outside one."""
 ANSWERED_LATER: Final = "HTTP 202: the answer comes later, wait for it in a client in Python"
 """Advice on a reply that accepts a question and does not answer it."""
 
@@ -322,6 +324,9 @@ class HttpRagClient:
 
     def _http_advice(self, message: str, sent: object) -> str:
         """Return where the settings can mend a status that is theirs; empty: it is not."""
+        rpc = isinstance(sent, Mapping) and "jsonrpc" in sent
+        if rpc and "session" in message.lower():
+            return f"; {WANTS_SESSION}: name a function that opens one as auth in {_TABLE}"
         if _REFUSED.search(message):
             names = sent if isinstance(sent, Mapping) else ()
             lines = likely_request(message, names)

@@ -16,8 +16,9 @@ from __future__ import annotations
 import json
 import re
 from codecs import BOM_UTF8
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
+from dataclasses import fields
 from typing import TYPE_CHECKING, Annotated, Any, Final, Required, TypedDict
 
 import msgspec
@@ -42,11 +43,13 @@ from pytest_rageval.target.reply_values import (
 from pytest_rageval.values.dataclass import maker
 from pytest_rageval.values.errors import EndpointError
 from pytest_rageval.values.reply import (
+    USAGE,
     AskRequest,
     AskResponse,
     Citation,
     FolderSelection,
     RetrievedChunk,
+    Search,
 )
 
 if TYPE_CHECKING:
@@ -152,6 +155,15 @@ class UsualReply(TypedDict, total=False):
     abstain_reason: str | None
     debug: _Debug | None
 
+
+INNER_FIELDS: Final[Mapping[str, Collection[str]]] = {
+    "references": tuple(_Reference.__annotations__),
+    "retrieved_chunks": tuple(_Chunk.__annotations__),
+    "folder_selection": tuple(_Folders.__annotations__),
+    "usage": USAGE,
+    "searches": tuple(one.name for one in fields(Search)),
+}
+"""Names that are read within a field of a reply, or within each item of its list."""
 
 # Prepared here, since msgspec crashes where several threads convert to a new type at once.
 msgspec.json.Decoder(UsualReply)

@@ -15,7 +15,13 @@ from itertools import permutations
 from typing import Any, Final, Literal
 
 from pytest_rageval.support.text import clean, counted, did_you_mean, nearest
-from pytest_rageval.target.contract import error_message, last_data, parse_ask_response, shown_keys
+from pytest_rageval.target.contract import (
+    INNER_FIELDS,
+    error_message,
+    last_data,
+    parse_ask_response,
+    shown_keys,
+)
 from pytest_rageval.target.likely import likely_answer, likely_chunks
 from pytest_rageval.target.variables import whole_request
 from pytest_rageval.values.dataclass import dataclass
@@ -39,6 +45,9 @@ _JOINING: Final = frozenset(
 """Nodes of JMESPath that make a list of their first child, or of all of them."""
 _IF_ALL: Final = "if these are all retrieved chunks"
 _NO_ANSWER: Final = "and no answer is written, set retrieval_only = true in [tool.rageval], and"
+_MADE_BY_ALL: Final = frozenset({"or_expression", "flatten"})
+"""Nodes of JMESPath that give what any child gives."""
+_DEPTH: Final = re.compile(r"\bk\b|@")
 _QUOTED: Final = re.compile(r"'[^']*'|`[^`]*`")
 _ASKING: Final = re.compile(r"\bquestion\b|\bmetadata\b|@")
 _FIELD: Final = re.compile(r"(?:debug\.)?([a-z_]+)[\w.\[\]]*: ")
@@ -55,6 +64,8 @@ class MappingReport:
     """Fields of ``unsent`` whose expression gives null for any request."""
     asks: bool = True
     """Whether anything of the request may hold the question."""
+    sends_k: bool = True
+    """Whether anything of the request may hold the number of chunks."""
     response: Mapping[str, str] = field(default_factory=dict)
     """Expressions by field of the reply without the prefix ``debug``; empty: it is not mapped. An
     expression for the whole reply has an empty name."""
@@ -130,6 +141,7 @@ def mapping_report(
     return MappingReport(
         unsent=unsent,
         asks=not request or any(_ASKING.search(_QUOTED.sub("", text)) for text in sent),
+        sends_k=sends_k(target),
         # Another case may have the metadata that this one lacks.
         never_sent=frozenset(
             n for n, text in unsent.items() if "metadata" not in text and _is_null(text, whole)
@@ -141,6 +153,52 @@ def mapping_report(
         optional=_optional(target, response),
         keys=shown_keys(reply) if last_data(reply) is reply else _stream_keys(reply),
     )
+
+
+def sends_k(target: TargetSettings) -> bool:
+    """Return whether a request may hold ``k``; a request that is not mapped does."""
+    texts = [_QUOTED.sub("", text) for _, text in _rows(target.request)]
+    return not texts or "{k}" in target.path or any(map(_DEPTH.search, texts))
+
+
+def unread_fields(response: str | Mapping[str, str] | None) -> Iterator[tuple[str, str]]:
+    """Yield each name that a mapping gives within a field and that nobody reads.
+
+    Yields:
+        Field of the reply, and a sentence such as ``'score' is not read, did you mean
+        'score_final'?``.
+    """
+    for name, expression in _rows(response):
+        field = name.removeprefix("debug.")
+        known = INNER_FIELDS.get(field)
+        for given in _result_names(expression) if known else ():
+            if known and given not in known:
+                hint = did_you_mean(given, known) or f"; read are {', '.join(known)}"
+                yield field, f"{given!r} is not read{hint}"
+
+
+def _result_names(expression: str) -> list[str]:
+    """Return the names of the objects that an expression gives, as far as it writes them."""
+    import jmespath
+    from jmespath.exceptions import JMESPathError
+
+    def names(node: Any) -> list[str]:
+        kind, children = node["type"], node.get("children", ())
+        if kind == "multi_select_dict":
+            return [child["value"] for child in children]
+        if kind in _MADE_BY_ALL or node.get("value") == "some":
+            return [name for child in children for name in names(child)]
+        if kind in _PROJECTING or kind in {"subexpression", "index_expression", "and_expression"}:
+            # The right side of a projection may take its items as they are.
+            return (
+                names(children[1]) or names(children[0]) if len(children) > 1 else names(*children)
+            )
+        return []
+
+    try:
+        return list(dict.fromkeys(names(jmespath.compile(expression).parsed)))
+    except (JMESPathError, RecursionError):  # which is reported where it is compiled
+        return []
 
 
 def propose_chunks(response: str | Mapping[str, str] | None, reply: object) -> str:

@@ -72,6 +72,10 @@ class ScoreSettings:
 
     k: int = 5
     """The run's cutoff, at least 1; a case's own ``k`` overrides it."""
+    ranked: bool = True
+    """False where the order of the chunks is not their rank: then all of them are in the cut."""
+    strip_root: tuple[str, ...] = ()
+    """Folders that are taken off the front of paths."""
     path_case: Literal["sensitive", "insensitive"] = "sensitive"
     matching_mode: MatchingMode = "auto"
     snippets: Literal["off", "any", "all"] = "off"

@@ -119,6 +119,10 @@ class Settings:
     testpaths: tuple[str, ...] = ("evals",)
     target: TargetSettings = field(default_factory=TargetSettings)
     k: int = 5
+    ranked: bool = True
+    """Whether the order of the retrieved chunks is their rank."""
+    strip_root: tuple[str, ...] = ()
+    """Folders that are taken off the front of the paths of chunks and citations."""
     folder_mode: FolderMode | None = None
     vector_weight: float | None = None
     lexical_weight: float | None = None

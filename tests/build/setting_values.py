@@ -28,6 +28,7 @@ _BY_KIND: Mapping[str, Any] = {
     "vars": {"user": "ann"},
     "markers": ("doc", "path"),
     "marker": r"\[(?P<n>\d+)\]",
+    "folders": ("/srv/docs", "docs"),
     "trace_url": "https://traces.example.com/t/{trace_id}",
     "derived": "elsewhere",
 }

@@ -290,7 +290,8 @@ def test_a_sound_file_says_what_it_holds_and_can_show(tmp_path: Path, capsys: Ou
     assert re.match(re.escape(Path(path).as_posix()) + pattern, out)
     assert out.splitlines()[1:] == [
         f"{Path(path).as_posix()}: with this 1 case a drop of 0.88 in recall can be seen; 0.05 "
-        "takes about 303 cases"
+        "takes about 303 cases",
+        "ok",
     ]
     assert err == ""
 

@@ -37,7 +37,8 @@ def test_a_tool_of_an_mcp_server_is_asked_in_a_session(
     project = Project(pytester)
     project.cases([case(f"c{n}", f"hit {n}") for n in range(4)])
     with fake_target(opened, http_reply(b"", "202 Accepted"), *answers) as target:
-        toml = "[tool.rageval]\njudge = 'none'\nno_report = true\n" + blocks["toml"]
+        assert blocks["toml"].startswith("[tool.rageval]\nretrieval_only = true\n")
+        toml = blocks["toml"].replace("[tool.rageval]\n", "[tool.rageval]\nno_report = true\n", 1)
         project.write("pyproject.toml", toml.replace("http://127.0.0.1:8000", target.url))
         code = blocks["python"].replace("http://127.0.0.1:8000", target.url)
         project.write("mcp_session.py", code)
@@ -51,6 +52,10 @@ def test_a_tool_of_an_mcp_server_is_asked_in_a_session(
     assert asked.json["params"] == {"name": "search", "arguments": {"query": "hit 3"}}
     records = project.records()
     assert [records[f"c{n}"]["error"] for n in (0, 1)] == [None, None]
+    for n in (0, 1):
+        assert [one["rel_path"] for one in records[f"c{n}"]["retrieved_chunks"]] == ["pump.md"]
+        assert records[f"c{n}"]["metrics"]["correctness"] is None
+        assert records[f"c{n}"]["metrics"]["over_abstention_rate"] is None
     errors = [
         (records[name]["error"]["kind"], records[name]["error"]["message"]) for name in ("c2", "c3")
     ]

@@ -321,6 +321,10 @@ def test_a_wrong_gate_is_named_by_its_source(tmp_path: Path) -> None:
         ("vector_weight = nan", "[tool.rageval] vector_weight: got nan, expected a number of at"
          " least 0"),
         ("retrieval_only = 1", "[tool.rageval] retrieval_only: got 1, expected true or false"),
+        ("target.strip_root = '/'", "[tool.rageval.target] strip_root: got '/', expected a folder"
+         ' such as "/srv/docs"'),
+        ("target.strip_root = 7", "[tool.rageval.target] strip_root: got 7, expected a list of"
+         " strings"),
         ("testpaths = 'evals'", "[tool.rageval] testpaths: got 'evals', expected a list of"
          " strings"),
         ("testpaths = []", "[tool.rageval] testpaths: got [], expected a list of strings"),

@@ -4,7 +4,13 @@ from typing import Any, Literal
 
 import pytest
 
-from pytest_rageval.target.mapping import compile_mapping, mapping_report, propose_chunks
+from pytest_rageval.project.presets.preset import load_preset, preset_names
+from pytest_rageval.target.mapping import (
+    compile_mapping,
+    mapping_report,
+    propose_chunks,
+    unread_fields,
+)
 from pytest_rageval.values.errors import ConfigError, EndpointError
 from pytest_rageval.values.settings import TargetSettings
 
@@ -173,3 +179,40 @@ def test_the_keys_of_a_nested_reply_reach_those_of_a_chunk() -> None:
 def test_an_expression_that_is_nested_too_deeply_is_refused(expression: str) -> None:
     with pytest.raises(ConfigError, match=r"response\.answer: bad .*: nested too deeply$"):
         compile_mapping({"answer": expression}, "response")
+
+
+@pytest.mark.parametrize(
+    ("field", "expression", "unread"),
+    [
+        ("retrieved_chunks", "hits[].{rel_path: a, text: b, chunk_id: c, page: d}", []),
+        ("retrieved_chunks", "hits[].{rel_path: a, score: b, body: c}", ["score", "body"]),
+        ("debug.retrieved_chunks", "some(hits[?a].{path: a})[]", ["path"]),
+        ("retrieved_chunks", "(x || y)[].hits[].{path: {score: a}.score}", ["path"]),
+        ("retrieved_chunks", "a && [x.{path: b}, y][] | [].{rel_path: path}", []),
+        ("retrieved_chunks", "a[].{score: x} || b[].{rank: y}", ["score"]),
+        ("retrieved_chunks", "unnest(hits, 'parts')", []),
+        ("retrieved_chunks", "hits[", []),
+        ("references", "cited[].{rel_path: a, page: b}", ["page"]),
+        ("usage", "u.{input_tokens: a, outputTokens: b}", ["outputTokens"]),
+        ("latency", "t.{anything: a}", []),
+    ],
+)
+def test_names_that_an_expression_gives_and_nobody_reads_are_found(
+    field: str, expression: str, unread: list[str]
+) -> None:
+    found = list(unread_fields({field: expression}))
+    assert [said.split("'")[1] for _, said in found] == unread
+    assert {name for name, _ in found} <= {field.removeprefix("debug.")}
+    assert list(unread_fields(expression)) == list(unread_fields(None)) == []
+
+
+def test_the_nearest_name_is_asked_for_and_else_all_are_listed() -> None:
+    hits = "hits[].{rel_path: a, scor_final: b, zzz: c}"
+    near, other = [said for _, said in unread_fields({"retrieved_chunks": hits})]
+    assert near == "'scor_final' is not read, did you mean 'score_final'?"
+    assert other.startswith("'zzz' is not read; read are rel_path, heading_path, chunk_id, ")
+
+
+@pytest.mark.parametrize("preset", preset_names())
+def test_every_name_that_a_preset_gives_is_read(preset: str) -> None:
+    assert list(unread_fields(load_preset(preset).settings["target.response"])) == []

@@ -10,15 +10,18 @@ from typing import Final
 from pytest_rageval.authoring.doctor.findings import Finding, Findings, tls_fix
 from pytest_rageval.authoring.linting.findings import LintFinding
 from pytest_rageval.engine.case import ask_request
+from pytest_rageval.metrics.deciding import anchors_of
+from pytest_rageval.metrics.document_names import with_own_names
 from pytest_rageval.metrics.matching import citation_in_chunks, norm_path
-from pytest_rageval.support.text import clean, counted
+from pytest_rageval.metrics.scoring import score_settings
+from pytest_rageval.support.text import clean, counted, shown_json
 from pytest_rageval.support.tracebacks import places
 from pytest_rageval.target.calling import call_client, raised_error
-from pytest_rageval.target.client import ANSWERED_LATER, HttpRagClient
-from pytest_rageval.target.mapping import MappingReport
+from pytest_rageval.target.client import ANSWERED_LATER, WANTS_SESSION, HttpRagClient
+from pytest_rageval.target.mapping import MappingReport, unread_fields
 from pytest_rageval.target.stream import ENDED_EARLY
 from pytest_rageval.values.case import Case
-from pytest_rageval.values.dataclass import dataclass
+from pytest_rageval.values.dataclass import dataclass, replace
 from pytest_rageval.values.errors import RagEvalError
 from pytest_rageval.values.reply import AskResponse, AskResult, ErrorInfo, RetrievedChunk
 from pytest_rageval.values.settings import REQUEST_TABLE, RESPONSE_TABLE, Settings
@@ -45,6 +48,8 @@ class Asked:
     """Number of chunks requested."""
     mapping: MappingReport | None = None
     """None: not over HTTP, so the client is code of the user."""
+    ranked: bool = True
+    """Whether the order of the chunks is their rank."""
 
     def fix(self, field: str, server: str) -> str:
         """Return the advice for a field that is missing: for the mapping, the code or the server.
@@ -75,17 +80,21 @@ def ask_case(client: object, case: Case, settings: Settings) -> tuple[AskResult,
         ConfigError: the settings of the target are wrong.
     """
     request, rootdir = ask_request(case, settings), Path(settings.rootdir)
-    k = request.k or settings.k
+    mapping: MappingReport | None = None
     if not isinstance(client, HttpRagClient):
-        return call_client(client, request, rootdir=rootdir), Asked(case, k)
-    try:
-        result, mapping = client.inspect(request)
-    except RagEvalError:
-        raise
-    except Exception as error:  # of the function of [tool.rageval.target] auth
-        result = AskResult(response=None, error=raised_error(error, rootdir), total_ms=None)
-        return result, Asked(case, k, MappingReport())
-    return result, Asked(case, k, mapping)
+        result = call_client(client, request, rootdir=rootdir)
+    else:
+        try:
+            result, mapping = client.inspect(request)
+        except RagEvalError:
+            raise
+        except Exception as error:  # of the function of [tool.rageval.target] auth
+            result = AskResult(response=None, error=raised_error(error, rootdir), total_ms=None)
+            mapping = MappingReport()
+    if result.response is not None:
+        own = with_own_names(result.response, anchors_of(case), score_settings(settings))
+        result = replace(result, response=own)
+    return result, Asked(case, request.k or settings.k, mapping, settings.ranked)
 
 
 def check_replies(first: AskResult, second: AskResult | None, asked: Asked) -> Iterator[Finding]:
@@ -98,6 +107,7 @@ def check_replies(first: AskResult, second: AskResult | None, asked: Asked) -> I
     """
     if asked.mapping is not None:
         yield from _unsent(asked.mapping)
+        yield from _unread_fields(asked.mapping)
     if first.response is None:
         yield _failed(first.error, asked)
         return
@@ -144,10 +154,20 @@ def _unsent(mapping: MappingReport) -> Iterator[Finding]:
         yield _FOUND.ok("request", f"null for this case, so not sent: {', '.join(shown)}")
 
 
+def _unread_fields(mapping: MappingReport) -> Iterator[Finding]:
+    for field, said in unread_fields(mapping.response):
+        check = "chunks" if field == "retrieved_chunks" else field
+        fix = f"rename it in the expression of {field} in {RESPONSE_TABLE}, or leave it out"
+        yield _FOUND.warn(check, said, fix)
+
+
 def _refused(message: str, check: str) -> Finding:
     found = _STATUS.search(message)
     status = int(found[1]) if found else 0
     fix = "answer POST {url}/api/v1/ask with 200, or set path and headers in [tool.rageval.target]"
+    if WANTS_SESSION in message:
+        fix = 'write auth = "mcp_session:headers", with the function of docs/target.md#mcp-servers'
+        return _FOUND.fail("session", message, fix)
     if status in {404, 405} or 300 <= status < 400:  # the message says what to set
         fix = f'set that in {_TABLE}, such as path = "/chat", or answer there with 200'
     elif status in {401, 403}:
@@ -272,7 +292,7 @@ def _chunks(first: AskResponse, second: AskResponse | None, asked: Asked) -> Ite
     if not chunks:
         yield _no_chunks(asked, first.reply_keys, reported=chunks is not None)
         return
-    yield _count(chunks, asked.k)
+    yield _count(len(chunks), asked)
     yield _ids(chunks, asked)
     if second is not None:
         yield _stability(chunks, second.retrieved_chunks)
@@ -300,11 +320,15 @@ def _no_chunks(asked: Asked, came: Sequence[str], *, reported: bool) -> Finding:
     return _FOUND.warn("chunks", "none were retrieved for this question", fix)
 
 
-def _count(chunks: Sequence[RetrievedChunk], k: int) -> Finding:
-    if len(chunks) > k:
+def _count(n: int, asked: Asked) -> Finding:
+    k, sent = asked.k, asked.mapping is None or asked.mapping.sends_k
+    if n > k and asked.ranked and sent:
         fix = "return no more than k chunks; those beyond are not scored"
-        return _FOUND.warn("k", f"{len(chunks)} chunks came, {k} were asked for", fix)
-    return _FOUND.ok("chunks", f"{len(chunks)} retrieved, {k} asked for")
+        return _FOUND.warn("k", f"{n} chunks came, {k} were asked for", fix)
+    if n > k and asked.ranked:
+        fix = f"send k in {REQUEST_TABLE}, or set k in [tool.rageval] to what the target returns"
+        return _FOUND.warn("k", f"{n} chunks came, of which the first {k} are scored", fix)
+    return _FOUND.ok("chunks", f"{n} retrieved, {f'{k} asked for' if sent else 'k is not sent'}")
 
 
 def _ids(chunks: Sequence[RetrievedChunk], asked: Asked) -> Finding:
@@ -367,14 +391,20 @@ def _paths(chunks: Sequence[RetrievedChunk], asked: Asked) -> Finding:
     fix += "or name it there as it comes"
     golds = {norm_path(gold.rel_path) for gold in asked.case.gold_supports}
     found = {norm_path(chunk.rel_path): chunk.rel_path for chunk in chunks}
-    below = [found[path] for path in found for gold in golds if path.endswith(f"/{gold}")]
+    below = [(path, gold) for path in found for gold in golds if path.endswith(f"/{gold}")]
     if empty:
         return _FOUND.fail("rel_path", f"empty in {empty} of {len(chunks)} chunks", fix)
+    if below and golds.isdisjoint(found):
+        (path, gold), *_ = below
+        message = f"{found[path]!r} has folders in front that no gold of {asked.case.id} names"
+        root = shown_json(found[path][: -len(gold)].rstrip("/\\") or path)
+        return _FOUND.warn("rel_path", message, f"set strip_root = {root} in {_TABLE}, or {fix}")
     if odd and not named_so:
         return _FOUND.warn("rel_path", f"{odd[0]!r} is not a path below a folder", fix)
-    if below and golds.isdisjoint(found):
-        message = f"{below[0]!r} has folders in front that no gold of {asked.case.id} names"
-        return _FOUND.warn("rel_path", message, fix)
+    if len(found) == 1 < len(chunks) and golds and golds.isdisjoint(found):
+        message = f"all {len(chunks)} chunks are named {chunks[0].rel_path!r}, and no gold of "
+        fix = "if your documents have other names, note them in their metadata, and map rel_path"
+        return _FOUND.warn("rel_path", f"{message}{asked.case.id} is", fix)
     return _FOUND.ok("rel_path", f"such as {chunks[0].rel_path!r}")
 
 

@@ -23,6 +23,7 @@ Rule = Literal[
     "contradiction",
     "leakage",
     "balance",
+    "unread-field",
 ]
 
 

@@ -16,7 +16,9 @@ from pytest_rageval.authoring.linting.findings import (
     finding,
 )
 from pytest_rageval.metrics.deciding import is_at, rule_for
+from pytest_rageval.metrics.document_names import own_names
 from pytest_rageval.metrics.matching import anchor_segments, norm_path, norm_text
+from pytest_rageval.metrics.scoring import score_settings
 from pytest_rageval.project.case_variables import case_variables
 from pytest_rageval.support.text import did_you_mean
 from pytest_rageval.support.tracebacks import last_place
@@ -77,6 +79,8 @@ def lost_anchor(
     else:
         others = sorted({chunk.rel_path for chunk in chunks})
         hint = did_you_mean(anchor.rel_path, others, cutoff=NEAR)
+        if len(others) == 1 < len(chunks):
+            hint = f"; all {len(chunks)} chunks that came are named {others[0]!r}"
         message = f"{anchor.rel_path!r} was not retrieved by its own words{hint}"
     return finding(placed, "warning", "not-in-index", message, field=f"{field}.rel_path")
 
@@ -90,6 +94,7 @@ def lost_anchors(
         EndpointError: the target failed, or reports no chunks.
     """
     looks: dict[Hashable, tuple[Anchor, list[AskRequest]]] = {}
+    scoring = score_settings(settings)
     for placed in cases:
         for _, anchor in anchors_of(placed):
             requests = [
@@ -100,7 +105,7 @@ def lost_anchors(
             ]
             looks.setdefault(_key(placed.case, anchor), (anchor, requests))
     with ThreadPoolExecutor(max_workers=settings.concurrency) as pool:
-        chunks = pool.map(lambda one: _look(client, *one), looks.values())
+        chunks = pool.map(lambda one: _look(client, scoring, *one), looks.values())
         found = dict(zip(looks, chunks, strict=True))
     for placed in cases:
         for field, anchor in anchors_of(placed):
@@ -114,12 +119,12 @@ def lost_anchors(
 
 
 def _look(
-    client: object, anchor: Anchor, requests: Iterable[AskRequest]
+    client: object, scoring: ScoreSettings, anchor: Anchor, requests: Iterable[AskRequest]
 ) -> list[RetrievedChunk] | None:
     """Return the retrieved chunks if none matches an anchor; None: it was found."""
     seen: list[RetrievedChunk] = []
     for request in requests:
-        chunks = _retrieved(client, request)
+        chunks = own_names(_retrieved(client, request), [anchor], scoring)
         if any(is_at(anchor, chunk, _SECTIONS) for chunk in chunks):
             return None
         seen.extend(chunks)

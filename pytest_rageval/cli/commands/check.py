@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ import click
 from pytest_rageval.cli.assumed import all_case_files, read_vault
 from pytest_rageval.cli.output import ExitCode, json_option, print_json, warn
 from pytest_rageval.support.text import clean, clean_lines, counted
-from pytest_rageval.values.errors import DatasetError
+from pytest_rageval.values.errors import ConfigError, DatasetError
 
 if TYPE_CHECKING:
     from pytest_rageval.authoring.linting.findings import LintFinding, PlacedCase
@@ -56,6 +57,8 @@ def command(
     Exit codes: 0 no errors, 1 an error was found (--strict: or a warning), 2 a file cannot be read
     as cases, 4 the target does not answer.
     """
+    from pytest_rageval.authoring.linting.findings import in_order
+
     documents, errors = [], []
     placed: dict[str, list[PlacedCase]] = {}
     for path in files or all_case_files("FILES"):
@@ -64,16 +67,27 @@ def command(
         errors.append(error)
         placed.setdefault(document["file"], cases)  # a file may be named twice
     files_read = [document["file"] for document in documents]
-    found = _lint(placed, files_read, vault, rageval_rag_url, target=target)
+    found = _lint(placed, vault)
+    looked_up = None
+    if target or rageval_rag_url is not None:
+        lost, looked_up = _in_index(placed, rageval_rag_url)
+        found += lost
+    found = [*_unread_fields(), *in_order(found, files_read)]
     code = _exit_code(documents, found, strict=strict)
     if as_json:
         lint = [{**asdict(one), "text": str(one)} for one in found]
-        print_json({"ok": code == ExitCode.YES, "files": documents, "findings": lint})
+        ok = code == ExitCode.YES
+        print_json({"ok": ok, "files": documents, "findings": lint, "target": looked_up})
         return code
     for document, error in zip(documents, errors, strict=True):
         _print(document, error)
     for one in found:
         click.echo(clean(str(one)), err=True)
+    if looked_up is not None:
+        counts = "{n_found} of {n_golds} golds found in the target".format_map(looked_up)
+        click.echo(clean(f"{looked_up['name']}: {counts}"))
+    if not found and not any(document["faults"] or document["warnings"] for document in documents):
+        click.echo("ok")
     return code
 
 
@@ -167,18 +181,10 @@ def _print(result: dict[str, Any], error: DatasetError | None) -> None:
 # --- all files -------------------------------------------------------------------------------
 
 
-def _lint(
-    by_file: dict[str, list[PlacedCase]],
-    files: list[str],
-    vault: Path | None,
-    rag_url: str | None,
-    *,
-    target: bool,
-) -> list[LintFinding]:
+def _lint(by_file: dict[str, list[PlacedCase]], vault: Path | None) -> list[LintFinding]:
     from pytest_rageval.authoring.linting.anchors import AnchorIndex
     from pytest_rageval.authoring.linting.balance import find_imbalance
     from pytest_rageval.authoring.linting.duplicates import find_duplicates
-    from pytest_rageval.authoring.linting.findings import in_order
 
     placed = [one for cases in by_file.values() for one in cases]
     found = list(find_duplicates(placed))
@@ -187,16 +193,44 @@ def _lint(
     if vault is not None:
         index = AnchorIndex(read_vault(vault))
         found += (finding for one in placed for finding in index.check(one))
-    if target or rag_url is not None:
-        found += _in_index(placed, rag_url)
-    return in_order(found, files)
+    return found
 
 
-def _in_index(placed: list[PlacedCase], rag_url: str | None) -> list[LintFinding]:
+def _in_index(
+    by_file: dict[str, list[PlacedCase]], rag_url: str | None
+) -> tuple[list[LintFinding], dict[str, Any]]:
+    """Look anchors up in a target, and return what is lost with the name and the counts."""
     from pytest_rageval.authoring.linting.index import lost_anchors
     from pytest_rageval.cli.judge_options import project_settings
     from pytest_rageval.cli.target import opened_target
+    from pytest_rageval.target.opening import configured_target
 
     settings = project_settings({"rageval_rag_url": rag_url})
+    placed = [one for cases in by_file.values() for one in cases]
     with opened_target(settings) as client:
-        return list(lost_anchors(client, placed, settings))
+        lost = list(lost_anchors(client, placed, settings))
+    n_golds = sum(len(one.case.gold_supports) for one in placed)
+    n_lost = sum(one.field.startswith("gold_supports") for one in lost)
+    name = configured_target(settings)
+    return lost, {"name": name, "n_golds": n_golds, "n_found": n_golds - n_lost}
+
+
+def _unread_fields() -> Iterator[LintFinding]:
+    """Warn of names in the settings of the target that nobody reads."""
+    from pytest_rageval.authoring.linting.findings import LintFinding
+    from pytest_rageval.cli.judge_options import project_settings
+    from pytest_rageval.target.mapping import unread_fields
+
+    try:
+        response = project_settings({}).target.response
+    except ConfigError:  # `rageval doctor` says what is wrong
+        return
+    for field, message in unread_fields(response):
+        yield LintFinding(
+            severity="warning",
+            rule="unread-field",
+            file="pyproject.toml",
+            line=0,
+            field=f"tool.rageval.target.response.{field}",
+            message=message,
+        )

@@ -168,12 +168,19 @@ class _Asked:
 
     def __call__(self, case: Case) -> AskResult:
         from pytest_rageval.engine.case import ask_request
+        from pytest_rageval.metrics.deciding import anchors_of
+        from pytest_rageval.metrics.document_names import with_own_names
+        from pytest_rageval.metrics.scoring import score_settings
         from pytest_rageval.target.calling import call_client
 
         if (known := self._first.pop(case.id, None)) is not None:
             return known
         request = replace(ask_request(case, self._settings), k=self._k)
-        return call_client(self._client, request, rootdir=Path(self._settings.rootdir))
+        result = call_client(self._client, request, rootdir=Path(self._settings.rootdir))
+        if result.response is None:
+            return result
+        own = with_own_names(result.response, anchors_of(case), score_settings(self._settings))
+        return replace(result, response=own)
 
     def try_first(self, case: Case) -> None:
         """Ask for the first case before anything is shown.

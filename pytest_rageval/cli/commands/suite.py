@@ -155,6 +155,7 @@ def _measured(prepared: PreparedSuite, given: _Given, settings: Settings) -> dic
     """
     from pytest_rageval.analysis.suites import study_suite
     from pytest_rageval.report.text.suite import study_document, suite_notes
+    from pytest_rageval.target.mapping import sends_k
 
     suite = prepared.suite
     target, run = _asked(prepared, given, settings)
@@ -182,7 +183,10 @@ def _measured(prepared: PreparedSuite, given: _Given, settings: Settings) -> dic
         "k": given.k,
         **study_document(study),
         "source": suite.source,
-        "notes": [*suite_notes(study, k=given.k), *_unknown_names(run, study.verdict)],
+        "notes": [
+            *suite_notes(study, k=given.k, sent=sends_k(settings.target)),
+            *_unknown_names(run, study.verdict),
+        ],
         "run": os.path.relpath(run.folder or ""),
     }
 

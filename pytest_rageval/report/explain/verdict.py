@@ -323,7 +323,8 @@ def _find_evidence(record: CaseRecord, missing: Sequence[AnchorReason]) -> Itera
         shown = join([f"[{index}] and of rank {rank}" for index, rank in prefixed.items()])
         yield (
             f"The paths of gold {shown} differ only in the folders in front or the ending: if they "
-            "are one document, write the path in the case as the target reports it."
+            "are one document, write the path in the case as the target reports it, or take the "
+            "folders off with strip_root in [tool.rageval.target]."
         )
     unseen = [gold for gold in unseen if gold.index not in prefixed]
     if excluded := indices(gold.index for gold in unseen if _is_excluded(gold, record)):

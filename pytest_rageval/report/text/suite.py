@@ -44,8 +44,14 @@ def study_document(study: SuiteStudy) -> dict[str, Any]:
     }
 
 
-def suite_notes(study: SuiteStudy, *, k: int) -> Iterator[str]:
-    """Yield remarks for readers of the figures, one sentence each; k chunks were asked for."""
+def suite_notes(study: SuiteStudy, *, k: int, sent: bool = True) -> Iterator[str]:
+    """Yield remarks for readers of the figures, one sentence each.
+
+    Args:
+        study: the figures.
+        k: cutoff of the run.
+        sent: whether the target was asked for k chunks.
+    """
     if study.left_out:
         reasons = ", ".join(f"{n} {reason}" for reason, n in study.left_out.items())
         yield f"questions without figures: {reasons}"
@@ -55,9 +61,10 @@ def suite_notes(study: SuiteStudy, *, k: int) -> Iterator[str]:
         yield "no question found any of its documents, so their names may not match the golds"
     deepest = max(figure.published.k for figure in study.figures)
     if study.cap is not None:
+        though = f", though {k} were asked for" if sent else ""
         yield (
-            f"no answer has more than {counted(study.cap, 'chunk')}, though {k} were asked for: "
-            f"a limit of the target lowers the figures at {deepest}"
+            f"no answer has more than {counted(study.cap, 'chunk')}{though}: a limit of the target "
+            f"lowers the figures at {deepest}"
         )
     if study.n_crowded:
         yield (

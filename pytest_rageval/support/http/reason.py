@@ -101,7 +101,7 @@ def _texts(value: object, depth: int, hide: Callable[[str], str]) -> Iterator[st
     elif isinstance(value, Mapping):
         fields = {str(name).lower(): entry for name, entry in value.items()}
         if isinstance(place := fields.get("loc"), list) and isinstance(fields.get("msg"), str):
-            text = f"{'.'.join(map(str, place))}: {fields['msg']}"
+            text = ": ".join(filter(None, [".".join(map(str, place)), fields["msg"]]))
             yield clean(hide(text[:READ_CHARS]), _CHARS)
             return
         code = fields.get("code")

@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 
 from pytest_rageval.authoring.doctor.findings import Finding
-from pytest_rageval.authoring.doctor.target import Asked, check_replies
+from pytest_rageval.authoring.doctor.target import Asked, ask_case, check_replies
 from pytest_rageval.target.calling import call_client
+from pytest_rageval.target.mapping import mapping_report
 from pytest_rageval.values.case import Anchor, Case
 from pytest_rageval.values.reply import AskRequest
+from pytest_rageval.values.settings import Settings, TargetSettings
 from tests.authoring.doctor.test_target import Reply, diagnose, good
 from tests.build.loopback import http_json
 from tests.build.targets import fake_target, http_reply
@@ -156,6 +158,77 @@ def test_folders_in_front_of_the_path_of_a_gold_are_named() -> None:
     answered = call_client(lambda request: reply, AskRequest(question="q"))
     [ok] = [x for x in check_replies(answered, None, Asked(case, 3)) if x.check == "rel_path"]
     assert ok.level == "ok"
+
+
+def test_the_folders_in_front_are_proposed_as_the_root_that_takes_them_off() -> None:
+    reply = {"answer": "a", "debug": {"retrieved_chunks": [{"rel_path": "C:\\docs\\gates.md"}]}}
+    case = Case(id="gate", question="q", gold_supports=(Anchor(rel_path="gates.md"),))
+    answered = call_client(lambda request: reply, AskRequest(question="q"))
+    found = {one.check: one for one in check_replies(answered, None, Asked(case, 3))}
+    assert 'set strip_root = "C:\\\\docs" in [tool.rageval.target]' in found["rel_path"].fix
+    settings = Settings(rootdir=".", strip_root=("C:\\docs",))
+    result, asked = ask_case(lambda request: reply, case, settings)
+    found = {one.check: one for one in check_replies(result, None, asked)}
+    assert (found["rel_path"].level, found["rel_path"].message) == ("ok", "such as 'gates.md'")
+
+
+@pytest.mark.parametrize(
+    ("names", "level"), [("bb", "warn"), ("ba", "ok"), ("gg", "ok"), ("b", "ok")]
+)
+def test_one_name_for_all_chunks_is_said(names: str, level: str) -> None:
+    paths = {"a": "a.md", "b": "blob", "g": "gates.md"}
+    chunks = [{"rel_path": paths[name], "text": f"Text {n}."} for n, name in enumerate(names)]
+    case = Case(id="gate", question="q", gold_supports=(Anchor(rel_path="gates.md"),))
+    reply = {"answer": "a", "debug": {"retrieved_chunks": chunks}}
+    answered = call_client(lambda request: reply, AskRequest(question="q"))
+    found = {one.check: one for one in check_replies(answered, None, Asked(case, 3))}
+    assert found["rel_path"].level == level
+    assert ("all 2 chunks are named 'blob'" in found["rel_path"].message) == (level == "warn")
+
+
+@pytest.mark.parametrize(
+    ("request_", "ranked", "n", "said"),
+    [
+        ({"q": "question", "top": "k"}, True, 2, "2 retrieved, 3 asked for"),
+        ({"q": "question"}, True, 2, "2 retrieved, k is not sent"),
+        ({"q": "question"}, True, 4, "4 chunks came, of which the first 3 are scored"),
+        ({"q": "question"}, False, 4, "4 retrieved, k is not sent"),
+        ({"q": "question", "top": "k"}, True, 4, "4 chunks came, 3 were asked for"),
+        ("@", True, 2, "2 retrieved, 3 asked for"),
+        (None, True, 2, "2 retrieved, 3 asked for"),
+    ],
+)
+def test_no_number_of_chunks_is_asked_for_where_none_is_sent(
+    request_: Any, ranked: bool, n: int, said: str
+) -> None:
+    chunks = [{"rel_path": f"{place}.md"} for place in range(n)]
+    reply = {"answer": "a", "debug": {"retrieved_chunks": chunks}}
+    answered = call_client(lambda request: reply, AskRequest(question="q"))
+    report = mapping_report(TargetSettings(request=request_), {"question": "q", "k": 3}, reply)
+    asked = Asked(Case(id="q", question="q"), 3, report, ranked)
+    messages = [one.message for one in check_replies(answered, None, asked)]
+    assert said in messages
+
+
+def test_a_name_that_a_mapping_gives_and_nobody_reads_is_named_with_the_nearest() -> None:
+    reply = {"answer": "a", "hits": [{"f": "a.md", "s": 0.5}]}
+    mapping = {"answer": "answer", "retrieved_chunks": "hits[].{rel_path: f, score: s}"}
+    with rag_server(lambda question, nth: reply) as server:
+        found = [one for one in diagnose(server.url, response=mapping) if "not read" in one.message]
+    assert [(one.level, one.check, one.message) for one in found] == [
+        ("warn", "chunks", "'score' is not read, did you mean 'score_final'?")
+    ]
+
+
+def test_an_mcp_server_that_wants_a_session_is_diagnosed_as_such() -> None:
+    error = {"code": -32600, "message": "Bad Request: Missing session ID"}
+    refused = http_json({"jsonrpc": "2.0", "id": "server-error", "error": error}, "400 Bad Request")
+    request = {"jsonrpc": "'2.0'", "params": "{arguments: {query: question}}"}
+    with fake_target(refused) as server:
+        [found] = [one for one in diagnose(server.url, request=request) if one.level == "FAIL"]
+    assert found.check == "session"
+    assert "Missing session ID; the server wants a session" in found.message
+    assert "auth = " in found.fix
 
 
 def test_a_list_of_the_reply_that_nothing_proposes_may_be_mapped() -> None:

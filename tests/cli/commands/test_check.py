@@ -160,3 +160,62 @@ def test_the_set_of_another_tool_is_to_be_imported(capsys: Output) -> None:
     assert capsys.readouterr().err.endswith(f"{named}\n")
     assert cli.run(["check", write("a.jsonl", {"question": "Who?", "gold": "x"})]) == ExitCode.USAGE
     assert named not in capsys.readouterr().err
+
+
+def test_what_was_asked_of_the_target_and_found_is_counted(capsys: Output) -> None:
+    sound, lost = gold(), gold(rel_path="doors.md", heading_path="# Doors")
+    write("a.jsonl", {**sound, "category": "x"})
+    write("b.jsonl", {**lost, "question": "Who?"})
+    with start_in_thread(ReferenceConfig(vault=Path("vault"))) as handle:
+        assert cli.run(["check", "a.jsonl", "--rag-url", handle.url]) == ExitCode.YES
+        lines = capsys.readouterr().out.splitlines()
+        assert lines[-2].startswith(handle.url)
+        assert lines[-2].endswith(": 1 of 1 golds found in the target")
+        assert lines[-1] == "ok"
+        cli.run(["check", "a.jsonl", "b.jsonl", "--rag-url", handle.url, "--json"])
+    document = json.loads(capsys.readouterr().out)
+    assert (document["target"]["n_found"], document["target"]["n_golds"]) == (1, 2)
+
+
+def test_ok_is_said_only_where_all_is_well(capsys: Output) -> None:
+    cli.run(["check", write("a.jsonl", gold())])
+    assert capsys.readouterr().out.splitlines()[-1] == "ok"
+    cli.run(["check", write("b.jsonl", gold(), gold())])
+    assert "ok" not in capsys.readouterr().out.splitlines()
+
+
+def test_a_mapped_name_that_nobody_reads_is_a_warning(capsys: Output) -> None:
+    Path("pyproject.toml").write_text(
+        "[tool.rageval.target.response]\nanswer = 'a'\n"
+        "retrieved_chunks = 'hits[].{rel_path: f, score: bm25}'\n",
+        encoding="utf-8",
+    )
+    path = write("a.jsonl", gold())
+    assert cli.run(["check", path]) == ExitCode.YES
+    assert capsys.readouterr().err == (
+        "pyproject.toml: warning: tool.rageval.target.response.retrieved_chunks: 'score' is not "
+        "read, did you mean 'score_final'? [unread-field]\n"
+    )
+    assert cli.run(["check", path, "--strict"]) == ExitCode.NO
+
+
+def test_golds_are_looked_up_under_the_names_that_the_settings_give(capsys: Output) -> None:
+    Path("pyproject.toml").write_text(
+        '[tool.rageval.target]\nstrip_root = "north"\n', encoding="utf-8"
+    )
+    write("a.jsonl", gold())
+    (Path("vault") / "north").mkdir()
+    Path("vault/gates.md").rename("vault/north/gates.md")
+    with start_in_thread(ReferenceConfig(vault=Path("vault"))) as handle:
+        cli.run(["check", "a.jsonl", "--rag-url", handle.url])
+    assert "1 of 1 golds found" in capsys.readouterr().out
+
+
+def test_one_name_of_all_chunks_is_said_where_a_document_is_not_found(capsys: Output) -> None:
+    write("a.jsonl", gold(rel_path="doors.md", snippets=["It opens at 8:15."]))
+    Path("vault/gates.md").write_text(
+        "# A\n\nIt opens.\n\n# B\n\nIt opens at 8:15.\n", encoding="utf-8"
+    )
+    with start_in_thread(ReferenceConfig(vault=Path("vault"))) as handle:
+        cli.run(["check", "a.jsonl", "--rag-url", handle.url])
+    assert "chunks that came are named 'gates.md'" in capsys.readouterr().err

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from pytest_rageval.engine.case import ask_request
-from pytest_rageval.metrics.scoring import score_settings
+from pytest_rageval.metrics.scoring import score_case, score_settings
 from pytest_rageval.metrics.view import view_case
 from pytest_rageval.project.presets.preset import load_preset, preset_names
 from pytest_rageval.project.settings import load_settings
@@ -155,6 +155,71 @@ def test_a_reply_of_another_system_is_an_error(
     assert result.error is not None
     assert result.error.kind == "protocol"
     assert "keys of the reply: count, state" in result.error.message
+
+
+# --- what a system cannot know ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("system", "name", "outcome"),
+    [
+        ("hayhooks", "chat_message_of_private_names", "passed"),
+        ("hayhooks", "answer_builder", "passed"),
+        ("langserve", "message_in_parts", "passed"),
+        ("langgraph", "success", "passed"),
+        ("lightrag", "by_file", "passed"),
+        ("open-webui", "success", "passed"),
+        ("open-webui", "sources_without_stream", "passed"),
+        ("r2r", "success", "passed"),
+        ("r2r", "file_without_title", "missed"),
+        ("flowise", "success", "passed"),
+        ("llamaindex-server", "success", "passed"),
+        ("mcp", "success", "passed"),
+    ],
+)
+def test_the_outcome_of_a_reply_follows_from_its_chunks(
+    system: str, name: str, outcome: str, systems: Systems, tmp_path: Path
+) -> None:
+    case = system_case(system, name)
+    result, settings = ask(systems, system, name, tmp_path)
+    asked = Case(id="c", question=case.question, gold_supports=(Anchor(rel_path=case.gold),))
+    scores = score_case(view_case(asked, result.response, score_settings(settings)))
+    assert (scores.outcome, scores.metrics["hit_at_k"]) == (outcome, float(outcome == "passed"))
+
+
+def test_files_of_lightrag_are_not_a_ranking(systems: Systems, tmp_path: Path) -> None:
+    case = system_case("lightrag", "by_file")
+    result, settings = ask(systems, "lightrag", "by_file", tmp_path)
+    asked = Case(id="c", question=case.question, gold_supports=(Anchor(rel_path=case.gold),))
+    scores = score_case(view_case(asked, result.response, score_settings(settings)))
+    assert scores.metrics["hit_at_k"] == scores.metrics["recall_at_k"] == 1
+    for key in ("mrr", "ndcg_at_k", "map"):
+        assert "not their rank" in scores.not_applicable[key]
+
+
+@pytest.mark.parametrize(("mode", "chunks"), [("bypass", None), ("naive", ())])
+def test_lightrag_retrieves_in_every_mode_but_bypass(
+    mode: str, chunks: tuple[()] | None, systems: Systems, tmp_path: Path
+) -> None:
+    (tmp_path / "pyproject.toml").write_text(
+        f"[tool.rageval.target]\npreset = 'lightrag'\nvars = {{ mode = '{mode}' }}\n"
+    )
+    flags = {"rageval_rag_url": systems.url("lightrag", "bypass")}
+    settings = load_settings(tmp_path, flags=flags, environ={})
+    systems.replies["lightrag", "bypass"] = {"response": "At nine.", "references": []}
+    with open_target(settings, environ={"LIGHTRAG_API_KEY": "lr-1"}) as client:
+        result = call_client(client, ask_request(Case(id="c", question="When?"), settings))
+    assert result.response is not None
+    assert result.response.retrieved_chunks == chunks
+
+
+@pytest.mark.parametrize("system", ["r2r", "llamaindex-server"])
+def test_each_chunk_of_a_system_that_cites_by_id_has_its_id(
+    system: str, systems: Systems, tmp_path: Path
+) -> None:
+    result, _ = ask(systems, system, "success", tmp_path)
+    assert result.response is not None
+    assert all(one.chunk_id for one in result.response.retrieved_chunks or ())
 
 
 # --- a wrong mapping -------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from pytest_rageval.project.settings import (
     no_target,
     settings_document,
 )
+from pytest_rageval.runs.read import stored_settings
 from pytest_rageval.target.contract import parse_ask_response
 from pytest_rageval.target.mapping import compile_mapping
 from pytest_rageval.values.errors import ConfigError
@@ -72,6 +73,16 @@ def test_a_preset_names_the_form_of_the_citations(name: str, tmp_path: Path) -> 
     reply = compile_mapping(settings.target.response, "response")(of.reply)
     view = view_case(case(), parse_ask_response(reply), score_settings(settings))
     assert [one.rel_path for one in view.citations or ()] == [of.gold]
+
+
+def test_the_folders_of_a_project_and_the_order_of_a_preset_are_stored_with_a_run(
+    tmp_path: Path,
+) -> None:
+    settings = load(tmp_path, 'preset = "lightrag"\nstrip_root = "/srv/docs"')
+    assert (settings.ranked, settings.strip_root) == (False, ("/srv/docs",))
+    again = stored_settings({"settings": settings_document(settings)})
+    assert (again.ranked, again.strip_root) == (False, ("/srv/docs",))
+    assert load(tmp_path, 'preset = "lightrag"\nranked = true').ranked
 
 
 def test_an_address_of_a_flag_goes_before_that_of_a_preset(tmp_path: Path) -> None:

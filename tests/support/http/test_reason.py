@@ -38,6 +38,7 @@ AZURE = {"error": {"code": "429", "message": "Slow down.", "innererror": {"code"
         (AZURE, "Slow down."),
         ({"detail": "Not authenticated"}, "Not authenticated"),
         (FASTAPI, "body.question: Field required"),
+        ({"detail": [{"loc": [], "msg": "Input should be a string"}]}, "Input should be a string"),
         (PROBLEM, "Out of credit: Balance 0."),
         (NEST, "Bad Request: k must be positive"),
         ({"errors": [{"message": "one"}, {"message": "two"}]}, "one: two"),

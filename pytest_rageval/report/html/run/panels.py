@@ -239,7 +239,11 @@ def _time_marks(records: Iterable[CaseRecord], whole: LatencyView) -> Iterator[t
 
 def rank_panel(records: Iterable[CaseRecord]) -> Panel | None:
     """Show where the first gold stands, with the share found up to each rank."""
-    with_golds = [record for record in records if record.metrics.get("recall_at_k") is not None]
+    with_golds = [
+        record
+        for record in records
+        if record.metrics.get("recall_at_k") is not None and "mrr" not in record.not_applicable
+    ]
     if not with_golds:
         return None
     found = rank_shares(with_golds)

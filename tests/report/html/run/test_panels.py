@@ -114,6 +114,8 @@ def test_ranks_lead_to_their_cases_and_what_was_not_found_is_apart() -> None:
         ("none", 1, "-", "#rank=none&recall_at_k=0.."),
     ]
     assert rank_panel([errored("d")]) is None
+    unranked = passed("a", metrics={"recall_at_k": 1.0}, not_applicable={"mrr": "No ranks."})
+    assert rank_panel([unranked]) is None
 
 
 def test_cells_of_abstention_lead_to_their_cases() -> None:
