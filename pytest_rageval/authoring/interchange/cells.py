@@ -12,6 +12,7 @@ import json
 import re
 import warnings
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Any, Final
 
 from pytest_rageval.authoring.interchange.values import is_missing, json_text, tidy
@@ -50,6 +51,7 @@ _OFF: Final = frozenset("false no n 0 0.0".split())
 _CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
+@lru_cache(maxsize=4096)  # the names of all rows are the same
 def snake(name: str) -> str:
     """Return a name as fields are written: ``Is answerable?`` and ``isAnswerable`` alike."""
     words = re.sub(r"[\s-]", "_", name.strip(" ?:"))

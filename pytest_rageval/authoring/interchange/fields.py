@@ -6,7 +6,7 @@ For formats that are one object or row per case: tables, and suites in JSON or Y
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import fields as fields_of
 from typing import Any, Final
 
@@ -100,8 +100,7 @@ def read_fields(
         ledger.carry(name)
     if not faults:
         _take_anchor_columns(rest, line, ledger, columns)
-    unused = [name for name in columns.values() if name in rest]
-    faults += [BadFieldError(name, _UNUSED) for name in unused]
+        faults = [BadFieldError(name, _UNUSED) for name in columns.values() if name in rest]
     if faults:
         raise BadFieldError(faults[0].name, str(faults[0]), faults[1:])
     take_history(rest, line, ledger)
@@ -116,7 +115,8 @@ def _column_of(
     if field in columns:
         return _first(rest, (columns[field],))
     # A column that is named for one field is not an alias of another.
-    name = _first({name: None for name in rest if name not in columns.values()}, aliases)
+    named = columns.values()
+    name = _first([one for one in rest if one not in named] if named else rest, aliases)
     # The exact name of one of our fields is not used as an alias of another.
     if name is None or (name != field and name in ALIASES):
         return None
@@ -170,7 +170,7 @@ def parse_anchor(text: str) -> dict[str, Any]:
     return found
 
 
-def _first(given: Mapping[str, Any], names: tuple[str | None, ...]) -> str | None:
+def _first(given: Collection[str], names: tuple[str | None, ...]) -> str | None:
     folded = {snake(name): name for name in given}
     for name in filter(None, names):
         if name in given:
