@@ -10,7 +10,8 @@ ALIASES: Final[Mapping[str, tuple[str, ...]]] = {
     "question": ("question", "query", "input", "user_input", "prompt", "text"),
     "expected_answer": (
         "expected_answer", "reference", "reference_answer", "ground_truth", "expected_output",
-        "ideal", "expected", "answer",
+        "ideal", "expected", "answer", "answers", "golden_answers", "possible_answers",
+        "generation_gt",
     ),
     "expected_key_facts": ("expected_key_facts", "key_facts", "facts", "must_contain"),
     "answer_rules": ("answer_rules",),
@@ -46,7 +47,7 @@ ANCHOR_COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
 """Columns of a table that together define one gold."""
 
 _ONLY_MEANT: Final[Mapping[str, tuple[str, ...]]] = {
-    "expected_answer": ("gold_answer", "expected_response", "answers"),
+    "expected_answer": ("gold_answer", "expected_response"),
     "gold_supports": (
         "context", "contexts", "expected_context", "expected_contexts", "reference_contexts",
         "gold_contexts", "evidence", "source", "documents", "gold_support",

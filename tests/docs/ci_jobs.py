@@ -17,8 +17,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-import yaml  # type: ignore[import-untyped]
-
 INPUTS: Final[Mapping[str, frozenset[str]]] = {
     "actions/checkout@v6": frozenset({"ref", "fetch-depth"}),
     "actions/setup-python@v6": frozenset({"python-version", "cache"}),
@@ -350,9 +348,3 @@ def _assignments(path: Path) -> Iterator[tuple[str, str]]:
     for line in path.read_text(encoding="utf-8").splitlines():
         key, _, value = line.partition("=")
         yield key, value
-
-
-def workflow_of(text: str) -> dict[str, Any]:
-    """Read a workflow; YAML 1.1 takes the key ``on`` for a boolean."""
-    found: dict[Any, Any] = yaml.safe_load(text)
-    return {"on" if key is True else key: value for key, value in found.items()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -10,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml  # type: ignore[import-untyped]
 
 from pytest_rageval.authoring.scaffold.plan import read_templates
 from tests.build.loopback import LoopbackServer, Question, good_reply, http_json, loopback_server
-from tests.docs.ci_jobs import INPUTS, Forge, workflow_of
+from tests.build.yaml_values import load_yaml
+from tests.docs.ci_jobs import INPUTS, Forge
 from tests.docs.examples import read_document, sections
 from tests.plugin.rag_server import hit_or_miss
 
@@ -81,7 +82,8 @@ def fenced(heading: str, language: str) -> str:
 
 
 def github() -> dict[str, Any]:
-    return workflow_of(fenced("GitHub Actions", "yaml"))
+    found: dict[str, Any] = load_yaml(fenced("GitHub Actions", "yaml"))
+    return found
 
 
 def gate_of(run: Path) -> dict[str, Any]:
@@ -124,7 +126,7 @@ def test_pull_requests_are_held_against_the_last_good_run_of_main(
 
 
 def test_the_job_that_init_writes_has_steps_of_the_page_and_one_summary(forge: Forge) -> None:
-    workflow = workflow_of(read_templates()["workflow.yml"].decode("utf-8"))
+    workflow = load_yaml(read_templates()["workflow.yml"].decode("utf-8"))
     ours, page = (one["jobs"]["evals"]["steps"] for one in (workflow, github()))
     assert workflow["on"] == github()["on"]
     own = {"pip install pytest-rageval"}
@@ -169,7 +171,7 @@ def test_an_artifact_that_has_expired_is_no_baseline_and_no_failure(forge: Forge
 
 
 def test_three_machines_and_a_merge_decide_as_one(forge: Forge, system: System) -> None:
-    workflow = workflow_of(fenced("Several machines", "yaml"))
+    workflow = load_yaml(fenced("Several machines", "yaml"))
     results = forge.run_workflow(workflow, branch="main")
     assert [*results] == ["part-1", "part-2", "part-3", "gate"]
     assert all(result.ok for result in results.values())
@@ -194,9 +196,9 @@ def test_a_job_that_is_run_again_goes_on_where_it_stopped(forge: Forge, system: 
     evaluate = steps[at]
     evaluate["run"] = evaluate["run"].replace("--rageval-run-id ci", "$RUN")
     assert "$RUN" in evaluate["run"]
-    steps[at:at] = yaml.safe_load(fenced("Resuming an interrupted run", "yaml"))
+    steps[at:at] = load_yaml(fenced("Resuming an interrupted run", "yaml"))
 
-    cut = yaml.safe_load(yaml.safe_dump(workflow))
+    cut = copy.deepcopy(workflow)
     cut["jobs"]["evals"]["env"]["RAGEVAL_CONCURRENCY"] = "1"
     cut["jobs"]["evals"]["steps"][at + 2]["run"] = f"{evaluate['run'].rstrip()} -x"
     thresholds = forge.project / "thresholds.toml"
@@ -216,7 +218,7 @@ def test_a_job_that_is_run_again_goes_on_where_it_stopped(forge: Forge, system: 
 
 
 def test_the_gitlab_job_does_the_same(forge: Forge, system: System) -> None:
-    job = yaml.safe_load(fenced("GitLab", "yaml"))["evals"]
+    job = load_yaml(fenced("GitLab", "yaml"))["evals"]
     first = forge.run_gitlab_job(job, branch="main")
     assert first.ok
     assert "no run of main yet" in first.log
@@ -229,7 +231,7 @@ def test_the_gitlab_job_does_the_same(forge: Forge, system: System) -> None:
 
 
 def test_three_machines_and_a_merge_decide_as_one_on_gitlab(forge: Forge, system: System) -> None:
-    jobs = yaml.safe_load(fenced("Several machines on GitLab", "yaml"))
+    jobs = load_yaml(fenced("Several machines on GitLab", "yaml"))
     total = jobs["part"]["parallel"]
     places = [{"CI_NODE_INDEX": str(n + 1), "CI_NODE_TOTAL": str(total)} for n in range(total)]
     parts = [forge.run_gitlab_job(jobs["part"], branch="a", environ=place) for place in places]
@@ -243,7 +245,7 @@ def test_three_machines_and_a_merge_decide_as_one_on_gitlab(forge: Forge, system
 
 def test_every_action_of_the_page_is_pinned_to_a_major_version_that_is_known() -> None:
     for heading in ("GitHub Actions", "Several machines"):
-        jobs = workflow_of(fenced(heading, "yaml"))["jobs"].values()
+        jobs = load_yaml(fenced(heading, "yaml"))["jobs"].values()
         used = {step["uses"] for job in jobs for step in job["steps"] if "uses" in step}
         assert used <= INPUTS.keys()
         assert len(used) >= 5

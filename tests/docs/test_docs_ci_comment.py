@@ -15,10 +15,10 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-import yaml  # type: ignore[import-untyped]
 
 from tests.build.http_server import Handler, serving
 from tests.build.runs import run_of, write_run
+from tests.build.yaml_values import load_yaml
 from tests.docs.ci_jobs import INPUTS
 from tests.docs.examples import read_document, sections
 
@@ -30,7 +30,7 @@ TOKEN = "a-token-of-the-job"
 
 def blocks(heading: str) -> list[Any]:
     (section,) = [one for one in sections(read_document("ci.md")) if one.title == heading]
-    return [yaml.safe_load(block.text) for block in section.blocks if block.language == "yaml"]
+    return [load_yaml(block.text) for block in section.blocks if block.language == "yaml"]
 
 
 @dataclass

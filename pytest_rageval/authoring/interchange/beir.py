@@ -9,25 +9,30 @@ round-trip without loss.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any, Final
 
 from pytest_rageval.authoring.interchange.ids import DocumentPaths, UniqueIds, anchor_fields, docno
+from pytest_rageval.authoring.interchange.judgements import (
+    Judgements,
+    case_grades,
+    graded_golds,
+    json_judgements,
+    judgement_columns,
+    keep_low_grades,
+    parse_judgement,
+)
 from pytest_rageval.authoring.interchange.parsing import parse_json_lines
 from pytest_rageval.authoring.interchange.suite import with_id
 from pytest_rageval.authoring.interchange.values import (
     Imported,
-    Judgements,
     Ledger,
     Source,
     SourceFile,
-    case_grades,
     fault,
-    graded_golds,
     json_text,
     keep_in_metadata,
-    keep_low_grades,
 )
 from pytest_rageval.project.case_reader import case_fields
 from pytest_rageval.project.documents import Document
@@ -37,6 +42,7 @@ from pytest_rageval.values.errors import faults_error
 from pytest_rageval.values.json_documents import part, word
 
 _HEADER: Final = "query-id\tcorpus-id\tscore"
+_TEXTS: Final = ("corpus.jsonl", "queries.jsonl")
 _ROOM: Final = "beir"
 _OURS: Final = "rageval"
 _TITLED: Final = re.compile(r"# (?!\s*\n)([^\n]+)\n\n(.*)", re.DOTALL)
@@ -52,10 +58,12 @@ def read(source: Source) -> Imported:
     ledger = Ledger()
     queries = _lines(source, "queries.jsonl", ledger)
     splits = {
-        PurePosixPath(file.name).stem: file for file in source.files if file.name.endswith(".tsv")
+        PurePosixPath(file.name).stem: file
+        for file in source.files
+        if file.name.endswith((".tsv", ".jsonl")) and PurePosixPath(file.name).name not in _TEXTS
     }
     if not queries or not splits:
-        missing = "queries.jsonl" if not queries else "qrels/*.tsv"
+        missing = "queries.jsonl" if not queries else "qrels/*.tsv or .jsonl"
         names = ", ".join(file.name for file in source.files[:10])
         raise fault(names, f"expected a BEIR dataset; {missing} is missing or empty")
     corpus = _Corpus(source, ledger)
@@ -188,7 +196,8 @@ def _cases(
     judgements = Judgements(ledger, "qrels[]")
     split_of: dict[str, str] = {}
     for name in chosen:
-        _take_judgements(splits[name], judgements)
+        for number, query, document, grade in _judgements_of(splits[name], ledger):
+            judgements.add(splits[name], number, query, document, grade)
         for query in judgements.grades:
             split_of.setdefault(query, name)
     if judgements.faults:
@@ -225,22 +234,29 @@ def _chosen_splits(source: Source, splits: Mapping[str, SourceFile], ledger: Led
         raise fault("--split", message)
     chosen = wanted or (DEFAULT_SPLIT if DEFAULT_SPLIT in splits else sorted(splits)[0])
     for name in sorted(splits.keys() - {chosen}):
-        ledger.leave(f"qrels/{name}.tsv", f"another split than {chosen}; --split all takes every")
+        file = PurePosixPath(splits[name].name).name
+        ledger.leave(f"qrels/{file}", f"another split than {chosen}; --split all takes every")
     return [chosen]
 
 
-def _take_judgements(file: SourceFile, judgements: Judgements) -> None:
+def _judgements_of(file: SourceFile, ledger: Ledger) -> Iterator[tuple[int, str, str, int]]:
+    """Yield the judgements of a file, each with its line."""
+    if file.name.endswith(".jsonl"):
+        yield from json_judgements(file, ledger)
+        return
+    columns = [0, 1, 2]
     for number, text in enumerate(file.text.split("\n"), 1):
         cells = text.rstrip("\r").split("\t")
-        if not text.strip() or (number == 1 and cells[-1].strip() == "score"):
+        if not text.strip():
             continue
-        try:
-            query, document, score = cells
-            grade = int(score)
-        except ValueError:
+        if number == 1 and (named := judgement_columns(cells)) is not None:
+            columns = named
+            continue
+        found = parse_judgement(cells, columns) if len(cells) > 2 else None
+        if found is None or len(cells) != 3:
             message = f"{shown(text)}, expected query-id, corpus-id and an integer between tabs"
-            raise fault(file.name, message, line=number) from None
-        judgements.add(file, number, query, document, grade)
+            raise fault(file.name, message, line=number)
+        yield (number, *found)
 
 
 def _line(

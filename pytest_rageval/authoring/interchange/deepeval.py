@@ -6,13 +6,15 @@ snake_case or, as its API writes them, in camelCase.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Final
 
+from pytest_rageval.authoring.interchange.cells import parse_texts, snake
+from pytest_rageval.authoring.interchange.chats import take_history
+from pytest_rageval.authoring.interchange.fields import take_answers
 from pytest_rageval.authoring.interchange.ids import UniqueIds
-from pytest_rageval.authoring.interchange.parsing import parse_list
-from pytest_rageval.authoring.interchange.suite import Converted, read_rows, unnamed_chunks, with_id
+from pytest_rageval.authoring.interchange.suite import Converted, read_rows, recorded, with_id
 from pytest_rageval.authoring.interchange.values import Imported, Ledger, Source
 
 _ROOM: Final = "deepeval"
@@ -21,7 +23,6 @@ _LEFT: Final[Mapping[str, str]] = {
     "expected_tools": "no tools are called here",
 }
 _CONVERSATION: Final = frozenset({"scenario", "turns", "expected_outcome", "user_description"})
-_CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
 def read(source: Source) -> Imported:
@@ -30,24 +31,25 @@ def read(source: Source) -> Imported:
     Raises:
         DatasetError: a file holds no goldens, or a golden has no input.
     """
-    return read_rows(source, "golden", _golden)
+    return read_rows(source, "golden", partial(_golden, source))
 
 
-def _golden(row: dict[str, Any], ids: UniqueIds, ledger: Ledger) -> Converted | None:
-    snake = {_CAMEL.sub("_", name).lower(): value for name, value in row.items()}
-    given = ledger.full(snake, (None, "", [], {}))
+def _golden(
+    source: Source, row: dict[str, Any], ids: UniqueIds, ledger: Ledger
+) -> Converted | None:
+    given = ledger.full({snake(name): value for name, value in row.items()})
     if "input" not in given and not _CONVERSATION.isdisjoint(given):
         ledger.leave("turns", "a conversation, and a case is one question")
         return None
     line: dict[str, Any] = {}
-    for name, field in (
-        ("name", "id"), ("input", "question"), ("expected_output", "expected_answer"),
-        ("comments", "notes"),
-    ):  # fmt: skip
+    for name, field in (("name", "id"), ("input", "question"), ("comments", "notes")):
         if name in given:
             value = given.pop(name)
             line[field] = value if field == "question" else str(value)
             ledger.carry(name)
+    if "expected_output" in given:
+        line |= take_answers(given.pop("expected_output"), ledger)
+        ledger.carry("expected_output")
     if isinstance(source_file := given.get("source_file"), str):
         line["gold_supports"] = [{"rel_path": given.pop("source_file")}]
         ledger.carry("source_file")
@@ -59,21 +61,16 @@ def _golden(row: dict[str, Any], ids: UniqueIds, ledger: Ledger) -> Converted | 
         ledger.keep_values(line, _ROOM, {"context": _texts(context)})
     ledger.leave_values(given, _LEFT)
     answer = given.pop("actual_output", None)
+    ledger.carry("actual_output", answer is not None)
     texts = _texts(given.pop("retrieval_context", None))
-    response: dict[str, Any] | None = None
-    if answer is not None:
-        ledger.carry("actual_output")
-        response = {"answer": str(answer)}
-    if texts and response and "gold_supports" not in line:
-        response["debug"] = unnamed_chunks(texts, "retrieval_context", ledger)
-    elif texts:
-        ledger.leave("retrieval_context", "no document is named for it")
+    response = recorded(line, answer, texts, "retrieval_context", source, ledger)
+    take_history(given, line, ledger)
     ledger.keep_values(line, _ROOM, given)
     return with_id(line, ids, room=_ROOM), response
 
 
 def _texts(value: Any) -> list[str]:
-    found = parse_list(value)
+    found = parse_texts(value)
     if isinstance(value, str) and found == [value]:  # no list, whose one text may hold a table
-        found = value.split("|")
-    return [str(text) for text in found]
+        return value.split("|")
+    return found

@@ -6,13 +6,28 @@ For formats that are one object or row per case: tables, and suites in JSON or Y
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import fields as fields_of
 from typing import Any, Final
 
+from pytest_rageval.authoring.interchange.cells import (
+    has_no_text,
+    looks_like_document,
+    parse_answers,
+    parse_list,
+    parse_names,
+    parse_object,
+    parse_texts,
+    snake,
+)
+from pytest_rageval.authoring.interchange.chats import (
+    keep_history,
+    read_chat,
+    read_messages,
+    take_history,
+)
 from pytest_rageval.authoring.interchange.ids import clean_label
-from pytest_rageval.authoring.interchange.parsing import parse_list, parse_object
-from pytest_rageval.authoring.interchange.values import Ledger, keep_in_metadata
+from pytest_rageval.authoring.interchange.values import Ledger, is_missing, keep_in_metadata
 from pytest_rageval.project.field_names import ALIASES, ANCHOR_COLUMNS
 from pytest_rageval.support.text import counted, shown
 from pytest_rageval.values.case import Anchor
@@ -24,6 +39,12 @@ _YES: Final = frozenset(
 _NO: Final = frozenset("false no n 0 f falsch nein faux non falso não onwaar nee".split())
 _INSIDE: Final = re.compile(r"\.[a-z]\w*#", re.IGNORECASE)
 """Part of a document after its suffix, unlike the name in ``C# guide.md``."""
+_ORIGINS: Final = frozenset({"source", "sources", "references", "document"})
+"""Names of columns of documents, or of the set that a row is from."""
+_UNUSED: Final = (
+    "named with --column, but nothing can be made of it: the case has other golds, several, or no "
+    "document"
+)
 _PAGE: Final = re.compile(r"page=0*([1-9]\d{0,8})", re.ASCII)
 
 
@@ -60,29 +81,49 @@ def read_fields(
     line: dict[str, Any] = {}
     faults: list[BadFieldError] = []
     for field, aliases in ALIASES.items():
-        named = columns.get(field)
-        name = _first(rest, (named,) if named else aliases)
-        # The exact name of one of our fields is not used as an alias of another.
-        if name is None or (name != field and name in ALIASES and not named):
-            continue
-        if field == "gold_supports" and not _names_documents(rest[name]):
+        name = _column_of(field, aliases, rest, columns)
+        if name is None:
             continue
         value = rest.pop(name)
         reader: _Reader = _READERS.get(field, _plain)
         try:
             if field in _SAID_BY:
-                value = _said(value, name, field, ledger)
+                value = _said(value, name, field, ledger, line)
             found = reader(value, name, ledger, line, room)
         except BadFieldError as error:
             faults.append(error)
             continue
-        line[field] = {**found, **line.get(field, {})} if field == "metadata" else found
+        if field == "metadata":
+            found = {**found, **line.get(field, {})}
+        if found is not None:
+            line[field] = found
         ledger.carry(name)
+    if not faults:
+        _take_anchor_columns(rest, line, ledger, columns)
+        faults = [BadFieldError(name, _UNUSED) for name in columns.values() if name in rest]
     if faults:
         raise BadFieldError(faults[0].name, str(faults[0]), faults[1:])
-    _take_anchor_columns(rest, line, ledger, columns)
+    take_history(rest, line, ledger)
     ledger.keep_values(line, room, rest)
     return line
+
+
+def _column_of(
+    field: str, aliases: tuple[str, ...], rest: Mapping[str, Any], columns: Mapping[str, str]
+) -> str | None:
+    """Return the name under which a row has a field; None: it has not."""
+    if field in columns:
+        return _first(rest, (columns[field],))
+    # A column that is named for one field is not an alias of another.
+    named = columns.values()
+    name = _first([one for one in rest if one not in named] if named else rest, aliases)
+    # The exact name of one of our fields is not used as an alias of another.
+    if name is None or (name != field and name in ALIASES):
+        return None
+    if field == "gold_supports":
+        is_named = not ANCHOR_COLUMNS.keys().isdisjoint(columns)
+        return None if is_named or not _names_documents(rest[name]) else name
+    return name
 
 
 def lifted(given: Mapping[str, Any], paths: Iterable[str]) -> dict[str, Any]:
@@ -129,13 +170,8 @@ def parse_anchor(text: str) -> dict[str, Any]:
     return found
 
 
-def as_field(header: str) -> str:
-    """Return a header as fields are written: ``Is answerable?`` is ``is_answerable``."""
-    return header.strip(" ?:").casefold().replace(" ", "_").replace("-", "_")
-
-
-def _first(given: Mapping[str, Any], names: tuple[str | None, ...]) -> str | None:
-    folded = {as_field(name): name for name in given}
+def _first(given: Collection[str], names: tuple[str | None, ...]) -> str | None:
+    folded = {snake(name): name for name in given}
     for name in filter(None, names):
         if name in given:
             return name
@@ -150,27 +186,30 @@ _SAID_BY: Final = {"question": "user", "expected_answer": "assistant"}
 """Role whose message in a chat is the value of a field."""
 
 
-def _said(value: Any, name: str, field: str, ledger: Ledger) -> Any:
+def _said(value: Any, name: str, field: str, ledger: Ledger, line: dict[str, Any]) -> Any:
     """Return the text that a chat ends with; a value that is not a chat as it is."""
+    messages = read_messages(value) if field == "question" or not isinstance(value, str) else None
+    if messages is None:
+        return _text_inside(value, name, field)
+    if messages[-1]["role"] != _SAID_BY[field]:
+        message = f"a chat of {counted(len(messages), 'message')}, expected one of role"
+        raise BadFieldError(name, f"{message} {_SAID_BY[field]} at its end")
+    n_left = len(messages) - 1
+    if field == "question" and (chat := read_chat(messages)):
+        keep_history(line, chat.before, f"{name}[]", ledger)
+        n_left = chat.n_others
+    if n_left:
+        ledger.leave(f"{name}[]", "another message of the chat", n_left)
+    return messages[-1]["content"]
+
+
+def _text_inside(value: Any, name: str, field: str) -> Any:
     found = parse_object(value) if field == "question" else value
-    chat = [found] if isinstance(found, dict) else found
-    if not isinstance(chat, list) or not chat or not all(isinstance(one, dict) for one in chat):
-        return value
-    if not isinstance(chat[-1].get("content"), str):
-        if not isinstance(found, dict):
-            return value
+    if isinstance(found, dict) and (field == "question" or has_no_text(found)):
         key = next((key for key, inside in found.items() if isinstance(inside, str)), "KEY")
         hint = f"expected a text; name the one inside with --column {field}={name}.{key}"
         raise BadFieldError(name, f"{shown(found)}, {hint}")
-    said = [one for one in chat if one.get("role") == _SAID_BY[field]]
-    if said[-1:] != chat[-1:] or (field == "question" and said[1:]):
-        message = (
-            f"a chat of {counted(len(chat), 'message')}, expected one of role {_SAID_BY[field]}"
-        )
-        raise BadFieldError(name, f"{message} at its end{' alone' if field == 'question' else ''}")
-    if chat[1:]:
-        ledger.leave(f"{name}[]", "another message of the chat", len(chat) - 1)
-    return chat[-1]["content"]
+    return value
 
 
 _Reader = Callable[[Any, str, Ledger, dict[str, Any], str], Any]
@@ -182,25 +221,38 @@ def _text(value: Any, name: str, *_: Any) -> str:
     return str(value)
 
 
-def _answer(value: Any, name: str, ledger: Ledger, line: dict[str, Any], room: str) -> str:
-    if isinstance(value, list) and value and all(isinstance(item, str) for item in value):
-        if len(value) > 1:
-            keep_in_metadata(line, room, f"more_{name}", value[1:])
-            ledger.keep(f"{name}[1:]", len(value) - 1)
-        return str(value[0])
-    return _text(value, name)
+def _answer(value: Any, name: str, ledger: Ledger, line: dict[str, Any], *_: Any) -> Any:
+    for one in value if isinstance(value, list) else [value]:
+        if isinstance(one, bool | list) or (isinstance(one, dict) and has_no_text(one)):
+            raise BadFieldError(name, f"{shown(value)}, expected a text, or a list of texts")
+    line |= take_answers(value, ledger)
+    return line.get("expected_answer")
+
+
+def take_answers(value: Any, ledger: Ledger) -> dict[str, Any]:
+    """Return the fields of a case for its accepted answers, or for the statement that none is."""
+    found, is_absent = parse_answers(value)
+    if not is_absent:
+        return {} if found is None else {"expected_answer": found}
+    ledger.note(
+        f"an expected answer such as {shown(value)} says that there is none: its case is "
+        "unanswerable"
+    )
+    return {"answerable": False}
 
 
 def _anchors(
     value: Any, name: str, ledger: Ledger, line: dict[str, Any], room: str
 ) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
-    for item in _items(value):
-        anchor = parse_anchor(item) if isinstance(item, str) else _anchor(item, name, ledger)
+    for item in parse_names(value):
+        is_name = isinstance(item, str | int | float) and not isinstance(item, bool)
+        anchor = parse_anchor(_name(item)) if is_name else _anchor(item, name, ledger)
         if anchor not in found:
             found.append(anchor)
         else:
             ledger.leave(f"{name}[]", "stands twice in its case")
+    _note_odd_golds(found, name, ledger)
     return found
 
 
@@ -276,7 +328,12 @@ def _items(value: Any, between: str = r"[\n|]") -> list[Any]:
     items = parse_list(value)
     if isinstance(value, str) and items == [value]:  # no list, whose one text may hold a bar
         items = [part.strip() for part in re.split(between, value)]
-    return [item for item in items if item is not None and str(item).strip()]
+    return [item for item in items if not is_missing(item)]
+
+
+def _name(item: Any) -> str:
+    """Return the name of a document; a data frame writes the id 12 as 12.0."""
+    return str(item).removesuffix(".0") if isinstance(item, float) else str(item)
 
 
 def _plain(value: Any, name: str, *_: Any) -> str:
@@ -309,8 +366,18 @@ def _names_documents(value: Any) -> bool:
     """Whether a value contains anchors, and not just texts in a field such as ``references``."""
     return all(
         isinstance(item, dict) or (isinstance(item, str) and len(item) < 300)
-        for item in _items(value)
+        for item in parse_names(value)
     )
+
+
+def _note_odd_golds(golds: Iterable[Mapping[str, Any]], name: str, ledger: Ledger) -> None:
+    """Note golds of a column whose name may mean the origin of a row, and that look like that."""
+    odd = (gold["rel_path"] for gold in golds if not looks_like_document(gold["rel_path"]))
+    if snake(name) in _ORIGINS and (first := next(odd, None)) is not None:
+        ledger.note(
+            f"golds such as {shown(first)} in {name} look like no document: a case whose gold the "
+            "target never reports is missed; remove the column if it says where the rows are from"
+        )
 
 
 def _take_anchor_columns(
@@ -323,7 +390,9 @@ def _take_anchor_columns(
         for part, aliases in ANCHOR_COLUMNS.items()
     }
     path, heading, snippet = names["rel_path"], names["heading_path"], names["snippet"]
-    given = [] if path is None else [one for one in _items(rest[path]) if isinstance(one, str)]
+    types = (str, int, float) if path in columns.values() else (str,)
+    items = [] if path is None else parse_names(rest[path])
+    given = [_name(one) for one in items if type(one) in types]
     if path is None or not given:
         return
     del rest[path]
@@ -333,6 +402,7 @@ def _take_anchor_columns(
         for one in dict.fromkeys(given)
     ]
     line["gold_supports"] = golds
+    _note_odd_golds(golds, path, ledger)
     if golds[1:]:  # of which one a heading, a snippet or a page is, no column says
         return
     (anchor,) = golds
@@ -340,7 +410,7 @@ def _take_anchor_columns(
         anchor["heading_path"] = rest.pop(heading)
         ledger.carry(heading)
     if snippet is not None:
-        anchor["snippets"] = [str(item) for item in parse_list(rest.pop(snippet))]
+        anchor["snippets"] = parse_texts(rest.pop(snippet))
         ledger.carry(snippet)
     if (column := names["pages"]) is not None:
         # A data frame with an empty cell in the column writes 12 as 12.0.

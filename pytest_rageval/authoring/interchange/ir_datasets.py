@@ -15,6 +15,7 @@ from typing import Any, Final, Protocol
 from urllib.parse import urlsplit
 
 from pytest_rageval.authoring.interchange.ids import DocumentPaths, UniqueIds
+from pytest_rageval.authoring.interchange.judgements import graded_golds, keep_low_grades
 from pytest_rageval.authoring.interchange.suite import with_id
 from pytest_rageval.authoring.interchange.values import (
     Imported,
@@ -22,8 +23,6 @@ from pytest_rageval.authoring.interchange.values import (
     ReadOptions,
     Source,
     fault,
-    graded_golds,
-    keep_low_grades,
 )
 from pytest_rageval.project.documents import Document
 from pytest_rageval.support.text import clean, did_you_mean, shown, whole_text

@@ -6,14 +6,12 @@ keys.
 
 from __future__ import annotations
 
-import ast
 import contextlib
 import csv
 import io
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from functools import cache
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from pytest_rageval.authoring.interchange.marks import is_header
@@ -21,20 +19,15 @@ from pytest_rageval.authoring.interchange.values import (
     Ledger,
     SourceFile,
     fault,
-    tidy,
     tidy_counted,
 )
+from pytest_rageval.authoring.interchange.yaml_text import parse_yaml
 from pytest_rageval.support.json_text import TWICE, survey
 from pytest_rageval.support.text import counted, first_repeated, shown, whole_text
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import DatasetError, Fault, faults_error
 from pytest_rageval.values.json_documents import items, part, texts
 
-MAX_YAML_CHARS: Final = 8_000_000
-MAX_YAML_NODES: Final = 1_000_000
-"""Limit after expansion of aliases: a few lines of aliases can mean billions of nodes."""
-MAX_INT_BITS: Final = 10_000
-"""Limit of an integer, since Python writes none of more than 4,300 digits."""
 MAX_FIELD_CHARS: Final = 16_000_000
 _MAX_SURVEYED_CHARS: Final = 8_000_000
 _MAX_SHOWN_FAULTS: Final = 20
@@ -42,9 +35,6 @@ _DELIMITERS: Final = ",;\t|"
 _SNIFFED_CHARS: Final = 2_000
 _NAMED: Final = re.compile(r'"?sep=(.)"?', re.IGNORECASE)
 """First line of a table that names its delimiter to Excel."""
-_QUOTED: Final = re.compile(r"""'(?:[^'\\]|\\.)*+'|"(?:[^"\\]|\\.)*+\"""")
-_ARRAY: Final = re.compile(rf"\[(?:(?:{_QUOTED.pattern})\s*+)+\]")
-"""A list of texts as NumPy writes it, without commas."""
 _LISTS: Final = ("samples", "goldens", "cases", "test_cases", "tests", "questions", "items", "data")
 
 
@@ -135,85 +125,7 @@ def parse_json_lines(
     return found
 
 
-# --- YAML ------------------------------------------------------------------------------------
-
-
-def parse_yaml(file: SourceFile, ledger: Ledger | None = None) -> Any:
-    """Read a YAML file: only plain values, no tags, and limited in size.
-
-    Raises:
-        DatasetError: it cannot be read so.
-    """
-    import yaml  # type: ignore[import-untyped]
-
-    if len(file.text) > MAX_YAML_CHARS:
-        raise fault(file.name, f"more than {MAX_YAML_CHARS:,} characters of YAML; write JSON")
-    try:
-        # The C loader is faster, but crashes the process if nesting is too deep.
-        value = yaml.load(file.text, Loader=_yaml_loader())  # noqa: S506
-        _refuse_bombs(value, file.name)
-        return tidy_counted(value, ledger)
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark
-        line, col = (mark.line + 1, mark.column + 1) if mark else (0, 0)
-        reason = " ".join(str(error.problem or "cannot be read").split())
-        raise fault(file.name, f"{reason}, expected YAML", line=line, col=col) from None
-    except yaml.YAMLError as error:
-        reason = " ".join(str(error).split())[:160]
-        raise fault(file.name, f"{reason}, expected YAML") from None
-    except RecursionError:
-        raise fault(file.name, "nested too deeply, expected YAML") from None
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-        # Such as the 31st of February, or a tag that is not of its value.
-        raise fault(file.name, f"{str(error)[:160]}, expected YAML") from None
-
-
-@cache
-def _yaml_loader() -> type:
-    import yaml
-
-    class Loader(yaml.SafeLoader):  # type: ignore[misc]
-        """Reads plain values, as safe as its base, with a limit on what merge keys bring."""
-
-        n_merged = 0
-
-        def flatten_mapping(self, node: Any) -> None:
-            super().flatten_mapping(node)
-            self.n_merged += len(node.value)
-            if self.n_merged > MAX_YAML_NODES:
-                problem = f"more than {MAX_YAML_NODES:,} merged keys"
-                raise yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark)
-
-    return Loader
-
-
-def _refuse_bombs(value: Any, name: str) -> None:
-    """Count the nodes of a value with all aliases expanded.
-
-    Raises:
-        DatasetError: more than ``MAX_YAML_NODES``, or it contains itself.
-    """
-    sizes: dict[int, int] = {}
-    open_now: set[int] = set()
-
-    def size(item: Any) -> int:
-        if isinstance(item, int) and item.bit_length() > MAX_INT_BITS:
-            raise fault(name, "an integer of thousands of digits, expected plain values")
-        if not isinstance(item, dict | list | set | tuple):
-            return 1
-        key = id(item)
-        if key in open_now:
-            raise fault(name, "an alias stands within what it names, expected plain values")
-        if key not in sizes:
-            open_now.add(key)
-            parts: Iterable[Any] = item.values() if isinstance(item, dict) else item
-            sizes[key] = 1 + sum(map(size, parts))
-            open_now.discard(key)
-            if sizes[key] > MAX_YAML_NODES:
-                raise fault(name, f"its aliases stand for more than {MAX_YAML_NODES:,} values")
-        return sizes[key]
-
-    size(value)
+# --- documents -------------------------------------------------------------------------------
 
 
 def parse_document(file: SourceFile, ledger: Ledger | None = None) -> Any:
@@ -418,39 +330,3 @@ def rows_of_columns(value: Mapping[str, Any]) -> list[dict[str, Any]] | None:
     if len(lengths) != 1:
         return None
     return [{name: column[i] for name, column in columns.items()} for i in range(lengths.pop())]
-
-
-def parse_list(value: Any) -> list[Any]:
-    """Parse a list in a table cell, as JSON, Python or NumPy write it; another text is one value.
-
-    >>> parse_list("['a', 'b']")
-    ['a', 'b']
-    """
-    if value is None:
-        return []
-    if not isinstance(value, str):
-        return list(value) if isinstance(value, list | tuple) else [value]
-    text = value.strip()
-    if _ARRAY.fullmatch(text):  # pandas writes arrays so; Python would join texts without commas
-        text = f"[{','.join(_QUOTED.findall(text))}]"
-    if text.startswith("[") and text.endswith("]"):
-        for read in (json.loads, ast.literal_eval):
-            try:
-                found = read(text)
-                if isinstance(found, list):
-                    return list(tidy(found))
-            except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
-                continue
-    return [value] if text else []
-
-
-def parse_object(value: Any) -> Any:
-    """Parse an object, or a list, in a table cell; any other value is itself.
-
-    >>> parse_object("{'a': 1}")
-    {'a': 1}
-    """
-    if not isinstance(value, str) or not value.lstrip().startswith(("{", "[")):
-        return value
-    found = parse_list(f"[{value}]")
-    return found[0] if len(found) == 1 and isinstance(found[0], dict | list) else value

@@ -9,28 +9,38 @@ vendors and thresholds of single tests are listed and left out; nothing in the f
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
+from pytest_rageval.authoring.interchange.cells import as_lines
+from pytest_rageval.authoring.interchange.chats import Chat, keep_history, read_chat, take_history
 from pytest_rageval.authoring.interchange.fields import BadFieldError, read_fields
 from pytest_rageval.authoring.interchange.ids import UniqueIds
 from pytest_rageval.authoring.interchange.marks import refuse_others
 from pytest_rageval.authoring.interchange.parsing import (
     is_table,
     parse_document,
-    parse_list,
     parse_table,
 )
 from pytest_rageval.authoring.interchange.suite import with_id
-from pytest_rageval.authoring.interchange.values import Imported, Ledger, Source, SourceFile, fault
+from pytest_rageval.authoring.interchange.values import (
+    Imported,
+    Ledger,
+    Source,
+    SourceFile,
+    fault,
+    listed,
+)
 from pytest_rageval.support.patterns import PatternError, compile_pattern
 from pytest_rageval.support.text import shown
 from pytest_rageval.values.case import RuleKind
 from pytest_rageval.values.json_documents import part
 
 _ROOM: Final = "promptfoo"
-_QUESTION: Final = ("question", "query", "input", "user_input", "prompt", "message", "text")
+_QUESTION: Final = ("question", "query", "input", "user_input", "prompt", "message", "text",
+             "messages", "chat", "conversation")  # fmt: skip
 _RULES: Final[Mapping[str, tuple[RuleKind, bool]]] = {
     "contains": ("contains", False),
     "contains-all": ("contains", False),
@@ -83,6 +93,7 @@ _UNKNOWN: Final = re.compile(
 """An assertion of a later version."""
 _CODE: Final = ("javascript:", "fn:", "eval:", "python:", "file://")
 _COMMA: Final = re.compile(r"(?<!\\),")
+_MAY_FAIL: Final = "below a threshold of 1 some assertions may fail, which no rule says"
 _MAX_TESTS: Final = 100_000
 
 
@@ -134,7 +145,7 @@ class _Reader:
         return [_row_test(row.cells) for row in table.rows]
 
     def _tests(self, file: SourceFile, tests: Any) -> Iterator[Mapping[str, Any]]:
-        for test in [tests] if isinstance(tests, str | dict) else parse_list(tests):
+        for test in [tests] if isinstance(tests, str | dict) else listed(tests):
             if isinstance(test, dict) and isinstance(test.get("path"), str):
                 test = test["path"]
             if isinstance(test, dict):
@@ -152,19 +163,19 @@ class _Reader:
         for beside in self._source.beside(file, reference):
             value = self._value(beside)
             tests = value.get("tests") if isinstance(value, dict) and "tests" in value else value
-            for test in [tests] if isinstance(tests, dict) else parse_list(tests):
+            for test in [tests] if isinstance(tests, dict) else listed(tests):
                 if not isinstance(test, dict):
                     raise fault(beside.name, f"{shown(test)}, expected a test")
                 yield test
 
     def _scenarios(self, file: SourceFile, config: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         n = 0
-        for scenario in parse_list(config.get("scenarios")):
+        for scenario in listed(config.get("scenarios")):
             if not isinstance(scenario, dict):
                 self.ledger.leave("scenarios[]", "a file of scenarios; name it itself")
                 continue
             tests = list(self._tests(file, scenario.get("tests"))) or [{}]
-            for shared in parse_list(scenario.get("config")):
+            for shared in listed(scenario.get("config")):
                 for test in tests:
                     n += 1
                     if n > _MAX_TESTS:
@@ -187,9 +198,24 @@ class _Reader:
             )
             self.ledger.leave("tests[]", why)
             return
-        # promptfoo sends one request for every value of a list.
-        for question in parse_list(values[name]):
-            self._take_question(str(_filled(question, values)), name, test, values)
+        chat = read_chat(test["vars"][name])
+        # promptfoo sends one request for every text of a list, and one for a chat.
+        for value in [chat.question] if chat else listed(values[name]):
+            if isinstance(value, dict | list):
+                self.ledger.leave(f"tests[].vars.{name}", "neither a text nor a chat")
+                continue
+            line: dict[str, Any] = {"question": str(_filled(value, values))}
+            if chat:
+                self._take_turns(chat, f"tests[].vars.{name}[]", line, values)
+            self._take_question(line, name, test, values)
+
+    def _take_turns(
+        self, chat: Chat, name: str, line: dict[str, Any], values: Mapping[str, Any]
+    ) -> None:
+        before = [{**one, "content": _filled(one["content"], values)} for one in chat.before]
+        keep_history(line, before, name, self.ledger)
+        if n_left := chat.n_others + len(chat.after):
+            self.ledger.leave(name, "another message of the chat", n_left)
 
     def _question_name(self, values: Mapping[str, Any]) -> str | None:
         wanted = self._source.options.question_var
@@ -200,21 +226,28 @@ class _Reader:
         return known or (texts[0] if len(texts) == 1 else None)
 
     def _take_question(
-        self, question: str, name: str, test: Mapping[str, Any], values: Mapping[str, Any]
+        self, line: dict[str, Any], name: str, test: Mapping[str, Any], values: Mapping[str, Any]
     ) -> None:
         ledger = self.ledger
-        line = self._from_metadata(part(test, "metadata"))
-        if question.startswith("file://"):
+        if line["question"].startswith("file://"):
             ledger.leave("tests[].vars", "a text in a file; put it into the test")
             return
-        line["question"] = question
+        about = self._from_metadata(part(test, "metadata"))
+        metadata = {**part(about, "metadata"), **part(line, "metadata")}
+        line = {**about, **line, **({"metadata": metadata} if metadata else {})}
         ledger.carry(f"tests[].vars.{name}")
         if isinstance(test.get("description"), str):
             line["notes"] = test["description"]
             ledger.carry("tests[].description")
-        for assertion in _assertions(test.get("assert") or []):
-            self._take_assertion(assertion, line, values)
+        partial = _is_partial(test) or "assertScoringFunction" in test
+        for assertion, why in _assertions(listed(test.get("assert")), partial=partial):
+            kind = str(assertion.get("type", ""))
+            if why and (why != _MAY_FAIL or kind in {*_RULES, "is-refusal"}):
+                ledger.leave(f"assert {kind}", why)
+            else:
+                self._take_assertion(assertion, line, values)
         others = {other: values[other] for other in sorted(values.keys() - {name})}
+        take_history(others, line, ledger)
         ledger.keep_values(line, _ROOM, others, prefix="tests[].vars.")
         for other in sorted(test.keys() - _TEST):
             ledger.leave(f"tests[].{other}", "a matter of its own tool")
@@ -231,6 +264,8 @@ class _Reader:
             self.ledger.keep("tests[].metadata")
             return {"metadata": {_ROOM: dict(metadata)}}
         line.pop("question", None)
+        for note in inner.close().notes:
+            self.ledger.note(note)
         for add, found in ((self.ledger.carry, inner.carried), (self.ledger.keep, inner.kept)):
             for name, count in found.items():
                 add(f"tests[].metadata.{name}", count)
@@ -242,7 +277,7 @@ class _Reader:
         kind = str(assertion.get("type", ""))
         measure = kind.partition(":")[0]  # similar:cosine is similar
         name = f"assert {kind or 'without type'}"
-        texts = [_filled(one, values) for one in parse_list(assertion.get("value"))]
+        texts = [_filled(one, values) for one in listed(assertion.get("value"))]
         if kind.endswith(("-all", "-any")) and isinstance(assertion.get("value"), str):
             texts = [piece for text in texts for piece in _pieces(text)]
         plain = [text for one in texts if (text := _written(one)).strip()]
@@ -254,7 +289,7 @@ class _Reader:
             else:  # without it a rule would ask for more, or for less
                 self.ledger.leave(name, "a value is empty, or neither a text nor a number")
         elif measure in _ANSWERS and plain and "expected_answer" not in line:
-            line["expected_answer"] = plain[0]
+            line["expected_answer"] = as_lines(plain)
             self.ledger.carry(name)
         elif kind == "is-refusal":
             line["answerable"] = False
@@ -315,6 +350,9 @@ def _row_test(cells: Mapping[str, str]) -> dict[str, Any]:
             if key.endswith("[]"):
                 values = [part.replace("\\,", ",").strip() for part in _COMMA.split(cell)]
             test.setdefault("metadata", {})[key.removesuffix("[]")] = values
+        elif header == "__threshold":
+            with contextlib.suppress(ValueError):
+                test["threshold"] = float(cell)
         elif header.startswith("__"):
             test[header.lstrip("_")] = cell
         else:
@@ -328,22 +366,39 @@ def _merged(default: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, A
         parts = [part for one in (default, given) if isinstance(part := one.get(name), dict)]
         if parts:
             merged[name] = {key: value for part in parts for key, value in part.items()}
-    both = [*parse_list(default.get("assert")), *parse_list(given.get("assert"))]
+    both = [*listed(default.get("assert")), *listed(given.get("assert"))]
     if both:
         merged["assert"] = both
     return merged
 
 
-def _assertions(given: Iterable[Any]) -> Iterator[Mapping[str, Any]]:
+def _assertions(given: Iterable[Any], *, partial: bool) -> Iterator[tuple[Mapping[str, Any], str]]:
+    """Yield each assertion, and the reason why it is not a rule of its own; empty: it may be.
+
+    Args:
+        given: assertions, sets of them, or texts from a table.
+        partial: whether an answer may pass that fails some of them.
+    """
     for one in given:
         if isinstance(one, str):
-            yield _assertion_of_text(one)
+            yield _assertion_of_text(one), _MAY_FAIL if partial else ""
         elif isinstance(one, dict) and one.get("type") == "assert-set":
-            # Below 1 some of them may fail, which no rule says.
-            whole = one.get("threshold") in (None, 1)
-            yield from _assertions(parse_list(one.get("assert"))) if whole else [one]
+            within = partial or _is_partial(one)
+            yield from _assertions(listed(one.get("assert")), partial=within)
         elif isinstance(one, dict):
-            yield one
+            yield one, _reason_against(one) or (_MAY_FAIL if partial else "")
+
+
+def _reason_against(assertion: Mapping[str, Any]) -> str:
+    if assertion.get("weight") == 0 or assertion.get("metricOnly") is True:
+        return "it weighs nothing, so no answer fails by it"
+    return "it compares a text made from the answer" if "transform" in assertion else ""
+
+
+def _is_partial(scored: Mapping[str, Any]) -> bool:
+    """Whether a test or a set of assertions passes at a score below 1."""
+    threshold = scored.get("threshold")
+    return isinstance(threshold, int | float) and threshold < 1
 
 
 def _assertion_of_text(text: str) -> dict[str, Any]:

@@ -9,12 +9,21 @@ metadata for labelling.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Final
 
+from pytest_rageval.authoring.interchange.cells import (
+    parse_list,
+    parse_names,
+    parse_object,
+    parse_texts,
+    text_of,
+)
+from pytest_rageval.authoring.interchange.chats import take_history
+from pytest_rageval.authoring.interchange.fields import take_answers
 from pytest_rageval.authoring.interchange.ids import UniqueIds, clean_label
-from pytest_rageval.authoring.interchange.parsing import parse_list
-from pytest_rageval.authoring.interchange.suite import Converted, read_rows, unnamed_chunks, with_id
-from pytest_rageval.authoring.interchange.values import Imported, Ledger, Source, keep_in_metadata
+from pytest_rageval.authoring.interchange.suite import Converted, read_rows, recorded, with_id
+from pytest_rageval.authoring.interchange.values import Imported, Ledger, Source, listed
 from pytest_rageval.values.json_documents import word
 
 _ROOM: Final = "ragas"
@@ -40,12 +49,16 @@ def read(source: Source) -> Imported:
     Raises:
         DatasetError: a file has no rows, or a row has no question.
     """
-    return read_rows(source, "row", _sample, others=("csv", "promptfoo", "beir", "squad"))
+    others = ("csv", "promptfoo", "beir", "squad")
+    return read_rows(source, "row", partial(_sample, source), others=others)
 
 
-def _sample(row: dict[str, Any], ids: UniqueIds, ledger: Ledger) -> Converted | None:
-    given = ledger.full(_flat(row), (None, "", []))
-    if isinstance(next((given[name] for name in _QUESTION if name in given), None), list):
+def _sample(
+    source: Source, row: dict[str, Any], ids: UniqueIds, ledger: Ledger
+) -> Converted | None:
+    given = ledger.full(_flat(row))
+    asked = next((given[name] for name in _QUESTION if name in given), None)
+    if isinstance(parse_object(asked), list):
         ledger.leave("user_input", "a conversation, and a case is one question")
         return None
     # In a test set of 0.1 `contexts` are the source of the question; elsewhere they were retrieved.
@@ -53,19 +66,16 @@ def _sample(row: dict[str, Any], ids: UniqueIds, ledger: Ledger) -> Converted | 
     line: dict[str, Any] = {"question": _take(given, _QUESTION, ledger)}
     if (own := _take(given, _ID, ledger)) is not None:
         line["id"] = str(own)
-    if references := parse_list(_take(given, _REFERENCE, ledger)):
-        line["expected_answer"] = str(references[0])
-        if references[1:]:
-            keep_in_metadata(line, _ROOM, "more_references", references[1:])
-            ledger.keep("ground_truths[1:]", len(references) - 1)
+    line |= take_answers(_take(given, _REFERENCE, ledger), ledger)
     if (category := _take(given, _CATEGORY, ledger)) is not None:
         line["category"] = clean_label(str(category), blank="_") or "general"
     # Golds take their names first, which say whether texts without a name can be scored.
     names = (*_ANSWER, "retrieved_context_ids", *(_TEXTS[:1] if is_testset else _TEXTS))
     retrieved = {name: given.pop(name) for name in names if name in given}
     _take_golds(given, line, ledger, is_testset=is_testset)
-    response = _response(retrieved, line, ledger)
+    response = _response(retrieved, line, source, ledger)
     ledger.leave_values(given, _LEFT)
+    take_history(given, line, ledger)
     ledger.keep_values(line, _ROOM, given)
     return with_id(line, ids, room=_ROOM), response
 
@@ -93,13 +103,13 @@ def _take_golds(
     contexts: list[str] = []
     for name in names:
         if name in given:
-            contexts = [str(text) for text in parse_list(given.pop(name))]
+            contexts = parse_texts(given.pop(name))
             ledger.keep_values(line, _ROOM, {name: contexts})
             break
-    paths = [str(one) for one in parse_list(given.pop("reference_context_ids", None))]
+    paths = [str(one) for one in parse_names(given.pop("reference_context_ids", None))]
     if paths:
         ledger.carry("reference_context_ids")
-    named = (word(one, "source") for one in parse_list(given.get("metadata")))
+    named = (word(one, "source") for one in listed(parse_object(given.get("metadata"))))
     sources = [source for source in named if source is not None]
     if sources and not paths:
         paths = sources
@@ -116,28 +126,25 @@ def _take_golds(
 
 
 def _response(
-    retrieved: Mapping[str, Any], line: dict[str, Any], ledger: Ledger
+    retrieved: Mapping[str, Any], line: dict[str, Any], source: Source, ledger: Ledger
 ) -> dict[str, Any] | None:
     """Return the answer of a system, if the dataset has one."""
     answer = next((name for name in _ANSWER if name in retrieved), None)
     contexts = next((name for name in _TEXTS if parse_list(retrieved.get(name))), _TEXTS[0])
-    texts = [str(one) for one in parse_list(retrieved.get(contexts))]
-    paths = [str(one) for one in parse_list(retrieved.get("retrieved_context_ids"))]
-    found: dict[str, Any] = {"answer": "" if answer is None else str(retrieved[answer])}
+    texts = parse_texts(retrieved.get(contexts))
+    paths = [str(one) for one in parse_names(retrieved.get("retrieved_context_ids"))]
     if answer:
         ledger.carry(answer)
-    if paths:
-        ledger.carry("retrieved_context_ids")
-        if texts:
-            ledger.carry(contexts)
-        padded = [*texts, *[""] * len(paths)]
-        chunks = [
-            {"rel_path": path, "rank": rank} | ({"text": text} if text else {})
-            for rank, (path, text) in enumerate(zip(paths, padded, strict=False), 1)
-        ]
-        found["debug"] = {"retrieved_chunks": chunks}
-    elif texts and answer and "gold_supports" not in line:
-        found["debug"] = unnamed_chunks(texts, contexts, ledger)
-    elif texts:
-        ledger.leave(contexts, "no document is named for them")
-    return found if answer or paths else None
+    if not paths:
+        said = None if answer is None else retrieved[answer]
+        return recorded(line, said, texts, contexts, source, ledger)
+    ledger.carry("retrieved_context_ids")
+    if texts:
+        ledger.carry(contexts)
+    padded = [*texts, *[""] * len(paths)]
+    chunks = [
+        {"rel_path": path, "rank": rank} | ({"text": text} if text else {})
+        for rank, (path, text) in enumerate(zip(paths, padded, strict=False), 1)
+    ]
+    said = "" if answer is None else text_of(retrieved[answer])
+    return {"answer": said, "debug": {"retrieved_chunks": chunks}}

@@ -38,15 +38,17 @@ class Format:
 
 
 FORMATS: Final[Mapping[str, Format]] = {
-    "beir": Format("beir", ("corpus.jsonl", "queries.jsonl", ".tsv")),
+    "beir": Format(
+        "beir", ("corpus.jsonl", "queries.jsonl", ".tsv", "qrels.jsonl", "qrels/*.jsonl")
+    ),
     "csv": Format("suite", (".csv", ".tsv"), "read_tables"),
-    "deepeval": Format("deepeval", (".json", ".jsonl", ".csv")),
+    "deepeval": Format("deepeval", (".json", ".jsonl", ".csv", ".tsv")),
     "ir-datasets": Format("ir_datasets", (), is_named=True),
     "json": Format("suite", (".json", ".jsonl")),
-    "promptfoo": Format("promptfoo", (".yaml", ".yml", ".json", ".jsonl", ".csv")),
-    "ragas": Format("ragas", (".json", ".jsonl", ".csv")),
+    "promptfoo": Format("promptfoo", (".yaml", ".yml", ".json", ".jsonl", ".csv", ".tsv")),
+    "ragas": Format("ragas", (".json", ".jsonl", ".csv", ".tsv")),
     "squad": Format("squad", (".json", ".jsonl")),
-    "trec": Format("trec", (".tsv", ".txt", ".run", ".qrels", ".topics", ".test")),
+    "trec": Format("trec", (".tsv", ".txt", ".run", ".qrels", ".topics", ".test", "qrels.jsonl")),
     "unrag": Format("unrag", (".json",)),
     "yaml": Format("suite", (".yaml", ".yml")),
 }

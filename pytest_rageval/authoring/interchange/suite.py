@@ -18,13 +18,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, Final
 
-from pytest_rageval.authoring.interchange.fields import BadFieldError, as_field, lifted, read_fields
+from pytest_rageval.authoring.interchange.cells import (
+    out_of_use,
+    parse_object,
+    snake,
+    text_of,
+)
+from pytest_rageval.authoring.interchange.fields import BadFieldError, lifted, read_fields
 from pytest_rageval.authoring.interchange.ids import UniqueIds
 from pytest_rageval.authoring.interchange.marks import refuse_others
 from pytest_rageval.authoring.interchange.parsing import (
     is_table,
     parse_document,
-    parse_object,
     parse_records,
     parse_table,
     rows_of_columns,
@@ -156,7 +161,7 @@ def _check_names(
         if name not in names and not any(name in lifted(row, [name]) for row in rows):
             message = f"--column {field}={name}: no such header; there are {', '.join(paths)}"
             raise fault(file.name, message)
-    folded = map(as_field, names)
+    folded = map(snake, names)
     if not names or "question" in columns or not set(ALIASES["question"]).isdisjoint(folded):
         return
     named, others = [], _EXPECTED
@@ -187,21 +192,50 @@ def with_id(line: dict[str, Any], ids: UniqueIds, *, room: str) -> dict[str, Any
     return {"id": case_id, **line}
 
 
-def unnamed_chunks(texts: Sequence[str], name: str, ledger: Ledger) -> dict[str, Any]:
-    """Return the debug part of a response whose texts come without their documents.
+def recorded(
+    line: dict[str, Any],
+    answer: Any,
+    texts: Sequence[str],
+    name: str,
+    source: Source,
+    ledger: Ledger,
+) -> dict[str, Any] | None:
+    """Return the response of a row whose retrieved texts come without their documents.
 
-    A judge reads them. They have made-up paths, so a case with golds must not get them.
+    A judge reads them. They get made-up paths, by which no gold is found, so a case of which the
+    response is written has none.
+
+    Args:
+        line: the case; its golds go to metadata if responses are wanted.
+        answer: of the system; None: there is none, so no response.
+        texts: that were retrieved.
+        name: of their field.
+        source: its options say whether responses are wanted.
+        ledger: counts the field.
     """
+    if answer is None:
+        if texts:
+            ledger.leave(name, "no answer goes with it, and no document is named for it")
+        return None
+    response: dict[str, Any] = {"answer": text_of(answer)}
+    if not texts:
+        return response
     ledger.carry(name)
     ledger.note(
         f"{name} do not say which document they are of: they are retrieved/1, retrieved/2, ... for "
         "a judge of the recorded answers"
     )
+    if source.options.with_responses and "gold_supports" in line:
+        keep_in_metadata(line, "recorded", "gold_supports", line.pop("gold_supports"))
+        ledger.note(
+            "golds of cases with such answers are in metadata, since their retrieval cannot be "
+            "scored; import again without --responses for a target that reports documents"
+        )
     chunks = [
         {"rel_path": f"retrieved/{rank}", "rank": rank, "text": text}
         for rank, text in enumerate(texts, 1)
     ]
-    return {"retrieved_chunks": chunks}
+    return response | {"debug": {"retrieved_chunks": chunks}}
 
 
 # --- rows of other tools ---------------------------------------------------------------------
@@ -243,6 +277,9 @@ def read_cases(source: Source, rows: _ReadFile, convert: Convert) -> Imported:
     for file in source.files:
         ids.by_original = {}
         for number, place, row in rows(file, source, ledger):
+            if isinstance(row, Mapping) and (why := out_of_use(row)) is not None:
+                ledger.leave(f"rows with {why}", "out of use in their tool")
+                continue
             try:
                 one = convert(row, ids, ledger)
             except BadFieldError as error:

@@ -14,17 +14,21 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from typing import Any, Final
 
 from pytest_rageval.authoring.interchange.ids import UniqueIds, anchor_fields, docno
+from pytest_rageval.authoring.interchange.judgements import (
+    Judgements,
+    case_grades,
+    graded_golds,
+    json_judgements,
+    keep_low_grades,
+    parse_grade,
+)
 from pytest_rageval.authoring.interchange.values import (
     Imported,
-    Judgements,
     Ledger,
     Source,
     SourceFile,
-    case_grades,
     fault,
-    graded_golds,
     keep_in_metadata,
-    keep_low_grades,
 )
 from pytest_rageval.project.case_reader import case_fields
 from pytest_rageval.support.text import shown
@@ -130,6 +134,8 @@ def _kind(file: SourceFile) -> str:
     hashed = (one for one in found if _is_row(one[1]) or not _COMMENT.match(one[1]))
     number, first = next(plain, None) or next(hashed, (1, ""))
     words = first.split()
+    if first.startswith("{"):
+        return "qrels"
     if _TOPIC.fullmatch(first):
         return "topics"
     if _is_like_run(words):
@@ -149,7 +155,8 @@ def _is_row(line: str) -> bool:
     words = line.split()
     if len(words) != 4:
         return len(words) == 6 and _is_like_run(words)
-    return (words[1].upper() == "Q0" or _is_integer(words[1])) and _is_integer(words[3])
+    has_iteration = words[1].upper() == "Q0" or _is_integer(words[1])
+    return has_iteration and parse_grade(words[3]) is not None
 
 
 def _is_like_run(words: Sequence[str]) -> bool:
@@ -251,14 +258,17 @@ def _columns(
 def _qrels(
     file: SourceFile, topics: Container[str], ledger: Ledger
 ) -> Iterator[tuple[int, str, str, int]]:
+    if file.text.lstrip().startswith("{"):
+        yield from json_judgements(file, ledger)
+        return
     expected = "topic, iteration, document and grade"
-    for number, (query, iteration, document, grade) in _columns(file, 4, expected, topics, ledger):
-        if not _is_integer(grade):
-            message = f"{shown(grade)}, expected an integer as grade"
+    for number, (query, iteration, document, text) in _columns(file, 4, expected, topics, ledger):
+        if (grade := parse_grade(text)) is None:
+            message = f"{shown(text)}, expected an integer as grade"
             raise fault(file.name, message, line=number)
         if iteration not in {"0", "Q0"}:
             ledger.leave("qrels iteration", "no tool reads it")
-        yield number, query, document, int(grade)
+        yield number, query, document, grade
 
 
 def _run(

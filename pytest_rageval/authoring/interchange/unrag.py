@@ -12,7 +12,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from pytest_rageval.authoring.interchange.ids import DocumentPaths, UniqueIds, folder_of_prefix
-from pytest_rageval.authoring.interchange.parsing import parse_json, parse_list
+from pytest_rageval.authoring.interchange.parsing import parse_json
 from pytest_rageval.authoring.interchange.values import (
     Imported,
     Ledger,
@@ -20,6 +20,7 @@ from pytest_rageval.authoring.interchange.values import (
     SourceFile,
     fault,
     keep_in_metadata,
+    listed,
 )
 from pytest_rageval.metrics.matching import norm_text
 from pytest_rageval.project.documents import Document
@@ -229,13 +230,13 @@ class _Reader:
             self.ledger.leave(f"queries[].relevant.{name}", why)
 
     def _take_matchers(self, relevant: Mapping[str, Any], golds: _Golds, prefix: str) -> None:
-        matchers = [relevant, *parse_list(relevant.get("chunks"))]
-        matchers += parse_list(relevant.get("chunkMatchers"))
+        matchers = [relevant, *listed(relevant.get("chunks"))]
+        matchers += listed(relevant.get("chunkMatchers"))
         for matcher in matchers:
             if not isinstance(matcher, dict):
                 self.ledger.leave("queries[].relevant.chunks[]", "not an object")
                 continue
-            for text in parse_list(matcher.get("containsText")):
+            for text in listed(matcher.get("containsText")):
                 self._take_text(text, golds, prefix)
             wanted = matcher.get("metadataKeyEquals")
             for key, value in wanted.items() if isinstance(wanted, dict) else ():
@@ -327,10 +328,10 @@ class _Reader:
                 self.ledger.leave(f"{where}.{name}" if where else name, why)
 
     def _response(self, query: Mapping[str, Any], prefix: str) -> dict[str, Any]:
-        before = parse_list(value_at(query, "retrieved", "sourceIds"))
+        before = listed(value_at(query, "retrieved", "sourceIds"))
         after = value_at(query, "reranked", "sourceIds")
         chunks = []
-        for rank, source_id in enumerate(before if after is None else parse_list(after), 1):
+        for rank, source_id in enumerate(before if after is None else listed(after), 1):
             chunk = {"rel_path": self._doc_path(str(source_id), prefix), "rank": rank}
             if after is not None and source_id in before:
                 chunk["rank_before_rerank"] = before.index(source_id) + 1
@@ -401,7 +402,7 @@ def _text(file: SourceFile, given: Any, where: str, name: str) -> str:
 
 
 def _strings(file: SourceFile, where: str, given: Mapping[str, Any], name: str) -> Iterator[str]:
-    for index, value in enumerate(parse_list(given.get(name))):
+    for index, value in enumerate(listed(given.get(name))):
         if not isinstance(value, str) or not value.strip():
             message = f"{shown(value)}, expected a text that is not blank"
             raise fault(file.name, message, field=f"{where}.{name}[{index}]")

@@ -5,18 +5,23 @@ from __future__ import annotations
 import datetime
 import json
 import math
+import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from pytest_rageval.project.documents import Document
 from pytest_rageval.support.text import shown, whole_text
-from pytest_rageval.values.case import Anchor, Case
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import DatasetError, Fault, faults_error
-from pytest_rageval.values.json_documents import part
 
+_MISSING: Final = frozenset(
+    "nan NaN NAN -nan -NaN NaT <NA> None null NULL N/A n/a #N/A #NA #NV #N/D #Н/Д "
+    "1.#IND 1.#QNAN -1.#IND -1.#QNAN".split()
+)
+_SHEET: Final = re.compile(r"#[¡¿]?(?!\w*[a-z])[^\W\d_][\w/]*[!?]|#GETTING_DATA|Err:\d{3}")
+"""Error of a spreadsheet in any language, such as ``#REF!`` or ``#WERT!``."""
 IdStyle = Literal["auto", "keep", "paths"]
 """Conversion of a document id to the path of an anchor: ``keep`` leaves it unchanged, ``paths``
 makes a path of a Markdown note below the scope prefix, ``auto`` does so if documents are
@@ -53,6 +58,8 @@ class ReadOptions:
     """Delimiter of a table; None: detected."""
     question_var: str | None = None
     """Variable of a prompt that holds the question."""
+    with_responses: bool = False
+    """Whether recorded responses are wanted, and not cases alone."""
     with_documents: bool = False
     """Whether the documents of a named dataset are wanted too."""
 
@@ -137,10 +144,11 @@ class Ledger:
             if given.pop(name, None) is not None:
                 self.leave(name, why)
 
-    def full(self, given: Mapping[str, Any], empty: Sequence[Any] = (None, "")) -> dict[str, Any]:
-        """Return the non-empty fields, and count the empty ones."""
-        self._empty.update(name for name, value in given.items() if value in empty)
-        return {name: value for name, value in given.items() if value not in empty}
+    def full(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the fields with a value, and count those without, as ``is_missing`` says."""
+        found = {name: value for name, value in given.items() if not is_missing(value)}
+        self._empty.update([name for name in given if name not in found])
+        return found
 
     def note(self, sentence: str) -> None:
         """Add a note, once."""
@@ -149,7 +157,7 @@ class Ledger:
     def close(self, **parts: Any) -> Imported:
         """Return the result with all counts."""
         return Imported(
-            carried=dict(self.carried),
+            carried=dict(+self.carried),
             kept=dict(self.kept),
             left_out=self.left_out,
             notes=tuple(self._notes),
@@ -166,86 +174,11 @@ class Ledger:
         return tuple(found)
 
 
-class Judgements:
-    """Grades of a set, without contradictions.
-
-    Args:
-        ledger: counts judgements carried over, and repeated ones.
-        name: of a judgement in the ledger.
-    """
-
-    def __init__(self, ledger: Ledger, name: str) -> None:
-        self._ledger = ledger
-        self._name = name
-        self._places: dict[tuple[str, str], tuple[str, int]] = {}
-        self.grades: dict[str, dict[str, int]] = {}
-        """Query to document to grade."""
-        self.faults: list[Fault] = []
-
-    def add(self, file: SourceFile, line: int, query: str, document: str, grade: int) -> None:
-        """Take one judgement; another grade for a judged document is a fault."""
-        grades = self.grades.setdefault(query, {})
-        if document not in grades:
-            grades[document] = grade
-            self._places[query, document] = file.name, line
-            self._ledger.carry(self._name)
-        elif grades[document] == grade:
-            self._ledger.leave(self._name, "the same judgement again")
-        else:
-            name, number = self._places[query, document]
-            message = (
-                f"{shown(document)} has grade {grade} for {shown(query)}, but {grades[document]} "
-                f"at {name}:{number}; expected one grade"
-            )
-            self.faults.append(Fault(file=file.name, line=line, message=message))
-
-    def leave(self, why: str) -> None:
-        """Count the judgements of the queries that no case has taken as left out, not carried."""
-        if n := sum(map(len, self.grades.values())):
-            self._ledger.carried -= Counter({self._name: n})
-            self._ledger.leave(self._name, why, n)
-
-
 def keep_in_metadata(line: dict[str, Any], room: str, name: str, value: Any) -> None:
     """Store a value under ``metadata.<room>.<name>`` of a case, beside what is there."""
     metadata = line.setdefault("metadata", {})
     held = metadata.get(room, {})
     metadata[room] = {**(held if isinstance(held, dict) else {"own": held}), name: value}
-
-
-def graded_golds(
-    grades: Mapping[str, int], anchor: Callable[[str], dict[str, Any]]
-) -> list[dict[str, Any]]:
-    """Return the golds of judgements: the documents with a grade of at least 1.
-
-    Args:
-        grades: document to grade.
-        anchor: returns the fields of a gold for a document.
-    """
-    return [
-        {**anchor(name), **({"grade": grade} if grade != 1 else {})}
-        for name, grade in grades.items()
-        if grade > 0
-    ]
-
-
-def keep_low_grades(
-    line: dict[str, Any], room: str, grades: Mapping[str, int], ledger: Ledger, counted_as: str
-) -> None:
-    """Store the judgements below 1 in the metadata of a case, from where an export takes them."""
-    if below := {name: grade for name, grade in grades.items() if grade < 1}:
-        keep_in_metadata(line, room, "judged_not_relevant", below)
-        ledger.keep(counted_as, len(below))
-
-
-def case_grades(case: Case, room: str, name_of: Callable[[Anchor], str]) -> dict[str, int]:
-    """Return the judgements of a case: document name to grade, including grades below 1."""
-    found: dict[str, int] = {}
-    for gold in case.gold_supports:
-        name = name_of(gold)
-        found[name] = max(gold.grade, found.get(name, 0))
-    low = part(case.metadata, room, "judged_not_relevant").items()
-    return {name: grade for name, grade in low if type(grade) is int} | found
 
 
 def fault(file: str, message: str, *, line: int = 0, col: int = 0, field: str = "") -> DatasetError:
@@ -271,6 +204,25 @@ def tidy(value: Any) -> Any:
     if isinstance(value, datetime.date | datetime.datetime):
         return value.isoformat()
     return whole_text(str(value))
+
+
+def listed(value: Any) -> list[Any]:
+    """Return a list as it is, and another value as the one item of a list; null has none."""
+    return value if isinstance(value, list) else [] if value is None else [value]
+
+
+def is_missing(value: object) -> bool:
+    """Whether a value says that there is none.
+
+    So do null, blank texts, empty lists and objects, lists of nothing else, and the words of data
+    frames, databases and spreadsheets for them, such as ``nan``, ``NULL`` and ``#REF!``.
+    """
+    if isinstance(value, str):
+        text = value.strip()
+        return not text or text in _MISSING or bool(_SHEET.fullmatch(text))
+    if isinstance(value, list | tuple | dict):
+        return not value or (not isinstance(value, dict) and all(map(is_missing, value)))
+    return value is None or value != value  # NaN
 
 
 def json_text(value: object) -> str:

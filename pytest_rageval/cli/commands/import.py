@@ -121,12 +121,16 @@ def command(
 def _options(output: Path, given: Mapping[str, Any]) -> ReadOptions:
     from pytest_rageval.authoring.interchange.values import ReadOptions
 
-    columns = {}
+    columns: dict[str, str] = {}
     for text in given["columns"]:
         field, equals, header = text.partition("=")
         if not equals or not field.strip() or not header.strip():
             raise click.UsageError(f"--column {text}: expected FIELD=HEADER")
-        columns[field.strip()] = header.strip()
+        field, header = field.strip(), header.strip()
+        if field in columns or header in columns.values():
+            twice = field if field in columns else header
+            raise click.UsageError(f"--column {text}: {twice} is named twice, expected it once")
+        columns[field] = header
     delimiter = {"\\t": "\t", "tab": "\t"}.get(given["delimiter"], given["delimiter"])
     if delimiter is not None and len(delimiter) != 1:
         raise click.UsageError(f"--delimiter {delimiter}: expected one character, or tab")
@@ -139,6 +143,7 @@ def _options(output: Path, given: Mapping[str, Any]) -> ReadOptions:
         columns=columns,
         delimiter=delimiter,
         question_var=given["question_var"],
+        with_responses=given["responses"] is not None,
         with_documents=given["documents"] is not None,
     )
 

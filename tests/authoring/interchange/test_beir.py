@@ -1,12 +1,15 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_rageval.authoring.interchange import beir
+from pytest_rageval.authoring.interchange.files import open_source
+from pytest_rageval.authoring.interchange.registry import FORMATS
 from pytest_rageval.authoring.interchange.values import Imported, ReadOptions, Source, SourceFile
 from pytest_rageval.project.documents import Document
 from pytest_rageval.values.case import Anchor, Case
@@ -236,3 +239,42 @@ def test_what_somebody_put_where_our_export_stands_cannot_change_the_id() -> Non
     (case,) = cases_of(found)
     assert (case.id, case.question) == ("q1", "why?")
     assert case.gold_supports == (Anchor(rel_path="x"),)
+
+
+BEIR = {
+    "corpus.jsonl": '{"_id": "d1", "text": "Open at nine."}\n{"_id": "d2", "text": "No."}\n',
+    "queries.jsonl": '{"_id": "q1", "text": "When is it open?"}\n',
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("test.tsv", "query-id\tcorpus-id\tscore\nq1\td1\t2.0\nq1\td2\t0.0\n"),
+        ("test.tsv", "q1\td1\t2\nq1\td2\t0\n"),
+        ("test.tsv", "score\tqid\tdoc_id\n2\tq1\td1\n0\tq1\td2\n"),
+        ("test.jsonl", '{"query-id": "q1", "corpus-id": "d1", "score": 2.0}\n'
+                       '{"query-id": "q1", "corpus-id": "d2", "score": 0}\n'),
+    ],
+)  # fmt: skip
+def test_grades_are_read_as_data_frames_and_hubs_write_them(name: str, text: str) -> None:
+    (case,) = cases_of(read_files({**BEIR, f"qrels/{name}": text}, ids="keep"))
+    assert case.gold_supports == (Anchor(rel_path="d1", grade=2),)
+    assert case.metadata["beir"]["judged_not_relevant"] == {"d2": 0}
+
+
+def test_json_lines_of_judgements_are_read_from_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "qrels").mkdir()
+    row = '{"query-id": "q1", "corpus-id": "d1", "score": 1}\n'
+    for name, text in {**BEIR, "qrels/test.jsonl": row, "other.jsonl": "{}\n"}.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    chosen = FORMATS["beir"]
+    found = chosen.read(open_source([str(tmp_path)], ReadOptions(), suffixes=chosen.suffixes))
+    assert len(cases_of(found)[0].gold_supports) == 1
+
+
+@pytest.mark.parametrize("grade", ["0.5", "nan", ""])
+def test_a_grade_that_is_no_integer_is_refused_with_its_line(grade: str) -> None:
+    text = f"query-id\tcorpus-id\tscore\nq1\td1\t{grade}\n"
+    with pytest.raises(DatasetError, match=r"qrels/test\.tsv:2: .* an integer between tabs"):
+        read_files({**BEIR, "qrels/test.tsv": text})

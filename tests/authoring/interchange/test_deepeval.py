@@ -37,11 +37,36 @@ def test_actual_outputs_become_responses() -> None:
     }
 
 
-def test_retrieved_texts_without_a_name_are_left_out_where_golds_are_named() -> None:
+@pytest.mark.parametrize("with_responses", [False, True])
+def test_texts_without_a_document_are_for_a_judge_and_score_no_gold(with_responses: bool) -> None:
     row = {"input": "a?", "source_file": "a.md", "actual_output": "b", "retrieval_context": ["x"]}
+    texts = {"g.json": json.dumps([row])}
+    found = read_texts("deepeval", texts, with_responses=with_responses)
+    (chunk,) = found.responses[0]["response"]["debug"]["retrieved_chunks"]
+    assert (chunk["rel_path"], chunk["text"]) == ("retrieved/1", "x")
+    (case,) = cases_of(found)
+    kept = case.metadata.get("recorded", {}).get("gold_supports", [])
+    assert (len(case.gold_supports), len(kept)) == ((0, 1) if with_responses else (1, 0))
+    assert any("without --responses" in note for note in found.notes) == with_responses
+
+
+def test_retrieved_texts_without_an_answer_are_counted() -> None:
+    row = {"input": "a?", "retrieval_context": ["x"]}
     found = read_texts("deepeval", {"g.json": json.dumps([row])})
-    assert found.responses[0]["response"] == {"answer": "b"}
-    assert left_out(found) == {"retrieval_context": 1}
+    assert (found.responses, left_out(found)) == ((), {"retrieval_context": 1})
+
+
+def test_answers_and_contexts_are_read_as_data_frames_print_them() -> None:
+    row = {
+        "input": "a?", "actual_output": "b", "expected_output": "['b', 'c']",
+        "context": "['one' 'two']", "retrieval_context": "array(['x'], dtype=object)",
+        "comments": "nan",
+    }  # fmt: skip
+    found = read_texts("deepeval", {"g.json": json.dumps([row])})
+    (case,) = cases_of(found)
+    assert (case.expected_answer, case.notes) == ("b\nc", "")
+    assert case.metadata["deepeval"]["context"] == ["one", "two"]
+    assert found.responses[0]["response"]["debug"]["retrieved_chunks"][0]["text"] == "x"
 
 
 def test_goldens_of_a_table_are_read_with_their_contexts() -> None:

@@ -18,11 +18,11 @@ FILES = {
 }
 READ = {
     "beir": (),
-    "csv": ("cases.csv", "deepeval-goldens.csv"),
+    "csv": ("cases.csv", "deepeval-goldens.csv", "ragas-printed.csv"),
     "deepeval": ("deepeval-goldens.csv", "deepeval-goldens.json"),
     "json": ("beir/queries.jsonl", "eval_set.jsonl", "suite.json", "suite.yaml"),
-    "promptfoo": ("more-tests.csv",),
-    "ragas": ("ragas-0.1.csv", "ragas-0.2.jsonl"),
+    "promptfoo": ("more-tests.csv", "promptfoo-chats.yaml"),
+    "ragas": ("ragas-0.1.csv", "ragas-0.2.jsonl", "ragas-printed.csv"),
     "squad": ("squad-2.0.json",),
     "trec": ("topics.tsv", "topics.sgml.txt", "demo.run"),
     "unrag": ("unrag-dataset.json", "unrag-report.json"),

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_rageval.authoring.interchange.parsing import parse_yaml
 from pytest_rageval.authoring.interchange.values import SourceFile
+from pytest_rageval.authoring.interchange.yaml_text import parse_yaml
 from pytest_rageval.project.case_reader import parse_case
 from pytest_rageval.values.errors import DatasetError
 from tests.authoring.interchange.sources import SAMPLES, read_texts

@@ -163,7 +163,7 @@ def test_the_assertions_of_a_set_of_which_not_all_have_to_hold_are_no_rules_of_a
         [case] = cases_of(found)
         assert len(case.answer_rules) == n_rules
         assert [left.field for left in found.left_out] == (
-            ["assert assert-set"] if not n_rules else []
+            ["assert contains", "assert regex"] if not n_rules else []
         )
 
 
@@ -238,3 +238,112 @@ def test_a_table_is_read_by_the_delimiter_that_is_named() -> None:
         read_texts("promptfoo", {"t.csv": "question\nWhen, and why?\n"}, delimiter="|")
     )
     assert case.question == "When, and why?"
+
+
+def test_texts_of_yaml_are_compared_as_they_are_written() -> None:
+    config = """
+tests:
+  - vars: {question: When does the library open?}
+    assert:
+      - {type: contains, value: 9:15}
+      - {type: contains, value: yes}
+      - {type: icontains-any, value: [9:15, quarter past nine]}
+"""
+    (case,) = cases_of(read_texts("promptfoo", {"c.yaml": config}))
+    assert case.question == "When does the library open?"
+    texts = [rule.text for rule in case.answer_rules]
+    assert texts == ["9:15", "yes", "(?:9:15|quarter past nine)"]
+
+
+CHAT = [
+    {"role": "system", "content": "Answer for {{place}}."},
+    {"role": "user", "content": "Who repairs bikes?"},
+    {"role": "assistant", "content": "Bea."},
+    {"role": "user", "content": "Is she in {{place}}?"},
+]
+
+
+@pytest.mark.parametrize("value", [CHAT, json.dumps(CHAT)])
+@pytest.mark.parametrize("name", ["prompt", "messages"])
+def test_a_chat_is_one_question_with_its_history(name: str, value: object) -> None:
+    tests = [{"vars": {name: value, "place": "Aven"}}]
+    found = read_texts("promptfoo", {"t.json": json.dumps(tests)})
+    (case,) = cases_of(found)
+    assert (case.question, case.metadata["history"]) == ("Is she in Aven?", CHAT[1:3])
+    assert left_out(found) == {f"tests[].vars.{name}[]": 1}
+    assert any("metadata.history" in note for note in found.notes)
+
+
+def test_a_variable_with_earlier_turns_is_the_history() -> None:
+    tests = [{"vars": {"question": "Where?", "history": CHAT[1:3]}}]
+    (case,) = cases_of(read_texts("promptfoo", {"t.json": json.dumps(tests)}))
+    assert (case.question, case.metadata) == ("Where?", {"history": CHAT[1:3]})
+
+
+def test_a_turn_of_a_conversation_is_noted() -> None:
+    tests = [{"vars": {"question": "And then?"}, "metadata": {"conversationId": "c1"}}]
+    found = read_texts("promptfoo", {"t.json": json.dumps(tests)})
+    assert any("turns of conversations" in note for note in found.notes)
+
+
+@pytest.mark.parametrize("value", ["[1, 2]", '["a", "b"]', "None"])
+def test_a_text_that_prints_a_list_is_one_question(value: str) -> None:
+    tests = json.dumps([{"vars": {"question": value}, "assert": [f"contains:{value}"]}])
+    (case,) = cases_of(read_texts("promptfoo", {"t.json": tests}))
+    assert (case.question, case.answer_rules[0].contains) == (value, value)
+
+
+def test_an_object_is_no_question() -> None:
+    tests = [{"vars": {"question": [{"a": 1}]}}, {"vars": {"question": "Who?"}}]
+    found = read_texts("promptfoo", {"t.json": json.dumps(tests)})
+    assert [case.question for case in cases_of(found)] == ["Who?"]
+    assert left_out(found) == {"tests[].vars.question": 1}
+
+
+TWO = [{"type": "contains", "value": "a"}, {"type": "icontains", "value": "b"}]
+
+
+@pytest.mark.parametrize(
+    ("test", "n_rules"),
+    [
+        ({"assert": TWO}, 2),
+        ({"assert": TWO, "threshold": 0.5}, 0),
+        ({"assert": TWO, "threshold": 0}, 0),
+        ({"assert": TWO, "threshold": 1}, 2),
+        ({"assert": TWO, "threshold": None}, 2),
+        ({"assert": [TWO[0], {**TWO[1], "weight": 0}]}, 1),
+        ({"assert": [TWO[0], {**TWO[1], "weight": 0.2}]}, 2),
+        ({"assert": [TWO[0], {**TWO[1], "metricOnly": True}]}, 1),
+        ({"assert": [TWO[0], {**TWO[1], "transform": "output.x"}]}, 1),
+        ({"assert": TWO, "assertScoringFunction": "file://score.js"}, 0),
+        ({"assert": [{"type": "assert-set", "assert": TWO, "threshold": 0.5}, *TWO]}, 2),
+    ],
+)
+def test_an_assertion_that_an_answer_may_fail_is_no_rule(
+    test: dict[str, object], n_rules: int
+) -> None:
+    tests = json.dumps([{"vars": {"question": "Where?"}, **test}])
+    found = read_texts("promptfoo", {"t.json": tests})
+    (case,) = cases_of(found)
+    assert len(case.answer_rules) == n_rules
+    asserted = [one for one in found.left_out if one.field.startswith("assert ")]
+    assert (len(asserted) > 0) == (n_rules < 2 or len(str(test["assert"])) > 150)
+
+
+def test_a_threshold_of_all_tests_or_of_a_table_counts() -> None:
+    config = {
+        "defaultTest": {"threshold": 0.5},
+        "tests": [{"vars": {"question": "Where?"}, "assert": TWO}],
+    }
+    table = "question,__expected1,__expected2,__threshold\nWhere?,contains:a,similar:b,0.5\n"
+    (one,) = cases_of(read_texts("promptfoo", {"c.json": json.dumps(config)}))
+    (other,) = cases_of(read_texts("promptfoo", {"t.csv": table}))
+    assert (one.answer_rules, other.answer_rules, other.expected_answer) == ((), (), "b")
+
+
+def test_texts_of_which_one_has_to_be_similar_are_lines() -> None:
+    tests = [
+        {"vars": {"question": "Who?"}, "assert": [{"type": "similar", "value": ["Bea", "B. Oak"]}]}
+    ]
+    (case,) = cases_of(read_texts("promptfoo", {"t.json": json.dumps(tests)}))
+    assert case.expected_answer == "Bea\nB. Oak"

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import csv
+import io
 import json
 
 import pytest
@@ -56,7 +58,7 @@ def test_test_sets_of_0_1_become_cases_with_golds_in_their_sources() -> None:
         {"user_input": ["a?"], "reference": ["b"]},
         {"user_input": {"0": "a?"}, "reference": {"0": "b"}},
         [{"eval_sample": {"user_input": "a?", "reference": "b"}, "approval_status": "approved"}],
-        [{"question": "a?", "ground_truths": ["b", "c"]}],
+        [{"question": "a?", "ground_truths": ["b"]}],
     ],
     ids=["list", "samples", "columns", "data frame", "annotated", "0.0"],
 )
@@ -75,14 +77,45 @@ def test_contexts_of_a_dataset_that_was_answered_are_no_golds() -> None:
     }
 
 
-def test_retrieved_texts_without_a_name_are_left_out_where_golds_are_named() -> None:
+@pytest.mark.parametrize("with_responses", [False, True])
+def test_texts_without_a_document_are_for_a_judge_and_score_no_gold(with_responses: bool) -> None:
     row = {
         "user_input": "a?", "response": "b", "retrieved_contexts": ["x"],
         "reference_context_ids": ["a.md"],
     }  # fmt: skip
-    found = read_texts("ragas", {"set.json": json.dumps([row])})
-    assert found.responses[0]["response"] == {"answer": "b"}
-    assert left_out(found) == {"retrieved_contexts": 1}
+    texts = {"set.json": json.dumps([row])}
+    found = read_texts("ragas", texts, with_responses=with_responses)
+    (chunk,) = found.responses[0]["response"]["debug"]["retrieved_chunks"]
+    assert chunk["text"] == "x"
+    (case,) = cases_of(found)
+    kept = case.metadata.get("recorded", {}).get("gold_supports", [])
+    assert (len(case.gold_supports), len(kept)) == ((0, 1) if with_responses else (1, 0))
+
+
+def test_several_references_are_lines_of_the_expected_answer() -> None:
+    rows = [
+        {"question": "a?", "ground_truths": ["b", "c"]},
+        {"question": "b?", "ground_truth": "['b', 'c']"},
+    ]
+    cases = cases_of(read_texts("ragas", {"set.json": json.dumps(rows)}))
+    assert [case.expected_answer for case in cases] == ["b\nc", "b\nc"]
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv"])
+def test_what_data_frames_print_in_cells_is_read(suffix: str) -> None:
+    cells = [
+        ["question", "answer", "contexts", "ground_truth", "evolution_type"],
+        ["Who?", "Bea.", "array(['Bea mends it.'], dtype=object)", "nan", "None"],
+        ["When?", "#REF!", "['It opens' 'at nine']", "<NA>", "NaT"],
+    ]
+    table = io.StringIO()
+    csv.writer(table, delimiter="," if suffix == ".csv" else "\t").writerows(cells)
+    found = read_texts("ragas", {f"set{suffix}": table.getvalue()})
+    who, when = cases_of(found)
+    assert (who.expected_answer, who.category, when.expected_answer) == (None, "general", None)
+    (response,) = found.responses
+    assert response["response"]["debug"]["retrieved_chunks"][0]["text"] == "Bea mends it."
+    assert left_out(found)["ground_truth, evolution_type, answer"] == 5
 
 
 def test_every_field_of_a_recorded_answer_is_counted_by_its_own_name() -> None:

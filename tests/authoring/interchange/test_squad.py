@@ -20,8 +20,7 @@ ROWS = [
 def test_questions_come_with_their_paragraphs() -> None:
     found = read_samples("squad", "squad-2.0.json", set_name="garden")
     roses, lilies, club = cases_of(found)
-    assert roses.expected_answer == "in late winter"
-    assert roses.metadata["squad"] == {"more_answers": ["late winter"]}
+    assert roses.expected_answer == "in late winter\nlate winter"
     path = "squad/garden/Rose_garden/1.md"
     assert roses.gold_supports == (Anchor(rel_path=path, snippets=("in late winter",)),)
     assert (lilies.answerable, lilies.gold_supports) == (False, ())
@@ -83,3 +82,18 @@ def test_a_file_without_questions_is_refused_beside_another() -> None:
 def test_another_importer_does_not_lose_which_questions_have_no_answer(name: str) -> None:
     with pytest.raises(DatasetError, match="`rageval import squad` reads such files"):
         read_texts(name, {"rows.json": json.dumps(ROWS)})
+
+
+def test_the_questions_of_a_conversation_have_those_before_them() -> None:
+    asked = [
+        {"id": "c#0", "question": "Who founded it?", "followup": "y",
+         "answers": [{"text": "Ann", "answer_start": 0}]},
+        {"id": "c#1", "question": "When?", "followup": "n",
+         "answers": [{"text": "CANNOTANSWER", "answer_start": 9}]},
+    ]  # fmt: skip
+    paragraphs = [{"context": "Ann founded it. CANNOTANSWER", "qas": asked}]
+    found = read_texts("squad", {"q.json": json.dumps({"data": [{"paragraphs": paragraphs}]})})
+    first, second = cases_of(found)
+    assert "history" not in first.metadata
+    assert [one["content"] for one in second.metadata["history"]] == ["Who founded it?", "Ann"]
+    assert (first.answerable, second.answerable, second.expected_answer) == (True, False, None)

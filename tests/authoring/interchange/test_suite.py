@@ -6,9 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from pytest_rageval.authoring.interchange.cells import parse_answers
+from pytest_rageval.authoring.interchange.values import is_missing, listed
 from pytest_rageval.project.case_reader import case_fields, parse_case
 from pytest_rageval.values.case import Anchor, Case
 from pytest_rageval.values.errors import DatasetError
@@ -74,6 +76,12 @@ def test_our_own_cases_come_in_as_they_are() -> None:
 @settings(max_examples=25)
 @given(cases=st.lists(CASES, min_size=1, max_size=3).map(unique))
 def test_any_cases_of_ours_come_in_as_they_are(cases: list[Case]) -> None:
+    for case in cases:
+        for value in case_fields(case).values():
+            # The words that data frames print for a missing value are none of ours.
+            assume(not any(map(is_missing, listed(value))))
+        answer = case.expected_answer
+        assume(answer is None or parse_answers(answer) == (answer, False))
     lines = "".join(f"{json.dumps(case_fields(case))}\n" for case in cases)
     once = [replace(case, tags=tuple(dict.fromkeys(case.tags))) for case in cases]
     assert list(cases_of(read_texts("json", {"s.jsonl": lines}))) == once
@@ -103,7 +111,10 @@ def test_one_text_of_a_list_is_not_parted() -> None:
         ([1], "case 1: 1, expected an object"),
         ([{"id": "a"}, {"question": "b"}], "case 1: question: missing"),
         ([{"id": "a"}], "no field of questions among 'id'; name it with --column question=HEADER"),
-        ([{"input": [{"role": "user", "content": "a"}] * 2}], "a chat of 2 messages, expected one"),
+        (
+            [{"input": [{"role": role, "content": "a"} for role in ("user", "assistant")]}],
+            "a chat of 2 messages, expected one of role user at its end",
+        ),
         ([{"input": {"text": "a"}}], "name the one inside with --column question=input.text"),
         ({"questions": ["a"], "answers": ["b"]}, "no field of questions among 'questions', 'ans"),
         ([{"question": "a", "difficulty": "odd"}], "case 1: difficulty: 'odd', expected easy"),
@@ -205,7 +216,7 @@ def test_a_column_that_no_case_has_is_answered_with_the_fields_inside_objects() 
         read_texts("json", {"a.json": json.dumps([row])}, columns={"question": "inputs.qestion"})
 
 
-def test_the_only_question_of_a_chat_is_the_question() -> None:
+def test_the_last_question_of_a_chat_is_the_question() -> None:
     chat = [{"role": "system", "content": "Be kind."}, {"role": "user", "content": "When?"}]
     answer = {"role": "assistant", "content": "Soon."}
     rows = [
@@ -218,8 +229,10 @@ def test_the_only_question_of_a_chat_is_the_question() -> None:
     (state,) = cases_of(read_texts("json", {"s.jsonl": json.dumps(rows[1])}, columns=columns))
     columns["expected_answer"] = "outputs.message"
     (last,) = cases_of(read_texts("json", {"m.jsonl": json.dumps(rows[2])}, columns=columns))
-    for case in (evals, state, last):
-        assert (case.question, case.expected_answer) == ("When?", "Soon.")
+    cases = (evals, state, last)
+    for case in cases:
+        assert (case.question, case.metadata.get("history")) == ("When?", None)
+    assert [case.expected_answer for case in cases] == ["Soon.\nNow.", "Soon.", "Soon."]
 
 
 @pytest.mark.parametrize(
@@ -252,4 +265,136 @@ def test_a_link_to_a_page_is_a_gold_of_that_page() -> None:
     assert case.gold_supports == (
         Anchor(rel_path="a.pdf", pages=(7,)),
         Anchor(rel_path="b.md", heading_path="page=the first"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("answer", ["Ann Ode", "A. Ode"]),
+        ("answers", "['Ann Ode', 'A. Ode']"),
+        ("golden_answers", ["Ann Ode", "A. Ode"]),
+        ("answer", {"value": "Ann Ode", "aliases": ["Ann Ode", "A. Ode"]}),
+    ],
+)
+def test_several_accepted_answers_are_lines(field: str, value: object) -> None:
+    row = {"question": "Who wrote it?", field: value}
+    (case,) = cases_of(read_texts("json", {"s.jsonl": json.dumps(row)}))
+    assert case.expected_answer == "Ann Ode\nA. Ode"
+
+
+def test_an_answer_that_says_that_there_is_none_is_no_expected_answer() -> None:
+    rows = [
+        {"query": "Who?", "answers": ["No Answer Present."]},
+        {"query": "When?", "answers": ["No Answer Present."], "answerable": True},
+    ]
+    found = read_texts("json", {"s.json": json.dumps(rows)})
+    who, when = cases_of(found)
+    assert (who.answerable, who.expected_answer) == (False, None)
+    assert (when.answerable, when.expected_answer) == (True, None)
+    assert any("unanswerable" in note for note in found.notes)
+
+
+def test_missing_values_of_data_frames_and_spreadsheets_are_empty() -> None:
+    table = (
+        "question;expected_answer;gold_supports;k;category;notes\n"
+        "Who?;nan;#REF!;NaN;None;<NA>\n"
+        "When?;#NAME?;NaT;;N/A;NULL\n"
+    )
+    found = read_texts("csv", {"t.csv": table})
+    for case in cases_of(found):
+        assert (case.expected_answer, case.gold_supports, case.k) == (None, (), None)
+        assert (case.category, case.notes, case.metadata) == ("general", "", {})
+    assert [one.why for one in found.left_out] == ["empty"]
+
+
+def test_rows_that_are_out_of_use_are_counted_and_left_out() -> None:
+    rows = [
+        {"question": "One?", "status": "ACTIVE"},
+        {"question": "Two?", "status": "ARCHIVED"},
+        {"question": "Three?", "is_deleted": True},
+    ]
+    found = read_texts("json", {"s.json": json.dumps(rows)})
+    assert [case.question for case in cases_of(found)] == ["One?"]
+    assert left_out(found) == {"rows with status ARCHIVED": 1, "rows with is_deleted": 1}
+
+
+@pytest.mark.parametrize(
+    "value", [[["d-1", "d-2"], ["d-3"]], "['d-1', 'd-2', 'd-3']", "d-1;d-2;d-3"]
+)
+def test_a_named_column_of_golds_is_used(value: object) -> None:
+    row = {"query": "Who?", "retrieval_gt": value}
+    columns = {"gold_supports": "retrieval_gt"}
+    (case,) = cases_of(read_texts("json", {"s.jsonl": json.dumps(row)}, columns=columns))
+    assert [gold.rel_path for gold in case.gold_supports] == ["d-1", "d-2", "d-3"]
+    assert case.metadata == {}
+
+
+def test_numbers_in_a_named_column_are_names_of_documents() -> None:
+    row = {"query": "Who?", "gt": [12, 13.0]}
+    for field in ("gold_supports", "rel_path"):
+        (case,) = cases_of(read_texts("json", {"s.jsonl": json.dumps(row)}, columns={field: "gt"}))
+        assert [gold.rel_path for gold in case.gold_supports] == ["12", "13"]
+
+
+@pytest.mark.parametrize(
+    ("row", "columns"),
+    [
+        ({"q": "Who?", "sources": "a.md|b.md", "part": "x"}, {"heading_path": "part"}),
+        ({"q": "Who?", "source": "a.md", "part": "twelve"}, {"pages": "part"}),
+        ({"q": "Who?", "part": "x"}, {"heading_path": "part"}),
+        ({"q": "Who?", "part": [True]}, {"gold_supports": "part"}),
+        ({"q": "Who?", "part": [[1]], "source": "a.md"}, {"heading_path": "part"}),
+    ],
+)
+def test_a_named_column_is_refused_where_nothing_can_be_made_of_it(
+    row: dict[str, object], columns: dict[str, str]
+) -> None:
+    texts = {"s.jsonl": json.dumps(row)}
+    with pytest.raises(DatasetError, match="case 1: part: "):
+        read_texts("json", texts, columns={"question": "q", **columns})
+
+
+def test_a_named_column_goes_before_an_alias_of_another_field() -> None:
+    row = {"text": "Who?", "input": "Bea.", "sources": "x.md", "file": "a.md"}
+    columns = {"expected_answer": "input", "rel_path": "file"}
+    (case,) = cases_of(read_texts("json", {"s.jsonl": json.dumps(row)}, columns=columns))
+    assert (case.question, case.expected_answer) == ("Who?", "Bea.")
+    assert [gold.rel_path for gold in case.gold_supports] == ["a.md"]
+
+
+@pytest.mark.parametrize("name", ["expected_sources", "source", "gold_supports"])
+@pytest.mark.parametrize("value", ["a.md; b.md", "a.md;b.md", "a.md | b.md", '"a.md, b.md"'])
+def test_sources_in_one_cell_are_several_golds(name: str, value: str) -> None:
+    found = read_texts("csv", {"t.csv": f"question,{name}\nWho?,{value}\n"})
+    assert [gold.rel_path for gold in cases_of(found)[0].gold_supports] == ["a.md", "b.md"]
+
+
+@pytest.mark.parametrize("name", ["source", "sources", "references"])
+@pytest.mark.parametrize(("value", "is_noted"), [("MARCO", True), ("a.md", False), ("a/b", False)])
+def test_golds_that_look_like_no_document_are_noted(name: str, value: str, is_noted: bool) -> None:
+    found = read_texts("json", {"s.jsonl": json.dumps({"question": "Who?", name: value})})
+    assert any("look like no document" in note for note in found.notes) == is_noted
+
+
+@pytest.mark.parametrize("name", ["history", "chat_history", "chatHistory"])
+def test_earlier_turns_of_a_question_are_its_history(name: str) -> None:
+    turns = [{"role": "user", "content": "Who?"}, {"role": "assistant", "content": "Bea."}]
+    row = {"question": "Where does she live?", name: turns}
+    found = read_texts("json", {"s.jsonl": json.dumps(row)})
+    assert cases_of(found)[0].metadata == {"history": turns}
+    assert found.kept == {name: 1}
+
+
+def test_a_chat_of_several_questions_keeps_those_before_the_last() -> None:
+    chat = [
+        {"role": "user", "content": "Who?"},
+        {"role": "assistant", "content": "Bea."},
+        {"role": "user", "content": "Where does she live?"},
+    ]
+    row = {"input": chat, "metadata": {"by": "me"}}
+    (case,) = cases_of(read_texts("json", {"s.jsonl": json.dumps(row)}))
+    assert (case.question, case.metadata) == (
+        "Where does she live?",
+        {"by": "me", "history": chat[:2]},
     )

@@ -212,3 +212,15 @@ def test_very_many_marks_without_an_end_are_refused_at_once(piece: str) -> None:
     with pytest.raises(DatasetError):
         read_texts("trec", {"t": piece * 12_000})
     assert time.process_time() - started < 2
+
+
+@pytest.mark.parametrize(
+    "qrels",
+    [
+        "g1 0 a.md 2.0\n",
+        '{"query_id": "g1", "doc_id": "a.md", "relevance": 2.0, "iteration": "0"}\n',
+    ],
+)
+def test_grades_are_read_as_data_frames_write_them(qrels: str) -> None:
+    (case,) = cases_of(read_texts("trec", {"topics.tsv": "g1\tWho?\n", "qrels.jsonl": qrels}))
+    assert case.gold_supports == (Anchor(rel_path="a.md", grade=2),)

@@ -8,9 +8,9 @@ import zipfile
 from pathlib import Path
 
 import pytest
-import yaml  # type: ignore[import-untyped]
 
 from pytest_rageval.authoring.scaffold.plan import read_templates
+from tests.build.yaml_values import load_yaml
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -37,7 +37,7 @@ def test_every_template_is_in_the_wheel_as_it_is_here(tmp_path: Path) -> None:
 
 
 def test_the_ci_job_is_yaml_that_runs_the_cases() -> None:
-    job = yaml.safe_load(read_templates()["workflow.yml"])["jobs"]["evals"]
+    job = load_yaml(read_templates()["workflow.yml"].decode("utf-8"))["jobs"]["evals"]
     commands = [step["run"] for step in job["steps"] if "run" in step]
     assert any(command.startswith("pytest evals/") for command in commands)
     assert job["timeout-minutes"] > 0

@@ -135,6 +135,8 @@ def test_a_prefix_that_is_too_short_says_what_to_do(capsys: Output) -> None:
         (["csv"], "Missing argument 'FILE...'"),
         (["csv", "no.csv"], "no.csv: cannot be read"),
         (["csv", "t.csv", "--column", "question"], "expected FIELD=HEADER"),
+        (["csv", "t.csv", "--column", "k=a", "--column", "k=b"], "k=b: k is named twice"),
+        (["csv", "t.csv", "--column", "k=a", "--column", "id=a"], "id=a: a is named twice"),
         (["csv", "t.csv", "--delimiter", "ab"], "expected one character"),
         (["ragas", "t.csv", "--column", "question=a"], "--column: goes with csv, json, yaml, not"),
         (["trec", "t.csv", "--delimiter", ";"], "--delimiter: goes with csv, deepeval, promptfoo,"),

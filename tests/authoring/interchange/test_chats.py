@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from pytest_rageval.authoring.interchange.chats import read_chat, read_messages, take_history
+from pytest_rageval.authoring.interchange.values import Ledger
+
+TURNS = [
+    {"role": "system", "content": "Be brief."},
+    {"role": "user", "content": "Who is the agent?"},
+    {"role": "assistant", "content": "Bea."},
+    {"role": "user", "content": "Where does she work?"},
+]
+
+
+@pytest.mark.parametrize("value", [TURNS, json.dumps(TURNS), str(TURNS)])
+def test_the_last_message_of_the_user_is_the_question(value: object) -> None:
+    chat = read_chat(value)
+    assert chat is not None
+    assert chat.question == "Where does she work?"
+    assert [one["content"] for one in chat.before] == ["Who is the agent?", "Bea."]
+    assert (chat.after, chat.n_others) == ((), 1)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        [{"from": "human", "value": "Who?"}, {"from": "gpt", "value": "Bea."}],
+        [{"role": "user", "parts": [{"text": "Who?"}]}, {"role": "model", "parts": ["Bea."]}],
+        [{"role": "user", "content": [{"type": "text", "text": "Who?"}]},
+         {"role": "assistant", "content": "Bea."}],
+        [{"question": "Who?", "answer": "Bea."}],
+        [{"input": "Who?", "output": "Bea."}],
+    ],
+)  # fmt: skip
+def test_messages_are_read_as_tools_write_them(value: object) -> None:
+    assert read_messages(value) == [
+        {"role": "user", "content": "Who?"},
+        {"role": "assistant", "content": "Bea."},
+    ]
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["Who?", "", None, [], ["Who?"], [{"role": "user"}], [{"role": "king", "content": "Who?"}],
+     [{"question": "Who?"}], {"question": "Who?"}, [TURNS[1], 1]],
+)  # fmt: skip
+def test_what_is_no_chat_has_no_messages(value: object) -> None:
+    assert read_messages(value) is None
+
+
+def test_earlier_turns_go_where_a_mapping_finds_them() -> None:
+    given: dict[str, Any] = {"chat_history": json.dumps(TURNS[1:3]), "by": "me"}
+    line: dict[str, Any] = {"metadata": {"a": 1}}
+    ledger = Ledger()
+    take_history(given, line, ledger)
+    assert line["metadata"] == {"a": 1, "history": TURNS[1:3]}
+    assert (given, dict(ledger.kept)) == ({"by": "me"}, {"chat_history": 1})
+    assert "metadata.history" in ledger.close().notes[0]
+
+
+def test_a_turn_without_those_before_it_is_noted() -> None:
+    ledger = Ledger()
+    take_history({"conversationId": "c1"}, {}, ledger)
+    assert "turns of conversations" in ledger.close().notes[0]

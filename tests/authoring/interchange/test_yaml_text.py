@@ -1,0 +1,149 @@
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+
+from pytest_rageval.authoring.interchange.values import Ledger, SourceFile
+from pytest_rageval.authoring.interchange.yaml_text import parse_yaml
+from pytest_rageval.values.errors import DatasetError
+
+BOMB = "a: &a [x,x,x,x,x,x,x,x,x,x]\n" + "".join(
+    f"{new}: &{new} [{','.join([f'*{old}'] * 10)}]\n"
+    for old, new in zip("abcdefgh", "bcdefghi", strict=True)
+)
+
+
+MERGED = "\n".join(
+    [
+        "l0: &a0 {x: 1}",
+        *(f"l{n}: &a{n} {{<<: [{', '.join([f'*a{n - 1}'] * 9)}]}}" for n in range(1, 10)),
+    ]
+)
+
+
+def file(text: str) -> SourceFile:
+    return SourceFile(name="f.yaml", text=text)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("14:30", "14:30"),
+        ("1:30.5", "1:30.5"),
+        ("yes", "yes"),
+        ("Off", "Off"),
+        ("n", "n"),
+        ("2024-02-31", "2024-02-31"),
+        ("2024-02-28 10:00:00", "2024-02-28 10:00:00"),
+        ("1_000", "1_000"),
+        ("=", "="),
+        ("?tail", "?tail"),
+        ("Is it open?", "Is it open?"),
+        ("a?b:c", "a?b:c"),
+        ("http://x.org/a?b", "http://x.org/a?b"),
+        ("012", 12),
+        ("0o14", 12),
+        ("true", True),
+        ("~", None),
+        ("1e3", 1000.0),
+        ("'14'", "14"),
+    ],
+)
+def test_plain_values_are_those_of_yaml_1_2_in_blocks_and_in_brackets(
+    text: str, value: object
+) -> None:
+    assert parse_yaml(file(f"a: {text}\nb: c"))["a"] == value
+    assert parse_yaml(file(f"{{a: {text}, b: [{text}, c]}}")) == {"a": value, "b": [value, "c"]}
+
+
+def test_a_directive_of_an_older_version_changes_nothing() -> None:
+    assert parse_yaml(file("%YAML 1.1\n---\na: yes")) == {"a": "yes"}
+
+
+def test_keys_of_a_merge_give_way_to_those_beside_it() -> None:
+    text = "base: &b {x: 1, y: 2}\nmore: {<<: *b, y: 3}"
+    assert parse_yaml(file(text))["more"] == {"x": 1, "y": 3}
+
+
+def test_an_explicit_key_is_one_only_before_a_blank() -> None:
+    assert parse_yaml(file("? a\n: b")) == {"a": "b"}
+    assert parse_yaml(file("{? a : b}")) == {"a": "b"}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (BOMB, "its aliases stand for more than 1,000,000 values"),
+        ("a: &a [*a]", "an alias stands within what it names"),
+        ("[" * 20_000, "nested too deeply"),
+        ("!!python/object/apply:os.system ['true']", "could not determine a constructor"),
+        ("a: [1", "f.yaml:"),
+        ("a: b: c", "f.yaml:1:5: mapping values are not allowed here"),
+        (
+            "a: What is: this",
+            "f.yaml:1:11: mapping values are not allowed",
+        ),
+        ("a: {{x}}", "with such characters into quotes"),
+        ("a: 1\nb: 2\na: 3", "f.yaml:3:1: the key stands twice"),
+        ("\x00", "expected YAML"),
+        ("a: !!bool x", "expected YAML"),
+        ("a: !!timestamp x", "expected YAML"),
+        ("a: !!int ''", "expected YAML"),
+        (f"a: 0x{'f' * 5000}", "an integer of thousands of digits"),
+    ],
+    ids=[
+        "bomb",
+        "cycle",
+        "deep",
+        "code",
+        "open",
+        "mapping",
+        "colon",
+        "braces",
+        "twice",
+        "control",
+        "no bool",
+        "no time",
+        "no int",
+        "long int",
+    ],
+)
+def test_hostile_yaml_is_one_line_of_fault(text: str, message: str) -> None:
+    with pytest.raises(DatasetError) as caught:
+        parse_yaml(file(text))
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_merge_keys_of_merge_keys_cost_no_memory() -> None:
+    found: Any
+    try:
+        found = parse_yaml(file(MERGED))["l9"]
+    except DatasetError as error:
+        found = str(error)
+    # Some versions merge each key once, others once for each path to it.
+    assert found == {"x": 1} or "more than 1,000,000 merged keys" in found
+
+
+def test_yaml_that_is_too_long_is_refused() -> None:
+    with pytest.raises(DatasetError, match="more than 8,000,000 characters"):
+        parse_yaml(file("x" * 8_000_001))
+
+
+def test_aliases_that_are_no_bomb_are_read() -> None:
+    assert parse_yaml(file("a: &a {b: 1}\nc: [*a, *a]")) == {"a": {"b": 1}, "c": [{"b": 1}] * 2}
+
+
+@pytest.mark.filterwarnings("error")
+def test_many_anchors_of_one_name_take_no_time() -> None:
+    started = time.process_time()
+    assert len(parse_yaml(file("- &a x\n" * 5_000))) == 5_000
+    assert time.process_time() - started < 4
+
+
+def test_numbers_that_yaml_loses_are_counted() -> None:
+    ledger = Ledger()
+    assert parse_yaml(file("a: .nan\nb: 2024-02-28\n"), ledger) == {"a": None, "b": "2024-02-28"}
+    assert [one.field for one in ledger.left_out] == ["a"]
