@@ -16,7 +16,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final, cast
 
-_TEXT: Final = "The quick brown fox number %d jumps over the lazy dog. "
+_TEXT: Final = (
+    "The quick brown fox number %d – « le renard d’à côté » – 速い狐 – jumps over the lazy dog. "
+)
 CHUNKS: Final = [
     {
         "rel_path": f"docs/d{place}.md",
@@ -33,7 +35,8 @@ ANSWER: Final = json.dumps(
         "abstained": False,
         "references": [{"rel_path": "docs/d0.md", "heading_path": "H0"}],
         "debug": {"retrieved_chunks": CHUNKS, "latency": {"retrieval_ms": 3.0}},
-    }
+    },
+    ensure_ascii=False,
 ).encode()
 VERDICT: Final = {
     **{"score": 5, "grade": "C", "pass": True, "value": "pass"},

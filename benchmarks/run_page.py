@@ -1,9 +1,10 @@
 """Write the page of a run of many cases, and open, filter and search it in headless Chromium.
 
-Every case has a question, an answer and five chunks of random words; a quarter is missed. CPU time
-is that of ``rageval report``, and of a script that only reads the same records by ``json.loads``
-and writes them again by ``json.dumps``. Times in the browser end with the second frame after the
-action.
+Every case has a question, an answer, a key fact, a quoted gold and five chunks of random words,
+some with accents, dashes, curly quotes or Japanese (``--ascii``: none); a quarter is missed. CPU
+time is that of ``rageval report``, and of a script that only reads the same records by
+``json.loads`` and writes them again by ``json.dumps``. Times in the browser end with the second
+frame after the action.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks.measuring import positive, run_process
+from pytest_rageval.values.case import Anchor, Case
 from pytest_rageval.values.record import CaseRecord
 from tests.build.browser import chromium
 from tests.build.runs import write_run
@@ -26,11 +28,11 @@ from tests.report.html.builders import chunk, missed, passed
 
 _FLOOR: Final = """
 import json, sys
-with open(sys.argv[1], encoding="utf-8") as lines, open(sys.argv[2], "w") as copy:
+with open(sys.argv[1], encoding="utf-8") as lines, open(sys.argv[2], "w", encoding="utf-8") as copy:
     for line in lines:
-        copy.write(json.dumps(json.loads(line)))
+        copy.write(json.dumps(json.loads(line), ensure_ascii=False))
 """
-_WORDS: Final = [
+_ASCII: Final = [
     f"{first}{last}"
     for first in ("re", "over", "out", "back", "un", "down")
     for last in (
@@ -48,6 +50,23 @@ _WORDS: Final = [
         "cast",
     )
 ]
+_WORDS: Final = [
+    *_ASCII,
+    *(
+        "déjà",
+        "Größe",
+        "naïve",
+        "l’hôtel",
+        "“señal”",
+        "São",
+        "–",
+        "—",
+        "re…set",
+        "再起動",
+        "鍵の一覧",
+    ),
+]
+"""One in eight is of a kind that real notes have beside ASCII."""
 _ACTIONS: Final = {
     "list of the cases": "#cases",
     "filter": "#outcome=missed",
@@ -76,33 +95,43 @@ class Figures:
     """Milliseconds of each action in the browser."""
 
 
-def records(many: int) -> Iterator[CaseRecord]:
-    """Records with texts, the same for the same number."""
+def records(many: int, vocabulary: Sequence[str]) -> Iterator[CaseRecord]:
+    """Records with texts, the same for the same number and words."""
     rng = random.Random(17)
 
     def words(count: int) -> str:
-        return " ".join(rng.choices(_WORDS, k=count))
+        return " ".join(rng.choices(vocabulary, k=count))
 
     for number in range(many):
         build = missed if number % 4 == 3 else passed
         golds = () if build is missed else (0,)
+        texts = [words(80) for _ in range(5)]
+        first = texts[0].split()
+        gold = Anchor(rel_path="docs/file1.md", snippets=(" ".join(first[20:32]),))
+        question, fact = f"{words(14)}?", " ".join(first[40:44])
         yield build(
             f"case-{number}",
-            question=f"{words(14)}?",
-            answer=f"{words(60)} ticket{number}.",
+            question=question,
+            answer=f"{words(30)} {fact} {words(30)} ticket{number}.",
             category=f"category {number % 7}",
             retrieved_chunks=tuple(
-                chunk(rank, text=words(80), matched_golds=golds if rank == 1 else ())
-                for rank in range(1, 6)
+                chunk(rank, text=text, matched_golds=golds if rank == 1 else ())
+                for rank, text in enumerate(texts, start=1)
+            ),
+            case=Case(
+                id=f"case-{number}",
+                question=question,
+                expected_key_facts=(fact,),
+                gold_supports=(gold,),
             ),
         )
 
 
-def measure(many: int) -> Figures:
+def measure(many: int, vocabulary: Sequence[str]) -> Figures:
     """Write and open the page of a run of so many cases."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        run = write_run(folder, "run", list(records(many)))
+        run = write_run(folder, "run", list(records(many, vocabulary)))
         output = folder / "output"
         report = [sys.executable, "-m", "pytest_rageval.cli.main", "report", str(run)]
         ours = run_process(report, folder, output)
@@ -132,9 +161,10 @@ def browse(page: Path) -> dict[str, float]:
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--cases", type=positive, default=10_000)
+    parser.add_argument("--ascii", action="store_true", help="texts of ASCII alone, to compare")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     given = parser.parse_args(arguments)
-    found = measure(given.cases)
+    found = measure(given.cases, _ASCII if given.ascii else _WORDS)
     if given.json:
         print(json.dumps(asdict(found)))
         return 0

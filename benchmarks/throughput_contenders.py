@@ -87,12 +87,12 @@ def write_project(folder: Path, cases: int, *, missed: bool = False) -> None:
         for place in range(cases):
             case = {
                 "id": f"c{place:06}",
-                "question": f"What does fox number {place} do?",
+                "question": f"What does fox number {place} – « le renard » – do?",
                 "category": "single_hop",
                 "gold_supports": [{"rel_path": gold}],
-                "expected_key_facts": ["jumps over the lazy dog"],
+                "expected_key_facts": [f"fox number {place} – 速い狐 – jumps over the lazy dog"],
             }
-            file.write(json.dumps(case) + "\n")
+            file.write(json.dumps(case, ensure_ascii=False) + "\n")
     (folder / "pyproject.toml").write_text("[tool.rageval]\n", encoding="utf-8")
     thresholds = "version = 1\n[overall]\nmrr = '>= 0.0'\n"
     (folder / "thresholds.toml").write_text(thresholds, encoding="utf-8")

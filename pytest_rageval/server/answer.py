@@ -9,11 +9,12 @@ from datetime import date
 from itertools import zip_longest
 from math import fsum
 
+from pytest_rageval.server.asked import Asked, all_forms, read_question
 from pytest_rageval.server.chunking import Chunk
-from pytest_rageval.server.terms import TermFrequencies, query_terms, terms
+from pytest_rageval.server.terms import TermFrequencies, terms
 from pytest_rageval.server.versions import find_versions
 
-ANSWERER_VERSION = "extractive/3"
+ANSWERER_VERSION = "extractive/4"
 MAX_SENTENCES = 3
 MIN_COVERAGE = 0.5
 """Minimum share of the question's words, weighted by rarity, in the passages for an answer."""
@@ -68,19 +69,18 @@ def answer_from(
     """
     if not chunks:
         return abstain("no passage matches the question")
-    wanted = query_terms(question)
-    reach = evidence_coverage(wanted, chunks, frequencies)
+    asked = read_question(question)
+    reach = evidence_coverage(asked.wanted, chunks, frequencies)
     if reach < MIN_COVERAGE:
         return abstain(
             f"the best passages cover {reach:.0%} of what the question asks, "
             f"below the limit of {MIN_COVERAGE:.0%}"
         )
-    chosen = _choose(
-        wanted, [s for i, chunk in enumerate(chunks) for s in _sentences_of(i, chunk)], frequencies
-    )
+    candidates = [s for i, chunk in enumerate(chunks) for s in _sentences_of(i, chunk, asked)]
+    chosen = _choose(asked.wanted, candidates, frequencies)
     if not chosen:
         return abstain("the best passages hold no sentence on the question")
-    differing = _differing(wanted, chosen, chunks, frequencies, dates)
+    differing = _differing(asked, chosen, chunks, frequencies, dates)
     chosen = [one for one in chosen if one.source not in {other.source for other in differing}]
     quotes = [f"{sentence.text} [{sentence.source + 1}]" for sentence in (*differing, *chosen)]
     if differing:
@@ -91,7 +91,7 @@ def answer_from(
 
 
 def _differing(
-    wanted: Sequence[str],
+    asked: Asked,
     chosen: Sequence[_Sentence],
     chunks: Sequence[Chunk],
     frequencies: TermFrequencies,
@@ -107,15 +107,15 @@ def _differing(
             continue
         newer, older = (
             max(
-                _sentences_of(position, chunks[position]),
-                key=lambda sentence: frequencies.coverage(wanted, sentence.found),
+                _sentences_of(position, chunks[position], asked),
+                key=lambda sentence: frequencies.coverage(asked.wanted, sentence.found),
                 default=None,
             )
             for position in (pair.newer, pair.older)
         )
         if newer is None or older is None or newer.found == older.found:
             continue
-        if frequencies.coverage(wanted, newer.found & older.found) >= MIN_SAID:
+        if frequencies.coverage(asked.wanted, newer.found & older.found) >= MIN_SAID:
             return newer, older
     return ()
 
@@ -126,13 +126,20 @@ def evidence_coverage(
     """Return the share, 0 to 1, of the question's words in the first passages and headings."""
     present: set[str] = set()
     for chunk in chunks[:EVIDENCE_PASSAGES]:
-        present.update(terms(chunk.heading_path), terms(chunk.text))
+        present |= all_forms([*terms(chunk.heading_path), *terms(chunk.text)])
     return frequencies.coverage(wanted, present)
 
 
-def _sentences_of(source: int, chunk: Chunk) -> Iterator[_Sentence]:
+def _sentences_of(source: int, chunk: Chunk, asked: Asked) -> Iterator[_Sentence]:
+    """Yield the sentences of a passage; a question in it is the heading of the next sentence."""
+    heading: frozenset[str] = frozenset()
     for text in sentences(chunk.text):
-        yield _Sentence(text, source, frozenset(terms(text)))
+        found = asked.found_in(text)
+        if text.rstrip("*_\"'").endswith(("?", "？")):
+            heading = found
+        else:
+            yield _Sentence(text, source, found | heading)
+            heading = frozenset()
 
 
 def _choose(

@@ -285,6 +285,30 @@ def test_an_answer_may_join_two_passages() -> None:
     assert answer.cited == (0, 1)
 
 
+@pytest.mark.parametrize(
+    ("text", "question", "answer"),
+    [
+        (
+            "Lamps are lent by the desk. They may be kept for 14 days.",
+            "How long can I keep a lamp?",
+            "They may be kept for 14 days. [1]",
+        ),
+        (
+            "Who sharpens the chisels?\n\nVolunteers do, in May.",
+            "Who sharpens the chisels?",
+            "Volunteers do, in May. [1]",
+        ),
+    ],
+)
+def test_the_sentence_that_answers_is_quoted_in_place_of_the_one_that_asks_alike(
+    text: str, question: str, answer: str
+) -> None:
+    data = f"# Notes\n\n{text}\n".encode()
+    chunks = chunk_note(vault="v", rel_path="a.md", data=data, max_tokens=99, overlap=0)
+    frequencies = TermFrequencies.count([terms(chunk.text) for chunk in chunks])
+    assert answer_from(question, chunks, frequencies, {}).text == answer
+
+
 def test_sentences_are_free_of_markup_and_of_foreign_citation_numbers() -> None:
     text = "# Head\n\nOne, by J. Doe [12]. Two?\n- item a\n- item b\n\n"
     text += "```py\n# c = 1\n```\n| x | y |\n|--|--|\n| 1 | |\n| a | b \\| c |\n\n| alone |\n"

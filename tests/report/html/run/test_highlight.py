@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import re
+import time
 from html import unescape
+from unicodedata import category
 
 import pytest
 from hypothesis import given
@@ -41,12 +43,37 @@ def parts(text: str, *phrases: str) -> list[str]:
         ("zwei Cafe\u0301s, ein Cafe ❤️ dort", "cafe dort", ["Cafe ❤️ dort"]),
         ("ein Cafe\u0301 dort", "cafe dort", []),
         ("Überfahrt an homeowner", "home owner", []),
+        ("on and on on on on", "on on", ["on on", "on on"]),
+        ("“L’Île–Verte” coûte 5 €", "l'île verte", ["L’Île–Verte"]),
+        ("STRASSE und Straße", "straße", ["STRASSE", "Straße"]),
         ("anything", "", []),
         ("anything", "...", []),
     ],
 )
 def test_a_phrase_is_found_by_its_words(text: str, phrase: str, found: list[str]) -> None:
     assert parts(text, phrase) == found
+
+
+@given(st.text(), st.text(max_size=80), st.text())
+def test_a_phrase_between_blanks_is_found_in_any_script(
+    before: str, phrase: str, after: str
+) -> None:
+    found = parts(f"{before} {phrase} {after}", phrase)
+    has_words = any(c == "_" or category(c)[0] in "LMN" for c in phrase if c != "\ufe0f")
+    assert bool(found) == has_words
+    assert {letters(part) for part in found} <= {letters(phrase)}
+
+
+def letters(text: str) -> str:
+    return "".join(c for c in text.casefold() if c.isalnum())
+
+
+def test_marks_in_texts_of_any_letters_take_no_more_time_than_reading_them() -> None:
+    facts = [(f"la réponse {number} – “très” 答え", "A") for number in range(3_000)]
+    text = " ".join(fact for fact, _ in facts)[:2_000]
+    begin = time.process_time()
+    assert len(phrase_marks(text, facts, "fact")) > 50
+    assert time.process_time() - begin < 1
 
 
 def test_a_phrase_of_hundreds_of_words_is_not_looked_for() -> None:
