@@ -174,7 +174,7 @@ _ARTICLE: Final = re.compile(
     r"(?:(?<=[.!?:\n\"“(|*-])|\A)(\s*)A(?= (?!is\b|was\b|or\b|and\b|applies\b|are\b)[^\W\d_A-Z])"
 )
 _OPTION: Final = re.compile(r"(?<!\w)\(?([a-h])\)(?!\w)")
-_INITIAL: Final = re.compile(r"\b([A-Z])\.(?= ?[A-Z])")
+_INITIAL: Final = re.compile(r"\b([A-Z])\.(?= ?[A-Z]|,)|(?<=\b[A-Z]\.)([A-Z])\.")
 _NO: Final = re.compile(
     r"(?:\W*\w+:)?\W*(?:no|nein|non|nee|não|nao|没有|不是|いいえ)"
     r"(?:[,，;:!]|\s*[–—]|\s+-\s|\.(?!\s*\d))",
@@ -452,6 +452,8 @@ def read_word(token: str, language: str = "en") -> Word:
         return Word(form, ROMAN[token], FULL, number=True)
     if len(token) == 1 and token.isascii() and token.isupper() and form != "i":
         return Word(form, f"letter {form}", FULL, exact=True)
+    if len(form) == 1 and form.isascii() and form.isalpha() and not token.isupper():
+        return Word(form, form, CORE, self_talk=form in SELF_TALK)
     if language != "en":
         form = form.partition("'")[2] or form
         if found := _foreign(form, token, language):
@@ -623,7 +625,7 @@ _SPELLINGS: Final[tuple[tuple[str, re.Pattern[str], Replacement], ...]] = (
     ("-", _ISO_DATE, _spell_date),
     ("-", _PREFIX, r"\1"),
     ("A ", _ARTICLE, r"\1a"),
-    (".", _INITIAL, lambda match: match[1].lower() + "."),
+    (".", _INITIAL, lambda match: match[0].lower()),
     (")", _OPTION, lambda match: f"({match[1].upper()})"),
     ("out of", _OUT_OF, r"\1 not in"),
     ("fail", _FAILS, "not"),
