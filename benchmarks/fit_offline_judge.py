@@ -1,17 +1,14 @@
 """Fit the offline judge on labels of people, and report how far it agrees with them.
 
-Three logistic layers over readable features are fitted: whether an answer is grounded, whether it
-holds a reference, whether it states a long key fact. For the last one the labels of groundedness
-are read the other way round: a labelled sentence of 15 words or more is the key fact, and the
-passage that people compared it with is the answer. Both halves of each such fact, and its words in
-reverse order, are added as answers that do not state it: the labels hold few answers that state
-only a part, or its words in another order. Every source and label weighs the same. Weights
-keep their sign (support never speaks against a claim), and a contradicted number, name or negation
-costs at least ``STRICT``.
+Two logistic layers over readable features are fitted: whether an answer is grounded, and whether it
+states a reference. Every source and label weighs the same. Weights keep their sign (support never
+speaks against a claim), and a contradicted number, name or negation costs at least ``STRICT``. For
+long key facts the labels of groundedness are read the other way round: a labelled sentence of 15
+words or more is the key fact, and the passage that people compared it with is the answer.
 
 Agreement is reported on rows that the fit has not seen: for groundedness and long key facts each
 source is left out in turn, for correctness each fifth of the questions; and once more with all rows
-fitted.
+fitted. AUROC of correctness is by what the words say, also where the judge is unsure.
 
     python benchmarks/fit_offline_judge.py --labels ../shared/data/labels
 """
@@ -28,9 +25,8 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -42,13 +38,15 @@ from pytest_rageval.analysis.stats.agreement import (
     kappa,
     precision_recall_f1,
 )
-from pytest_rageval.judges.offline import correctness, grounding
+from pytest_rageval.judges.offline import comparison, correctness, facts, grounding
 from pytest_rageval.judges.offline.abstention import read_abstention
 from pytest_rageval.judges.offline.claims import plain_text
+from pytest_rageval.judges.offline.grounding import PASS
 from pytest_rageval.judges.offline.judge import OfflineJudge
-from pytest_rageval.judges.offline.lexicon import CORE_WORDS, read_words
+from pytest_rageval.judges.offline.lexicon import language_of, read_words
 from pytest_rageval.judges.offline.parameters import Layer, Parameters, parse_parameters
-from pytest_rageval.judges.offline.support import AGAINST, FEATURES, question_keys
+from pytest_rageval.judges.offline.support import AGAINST, FEATURES
+from pytest_rageval.judges.offline.vocabulary import CORE_WORDS
 from pytest_rageval.values.verdict import JudgeRequest, Passage
 
 STRICT: Final = 2.0
@@ -70,17 +68,20 @@ FEWEST_OF_LENGTH: Final = 25
 """The same of a source and length."""
 LENGTHS: Final = ((15, 20), (21, 30), (31, 60))
 """Words of long key facts, both ends included."""
-HALVES: Final = 0.2
-REVERSED: Final = 0.05
-"""Shares of the fit that the halves of facts have, and their words in reverse order. Of 0 to 0.3
-and 0 to 0.1, chosen by the kappa of each source under a fit without it, which from 0.15 and up to
-0.05 differs little, and by how many of these answers pass."""
 DIGITS: Final = 3
 ROOT: Final = Path(__file__).resolve().parents[1]
 TARGET: Final = ROOT / "pytest_rageval" / "judges" / "offline" / "parameters.json"
 
 Matrix = npt.NDArray[np.float64]
 Row = Mapping[str, Any]
+
+
+class Scored(NamedTuple):
+    """What the judge says of one answer."""
+
+    score: float
+    passed: bool
+    unsure: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,6 +99,9 @@ class Agreement:
     kappa_low: float
     kappa_high: float
     accuracy: float
+    """Of the judged ones."""
+    unsure: float
+    """Share of those of which the judge is not sure."""
     floor: float
     """AUROC of word overlap; for correctness of "a reference is contained"."""
 
@@ -235,16 +239,27 @@ def settle_intercept(log_odds: Matrix, labels: Matrix, weights: Matrix) -> float
     return round(low, DIGITS)
 
 
-def look_up(question: str, answer: str, expected: str) -> correctness.Stated:
-    """Look an expected answer or key fact up in an answer."""
-    wanted = correctness.Expected(expected, question_keys(question))
-    return correctness.StatedText.of_answer(answer).look_up(wanted)
+def look_up(request: JudgeRequest, layer: Layer) -> list[facts.Stated]:
+    """Look the key facts and the alternatives of the expected answer up in an answer."""
+    wanted = request.expected_answer or ""
+    texts = [
+        *request.expected_key_facts,
+        *(correctness.split_alternatives(wanted) if wanted else ()),
+    ]
+    language = language_of(" ".join((request.answer, *texts)), request.question)
+    question = facts.read_question(request.question, language)
+    answer = facts.StatedText.of_answer(request.answer, language)
+    return [comparison.look_up(facts.Expected(text, question), answer, layer) for text in texts]
 
 
-def statement_features(question: str, answer: str, fact: str) -> Mapping[str, float] | None:
-    """Return the features of one long key fact; None: it is not long, or has no content words."""
-    statement = look_up(question, answer, fact).statement()
-    return None if statement is None else statement.features
+def correctness_features(request: JudgeRequest) -> list[list[float]]:
+    """Return the features of each alternative of the expected answer."""
+    wanted = correctness.split_alternatives(request.expected_answer or "")
+    language = language_of(" ".join((request.answer, *wanted)), request.question)
+    question = facts.read_question(request.question, language)
+    answer = facts.StatedText.of_answer(request.answer, language)
+    found = [answer.features(facts.Expected(text, question)) for text in wanted]
+    return [[one[name] for name in facts.FEATURES] for one in found if one is not None]
 
 
 def read_correctness(rows: Iterable[Row]) -> list[Answer]:
@@ -255,18 +270,14 @@ def read_correctness(rows: Iterable[Row]) -> list[Answer]:
         request = JudgeRequest(
             question=row["question"], answer=row["answer"], expected_answer=expected
         )
-        vectors = []
-        for reference in correctness.split_alternatives(expected):
-            found = look_up(row["question"], row["answer"], reference).features()
-            if found is not None:
-                vectors.append([found[name] for name in correctness.FEATURES])
+        vectors = correctness_features(request)
         fold = int(hashlib.sha256(row["question"].encode()).hexdigest(), 16) % FOLDS
         answers.append(
             Answer(
                 row=row,
                 good=row["label"] == "correct",
                 group=str(fold),
-                vectors=np.array(vectors).reshape(-1, len(correctness.FEATURES)),
+                vectors=np.array(vectors).reshape(-1, len(facts.FEATURES)),
                 request=request,
             )
         )
@@ -278,8 +289,7 @@ def read_statements(rows: Iterable[Row]) -> list[Answer]:
     answers = []
     for row in rows:
         passage, fact = row["context"] or "", plain_text(row["answer"])
-        found = statement_features(row["question"] or "", passage, fact)
-        if found is None or len(passage.split()) > LONGEST_ANSWER:
+        if len(read_words(fact)) < facts.LONG or len(passage.split()) > LONGEST_ANSWER:
             continue
         request = JudgeRequest(
             question=row["question"] or "", answer=passage, expected_key_facts=(fact,)
@@ -289,38 +299,16 @@ def read_statements(rows: Iterable[Row]) -> list[Answer]:
                 row=row,
                 good=row["label"] == "grounded",
                 group=row["source"],
-                vectors=np.array([[found[name] for name in FEATURES]]),
+                vectors=np.array([]),
                 request=request,
             )
         )
     return answers
 
 
-@cache
-def made_features(question: str, fact: str) -> Matrix:
-    """Look up a long key fact in its first half, its second half, and its words in reverse."""
-    words = fact.split()
-    middle = len(words) // 2
-    made = [" ".join(part) for part in (words[:middle], words[middle:], words[::-1])]
-    found = [statement_features(question, text, fact) or {} for text in made]
-    return np.array([[one[name] for name in FEATURES] for one in found])
-
-
-def fit_statements(answers: Sequence[Answer]) -> Layer:
-    """Fit on one key fact for each answer, and on answers made of the facts."""
-    facts = [(a.request.question, a.request.expected_key_facts[0]) for a in answers]
-    x = np.concatenate([*(a.vectors for a in answers), *(made_features(*one) for one in facts)])
-    labels = np.array([float(a.good) for a in answers] + [0.0] * 3 * len(facts))
-    people = balance([(a.group, a.good) for a in answers]) * (1 - HALVES - REVERSED)
-    sources = balance([(a.group, True) for a in answers])
-    made = np.outer(sources, [HALVES / 2, HALVES / 2, REVERSED])
-    most = {name: -STRICT if name in STRICT_FEATURES else 0.0 for name in AGAINST}
-    return fit_layer(FEATURES, x, labels, np.concatenate([people, made.ravel()]), most)
-
-
 def fit_correctness(answers: Sequence[Answer]) -> Layer:
     """Fit on the best reference of each answer, chosen anew by each fit until it settles."""
-    names = correctness.FEATURES
+    names = facts.FEATURES
     known = [a for a in answers if len(a.vectors)]
     labels = np.array([float(a.good) for a in known])
     weights = np.full(len(known), 1 / len(known))
@@ -335,18 +323,22 @@ def fit_correctness(answers: Sequence[Answer]) -> Layer:
 # --- agreement -------------------------------------------------------------------------------
 
 
-def score_with(layer: Layer, kind: str, answers: Iterable[Answer]) -> list[float]:
+def score_with(layer: Layer, kind: str, answers: Iterable[Answer]) -> list[Scored]:
     """Return what the judge itself says with these numbers."""
-    judge = OfflineJudge(Parameters(grounded=layer, correct=layer, stated=layer))
-    verdicts = [judge.judge(kind, answer.request).verdict for answer in answers]
-    return [verdict.scores[kind] for verdict in verdicts if verdict is not None]
+    if kind == "groundedness":
+        judge = OfflineJudge(Parameters(grounded=layer, correct=layer))
+        verdicts = [judge.judge(kind, answer.request).verdict for answer in answers]
+        scores = [verdict.scores[kind] for verdict in verdicts if verdict is not None]
+        return [Scored(score, score >= PASS, False) for score in scores]
+    found = [max(look_up(answer.request, layer), key=correctness.rank) for answer in answers]
+    return [Scored(one.score, one.state == "stated", one.state == "unsure") for one in found]
 
 
 def unseen_scores(
     answers: Sequence[Answer], kind: str, fit: Callable[[Sequence[Answer]], Layer]
-) -> dict[int, float]:
+) -> dict[int, Scored]:
     """Score every answer by a fit without its group."""
-    scores: dict[int, float] = {}
+    scores: dict[int, Scored] = {}
     for group in sorted({a.group for a in answers}):
         layer = fit([a for a in answers if a.group != group])
         held = [a for a in answers if a.group == group]
@@ -355,28 +347,30 @@ def unseen_scores(
 
 
 def measure(
-    name: str, answers: Sequence[Answer], unseen: Sequence[float], fitted: Sequence[float],
+    name: str, answers: Sequence[Answer], unseen: Sequence[Scored], fitted: Sequence[Scored],
     floor: Callable[[Row], float],
 ) -> Agreement:  # fmt: skip
     """Compare scores with labels."""
     good = [a.good for a in answers]
-    passed, truth = [float(s >= 4) for s in unseen], [float(g) for g in good]
+    sure = [(a, s) for a, s in zip(answers, unseen, strict=True) if not s.unsure]
+    passed, truth = [float(s.passed) for _, s in sure], [float(a.good) for a, _ in sure]
 
     def agree(a: Sequence[float], b: Sequence[float]) -> float | None:
         return kappa(a, b, categories=(0.0, 1.0))
 
     interval = bootstrap_agreement(
-        passed, truth, agree, clusters=[a.row["question"] or a.row["context"] for a in answers]
+        passed, truth, agree, clusters=[a.row["question"] or a.row["context"] for a, _ in sure]
     )
     return Agreement(
         name=name,
         n=len(answers),
-        unseen=auroc(unseen, good).auroc or 0.0,
-        fitted=auroc(fitted, good).auroc or 0.0,
+        unseen=auroc([one.score for one in unseen], good).auroc or 0.0,
+        fitted=auroc([one.score for one in fitted], good).auroc or 0.0,
         kappa=agree(passed, truth) or 0.0,
         kappa_low=interval.low or 0.0,
         kappa_high=interval.high or 0.0,
-        accuracy=sum(p == t for p, t in zip(passed, truth, strict=True)) / len(good),
+        accuracy=sum(p == t for p, t in zip(passed, truth, strict=True)) / max(len(sure), 1),
+        unsure=1 - len(sure) / len(answers),
         floor=auroc([floor(a.row) for a in answers], good).auroc or 0.0,
     )
 
@@ -465,7 +459,6 @@ def fit_all(labels: Path) -> tuple[Mapping[str, Any], list[Answer], list[Answer]
     layers = {
         "grounded": fit_grounding(grounded),
         "correct": fit_correctness(correct),
-        "stated": fit_statements(stated),
     }
     return {name: asdict(layer) for name, layer in layers.items()}, grounded, correct, stated
 
@@ -475,14 +468,18 @@ def report(labels: Path) -> Report:
     document, grounded, correct, stated = fit_all(labels)
     enough = {s for s, n in Counter(a.row["source"] for a in stated).items() if n >= FEWEST}
     fitted = parse_parameters(document)
-    lengths = measure_by(stated, "correctness", fit_statements, fitted.stated, overlap, length_of)
+
+    def keep(_: Sequence[Answer]) -> Layer:
+        return fitted.correct  # fitted on other answers anyway
+
+    lengths = measure_by(stated, "correctness", keep, fitted.correct, overlap, length_of)
     return Report(
         parameters=document,
         groundedness=measure_by(grounded, "groundedness", fit_grounding, fitted.grounded, overlap),
         correctness=measure_by(correct, "correctness", fit_correctness, fitted.correct, contained),
         statements=[
             one
-            for one in measure_by(stated, "correctness", fit_statements, fitted.stated, overlap)
+            for one in measure_by(stated, "correctness", keep, fitted.correct, overlap)
             if one.name in enough
         ],
         lengths=[one for one in lengths if one.n >= FEWEST_OF_LENGTH],
@@ -493,8 +490,9 @@ def report(labels: Path) -> Report:
 
 def render_tables(found: Report) -> str:
     """Return the tables of ``docs/judges.md``."""
-    head = "| source | n | AUROC unseen | AUROC fitted | baseline | kappa at 4 | correct at 4 |"
-    lines = [head, "|---|---|---|---|---|---|---|"]
+    columns = "source n AUROC_unseen AUROC_fitted baseline kappa_at_4 correct_at_4 unsure".split()
+    head = f"| {' | '.join(columns)} |".replace("_", " ")
+    lines = [head, "|---|---|---|---|---|---|---|---|"]
     named = [replace(row, name=f"{row.name}, long key facts") for row in found.statements]
     lengths = [
         replace(row, name=row.name.replace(", ", ", long key facts of ")) for row in found.lengths
@@ -502,17 +500,18 @@ def render_tables(found: Report) -> str:
     for row in (*found.groundedness, *found.correctness, *named, *lengths):
         interval = f"{row.kappa:.2f} [{row.kappa_low:.2f}, {row.kappa_high:.2f}]"
         numbers = f"{row.unseen:.2f} | {row.fitted:.2f} | {row.floor:.2f}"
-        lines.append(f"| {row.name} | {row.n} | {numbers} | {interval} | {row.accuracy:.0%} |")
+        rates = f"{interval} | {row.accuracy:.0%} | {row.unsure:.0%}"
+        lines.append(f"| {row.name} | {row.n} | {numbers} | {rates} |")
     means = [
         statistics.fmean(getattr(row, name) for row in found.groundedness)
         for name in ("unseen", "fitted", "floor")
     ]
     lines.append(
-        "| groundedness, mean of sources | | " + " | ".join(f"{m:.2f}" for m in means) + " | | |"
+        "| groundedness, mean of sources | | " + " | ".join(f"{m:.2f}" for m in means) + " | | | |"
     )
     lines += ["", "| source | precision of abstained | recall |", "|---|---|---|"]
-    for source, rates in found.abstention.items():
-        lines.append(f"| {source} | {rates.precision or 0:.2f} | {rates.recall or 0:.2f} |")
+    for source, found_of in found.abstention.items():
+        lines.append(f"| {source} | {found_of.precision or 0:.2f} | {found_of.recall or 0:.2f} |")
     if found.raters is not None:
         lines += ["", f"One rater of mtrag against the median of the others: {found.raters:.2f}."]
     return "\n".join(lines)

@@ -301,6 +301,7 @@ def _verdicts(
 ) -> Verdicts:
     scores: dict[str, float | None] = {}
     outside: dict[str, str] = {}
+    unsure: set[str] = set()
     conflict = None
     for rubric, judgement in found.items():
         verdict = judgement.verdict
@@ -308,6 +309,7 @@ def _verdicts(
             conflict = verdict.acknowledges_conflict
         if rubric not in rubrics:
             continue
+        unsure.update(() if verdict is None else verdict.unsure)
         for key in rubric_keys(rubric):
             if verdict is None:
                 scores.setdefault(key, None)
@@ -325,6 +327,7 @@ def _verdicts(
         scores=scores,
         judged_keys=in_use,
         not_applicable=outside,
+        unsure=frozenset(unsure & outside.keys()),
     )
 
 
@@ -410,6 +413,7 @@ def _scored(judgement: Judgement | None, rubric: str) -> dict[str, Any] | None:
     return found | {
         "key_facts_found": None if facts is None else list(facts),
         "acknowledges_conflict": verdict.acknowledges_conflict,
+        "unsure": rubric in verdict.unsure,
     }
 
 

@@ -25,7 +25,7 @@ def calibration_folder(settings: Settings) -> Path:
 
 
 def calibration_path(folder: Path, judge: str, rubric: str) -> Path:
-    """Return the file of a judge and rubric; ``offline/10`` becomes ``offline%2F10``."""
+    """Return the file of a judge and rubric; ``offline/11`` becomes ``offline%2F10``."""
     name = quote(judge, safe="").replace("~", "%7E")
     if len(name) > _MAX_NAME:
         digest = hashlib.sha256(judge.encode("utf-8", "backslashreplace")).hexdigest()[:12]

@@ -145,6 +145,8 @@ def _utilization(view: CaseView, held: tuple[bool, ...]) -> Score:
     verdicts, stated = view.verdicts, view.evidence.facts_stated
     if stated is None or len(stated) != len(held):
         asked = verdicts is not None and "key_fact_recall" in verdicts.scores
+        if verdicts is not None and (why := verdicts.not_applicable.get("key_fact_recall")):
+            return NotApplicable(why)
         return FAILED if asked else NotApplicable("No rubric in use looks for key facts.")
     used = [said for there, said in zip(held, stated, strict=True) if there]
     return sum(used) / len(used)

@@ -118,7 +118,9 @@ def score_case(
     met = _meets_expectations(view.case, metrics)
     expected: Outcome = "error" if view.failed else "passed" if met else "missed"
     outcome = _outcome_by_stage(expected, stage, judged_on)
-    unchecked = outcome == "passed" and not _is_checked(view.case, metrics, judged_on)
+    unsure = view.verdicts is not None and "correctness" in view.verdicts.unsure
+    unsure = unsure and "answer" in judged_on
+    unchecked = outcome == "passed" and (unsure or not _is_checked(view.case, metrics, judged_on))
     return _case_scores(
         metrics=metrics,
         not_applicable=reasons,
@@ -273,6 +275,12 @@ def _is_checked(case: Case, metrics: Metrics, judged_on: Sequence[Aspect]) -> bo
     return "answer" in judged_on and any(metrics.get(key) is not None for key in ANSWER_KEYS)
 
 
+def is_unsure(record: CaseRecord) -> bool:
+    """Return whether the judge could not tell whether an answer states what is expected."""
+    found = record.verdicts.correctness
+    return found is not None and found.get("unsure") is True
+
+
 def decided_by(record: CaseRecord, judged_on: Sequence[Aspect]) -> CaseRecord:
     """Return a stored record with its outcome by another rule, or by that of today.
 
@@ -284,7 +292,8 @@ def decided_by(record: CaseRecord, judged_on: Sequence[Aspect]) -> CaseRecord:
     if stage is None and scores.outcome == "missed" and metrics.get("specificity_accuracy") == 0:
         stage = "irrelevant_retrieved"
     outcome = _outcome_by_stage(scores.outcome, stage, judged_on)
-    unchecked = outcome == "passed" and not _is_checked(record.case, metrics, judged_on)
+    unsure = is_unsure(record) and "answer" in judged_on
+    unchecked = outcome == "passed" and (unsure or not _is_checked(record.case, metrics, judged_on))
     if not any(metrics.get(key) is not None for key in ANSWER_KEYS):
         unchecked = unchecked and scores.unchecked
     if (stage, outcome, unchecked) == (scores.failure_stage, scores.outcome, scores.unchecked):

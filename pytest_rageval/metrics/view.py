@@ -81,6 +81,8 @@ class Verdicts:
     a score is an error where it applies, so pass this for failed cases too."""
     not_applicable: Mapping[str, str] = field(default_factory=dict)
     """Judged metric key to the reason why the judge found it not applicable (no claims)."""
+    unsure: frozenset[str] = frozenset()
+    """Those of ``not_applicable`` that apply, but of which the judge is not sure."""
     evidence: Evidence | None = None
     """Key facts and claims looked up in the passages; None: not looked up."""
 

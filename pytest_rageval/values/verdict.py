@@ -82,6 +82,8 @@ class Verdict:
     """Metric key (``groundedness``, ``quality.overall``) to a score within its scale."""
     not_applicable: Mapping[str, str] = field(default_factory=dict)
     """Metric key to the reason why it does not apply, such as an answer without claims."""
+    unsure: tuple[str, ...] = ()
+    """Those keys of ``not_applicable`` that apply, but of which the judge is not sure."""
     reasoning: str = ""
     claims: tuple[Claim, ...] = ()
     """Under ``groundedness`` and ``claims``."""
@@ -131,7 +133,7 @@ class Judgement:
     rubric_version: str
     """Name + first 12 hex digits of the sha256 of template and schema; empty: the judge raised."""
     judge: str
-    """Identity of the judge: ``offline/10``, or the model and its endpoint."""
+    """Identity of the judge: ``offline/11``, or the model and its endpoint."""
     verdict: Verdict | None = None
     failure: JudgeFailure | None = None
     """Exactly one of ``verdict`` and ``failure`` is set."""

@@ -63,7 +63,7 @@ def test_a_scored_run_is_that_of_the_command(judge: str) -> None:
     assert figures("call") == figures("command")
     assert run.rows() == load_run("call").rows()
     assert [row["outcome"] for row in run.rows()][1:] == ["missed", "error"]
-    trust = () if judge == "none" else ("offline/10: judge not validated",)
+    trust = () if judge == "none" else ("offline/11: judge not validated",)
     assert run.notes == ("1 of 3 cases have no recorded response", *trust)
     files = [{path.name for path in (RESULTS / name).iterdir()} for name in ("call", "command")]
     assert files[0] == files[1] >= {"report.html"}

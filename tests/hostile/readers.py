@@ -134,7 +134,7 @@ ENTRY: Final = {
     "required_support_groups": [[0]], "at": "2026-01-01T00:00:00+00:00",
     "chunks": [{"rel_path": "a.md", "heading_path": "# A", "text_hash": "00", "marked": True}],
 }  # fmt: skip
-CALIBRATION: Final = {"schema_version": 1, "judge": "offline/10", "rubric": "groundedness", "n": 3}
+CALIBRATION: Final = {"schema_version": 1, "judge": "offline/11", "rubric": "groundedness", "n": 3}
 DOCUMENTS: Final = (
     {"scope_prefix": "evals/set/"},
     {"rel_path": "evals/set/a.md", "text": "x", "metadata": {"k": "v"}},

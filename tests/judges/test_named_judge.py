@@ -65,7 +65,7 @@ def test_workers_open_it_too(acme: Project) -> None:
 @pytest.mark.parametrize("other", ["offline", "none"])
 def test_a_flag_goes_before_it(acme: Project, other: str) -> None:
     acme.run("--rageval-run-id", "one", "--judge", other)
-    assert judged(acme) == ([] if other == "none" else ["offline/10"])
+    assert judged(acme) == ([] if other == "none" else ["offline/11"])
 
 
 def test_it_is_the_second_judge_where_it_is_named_as_that(acme: Project) -> None:

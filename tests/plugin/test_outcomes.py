@@ -125,7 +125,7 @@ def test_answers_are_judged_offline_unless_told_otherwise(project: Project) -> N
     records = project.records()
     judged = [r for r in records.values() if r["groundedness"] is not None]
     assert judged
-    assert {r["groundedness"]["judge"] for r in judged} == {"offline/10"}
+    assert {r["groundedness"]["judge"] for r in judged} == {"offline/11"}
     assert project.stored("metrics.json")["statistics"]["groundedness"]["n"] == len(judged)
 
 

@@ -109,7 +109,7 @@ def test_the_offline_judge_can_be_the_second_one(scratch: Project, server: Hosti
     second(scratch, "offline")
     scratch.run("--judge-spot-check", "3")
     assert len(server.asked) == 16
-    assert {found["judge"] for found in checked(scratch).values()} == {"offline/10"}
+    assert {found["judge"] for found in checked(scratch).values()} == {"offline/11"}
 
 
 def test_a_second_opinion_changes_no_metric_and_is_paid_for(

@@ -32,6 +32,7 @@ from pytest_rageval.metrics.cross_lingual import Documents, NoDocuments, retriev
 from pytest_rageval.metrics.deciding import rules_of_cut
 from pytest_rageval.metrics.matching import DocumentKey, PathCase
 from pytest_rageval.metrics.registry import MetricInfo, Registry
+from pytest_rageval.metrics.scoring import is_unsure
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.record import CaseRecord, FailureStage
 
@@ -139,6 +140,7 @@ class RecordColumns:
         self.verdicts_failed = 0
         self.verdicts_needed = 0
         self.uncounted: set[tuple[str, str]] = set()
+        self.unsure: set[tuple[str, str]] = set()
         self.rules = Counter[str]()
 
     def __len__(self) -> int:
@@ -173,15 +175,20 @@ class RecordColumns:
                 self.coverage_codes[row] = self._coverage_code(response.indexing_coverage)
         if cost := record.verdicts.cost:
             self.costs[row] = cost
-        failures = verdict_failures(record)
-        self.verdicts_failed += sum(failures)
-        self.verdicts_needed += len(failures)
+        self._add_verdicts(record)
         if self._translated:
             self.documents.add(retrieved_documents(record, self._path_case))
         for rule in chain.from_iterable(rules_of_cut(record)):
             self.rules[rule] += 1
         if case.translation_of is not None:
             self.translations[row] = case.translation_of
+
+    def _add_verdicts(self, record: CaseRecord) -> None:
+        failures = verdict_failures(record)
+        self.verdicts_failed += sum(failures)
+        self.verdicts_needed += len(failures)
+        if is_unsure(record):
+            self.unsure.add((record.file, record.case_id))
 
     def _add_metrics(self, row: int, record: CaseRecord) -> None:
         scores = record.scores
@@ -236,6 +243,7 @@ class RecordColumns:
         self.verdicts_failed += other.verdicts_failed
         self.verdicts_needed += other.verdicts_needed
         self.uncounted |= other.uncounted
+        self.unsure |= other.unsure
         self.rules.update(other.rules)
 
     def metric(self, key: str) -> Sequence[float]:

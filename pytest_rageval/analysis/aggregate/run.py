@@ -291,6 +291,11 @@ def _warnings(
         found.append(f"cases use several cutoffs k: {', '.join(map(str, table.cutoffs))}")
     if unchecked:
         found.append(f"{unchecked} of {counted(len(table), 'case')} could not be checked")
+    if unsure := len(table.columns.unsure):
+        found.append(
+            f"judge unsure of {counted(unsure, 'answer')}: the expected words are not all there, "
+            "and others may say the same; a model as judge can tell (--judge MODEL)"
+        )
     if coverages:
         summary = indexing_summary(coverages[-1])
         found += [f"indexing coverage: {line}" for line in summary["warnings"]]

@@ -57,6 +57,7 @@ class KeptColumns(msgspec.Struct):
     verdicts_failed: int
     verdicts_needed: int
     uncounted: set[tuple[str, str]]
+    unsure: set[tuple[str, str]]
     rules: dict[str, int]
 
 

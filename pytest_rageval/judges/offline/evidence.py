@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from pytest_rageval.judges.offline.correctness import Expected, stated_passage
+from pytest_rageval.judges.offline.comparison import look_up
+from pytest_rageval.judges.offline.facts import Expected, read_question, stated_passage
 from pytest_rageval.judges.offline.grounding import statements, support_odds
-from pytest_rageval.judges.offline.lexicon import read_words
+from pytest_rageval.judges.offline.lexicon import language_of, read_words
 from pytest_rageval.judges.offline.parameters import load_parameters
 from pytest_rageval.judges.offline.support import (
     ReadClaim,
@@ -30,14 +31,15 @@ def find_facts(
     question: str, facts: Sequence[str], chunks: Sequence[RetrievedChunk]
 ) -> tuple[tuple[int, ...], ...]:
     """Return for each key fact the ranks, from 1, of the chunks whose text states it."""
-    keys, layers = question_keys(question), load_parameters()
-    passages = [stated_passage(chunk.text or "", chunk.heading_path) for chunk in chunks]
+    language = language_of(" ".join(facts), *[chunk.text or "" for chunk in chunks[:1]], question)
+    asked, layer = read_question(question, language), load_parameters().correct
+    passages = [stated_passage(chunk.text or "", chunk.heading_path, language) for chunk in chunks]
 
     def ranks(fact: Expected) -> tuple[int, ...]:
-        ranked = enumerate(passages, 1)
-        return tuple([rank for rank, text in ranked if text.look_up(fact).confirmed(layers)])
+        found = [look_up(fact, text, layer).state for text in passages]
+        return tuple([rank for rank, state in enumerate(found, 1) if state == "stated"])
 
-    return tuple([ranks(Expected(fact, keys)) for fact in facts])
+    return tuple([ranks(Expected(fact, asked)) for fact in facts])
 
 
 def check_claims(
@@ -56,10 +58,10 @@ def check_claims(
         k: cutoff below which ``CheckedClaim.stated_at`` is looked for.
         path_case: comparison of paths.
     """
-    keys = question_keys(question)
-    found = []
+    language = language_of(answer, question, *[chunk.text or "" for chunk in chunks[:1]])
+    keys, found = question_keys(question, language), []
     for raw in statements(answer):
-        claim = ReadClaim(read_words(raw.text), keys)
+        claim = ReadClaim(read_words(raw.text, language), keys, language)
         if claim.weights:
             checks = tuple(
                 CitationCheck(ranks=ranks, supports=_any_supports(ranks, chunks, claim))
@@ -96,5 +98,5 @@ def _any_supports(
 def _supports(chunk: RetrievedChunk, claim: ReadClaim) -> bool | None:
     if chunk.text is None or chunk.text_truncated:
         return None
-    support = find_support(claim, read_passage(chunk.text, chunk.heading_path))
+    support = find_support(claim, read_passage(chunk.text, chunk.heading_path, claim.language))
     return support is not None and support_odds(support, load_parameters().grounded) >= 0

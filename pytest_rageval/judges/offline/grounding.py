@@ -16,15 +16,15 @@ from typing import Final
 
 from pytest_rageval.judges.offline.abstention import declines
 from pytest_rageval.judges.offline.claims import RawClaim, is_aside, split_claims
-from pytest_rageval.judges.offline.lexicon import read_words
+from pytest_rageval.judges.offline.lexicon import language_of, read_words
 from pytest_rageval.judges.offline.parameters import Layer, probability
+from pytest_rageval.judges.offline.relations import content_keys
 from pytest_rageval.judges.offline.support import (
     AGAINST,
     FOR,
     ContextIndex,
     ReadClaim,
     Support,
-    content_keys,
     find_support,
     question_keys,
     read_context,
@@ -118,14 +118,17 @@ def find_claims(request: JudgeRequest, layer: Layer) -> tuple[list[JudgedClaim],
     Sentences that decline are not claims. Courtesies and questions are left out if there are other
     sentences.
     """
-    read = [(raw, read_words(raw.text)) for raw in statements(request.answer)]
-    question = question_keys(request.question)
+    language = language_of(
+        request.answer, request.question, *[passage.text for passage in request.context[:1]]
+    )
+    read = [(raw, read_words(raw.text, language)) for raw in statements(request.answer)]
+    question = question_keys(request.question, language)
     vocabulary = question.union(*(content_keys(words) for _, words in read))
-    index = read_context(request.context, vocabulary)
+    index = read_context(request.context, vocabulary, language)
     labels = {sentence.label for sentence in index.sentences}
     found = []
     for raw, words in read:
-        support = find_support(ReadClaim(words, question), index)
+        support = find_support(ReadClaim(words, question, language), index)
         if support is not None:
             cited = any(n in labels for n in raw.numbers) if raw.numbers else raw.cited
             odds = support_odds(support, layer)
@@ -217,6 +220,10 @@ def _reason(claim: JudgedClaim) -> str:
     faults = []
     if support.lost_numbers:
         faults.append(f"not found there: {', '.join(support.lost_numbers[:3])}")
+    if support.other_unit:
+        faults.append(f"the passage has {support.other_unit}")
+    if support.exchanged:
+        faults.append("has the two sides the other way round")
     if support.lost_names:
         faults.append(f"names not found: {', '.join(support.lost_names[:3])}")
     if support.opposed:

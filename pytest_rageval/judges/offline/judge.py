@@ -13,7 +13,7 @@ from pytest_rageval.values.dataclass import replace
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.verdict import Judgement, JudgeRequest, Verdict
 
-VERSION: Final = "10"
+VERSION: Final = "11"
 """Version of rules and fitted weights; verdicts of different versions are not compared."""
 
 

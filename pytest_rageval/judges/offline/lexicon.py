@@ -1,9 +1,10 @@
-"""Words of a text, and the word lists of the offline judge. Pure.
+"""Words of a text as the offline judge compares them. Pure.
 
-A word's key is its stem (Snowball English, after a table of irregular forms), a number's key its
-value in any notation: ``1,000`` and ``1000``, ``two`` and ``2``, ``II`` and ``2``; ``3rd`` and
-``third`` are ``#3``. Scripts without spaces are taken character by character. The lists are of
-plain words, read through the same stemmer.
+A word's key is its stem (Snowball, after a table of irregular forms), a number's key its value in
+any notation: ``1,000``, ``1 000`` and "one thousand", "two" and ``2``, ``II`` and ``2``, ``2:30
+pm`` and ``14:30``; ``3rd`` and "third" are ``#3``. An address, a path, a code such as ``E7`` and a
+single capital letter are words that nothing else equals. Scripts without spaces are taken character
+by character.
 """
 
 from __future__ import annotations
@@ -12,207 +13,192 @@ import re
 import sys
 import threading
 import unicodedata
-from collections.abc import Iterable
-from functools import cache, cached_property, lru_cache
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache, lru_cache, partial
 from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
 from typing import Any, Final, NamedTuple
 
+from pytest_rageval.judges.offline.vocabulary import (
+    ABBREVIATED_UNITS,
+    ABSOLUTES,
+    AFTERNOON,
+    CORE_WORDS,
+    ENGLISH,
+    EXCLUSIVE,
+    HALVES,
+    IRREGULAR,
+    LANGUAGES,
+    LIGHT_WORDS,
+    NEGATIONS,
+    ROMAN,
+    SCALES,
+    SELF_TALK,
+    SOFT_WORDS,
+    SPOKEN_TIMES,
+    SYNONYMS,
+    UNITS,
+)
 from pytest_rageval.metrics.matching import INVISIBLE
-
-CORE_WORDS: Final = frozenset(
-    """
-    a an the is are was were be been am of in on at to for from by with and or but it its this that
-    these those as i you he she they we his her their our my your do does did have has had will
-    would can could s t d ll re ve m not no nor
-    """.split()
-)
-"""Grammar: never counted."""
-
-SOFT_WORDS: Final = frozenset(
-    """
-    about above after again all also although any because before being below between both cannot
-    doing down during each either else ever every few further having here hers herself him himself
-    how however if into itself just let lets may me might more most much must myself off once one
-    only other ours out over own per same shall should so some such than theirs them themselves then
-    there thereby therefore though through thus too under until up upon us very what when where
-    whereas whether which while who whom whose why within without yes yet yours yourself
-    """.split()
-)
-"""Closer to grammar than to content: small weight."""
-
-LIGHT_WORDS: Final = frozenset(
-    """
-    able according act actually allow appear around available base become begin big bring call
-    case cause certain change come common consider contain continue currently day different end
-    especially example fact famous find first follow form general get give go good great group
-    happen help high important include information involve keep kind know known large later like
-    likely line long look lot make mainly major many mean member mention multiple name need new
-    number occur often part particular people person place play point popular possible present
-    provide put really refer relate require result run say second see seem several show similar
-    small sometimes specific start state still take tell term thing think time turn type use used
-    usually various view want way well word work world year
-    """.split()
-)
-"""Frequent in any text, so a match is weak evidence."""
-
-NEGATIONS: Final = frozenset(
-    """
-    not no never none neither nor without cannot nobody nothing nowhere hardly barely scarcely
-    fail lack unable refuse deny reject unlikely instead false absent except
-    """.split()
-)
-
-ABSOLUTES: Final = frozenset(
-    """
-    only always never all every entirely completely solely exclusively none any sole must
-    purely fully whole unanimously everyone everybody nobody throughout unanimous
-    """.split()
-)
-
-SELF_TALK: Final = frozenset("i i'm i've i'd i'll my me myself mine im ive".split())
-"""Words about the assistant itself, which documents do not contain."""
-
-EXCLUSIVE: Final[tuple[str, ...]] = (
-    # One group per line: its members contradict each other.
-    "american british english french german italian spanish polish russian chinese japanese indian "
-    "irish scottish dutch swedish norwegian danish greek turkish portuguese mexican canadian "
-    "australian austrian brazilian egyptian korean jewish swiss belgian hungarian czech finnish "
-    "argentine iranian persian arab african asian european cuban jamaican ukrainian romanian welsh",
-    "america england france germany italy spain poland russia china japan india ireland scotland "
-    "netherlands sweden norway denmark greece turkey portugal mexico canada australia austria "
-    "brazil egypt korea switzerland belgium hungary africa asia europe cuba jamaica ukraine",
-    "january february march april may june july august september october november december",
-    "monday tuesday wednesday thursday friday saturday sunday",
-    "spring summer autumn winter",
-    "north south east west", "northern southern eastern western",
-    "northeast northwest southeast southwest",
-    "red blue green yellow black white orange purple pink brown grey",
-    "catholic protestant muslim jewish hindu buddhist orthodox atheist anglican lutheran",
-    "christianity islam judaism hinduism buddhism",
-    "father mother", "son daughter", "brother sister", "husband wife", "uncle aunt",
-    "king queen", "prince princess", "boy girl", "man woman", "male female", "actor actress",
-    "first second third fourth fifth sixth seventh eighth ninth tenth",
-    "win lose", "victory defeat", "success failure", "successful unsuccessful", "winner loser",
-    "increase decrease", "rise fall", "grow shrink", "gain lose", "raise lower", "rise drop",
-    "expand contract", "accelerate slow", "strengthen weaken", "improve worsen",
-    "before after", "early late", "young old", "begin end", "start finish", "open close",
-    "large small", "big small", "tall short", "long short", "high low", "major minor", "more less",
-    "largest smallest", "highest lowest", "best worst", "longest shortest", "oldest youngest",
-    "most least", "many few", "majority minority", "above below", "over under", "inside outside",
-    "rich poor", "wealthy poor", "positive negative", "favorable unfavorable", "love hate",
-    "support oppose", "accept reject", "agree disagree", "approve reject", "friend enemy",
-    "ally enemy", "legal illegal", "true false", "right wrong", "left right", "public private",
-    "allow forbid", "permit prohibit", "include exclude", "enable disable", "encourage discourage",
-    "birth death", "born die", "alive dead", "hire fire", "buy sell", "marry divorce",
-    "married single", "religious secular", "democrat republican", "liberal conservative",
-    "capitalist communist", "urban rural", "ancient modern", "hot cold", "warm cold", "wet dry",
-    "arrive leave", "enter leave", "join leave", "attack defend", "peace war", "war peace",
-    "praise criticize", "acclaim criticize", "popular unpopular", "common rare", "rarely often",
-    "frequently rarely", "always sometimes", "easy difficult", "easy hard", "simple complex",
-    "temporary permanent", "voluntary forced", "strong weak", "safe dangerous", "fast slow",
-    "healthy sick", "hero villain", "guilty innocent", "maximum minimum", "major minor",
-    "fiction nonfiction", "novel film", "guitar piano drums violin", "army navy",
-    "city village", "mountain river ocean desert", "planet star", "comedy tragedy drama horror",
-    "democracy monarchy dictatorship", "president king emperor", "land sea", "fail succeed",
-    "separate unite", "destroy build", "create destroy", "remember forget", "ban allow",
-    "outnumber outnumbered", "same different", "together apart", "present absent", "full empty",
-    "internal external", "domestic foreign", "native foreign", "import export", "odd even",
-)  # fmt: skip
-
-IRREGULAR: Final[dict[str, str]] = dict(
-    pair.split(":")
-    for pair in """
-    won:win wrote:write written:write went:go gone:go made:make took:take taken:take gave:give
-    given:give came:come became:become began:begin begun:begin saw:see seen:see knew:know known:know
-    got:get gotten:get said:say told:tell thought:think found:find held:hold kept:keep left:leave
-    led:lead lost:lose met:meet paid:pay ran:run sang:sing sung:sing sold:sell sent:send sat:sit
-    spoke:speak spoken:speak spent:spend stood:stand taught:teach wore:wear worn:wear built:build
-    bought:buy brought:bring caught:catch chose:choose chosen:choose drew:draw drawn:draw
-    drove:drive driven:drive
-    ate:eat eaten:eat fell:fall fallen:fall felt:feel fought:fight flew:fly flown:fly
-    grew:grow grown:grow heard:hear hid:hide hidden:hide laid:lay rose:rise risen:rise shot:shoot
-    shown:show slept:sleep stole:steal stolen:steal struck:strike swam:swim threw:throw thrown:throw
-    understood:understand woke:wake broke:break broken:break bore:bear fed:feed fled:flee
-    forgot:forget forgotten:forget froze:freeze frozen:freeze lent:lend lit:light meant:mean
-    men:man women:woman children:child people:person feet:foot teeth:tooth mice:mouse wives:wife
-    lives:life leaves:leaf knives:knife wolves:wolf better:good best:best worse:bad worst:worst
-    dying:die lying:lie died:die dies:die analyses:analysis crises:crisis criteria:criterion
-    km:kilometer kms:kilometer kilometre:kilometer kilometres:kilometer kg:kilogram kgs:kilogram
-    mm:millimeter cm:centimeter ft:foot lb:pound lbs:pound oz:ounce mph:mph hr:hour hrs:hour
-    min:minute mins:minute sec:second secs:second yr:year yrs:year jan:january feb:february
-    mar:march apr:april jun:june jul:july aug:august sep:september sept:september oct:october
-    nov:november dec:december dr:doctor mr:mister colour:color honour:honor favourite:favorite
-    centre:center theatre:theater labour:labor defence:defense organisation:organization
-    organise:organize grey:gray programme:program travelled:travel travelling:travel
-    """.split()
-)
-"""Forms that the stemmer does not unify: irregular ones, units, months, spellings."""
-
-NUMBER_WORDS: Final[dict[str, str]] = dict(
-    pair.split(":")
-    for pair in """
-    two:2 three:3 four:4 five:5 six:6 seven:7 eight:8 nine:9 ten:10 eleven:11 twelve:12 dozen:12
-    thirteen:13 fourteen:14 fifteen:15 sixteen:16 seventeen:17 eighteen:18 nineteen:19 twenty:20
-    thirty:30 forty:40 fifty:50 sixty:60 seventy:70 eighty:80 ninety:90 twice:2
-    third:#3 fourth:#4 fifth:#5 sixth:#6 seventh:#7 eighth:#8 ninth:#9 tenth:#10
-    """.split()
-)
-"""Number words to their keys, ordinals with ``#``. "One" is mostly a pronoun, "first" and "second"
-are words of their own."""
-
-ROMAN: Final[dict[str, str]] = dict(
-    pair.split(":")
-    for pair in """
-    II:2 III:3 IV:4 VI:6 VII:7 VIII:8 IX:9 XI:11 XII:12 XIII:13 XIV:14 XV:15 XVI:16
-    """.split()
-)
-
-SCALES: Final[dict[str, float]] = {
-    "hundr": 1e2,
-    "thousand": 1e3,
-    "million": 1e6,
-    "billion": 1e9,
-    "trillion": 1e12,
-}
-"""Stems of the words that multiply the number before them."""
-
-APPROXIMATE: Final = frozenset(
-    """
-    about above almost approximately around circa close least less more most nearly over roughly
-    under up below beyond exceeding
-    """.split()
-)
-"""Words that make the next number a bound or an estimate."""
-
 
 CORE: Final = 0
 SOFT: Final = 1
 LIGHT: Final = 2
 FULL: Final = 3
 
-_NUMBER: Final = r"\d+(?:[,'’\u00a0\u202f]\d{3})*(?:\.\d+)?(?:(?:st|nd|rd|th|s)(?![^\W\d_]))?"
+_NUMBER: Final = (
+    r"(?<![\w.])-?\d+(?:[,'’]\d{3})*(?:\.\d+)?(?::\d\d)?(?:(?:st|nd|rd|th|s)(?![^\W\d_]))?"
+    r"|\d+(?:[,'’]\d{3})*(?:\.\d+)?"
+)
 _ASCII: Final = re.compile(rf"[A-Za-z][A-Za-z']*|{_NUMBER}|%")
 _BLOCKS: Final = r"\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff"
 _INVISIBLE: Final = re.compile(f"[{''.join(map(chr, INVISIBLE))}]")
-_ISO_DATE: Final = re.compile(
-    r"\b(?P<year>\d{4})-(?P<month>0[1-9]|1[0-2])-(?P<day>0[1-9]|[12]\d|3[01])(?!\d)"
-)
+_TABLE: Final = str.maketrans({"−": "-", "\u00a0": " ", "\u202f": " ", "\u2009": " ", "’": "'"})
 _MONTHS: Final = (
     "January February March April May June July August September October November December"
 ).split()
+_DAYS: Final = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
+_LONGEST: Final = 64
+_LONGEST_SCALED: Final = 12
+_SAMPLE: Final = 2_000
+"""Characters by which a language is recognised."""
+
+_EXACT: Final = re.compile(
+    r"""(
+      (?:https?://|www\.)[^\s<>"'`|\])}]{0,300}[\w/]
+    | (?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64}){1,4}
+    | (?<![\w./~-])[\w~.-]{0,64}/(?:[\w.-]{1,64}/){0,9}[\w-]{1,64}\.[A-Za-z]\w{0,7}\b
+    | (?<![\w.@/-])[A-Za-z_][\w-]{1,64}(?:\.[\w-]{1,64}){0,3}\.[a-z][a-z0-9]{0,6}\b(?![.'’]?\w)
+    | (?<!\w)\d+(?:\.\d+){2,5}(?!\w)
+    | (?<!\w)[A-Za-z](?:\+\+|\#)(?!\w)
+    | (?<![\w'’])(?=[A-Za-z]{0,9}\d)(?=\d{0,9}[A-Za-z])
+      (?:[A-Z\d]|[a-z]{1,3}(?![a-z])){2,24}(?![\w'’])
+    )""",
+    re.VERBOSE | re.ASCII,
+)
+"""What must be there as it is: an address, path, file, version of three parts, or code."""
+_MAY_BE_EXACT: Final = re.compile(r"[@/#+.]\w|[#+]|\d[A-Za-z]|(?<=[A-Za-z])\d")
+_ORDINAL_OR_SO: Final = re.compile(r"\d+(?:st|nd|rd|th|s|e|er|o|a)", re.IGNORECASE)
+
+_SPELLED: Final = {
+    code: re.compile(rf"\b(?:{words})", re.IGNORECASE)
+    for code, words in {
+        "en": "two|three|fou?r|five|fif|six|seven|eigh|nine|ten|eleven|twel|twen|thir|hundred"
+        "|thousand|million|billion|half|halves|quarter|(?:an?|one) (?:third|fourth|fifth|tenth)",
+        "de": "zw|drei|vier|f[üu]nf|sech|sieb|acht|neun|zehn|elf|hundert|tausend|million|halb"
+        "|ein(?:und|hundert|tausend)",
+        "fr": "deux|trois|quatre|cinq|six|sept|huit|neuf|dix|onze|douze|treize|quatorze|quinze"
+        "|seize|vingt|trente|soixante|cent|mille|million",
+        "es": "dos|tres|cuatr|cinc|seis|siete|och|nuev|die[zc]|once|doce|trece|catorce|quince"
+        "|vein|treinta|cuarenta|sesenta|setenta|noventa|cien|mil",
+        "it": "due|tre|quattr|cinqu|sei|sette|settanta|sess|otto|ottanta|nov|dieci|undici|dodici"
+        "|dici|sedici|vent|quaranta|cent|mille|mila|milion",
+        "pt": "dois|duas|tr[eê]s|quatr|cinc|cinqu|seis|sess|sete|oit|nov|dez|onze|doze|treze"
+        "|catorze|quinze|vint|trinta|quarenta|cem|cent|mil",
+        "nl": "twee|drie|vier|vijf|zes|zeven|acht|negen|tien|elf|twaalf|twintig|dertig|veertig"
+        "|tachtig|honderd|duizend|miljoen|half|een(?:en|honderd)",
+    }.items()
+}
+"""Beginnings of spelled numbers, by language."""
+_MANY: Final = 20_000
+"""Characters of a text up to which spelled numbers are read in one piece."""
+
+
+def _any_of(words: Iterable[str]) -> str:
+    """Return a pattern of some words, of which the longest comes first."""
+    return "|".join(sorted(map(re.escape, words), key=len, reverse=True))
+
+
+_SCALED: Final = re.compile(
+    rf"(?<![\w.,])(-?\d[\d,]*(?:\.\d+)?)[ -]({_any_of(SCALES)})\b",
+    re.IGNORECASE,
+)
+_ISO_DATE: Final = re.compile(
+    r"\b(?P<year>\d{4})-(?P<month>0[1-9]|1[0-2])-(?P<day>0[1-9]|[12]\d|3[01])(?!\d)"
+)
+_DOTTED_DATE: Final = re.compile(
+    r"(?<![\d.])(?P<day>0?[1-9]|[12]\d|3[01])\.(?P<month>0?[1-9]|1[0-2])\.(?P<year>\d{4})(?!\d|\.\d)"
+)
 _ORDINAL: Final = re.compile(r"\d(?:st|nd|rd|th)\b")
 _MONTH: Final = f"(?:{'|'.join(_MONTHS)}|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)"
 _DAY: Final = re.compile(
     rf"(?P<month>\b{_MONTH}\.? )?(?P<day>\b\d\d?)(?:st|nd|rd|th)\b"
     rf"(?(month)|(?= (?:of )?{_MONTH}\b))"
 )
-_FULL_HOUR: Final = re.compile(r"(?<=\d):00(?![:\d])")
+_CLOCK: Final = re.compile(
+    r"(?<![\d.:,])(?P<hour>[01]?\d|2[0-3])(?:[:.](?P<minute>[0-5]\d))?"
+    r"(?:\s?(?P<half>[ap])\.?m\b\.?|\s(?:o'clock|Uhr)\b)(?![\w:])"
+    r"|(?<![\d.:,])(?P<hour24>[01]?\d|2[0-4]):(?P<minute24>[0-5]\d)(?::00)?(?![\d:])",
+    re.IGNORECASE,
+)
+_HAS_CLOCK: Final = re.compile(r"\d(?::\d\d|(?:[:.]\d\d)?\s?(?:[ap]\.?m|o'clock|uhr)\b)", re.I)
+_FRENCH_CLOCK: Final = re.compile(r"(?<![\d.,])([01]?\d|2[0-3]) ?h ?([0-5]\d)(?!\w)")
+_HAN_CLOCK: Final = re.compile(
+    r"(午前|午後|上午|早上|下午|晚上|夜)?(\d{1,2})(?:時(?!間)|[点點](?!\d))(?:(\d{1,2})分|(半))?"
+)
+_DIGIT: Final = re.compile(r"\d")
+_MINUS: Final = re.compile(r"\bminus (?=\d|[a-z]+ty\b|ten\b)", re.IGNORECASE)
+_DIVIDED: Final = re.compile(r"(?<![\w/.,])([1-9])/([2-9]|10)(?![\w/.,]\d|\w|/)")
+_PER_CENT: Final = re.compile(r"\bper cent\b", re.IGNORECASE)
+_THOUSANDS: Final = re.compile(r"(?<![\d.,-])([1-9]\d{0,2})((?: \d{3})+)(?![\d]|[.,]\d{3})")
+_DOT_THOUSANDS: Final = re.compile(r"(?<![\d.,])([1-9]\d{0,2})((?:\.\d{3})+)(?![\d.]\d|\d)")
+_DECIMAL_COMMA: Final = re.compile(r"(?<![\d.,])(\d+),(\d+)(?![\d,]|\.\d)")
+_SHORT_DECIMAL: Final = re.compile(r"(?<![\d.,])(\d+),(\d{1,2})(?![\d,]|\.\d)")
+_GLUED: Final = re.compile(
+    rf"(?<![^\W\d_])(\d)\s?({_any_of(ABBREVIATED_UNITS)})"
+    r"(?![\w²³]|/)",
+    re.IGNORECASE,
+)
+_HAN_GLUED: Final = re.compile(r"(\d) ?(公里|キロ|米|メートル|小时|時間|分钟|天|日間)")
+_HYPHENED: Final = re.compile(r"(?<=\d)-(?=[^\W\d_]{3})")
+_PER: Final = re.compile(
+    r"/(?=(?:min|mins|minutes?|h|hrs?|hours?|s|sec|seconds?|days?|weeks?|months?|mo|years?|yr"
+    r"|users?|persons?|night)\b)"
+)
+_PER_UNIT: Final = re.compile(r"\bper (min|h|hr|s|sec|mo|yr)\b")
+_CURRENCY: Final = re.compile(
+    r"(?<!\w)(?:US|A|C)?([€£¥]|R?\$) ?"
+    r"(-?\d+(?:[.,']\d+)*(?:[kKM](?!\w))?(?: (?:million|billion|thousand)\b)?)"
+)
+_FRACTION: Final = re.compile(
+    r"\b(?:(an?|one)|(two|three|\d)) (half|halves|thirds?|quarters?|fourths?|fifths?|tenths?)\b"
+    r"(?(1)(?= of\b|\s*(?:[.,;!?]|\Z)))",
+    re.IGNORECASE,
+)
+_FRACTIONS: Final = {"h": 2, "t": 3, "q": 4, "fo": 4, "fi": 5, "te": 10}
+_KILO: Final = re.compile(r"(?<![\w.,])(-?\d+(?:\.\d+)?)([kKM])(?![\w'])")
+_VERSION: Final = re.compile(r"(?<!\w)[vV](?=\d)")
 _PREFIX: Final = re.compile(r"\b(e|wi)-(?=[a-z])", re.IGNORECASE)
-_NO: Final = re.compile(r"(?:\W*\w+:)?\W*no(?:[,;:!]|\s*[–—]|\s+-\s|\.(?!\s*\d))", re.IGNORECASE)
+_ARTICLE: Final = re.compile(
+    r"(?:(?<=[.!?:\n\"“(|*-])|\A)(\s*)A(?= (?!is\b|was\b|or\b|and\b|applies\b|are\b)[^\W\d_A-Z])"
+)
+_OPTION: Final = re.compile(r"(?<!\w)\(?([a-h])\)(?!\w)")
+_INITIAL: Final = re.compile(r"\b([A-Z])\.(?= ?[A-Z]|,)|(?<=\b[A-Z]\.)([A-Z])\.")
+_NO: Final = re.compile(
+    r"(?:\W*\w+:)?\W*(?:no|nein|non|nee|não|nao|没有|不是|いいえ)"
+    r"(?:[,，;:!]|\s*[–—]|\s+-\s|\.(?!\s*\d))",
+    re.IGNORECASE,
+)
 """The "No" that answers a question, as in "No, entry is free": it negates no word of it."""
-_LONGEST: Final = 64
+_OUT_OF: Final = re.compile(r"\b(is|are|was|were|be|been) out of\b", re.IGNORECASE)
+_FAILS: Final = re.compile(r"\b(?:fail(?:s|ed)? to|no longer)\b", re.IGNORECASE)
+_IMPOSSIBLE: Final = re.compile(r"\b(?:im|un|on)(?=poss?[ií]|m[öo]glich|mogelijk)", re.IGNORECASE)
+_FREE_OF: Final = re.compile(r"\b([a-z]{3,})-free\b", re.IGNORECASE)
+_VERSION_WORDS: Final = frozenset({"version", "release", "v"})
+_KANJI_NUMBER: Final = re.compile(
+    r"[一二三四五六七八九十百千万两]+(?=[年月日人時時间間個个歳岁週周階楼本枚回分秒円元点%倍])"
+)
+_KANJI_NEGATION: Final = re.compile(r"ません|ない|なかった|なく|ずに")
+_KANJI_DIGITS: Final = {c: n for n, c in enumerate("一二三四五六七八九", start=1)} | {"两": 2}
+_KANJI_SCALES: Final = {"十": 10, "百": 100, "千": 1_000, "万": 10_000}
+
+
+PLAIN_NUMBER: Final = re.compile(r"\d{1,6}(?:\.\d{1,6})?")
+"""Key of a number that is counted with."""
+
+
+Replacement = str | Callable[[re.Match[str]], str]
 
 
 class Word(NamedTuple):
@@ -231,24 +217,218 @@ class Word(NamedTuple):
     self_talk: bool = False
     """The answer speaks of itself: I, my."""
     capital: bool = False
+    exact: bool = False
+    """An address, path, code or single letter, which nothing but itself equals."""
 
 
-def read_words(text: str) -> list[Word]:
-    """Return the words of a text in order; a number and its scale (``3 million``) are one."""
-    if "-" in text:
-        text = _PREFIX.sub(r"\1", _ISO_DATE.sub(_spell_date, text))
-    if ":00" in text:
-        text = _FULL_HOUR.sub("", text)
+def language_of(text: str, *others: str) -> str:
+    """Return the language of some texts, of which the first says most: ``en``, or another code.
+
+    That of which the most small words and letters occur; English where there are none. The others
+    are keys of ``LANGUAGES``.
+    """
+    counts = dict.fromkeys(("en", *LANGUAGES), 0.0)
+    for part in (text, text, text, *others):
+        start = part[:_SAMPLE].casefold()
+        for word in re.findall(r"[^\W\d_]+", _bare(start)):
+            codes = _languages_with().get(word, ())
+            for code in codes:
+                counts[code] += 1 / len(codes)
+        for code, table in LANGUAGES.items():
+            counts[code] += sum(letter in start for letter in table.letters)
+    return max(counts, key=counts.__getitem__)
+
+
+@cache
+def _languages_with() -> dict[str, list[str]]:
+    """Return the languages of each small word."""
+    found: dict[str, list[str]] = {}
+    for code, words in (("en", ENGLISH), *((c, t.words) for c, t in LANGUAGES.items())):
+        for word in words:
+            found.setdefault(word, []).append(code)
+    return found
+
+
+def read_words(text: str, language: str = "en") -> list[Word]:
+    """Return the words of a text in order; a number and its scale (``3 million``) are one.
+
+    Args:
+        text: any text, without markup.
+        language: ``en`` or a key of ``LANGUAGES``; it decides how numbers are written.
+    """
+    text = normal_text(text, language)
+    words: list[Word] = []
+    pieces = _EXACT.split(text) if _MAY_BE_EXACT.search(text) else [text]
+    for at, piece in enumerate(pieces):
+        if at % 2 and not _ORDINAL_OR_SO.fullmatch(piece):
+            words.append(Word(form := piece.casefold().rstrip("/"), form, FULL, exact=True))
+        elif piece:
+            pattern = _ASCII if piece.isascii() else _any()
+            words += [read_word(token, language) for token in pattern.findall(piece)]
+    if found := _NO.match(text):
+        for at in range(
+            len(_any().findall(found[0]))
+            if not text.isascii()
+            else len(re.findall(r"\w+", found[0]))
+        ):
+            words[at] = words[at]._replace(negates=False)
+    return words if "." not in text else list(_versions(words))
+
+
+def normal_text(text: str, language: str = "en") -> str:
+    """Return a text with its numbers, dates, times and units in one spelling each."""
+    text = text.translate(_TABLE)
+    if not text.isascii():
+        text = _INVISIBLE.sub("", text)
+        text = _HAN_CLOCK.sub(_han_clock, _KANJI_NUMBER.sub(_kanji_number, text))
+        text = _KANJI_NEGATION.sub("不", text.replace("星期", "周").replace("礼拜", "周"))
+    for sign, pattern, replacement in _SPELLINGS:  # a search of a sign is faster than a pattern
+        if sign in text:
+            text = pattern.sub(replacement, text)
+    if len(text) == 1:
+        return text.upper()
+    if _DIGIT.search(text) or _SPELLED[language].search(text):
+        text = _normal_numbers(text, language)
+    return text
+
+
+def _normal_numbers(text: str, language: str) -> str:
+    if "." in text:
+        text = _DOTTED_DATE.sub(_spell_date, text)
+    if language != "en":
+        text = _DECIMAL_COMMA.sub(r"\1.\2", _DOT_THOUSANDS.sub(_join_groups, text))
+        text = _FRENCH_CLOCK.sub(r"\1:\2", text)
+        text = re.sub(rf"\b{LANGUAGES[language].minus} (?=\d)", "-", text, flags=re.IGNORECASE)
+    text = _THOUSANDS.sub(_join_groups, text)
+    for sign, pattern, replacement in _NOTATIONS:
+        if sign in text:
+            text = pattern.sub(replacement, text)
+    if _SPELLED[language].search(text):
+        text = _SCALED.sub(_scale, _FRACTION.sub(_fraction, text))
+        text = "".join(_digits(piece, language) for piece in _pieces(text))
+        text = _SCALED.sub(_scale, text)
+        for form, minutes in _spoken_times(language):
+            text = form.sub(partial(_spoken_time, minutes), text)
     if _ORDINAL.search(text):
         text = _DAY.sub(r"\g<month>\g<day>", text)
-    pattern, text = (_ASCII, text) if text.isascii() else (_any(), _INVISIBLE.sub("", text))
-    words = list(map(read_word, pattern.findall(text)))
-    if found := _NO.match(text):
-        at = len(pattern.findall(found[0])) - 1
-        words[at] = words[at]._replace(negates=False)
-    # Three searches of the text are faster than a check of every word.
-    scaled = "illion" in text or "undred" in text or "housand" in text
-    return _join_scales(words) if scaled else words
+    if _HAS_CLOCK.search(text):
+        text = _CLOCK.sub(_clock, text)
+    text = _GLUED.sub(_unit, _KILO.sub(_scale_letter, text))
+    if not text.isascii():
+        text = _HAN_GLUED.sub(_unit, text)
+    return _HYPHENED.sub(" ", _PER_UNIT.sub(_per_unit, text))
+
+
+def _unit(match: re.Match[str]) -> str:
+    return f"{match[1]} {UNITS[match[2].lower()]} "
+
+
+def _per_unit(match: re.Match[str]) -> str:
+    return f"per {UNITS[match[1]]}"
+
+
+def _currency(match: re.Match[str]) -> str:
+    return f"{match[2]} {UNITS[match[1].lower()]}"
+
+
+def _divided(match: re.Match[str]) -> str:
+    return f"{int(match[1]) / int(match[2]):.3g}"
+
+
+def _pieces(text: str) -> Iterator[str]:
+    for at in range(0, len(text), _MANY):
+        yield text[at : at + _MANY]
+
+
+def _digits(text: str, language: str) -> str:
+    """Return a text with spelled numbers as digits."""
+    from text_to_num import alpha2digit
+
+    return str(alpha2digit(text, language, threshold=2))
+
+
+def _fraction(match: re.Match[str]) -> str:
+    count = {"two": 2, "three": 3}.get(
+        (match[2] or "").lower(), int(match[2]) if (match[2] or "").isdigit() else 1
+    )
+    name = match[3].lower()
+    parts = _FRACTIONS.get(name[:2]) or _FRACTIONS[name[0]]
+    return f"{count / parts:.3g}"
+
+
+@cache
+def _spoken_times(language: str) -> tuple[tuple[re.Pattern[str], int], ...]:
+    hour = r"(?P<hour>1[0-2]|[1-9])(?![\d:.,])"
+    return tuple(
+        (re.compile(rf"\b{form.format(h=hour)}(?P<late>{AFTERNOON})?", re.IGNORECASE), minutes)
+        for form, minutes in SPOKEN_TIMES[language]
+    )
+
+
+def _spoken_time(minutes: int, match: re.Match[str]) -> str:
+    hour = int(match["hour"]) + (12 if match["late"] and match["hour"] != "12" else 0)
+    at = hour * 60 + minutes
+    return f"{at // 60}:{at % 60:02}"
+
+
+def _join_groups(match: re.Match[str]) -> str:
+    return match[1] + re.sub(r"\D", "", match[2])
+
+
+def _scale(match: re.Match[str]) -> str:
+    if len(match[1]) > _LONGEST_SCALED:
+        return match[0]
+    return _plain_number(float(match[1].replace(",", "")) * SCALES[match[2].lower()])
+
+
+def _scale_letter(match: re.Match[str]) -> str:
+    return _plain_number(float(match[1]) * (1_000_000 if match[2] == "M" else 1_000))
+
+
+def _plain_number(value: float) -> str:
+    return f"{value:.0f}" if value.is_integer() else f"{value:g}"
+
+
+def _clock(match: re.Match[str]) -> str:
+    """Return a time of day with 24 hours; a full hour as its number."""
+    hour, minute = int(match["hour"] or match["hour24"]), match["minute"] or match["minute24"]
+    if match["half"] and hour <= 12:
+        hour = hour % 12 + (12 if match["half"].lower() == "p" else 0)
+    return f"{hour}:{minute}" if minute and minute != "00" else str(hour)
+
+
+def _han_clock(match: re.Match[str]) -> str:
+    late = match[1] in {"午後", "下午", "晚上", "夜"}
+    hour = int(match[2]) + (12 if late and int(match[2]) < 12 else 0)
+    minute = "30" if match[4] else f"{int(match[3]):02}" if match[3] else "00"
+    return f" {hour}:{minute} "
+
+
+def _kanji_number(match: re.Match[str]) -> str:
+    total = part = 0
+    for character in match[0]:
+        if digit := _KANJI_DIGITS.get(character):
+            part = digit
+        elif (scale := _KANJI_SCALES[character]) == 10_000:
+            total, part = (total + part or 1) * scale, 0
+        else:
+            total, part = total + (part or 1) * scale, 0
+    return str(total + part)
+
+
+def _spell_date(match: re.Match[str]) -> str:
+    return f"{int(match['day'])} {_MONTHS[int(match['month']) - 1]} {match['year']}"
+
+
+def _versions(words: list[Word]) -> Iterator[Word]:
+    """Keep the last zeros of versions: 3.10 is not 3.1 after "version"."""
+    before = ""
+    for word in words:
+        if word.number and before in _VERSION_WORDS and word.form.count(".") == 1:
+            yield word._replace(key=word.form)
+        else:
+            yield word
+        before = word.form
 
 
 @cache
@@ -256,118 +436,217 @@ def _any() -> re.Pattern[str]:
     """Return what finds the tokens of any text; it takes 10 ms to make."""
     marks = "".join(chr(c) for c in range(0x300, 0x1B00) if unicodedata.category(chr(c))[0] == "M")
     letters = rf"(?:[^\W\d_{_BLOCKS}]++[{marks}]*+)++"
-    return re.compile(rf"{letters}(?:['’]{letters})*+|[{_BLOCKS}]|{_NUMBER}|%")
-
-
-def _spell_date(match: re.Match[str]) -> str:
-    return f"{match['day']} {_MONTHS[int(match['month']) - 1]} {match['year']}"
-
-
-def _join_scales(words: Iterable[Word]) -> list[Word]:
-    joined: list[Word] = []
-    for word in words:
-        factor = SCALES.get(word.key)
-        before = joined[-1] if joined and joined[-1].number else None
-        if factor and before and len(before.key) <= 12 and not before.key.startswith("#"):
-            key = f"{float(before.key) * factor:.0f}"
-            joined[-1] = Word(key, key, FULL, number=True)
-        else:
-            joined.append(word)
-    return joined
+    return re.compile(rf"{letters}(?:['’]{letters})*+|[{_BLOCKS}]|{_NUMBER}|[%½¼¾]")
 
 
 @lru_cache(maxsize=1 << 16)
-def read_word(token: str) -> Word:
+def read_word(token: str, language: str = "en") -> Word:
     """Return the meaning of one token as written."""
     if len(token) == 1 and unicodedata.category(token) == "No":
         # Decomposed, a half would be the digits 1 and 2.
         return _number(f"{unicodedata.numeric(token):g}")
-    form = _plain(token[:_LONGEST])
-    if form[:1].isdigit():
+    form = _bare(token[:_LONGEST].casefold().replace("’", "'").rstrip("'"))
+    if form[:1].isdigit() or (form[:1] == "-" and len(form) > 1):
         return _number(form)
     if token in ROMAN:  # in capitals only: "vi" is an editor
         return Word(form, ROMAN[token], FULL, number=True)
+    if len(token) == 1 and token.isascii() and token.isupper() and form != "i":
+        return Word(form, f"letter {form}", FULL, exact=True)
+    if len(form) == 1 and form.isascii() and form.isalpha() and not token.isupper():
+        return Word(form, form, CORE, self_talk=form in SELF_TALK)
+    if language != "en":
+        form = form.partition("'")[2] or form
+        if found := _foreign(form, token, language):
+            return found
+    if unit := units().get(form):
+        return Word(form, unit, LIGHT if unit in {"day", "year"} else FULL)
     base = form.removesuffix("'s")
-    if base in NUMBER_WORDS:
-        return Word(form, NUMBER_WORDS[base], FULL, number=True)
-    stem = _stem(base)
+    if base in HALVES or base in {"dozen", "twice"}:
+        return Word(form, {"dozen": "12", "twice": "2"}.get(base, "0.5"), FULL, number=True)
+    stem = _stem(base, language)
     contracted = form.endswith("n't")
     return Word(
         form,
         "percent" if form == "%" else stem,
         _tier(base, stem, contracted=contracted),
-        negates=contracted or form in NEGATIONS or stem in _stems(NEGATIONS),
+        negates=contracted
+        or form in NEGATIONS
+        or stem in negation_keys()
+        or form in "不未没沒无無非",
         absolute=form in ABSOLUTES,
         self_talk=form in SELF_TALK,
         capital=token[0].isupper(),
     )
 
 
-def _plain(token: str) -> str:
-    text = token.casefold().replace("’", "'").rstrip("'")
+def _foreign(form: str, token: str, language: str) -> Word | None:
+    """Return a small word, month or day of another language than English; None: another one."""
+    table = LANGUAGES[language]
+    for names, english in ((table.months, _MONTHS), (table.days, _DAYS)):
+        for name, meant in zip(names, english, strict=True):
+            if form in {name, f"{name}s", f"{name[:-1]}i"}:
+                return read_word(meant)._replace(form=form)
+    if form in table.words or form in table.negations or form in table.soft:
+        tier = SOFT if form in table.soft else CORE
+        negates = form in table.negations
+        return Word(form, form, tier, negates=negates, capital=token[0].isupper())
+    return None
+
+
+def _bare(text: str) -> str:
+    """Remove accents."""
     if text.isascii():
         return text
-    return "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c))
+    text = unicodedata.normalize("NFKD", text).replace("ß", "ss")
+    return "".join(c for c in text if not unicodedata.combining(c))
 
 
 def _number(form: str) -> Word:
     ordinal = form.endswith(("st", "nd", "rd", "th"))
-    value = re.sub(r"[^\d.]", "", form)
+    value = re.sub(r"[^\d.:-]", "", form)
     if not value.isascii():
-        value = "".join(c if c == "." else str(int(c)) for c in value)
-    if "." in value:
+        value = "".join(c if c in ".:-" else str(int(c)) for c in value)
+    sign, value = ("-", value[1:]) if value.startswith("-") else ("", value)
+    if "." in value and ":" not in value:
         value = value.rstrip("0").rstrip(".")
     value = value.lstrip("0") or "0"
-    value = "0" + value if value.startswith(".") else value
+    value = "0" + value if value.startswith((".", ":")) else value
     if ordinal and value in {"1", "2"}:
         return Word(form, "first" if value == "1" else "second", LIGHT)
-    return Word(form, f"#{value}" if ordinal else value, FULL, number=True)
+    return Word(form, f"#{value}" if ordinal else sign + value, FULL, number=True)
 
 
 def _tier(base: str, stem: str, *, contracted: bool) -> int:
     if base in CORE_WORDS or contracted or ("'" in base and base.split("'")[0] in CORE_WORDS):
         return CORE
-    if base in SOFT_WORDS:
+    if base in SOFT_WORDS or _is_kana(base) or base in _SMALL_HAN:
         return SOFT
     return LIGHT if stem in _stems(LIGHT_WORDS) else FULL
 
 
-class _Stemmers(threading.local):
-    """One stemmer per thread, because a stemmer is stateful."""
+_SMALL_HAN: Final = frozenset(
+    "的了是在有和与或也都还尚已经将会可以请这那个们就把被对于从到吗呢吧能"
+)
 
-    @cached_property
-    def english(self) -> Any:
-        return _english_stemmer()()
+
+def is_han(form: str) -> bool:
+    """Whether a token is one character of Chinese, or of Japanese but Hiragana."""
+    return len(form) == 1 and form >= "\u30a0"
+
+
+def _is_kana(base: str) -> bool:
+    """Whether a character is of Hiragana, which writes endings and particles."""
+    return len(base) == 1 and "\u3040" <= base <= "\u309f"
+
+
+_SNOWBALL: Final = {
+    "en": "english", "de": "german", "fr": "french", "es": "spanish", "it": "italian",
+    "pt": "portuguese", "nl": "dutch",
+}  # fmt: skip
+
+
+class _Stemmers(threading.local):
+    """One stemmer per thread and language, because a stemmer is stateful."""
+
+    def __init__(self) -> None:
+        self.by_language: dict[str, Any] = {}
 
 
 _STEMMERS: Final = _Stemmers()
 
 
 @cache
-def _english_stemmer() -> Any:
-    """Return the class of the stemmer, without the modules of thirty other languages."""
+def _stemmer(language: str) -> Any:
+    """Return the class of a stemmer, without the modules of thirty other languages."""
     name, found = "_rageval_snowballstemmer", find_spec("snowballstemmer")
-    package = sys.modules[name] = ModuleType(name)
+    package = sys.modules.setdefault(name, ModuleType(name))
     package.__path__ = list((found and found.submodule_search_locations) or ())
-    return import_module(f"{name}.english_stemmer").EnglishStemmer
+    module = import_module(f"{name}.{_SNOWBALL[language]}_stemmer")
+    return getattr(module, f"{_SNOWBALL[language].capitalize()}Stemmer")
 
 
-def _stem(word: str) -> str:
-    word = IRREGULAR.get(word, word)
-    return str(_STEMMERS.english.stemWord(word)) if word.isascii() else word
+def _stem(word: str, language: str) -> str:
+    if not word.isascii():
+        return word
+    if language == "en":
+        word = IRREGULAR.get(word, word)
+    stemmers = _STEMMERS.by_language
+    if language not in stemmers:
+        stemmers[language] = _stemmer(language)()
+    return str(stemmers[language].stemWord(word))
 
 
 @cache
 def _stems(words: frozenset[str]) -> frozenset[str]:
-    return frozenset(map(_stem, words))
+    return frozenset(_stem(word, "en") for word in words)
 
 
 @cache
-def rivals() -> dict[str, frozenset[str]]:
+def negation_keys() -> frozenset[str]:
+    """Return the keys of the English words that negate."""
+    return _stems(NEGATIONS)
+
+
+@cache
+def units() -> dict[str, str]:
+    """Return the name of each unit that is not an abbreviation, by how it is written."""
+    return {_bare(name): unit for name, unit in UNITS.items() if name not in ABBREVIATED_UNITS}
+
+
+@cache
+def unit_keys() -> frozenset[str]:
+    """Return the keys of all units."""
+    return frozenset(UNITS.values())
+
+
+@cache
+def rivals(language: str = "en") -> dict[str, frozenset[str]]:
     """Return, for each key of an exclusive group, the keys that contradict it."""
+    lines = EXCLUSIVE if language == "en" else (*EXCLUSIVE[:10], *LANGUAGES[language].exclusive)
+    return _grouped(lines, language)
+
+
+@cache
+def synonyms() -> dict[str, frozenset[str]]:
+    """Return, for each key of a group of synonyms, the others."""
+    return _grouped(SYNONYMS, "en")
+
+
+def _grouped(lines: tuple[str, ...], language: str) -> dict[str, frozenset[str]]:
     found: dict[str, set[str]] = {}
-    for line in EXCLUSIVE:
-        keys = {read_word(word).key for word in line.split()}
+    for line in lines:
+        keys = {word.key for word in read_words(line, language)}
         for key in keys:
             found.setdefault(key, set()).update(keys - {key})
     return {key: frozenset(others) for key, others in found.items()}
+
+
+_SPELLINGS: Final[tuple[tuple[str, re.Pattern[str], Replacement], ...]] = (
+    ("-", _ISO_DATE, _spell_date),
+    ("-", _PREFIX, r"\1"),
+    ("A ", _ARTICLE, r"\1a"),
+    (".", _INITIAL, lambda match: match[0].lower()),
+    (")", _OPTION, lambda match: f"({match[1].upper()})"),
+    ("out of", _OUT_OF, r"\1 not in"),
+    ("fail", _FAILS, "not"),
+    ("longer", _FAILS, "not"),
+    ("pos", _IMPOSSIBLE, "not "),
+    ("glich", _IMPOSSIBLE, "not "),
+    ("gelijk", _IMPOSSIBLE, "not "),
+    ("-free", _FREE_OF, r"no \1"),
+    ("per cent", _PER_CENT, "percent"),
+    ("inus ", _MINUS, "-"),
+)
+"""Spellings of one thing: what a text must contain, what is replaced, and by what."""
+_NOTATIONS: Final[tuple[tuple[str, re.Pattern[str], Replacement], ...]] = (
+    (",", _SHORT_DECIMAL, r"\1.\2"),
+    ("€", _CURRENCY, _currency),
+    ("£", _CURRENCY, _currency),
+    ("¥", _CURRENCY, _currency),
+    ("$", _CURRENCY, _currency),
+    ("v", _VERSION, "version "),
+    ("V", _VERSION, "version "),
+    ("/", _DIVIDED, _divided),
+    ("/", _PER, " per "),
+)
+"""The same of texts with numbers."""

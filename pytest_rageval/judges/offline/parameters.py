@@ -37,9 +37,7 @@ class Parameters:
     grounded: Layer
     """Whether a claim is supported by the context."""
     correct: Layer
-    """Whether an answer contains an expected answer or a short key fact."""
-    stated: Layer
-    """Whether an answer states a long key fact."""
+    """Whether an answer states an expected answer or a key fact."""
 
 
 @cache

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from pytest_rageval.judges.offline.claims import sentences, unix_lines, unwrapped
 from pytest_rageval.judges.offline.lexicon import (
-    APPROXIMATE,
     FULL,
     LIGHT,
     SOFT,
@@ -26,6 +25,16 @@ from pytest_rageval.judges.offline.lexicon import (
     read_words,
     rivals,
 )
+from pytest_rageval.judges.offline.relations import (
+    REACH,
+    alike,
+    by_prefix,
+    content_keys,
+    exchanged,
+    other_unit,
+    same_quantity,
+)
+from pytest_rageval.judges.offline.vocabulary import APPROXIMATE
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.verdict import Passage
 
@@ -35,8 +44,6 @@ if TYPE_CHECKING:
 
 WEIGHTS: Final[Mapping[int, int]] = {SOFT: 4, LIGHT: 7, FULL: 10}
 """Weight of a word by its tier; whole numbers, so that sums are the same in any order."""
-_REACH: Final = 4
-"""Number of words after a negation, or before it, that it can negate."""
 CLOSEST: Final = 3
 """Sentences in which the order of words is compared."""
 _MANY_PLACES: Final = 20_000
@@ -53,10 +60,14 @@ class ReadClaim:
     Args:
         words: of the claim, without markup and citations.
         question: keys of the question's words.
+        language: of the words.
     """
 
-    def __init__(self, words: Sequence[Word], question: Set[str] = frozenset()) -> None:
+    def __init__(
+        self, words: Sequence[Word], question: Set[str] = frozenset(), language: str = "en"
+    ) -> None:
         self.words: Final = words
+        self.language: Final = language
         self.question: Final = question
         # By index, as in ``content_keys``.
         self.weights: Final = {word[1]: WEIGHTS[word[2]] for word in words if word[2]}
@@ -67,7 +78,7 @@ class ReadClaim:
         """Those that the question does not hold, or all."""
         self.pairs: Final = set(pairwise(content_keys(words)))
         self.negations: Final = _negated_keys(words)
-        self.numbers: Final = [at for at, word in enumerate(words) if word.number]
+        self.numbers: Final = [at for at, word in enumerate(words) if word.number or word.exact]
 
 
 class Support:
@@ -124,11 +135,13 @@ class Support:
         - ``pairs``: neighbouring content words that are near each other in a close sentence, too;
         - ``runs``: three words in a row that occur unchanged in a close sentence;
         - ``on_topic``: share of the question's words in the context, 0.5 without a question;
-        - ``numbers``: a number is not in the window (nor near one, where it is an estimate);
+        - ``numbers``: a number, address or code is not in the window (nor near one, where it is an
+          estimate), or a number has another unit there;
         - ``names``: a name is neither in the context nor in the question;
         - ``negated``, ``not_negated``: only the claim, only the best sentence negates a shared
           word;
-        - ``rival``: the best sentence contains an opposite of a word of the claim;
+        - ``rival``: the best sentence has an opposite of a word of the claim, or the two sides of
+          what it relates the other way round;
           these are the square of ``window`` where they hold: in a claim that is otherwise found, a
           fault is a contradiction; in one that is not found, it adds nothing;
         - ``absolute``: 1 if "only", "never", … is only in the claim;
@@ -144,11 +157,11 @@ class Support:
             "pairs": self.pairs,
             "runs": self._found(runs, "runs"),
             "on_topic": len(question & places.keys()) / len(question) if question else 0.5,
-            "numbers": sure * bool(self.lost_numbers),
+            "numbers": sure * bool(self.lost_numbers or self.other_unit),
             "names": sure * bool(self.lost_names),
             "negated": sure * (self.negated and not self.denied),
             "not_negated": sure * (self.denied and not self.negated),
-            "rival": sure * (self.opposed is not None),
+            "rival": sure * (self.opposed is not None or self.exchanged),
             "absolute": float(any([word.absolute for word in unheard])),
             "self_talk": float(any([word.self_talk for word in unheard])),
         }
@@ -166,9 +179,30 @@ class Support:
             before = {word.form for word in words[max(0, at - 2) : at]}
             rough = words[at].form.endswith("s") or not APPROXIMATE.isdisjoint(before)
             near = self._index.window(self.best) if rough else ()
-            if not any(_near(words[at].key, key) for key in near):
+            if any(_near(words[at].key, key) for key in near):
+                continue
+            if not same_quantity(words[at], words, self._near_words):
                 lost.append(words[at].form)
         return tuple(lost)
+
+    @cached_property
+    def _near_words(self) -> list[Sequence[Word]]:
+        if self.best is None:
+            return []
+        return [one.read.words for one in self._index.near_sentences(self.best)]
+
+    @cached_property
+    def other_unit(self) -> str:
+        """A number of the claim with another unit, as the window has it; empty: there is none."""
+        return other_unit(self.claim.words, self._near_words)
+
+    @cached_property
+    def exchanged(self) -> bool:
+        """Whether the best sentence says who does what to whom the other way round."""
+        words = self.claim.words
+        best = self._best.words if self._best is not None else ()
+        whole = self.covered == 1.0 and alike(words, best)
+        return whole and exchanged(words, best, self.claim.language)
 
     @cached_property
     def lost_names(self) -> tuple[str, ...]:
@@ -182,12 +216,16 @@ class Support:
     @cached_property
     def opposed(self) -> tuple[str, str] | None:
         """A word of the claim and its opposite in the best sentence."""
-        table, best = rivals(), self._best.keys if self._best is not None else frozenset()
+        best = self._best.words if self._best is not None else ()
+        table, here = rivals(self.claim.language), {word.key for word in best}
+        mine = {word.key for word in self.claim.words}
         for word in self.claim.words:
-            if word.key in table and word.key not in self.window:
-                for other in sorted(table[word.key] & best):
-                    if other not in self.claim.weights:
-                        return word.form, other
+            if word.key in here or word.key in self.window:
+                continue
+            if others := table.get(word.key, frozenset()) & here - mine:
+                return word.form, min(others)
+            if self.negated == self.denied and not here.isdisjoint(by_prefix(word)):
+                return word.form, next(key for key in by_prefix(word) if key in here)
         return None
 
     @property
@@ -213,9 +251,9 @@ def find_support(claim: ReadClaim, index: ContextIndex) -> Support | None:
 
 
 @lru_cache(maxsize=64)  # of each case for every rubric, its facts and its claims
-def question_keys(question: str) -> frozenset[str]:
+def question_keys(question: str, language: str = "en") -> frozenset[str]:
     """Return the keys of the words that a question asks about."""
-    return frozenset([word.key for word in read_words(question) if word.tier >= LIGHT])
+    return frozenset([word.key for word in read_words(question, language) if word.tier >= LIGHT])
 
 
 def _closest_sentences(weights: Mapping[str, int], index: ContextIndex) -> list[int]:
@@ -256,7 +294,7 @@ def _negated_keys(words: Sequence[Word]) -> tuple[str | None, ...]:
     """
 
     def near(at: int) -> str | None:
-        after, before = words[at + 1 : at + 1 + _REACH], words[max(0, at - _REACH) : at]
+        after, before = words[at + 1 : at + 1 + REACH], words[max(0, at - REACH) : at]
         keys = (word.key for word in (*after, *reversed(before)) if word.tier >= LIGHT)
         return next(keys, None)
 
@@ -366,17 +404,24 @@ class ContextIndex:
         """Return the words of a sentence, its neighbours, and first line and heading."""
         if at is None:
             return frozenset()
-        near = (self.sentences[i].read.keys for i in self._near(at))
+        near = (self.sentences[i].read.keys for i in self.near(at))
         return self.sentences[at].heading.union(*near)
+
+    def near_sentences(self, at: int | None) -> list[Sentence]:
+        """Return the sentences of ``window``; all, without a place."""
+        if at is None:
+            return self.sentences
+        return [self.sentences[i] for i in sorted(self.near(at))]
 
     def in_window(self, keys: Iterable[str], at: int | None) -> Set[str]:
         """Return those of some keys that ``window`` holds; faster than making it."""
         if at is None:
             return frozenset()
-        heading, near, places = self.sentences[at].heading, self._near(at), self.places
+        heading, near, places = self.sentences[at].heading, self.near(at), self.places
         return {k for k in keys if k in heading or not near.isdisjoint(places.get(k, ()))}
 
-    def _near(self, at: int) -> Set[int]:
+    def near(self, at: int) -> Set[int]:
+        """Return a sentence, its neighbours and the first one of its passage."""
         first, after = self.sentences[at].first, at + 1
         near = {first, max(first, at - 1), at}
         if after < len(self.sentences) and self.sentences[after].first == first:
@@ -384,20 +429,22 @@ class ContextIndex:
         return near
 
 
-def read_context(passages: Sequence[Passage], vocabulary: Set[str] | None = None) -> ContextIndex:
+def read_context(
+    passages: Sequence[Passage], vocabulary: Set[str] | None = None, language: str = "en"
+) -> ContextIndex:
     """Index passages; one that is itself a list of ``[n]`` blocks is read as those blocks."""
     index = ContextIndex(vocabulary=vocabulary)
     for place, passage in enumerate(passages, start=1):
-        heading = frozenset(content_keys(read_words(passage.heading_path or "")))
+        heading = frozenset(content_keys(read_words(passage.heading_path or "", language)))
         for label, text in labelled_blocks(unix_lines(passage.text[:LIMIT]), place):
-            _read_block(index, text, (place, label), heading)
+            _read_block(index, _read_sentences(text, language), (place, label), heading)
     return index
 
 
 @lru_cache(maxsize=256)  # questions of a run share passages
-def read_passage(text: str, heading_path: str | None) -> ContextIndex:
+def read_passage(text: str, heading_path: str | None, language: str = "en") -> ContextIndex:
     """Index all words of one passage, as the only one of its context."""
-    return read_context((Passage(text=text, heading_path=heading_path),))
+    return read_context((Passage(text=text, heading_path=heading_path),), language=language)
 
 
 def labelled_blocks(text: str, place: int) -> list[tuple[int, str]]:
@@ -412,12 +459,15 @@ def labelled_blocks(text: str, place: int) -> list[tuple[int, str]]:
 
 
 def _read_block(
-    index: ContextIndex, text: str, where: tuple[int, int], heading: frozenset[str]
+    index: ContextIndex,
+    read_sentences: Iterable[ReadSentence],
+    where: tuple[int, int],
+    heading: frozenset[str],
 ) -> None:
     vocabulary, found, places = index.vocabulary, index.sentences, index.places
     passage, label = where
     first = len(found)
-    for at, read in enumerate(_read_sentences(text), start=first):
+    for at, read in enumerate(read_sentences, start=first):
         for key in read.keys if vocabulary is None else read.keys & vocabulary:
             if key in places:
                 places[key].append(at)
@@ -427,13 +477,8 @@ def _read_block(
 
 
 @lru_cache(maxsize=512)  # questions of a run share passages, and several rubrics read each
-def _read_sentences(text: str) -> tuple[ReadSentence, ...]:
-    return tuple([ReadSentence(read_words(one)) for one in sentences(unwrapped(text))])
-
-
-def content_keys(words: Sequence[Word]) -> list[str]:
-    """Return the keys of words in order, core words left out."""
-    return [word[1] for word in words if word[2]]  # by index, for speed in the innermost loop
+def _read_sentences(text: str, language: str) -> tuple[ReadSentence, ...]:
+    return tuple([ReadSentence(read_words(one, language)) for one in sentences(unwrapped(text))])
 
 
 def word_runs(words: Sequence[Word]) -> set[tuple[str, str, str]]:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, Final
 
+from pytest_rageval.metrics.scoring import is_unsure
 from pytest_rageval.report.explain.values import (
     AnchorReason,
     ChunkReason,
@@ -50,6 +51,7 @@ _LEVELS: Final = {
     "other": "other",
 }
 _ROLES: Final[dict[str, Style]] = {"relevant": "green", "irrelevant": "red", "undecided": "yellow"}
+_UNCHECKED: Final = "Nothing of this case could be checked."
 _LABEL: Final = 10
 _ANSWER_CHARS: Final = 300
 _TEXT_CHARS: Final = 200
@@ -188,7 +190,8 @@ def _verdict(
         yield from _labelled("error", f"{error.kind}: {error.message}", width, style="red")
         yield from (indented(place, _LABEL, width) for place in places)
     if record.unchecked:
-        yield from _labelled("note", "Nothing of this case could be checked.", width)
+        note = "The judge is unsure of the answer." if is_unsure(record) else _UNCHECKED
+        yield from _labelled("note", note, width)
     if explanation.stage_meaning:
         yield from _labelled("why", explanation.stage_meaning, width, style=style)
     for number, step in enumerate(explanation.next_steps):

@@ -57,7 +57,7 @@ def test_verdicts_land_beside_the_run_and_change_nothing_of_it(
     untouched = before(stored)
     assert cli.run(["judge", "run-1", "--judge", "offline", "--json"]) == ExitCode.YES
     document = json.loads(capsys.readouterr().out)
-    assert (document["judge"], document["verdicts"], document["failures"]) == ("offline/10", 2, 0)
+    assert (document["judge"], document["verdicts"], document["failures"]) == ("offline/11", 2, 0)
     found = document["statistics"]["groundedness"]
     assert (found["n"], found["n_error"]) == (1, 1)
     assert found["mean"] >= 4
@@ -82,7 +82,7 @@ def test_another_judge_and_another_rubric_have_files_of_their_own(stored: Path) 
 def test_people_read_the_new_and_the_old_mean(stored: Path, capsys: Output) -> None:
     assert cli.run(["judge", "run-1", "--judge", "offline"]) == ExitCode.YES
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "run run-1   judge offline/10   2 verdicts, 0 failed"
+    assert lines[0] == "run run-1   judge offline/11   2 verdicts, 0 failed"
     assert max(map(len, lines[:-1])) <= 80
     assert lines[-1].startswith("saved    evals/results/run-1/judged-offline-10-")
 

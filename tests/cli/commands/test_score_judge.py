@@ -50,11 +50,11 @@ def judged_by(monkeypatch: pytest.MonkeyPatch, verdicts: Mapping[str, Any]) -> l
 
 def test_answers_are_judged_offline_in_the_same_go(capsys: Output) -> None:
     found = document("--judge", "offline", capsys=capsys)
-    assert found["judge"] == "offline/10"
+    assert found["judge"] == "offline/11"
     one, none, lost = found["cases"]
     assert one["metrics"]["groundedness"] >= 4
     assert one["groundedness"]["supported_claims"] == ["A refund takes thirty days."]
-    assert one["judgements"]["correctness"]["judge"] == "offline/10"
+    assert one["judgements"]["correctness"]["judge"] == "offline/11"
     assert none["not_applicable"]["groundedness"] == "The case is unanswerable."
     assert (lost["metrics"]["correctness"], "correctness" in lost["not_applicable"]) == (
         None,
@@ -144,7 +144,7 @@ def test_a_saved_run_keeps_the_verdicts_and_its_judge(capsys: Output) -> None:
     document("--judge", "offline", "--save", "one", capsys=capsys)
     folder = Path("evals/results/one")
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    assert (config["judge"], config["judges"][0]["judge"]) == ("offline", "offline/10")
+    assert (config["judge"], config["judges"][0]["judge"]) == ("offline", "offline/11")
     first = json.loads((folder / "results.jsonl").read_text(encoding="utf-8").splitlines()[0])
     assert first["groundedness"]["claims"][0]["passage"] == 1
     assert first["judge_input"]["context_chunk_ids"] == ["c1"]

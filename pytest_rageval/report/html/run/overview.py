@@ -169,7 +169,7 @@ _MEANINGS: Final[Mapping[str, str]] = {
     "error": "The target gave no answer, so nothing could be scored.",
     "missed": "Retrieval is not as expected, or the answer is wrong about abstaining.",
     "flawed": "Retrieval is as expected, and the answer is not.",
-    "unchecked": "Nothing of the case could be scored.",
+    "unchecked": "Nothing of the case could be scored, or the judge is unsure of its answer.",
 }
 """Outcomes that a reader may not know, in the order in which they are explained."""
 
