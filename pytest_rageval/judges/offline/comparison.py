@@ -421,7 +421,7 @@ class _Comparison:
 
     def _replaced(self, missing: Sequence[Word]) -> str:
         """Find a word of fact or question in whose place the best sentence has another one."""
-        texts = [self.expected.words]
+        texts: list[Sequence[Word]] = [self.expected.words]
         if self.expected.new is not self.expected.required:
             texts.append(self.question.words)
         for words in texts:
