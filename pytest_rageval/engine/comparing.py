@@ -22,7 +22,7 @@ def compare_stored(base: StoredRun, gate: EndedRun, *, ignore_invariants: bool) 
     # that are not, each says why it is not decided.
     strict = found
     if ignore_invariants:
-        strict = compare_runs(base, gate.run, thresholds=gate.thresholds, with_p=False)
+        strict = compare_runs(base, gate.run, thresholds=gate.thresholds)
     checks = regression_checks(gate, strict) if found.comparable or found.ignored else ()
     notes = []
     if base.folder == gate.run.folder:
@@ -42,6 +42,7 @@ def compare_stored(base: StoredRun, gate: EndedRun, *, ignore_invariants: bool) 
             margins=margins(map(asdict, gate.thresholds.checks)),
             confidence=gate.thresholds.confidence,
         ),
+        found.comparison.clustering,
         min_n=gate.thresholds.min_n,
     )
     return ComparisonView(
