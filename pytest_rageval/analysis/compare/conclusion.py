@@ -22,7 +22,7 @@ _DOWN: Final = 0.5
 """Share of cases without an answer from which the target counts as down."""
 _LOST: Final = frozenset({"connection", "timeout", "http", "empty", "not_attempted"})
 """Kinds of errors of a target that is down."""
-_SLOWER: Final = 1.2
+_SLOWER: Final = 1.5
 """Ratio of times from which a proven change is named."""
 
 
@@ -96,12 +96,11 @@ def _deciding(found: Comparison) -> Iterator[MetricChange]:
 
 
 def _counts(found: Comparison) -> list[str]:
-    if found.passed is None:
-        return []
-    moved = [(f.base_outcome, f.new_outcome) for f in found.flips if f.new_outcome != "error"]
-    lost = sum(one == "passed" != other for one, other in moved)
-    gained = sum(one not in {"passed", "error"} and other == "passed" for one, other in moved)
-    return [f"{lost} lost and {gained} gained of {counted(found.passed.n, 'case')}"]
+    pairs = found.pairing.pairs
+    n = sum("error" not in {pair.base.outcome, pair.new.outcome} for pair in pairs)
+    moved = [f.direction for f in found.flips if "error" not in {f.base_outcome, f.new_outcome}]
+    worse, better = (moved.count(direction) for direction in ("worse", "better"))
+    return [f"{worse} worse and {better} better of {counted(n, 'case')}"]
 
 
 def _named(word: str, rows: Sequence[MetricChange]) -> Iterator[str]:
@@ -132,13 +131,18 @@ def _beside(found: Comparison) -> Iterator[str]:
     erred = sum(f.new_outcome == "error" != f.base_outcome for f in found.flips)
     if erred:
         yield f"{counted(erred, 'case')} {'is' if erred == 1 else 'are'} an error now"
+
+
+def time_text(found: Comparison) -> str:
+    """Say how much slower or faster calls are; empty: neither is proven, or by little."""
     time = found.time
     if time is None or time.verdict not in {"better", "worse"} or not time.base or not time.new:
-        return
+        return ""
     ratio = max(time.new / time.base, time.base / time.new)
-    if ratio >= _SLOWER:
-        word = "slower" if time.verdict == "worse" else "faster"
-        yield f"calls are {ratio:.1f} times {word} ({time.base:.0f} -> {time.new:.0f} ms)"
+    if ratio < _SLOWER:
+        return ""
+    word = "slower" if time.verdict == "worse" else "faster"
+    return f"latency_ms: calls are {ratio:.1f} times {word} ({time.base:.0f} -> {time.new:.0f} ms)"
 
 
 def _short(value: float) -> str:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
-from pytest_rageval.analysis.aggregate.case_groups import CaseGroup, record_outcome
+from pytest_rageval.analysis.aggregate.case_groups import CaseGroup
 from pytest_rageval.analysis.compare.pairs import CasePair, PairedValues
 from pytest_rageval.analysis.compare.units import Clustering
 from pytest_rageval.analysis.stats.intervals import fmean
 from pytest_rageval.metrics.registry import MetricInfo
 from pytest_rageval.values.dataclass import dataclass, replace
-from pytest_rageval.values.record import CaseRecord
 
 PASSED: Final = MetricInfo(
     key="pass_rate", title="Share of cases that pass", binary=True, population="cases", level="run"
@@ -38,8 +37,8 @@ class Totals:
 
 
 def compare_totals(pairs: Sequence[CasePair], clustering: Clustering) -> Totals:
-    """Pair the share of repeats that pass, and the mean time, of every case that has them."""
-    passed, time = (_paired(pairs, value, clustering) for value in (_passes, _time))
+    """Pair whether each case passes, and the mean time of its answers."""
+    passed, time = pass_values(pairs, clustering), _paired(pairs, _time, clustering)
     others = None
     if clustering.by == "document" and passed.n:
         others = replace(passed, whole_clusters=True).test(PASSED)
@@ -50,32 +49,34 @@ def compare_totals(pairs: Sequence[CasePair], clustering: Clustering) -> Totals:
     )
 
 
+def pass_values(pairs: Iterable[CasePair], clustering: Clustering) -> PairedValues:
+    """Pair whether each case passes in as many repeats as both runs have."""
+    return _paired([pair.alike for pair in pairs], _passes, clustering)
+
+
 def _paired(
     pairs: Iterable[CasePair],
-    value: Callable[[CaseRecord], float | None],
+    value: Callable[[CaseGroup], float | None],
     clustering: Clustering,
 ) -> PairedValues:
-    def mean(case: CaseGroup) -> float | None:
-        return fmean([v for record in case.records if (v := value(record)) is not None])
-
-    rows = [(pair, mean(pair.base), mean(pair.new)) for pair in pairs]
+    rows = [(pair, value(pair.base), value(pair.new)) for pair in pairs]
     both = [(pair, b, n) for pair, b, n in rows if b is not None and n is not None]
     return PairedValues(
         base=tuple(b for _, b, _ in both),
         new=tuple(n for _, _, n in both),
         clusters=tuple(clustering.ids(pair.new.first for pair, _, _ in both)),
         nodeids=tuple(pair.new.first.nodeid for pair, _, _ in both),
-        repeated=any(len(p.base.records) > 1 or len(p.new.records) > 1 for p, _, _ in both),
+        repeated=False,
         n_base_only=sum(b is not None and n is None for _, b, n in rows),
         n_new_only=sum(b is None and n is not None for _, b, n in rows),
         whole_clusters=clustering.whole,
     )
 
 
-def _passes(record: CaseRecord) -> float | None:
-    outcome = record_outcome(record)
-    return None if outcome in {"error", "unchecked"} else float(outcome == "passed")
+def _passes(case: CaseGroup) -> float | None:
+    return None if case.outcome in {"error", "unchecked"} else float(case.outcome == "passed")
 
 
-def _time(record: CaseRecord) -> float | None:
-    return record.latency.get("total_ms") if record.status == "ok" else None
+def _time(case: CaseGroup) -> float | None:
+    answered = [record for record in case.records if record.status == "ok"]
+    return fmean([r.latency["total_ms"] for r in answered if "total_ms" in r.latency])

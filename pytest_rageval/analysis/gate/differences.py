@@ -17,6 +17,7 @@ from pytest_rageval.analysis.compare.pairs import (
     PairedValues,
     newly_missed,
 )
+from pytest_rageval.analysis.compare.totals import PASSED, pass_values
 from pytest_rageval.analysis.compare.units import BY_DOCUMENT, Clustering
 from pytest_rageval.analysis.gate.figures import (
     BY_OUTCOME,
@@ -157,6 +158,8 @@ def _decide(check: Check, difference: Difference, evidence: _Evidence) -> CheckR
         low=evidence.low,
         high=evidence.high,
     )
+    if decision.outcome == "no_data" and _is_too_few(check, difference):
+        decision = LimitDecision(outcome="pass", proof="unproven")
     outcome = decision.outcome
     small = _has_few_pairs(check, difference)
     status: CheckStatus = "pass" if outcome == "pass" else check.severity
@@ -188,6 +191,12 @@ def _decide(check: Check, difference: Difference, evidence: _Evidence) -> CheckR
         small_n=small,
         missed_cases=difference.missed_cases,
     )
+
+
+def _is_too_few(check: Check, difference: Difference) -> bool:
+    """Whether there is an estimate of too few pairs for a test, which prove no drop."""
+    paired = check.kind in CHANGE_WORDS and difference.paired and difference.estimate is not None
+    return paired and check.decide == "prove_fail" and difference.test is None
 
 
 def _unproven(check: Check, evidence: _Evidence) -> bool:
@@ -259,6 +268,11 @@ def check_differences(
             found[check] = _newly_missed([pair.alike for pair in pairs])
         elif check.metric in registry.cases:
             found[check] = _paired(check, registry.cases[check.metric], pairs, clustering)
+        elif check.metric == PASSED.key:
+            of_check = [pair for pair in pairs if in_table(pair.new.first, check)]
+            passed = _tested(check, PASSED, of_check, pass_values(of_check, clustering))
+            erred = sum(p.base.outcome == "passed" and p.new.outcome == "error" for p in of_check)
+            found[check] = replace(passed, n_lost=erred)
         else:
             both = both or runs()
             found[check] = _of_figures(check, pairs, *both)
@@ -316,13 +330,18 @@ def _paired(
         and "error" in {pair.new.outcome, pair.new.value(info.key).status}
         for pair in pairs
     )
+    return replace(_tested(check, info, pairs, values), n_lost=lost)
+
+
+def _tested(
+    check: Check, info: MetricInfo, pairs: Sequence[CasePair], values: PairedValues
+) -> Difference:
     documents = {pair.new.first.cluster for pair in pairs}
     return Difference(
         estimate=fmean([n - b for b, n in zip(values.base, values.new, strict=True)]),
         n=values.n,
         test=values.test(info),
         n_documents=None if None in documents else len(documents),
-        n_lost=lost,
         no_data=_NO_SCORE if pairs else f"no case of {check.table} {check.group} is in both runs",
         missed_cases=_worst(check, values),
     )

@@ -22,8 +22,8 @@ from pytest_rageval.analysis.stats.intervals import UNIT, Scale
 from pytest_rageval.analysis.stats.paired import POWER
 from pytest_rageval.values.dataclass import dataclass
 
-IGNORED_CLUSTERS = 5
-"""Clusters that are too few to estimate what the cases of each share."""
+IGNORED_FREEDOM = 4.2
+"""Degrees of freedom between clusters that say too little of what the cases of each share."""
 _HALF, _ONE = 0.5, 1.0
 
 
@@ -61,7 +61,19 @@ class DifferenceTest:
     def _tail(self, distance: float) -> float:
         if self.se == 0:
             return 0.0 if distance > 0 else 1.0
-        return student_t_tail(distance / self.se, self.df)
+        t = distance / self.se
+        if self.binary and 0 < distance < 1:
+            t = min(t, math.sqrt(distance / (1 - distance) / self._noise))
+        return student_t_tail(t, self.df)
+
+    @property
+    def _noise(self) -> float:
+        """Variance of a share of 0/1 values over share x (1 - share).
+
+        A true difference as far away as a bound comes with at least so much noise, even if no
+        pair differs: the bound is then that of Wilson's interval.
+        """
+        return self.design_effect / self.n
 
     def bounds(self, alpha: float) -> tuple[float, float]:
         """Lower and upper bound, each of which is wrong with probability ``alpha``.
@@ -69,7 +81,10 @@ class DifferenceTest:
         The upper one is below a value if and only if ``p_below`` of it is below ``alpha``, the
         lower one is above it if and only if ``p_above`` is.
         """
-        half = student_t_quantile(1 - alpha, self.df) * self.se
+        t = student_t_quantile(1 - alpha, self.df)
+        half, least = t * self.se, t * t * self._noise
+        if self.binary:
+            half = max(half, least / (1 + least))
         return max(-self.widest, self.centre - half), min(self.widest, self.centre + half)
 
     def detectable(self, alpha: float, power: float = POWER) -> float | None:
@@ -105,8 +120,9 @@ def difference_test(
     Imaginary pairs at both ends of the scale keep the error above 0 where no pair differs: half a
     pair at each end for 0/1 values, which agrees with the mid-p McNemar test (Fagerland 2013), one
     pair otherwise (the plus-two t of ``intervals``). The variance lies between that of
-    independent pairs and that of clusters: of G equal clusters the first ``IGNORED_CLUSTERS``
-    count nothing, so that the weight of the clusters is 1 - 5/G.
+    independent pairs and that of clusters. Of the G - 1 degrees of freedom between G equal
+    clusters ``IGNORED_FREEDOM`` count nothing, so that the weight of the clusters is
+    1 - 4.2/(G - 1), and 0 for up to five.
 
     Args:
         base: baseline values, one per pair.
@@ -145,11 +161,12 @@ def difference_test(
         squares = math.fsum(s * s for s in sums) + added * ends
         together = max(alone, g / (g - 1) * squares / size**2)
         effective = n * n / sum(len(group) ** 2 for group in groups)
-        weight = 1.0 if whole_clusters else max(0.0, 1 - IGNORED_CLUSTERS / effective)
-        parts = ((1 - weight) * alone, n - 1.0), (weight * together, max(effective - 1, 1.0))
+        freedom = max(effective - 1, 1.0)
+        weight = 1.0 if whole_clusters else max(0.0, 1 - IGNORED_FREEDOM / freedom)
+        parts = ((1 - weight) * alone, n - 1.0), (weight * together, freedom)
         variance = math.fsum(part for part, _ in parts)
         if variance > 0:  # Satterthwaite 1946
-            df = variance**2 / math.fsum(part**2 / freedom for part, freedom in parts)
+            df = variance**2 / math.fsum(part**2 / own for part, own in parts)
     return DifferenceTest(
         n=n,
         diff=total / n,

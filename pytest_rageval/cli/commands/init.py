@@ -34,6 +34,7 @@ def command(folder: Path, preset: str | None) -> None:
     is the command to run next.
     """
     from pytest_rageval.authoring.scaffold.plan import read_project, write_scaffold
+    from pytest_rageval.project.discovery import THRESHOLDS
 
     scaffold = read_project(folder, None if preset is None else _known(preset))
     done: Counter[bool] = Counter()
@@ -47,6 +48,8 @@ def command(folder: Path, preset: str | None) -> None:
         why = "the cases need it" if addition.needed else "recommended"
         lines = "\n".join(f"  {line}" if line else "" for line in addition.lines)
         click.echo(f"\nAdd to {addition.path} ({why}):\n\n{lines}")
+    if THRESHOLDS in scaffold.files:
+        click.echo(f"\nThe limits on changes in {THRESHOLDS} decide from the second run on.")
     first = f" {scaffold.first}, then" if scaffold.first else ""
     click.echo(f"\nNext:{first}\n{_next_command(folder)}")
 

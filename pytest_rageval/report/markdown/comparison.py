@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from pytest_rageval.analysis.aggregate.case_groups import case_names
+from pytest_rageval.analysis.compare.conclusion import time_text
 from pytest_rageval.analysis.compare.settings import shown
 from pytest_rageval.analysis.two_runs import RunComparison
 from pytest_rageval.report.markdown.summary import LISTED_CASES, escape
@@ -52,6 +53,8 @@ def _lines(view: ComparisonView) -> Iterator[str]:
     yield from ("", f"- base {escape(describe_side(found.base))}")
     yield f"- new {escape(describe_side(found.new))}"
     yield f"- {pairing_text(found)}"
+    if time := time_text(found.comparison):
+        yield f"- {escape(time)}"
     if found.comparison.loss is not None:
         yield f"- {escape(found.comparison.loss.sentence)}"
     if found.comparison.no_difference:

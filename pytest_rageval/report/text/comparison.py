@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from pytest_rageval.analysis.aggregate.case_groups import case_names
-from pytest_rageval.analysis.compare.conclusion import ConclusionWord
+from pytest_rageval.analysis.compare.conclusion import ConclusionWord, time_text
 from pytest_rageval.analysis.compare.flips import FLIP_METRICS, CaseFlip
 from pytest_rageval.analysis.compare.metrics import GroupChange, MetricChange, UnpairedChange
 from pytest_rageval.analysis.compare.pairs import LeftOutReason, Verdict, place_of
@@ -121,6 +121,8 @@ def _verdict_lines(found: RunComparison, width: int) -> Iterator[Line]:
     style = _VERDICT_STYLES.get(conclusion.word, "yellow")
     for line in wrapped_text(clean(conclusion.sentence), width, rest=" " * HEAD):
         yield ((line, style),)
+    if time := time_text(found.comparison):
+        yield ((time, ""),)
     if loss := found.comparison.loss:
         yield from wrapped("lost", loss.sentence, width, "red")
 
@@ -264,8 +266,8 @@ def metric_cells(change: MetricChange) -> Cells:
     return (
         change.key,
         str(change.n),
-        format_value(change.base),
-        format_value(change.new),
+        format_value(change.base, unit_of(change.key)),
+        format_value(change.new, unit_of(change.key)),
         change_text(change.key, change.delta),
         change_interval(change),
         f"{p_text(change.p)}{'*' if change.tests > 1 else ''}",
@@ -467,7 +469,8 @@ def change_interval(change: MetricChange) -> str:
     """Show the interval of a difference as ``-0.09 .. +0.05``; ``-`` where there is none."""
     if change.low is None or change.high is None:
         return "-"
-    return f"{change.low:+.2f} .. {change.high:+.2f}"
+    decimals = 0 if max(-change.low, change.high) >= 100 else 2
+    return f"{change.low:+.{decimals}f} .. {change.high:+.{decimals}f}"
 
 
 def p_text(p: float | None) -> str:

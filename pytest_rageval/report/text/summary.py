@@ -548,7 +548,10 @@ def _next_lines(view: SummaryView, width: int) -> Iterator[Line]:
         else:
             yield from _command_lines("next", command, width)
     if view.changes and view.gate.baseline is not None:
-        baseline = clean(shlex.quote(view.gate.baseline.name or ""))
+        info = view.gate.baseline
+        named = info.name or ""
+        # Now `last` is this run.
+        baseline = clean(shlex.quote((info.run_id or "") if named.startswith("last") else named))
         yield (("compare  ", "bold"), (f"rageval compare {baseline} {view.run.run_id}", ""))
     yield from _command_lines("go on", view.resume, width)
     yield (("results  ", "bold"), (view.folder, ""))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_rageval.analysis.compare.conclusion import Conclusion, conclude
+from pytest_rageval.analysis.compare.conclusion import Conclusion, conclude, time_text
 from pytest_rageval.analysis.compare.metrics import ComparisonSettings, compare_records
 from pytest_rageval.values.record import CaseRecord
 from tests.build.records import failed
@@ -31,7 +31,7 @@ def verdict(base: list[CaseRecord], new: list[CaseRecord], **settings: object) -
 def test_a_lost_document_is_worse_however_many_there_are(documents: int) -> None:
     found = verdict(run(FAILING, documents), run((FAILING | LOST) - {19, 29}, documents))
     assert found.word == "worse"
-    assert "14 lost and 2 gained of 60 cases" in found.reason
+    assert "14 worse and 2 better of 60 cases" in found.reason
     back = verdict(run((FAILING | LOST) - {19, 29}, documents), run(FAILING, documents))
     assert back.word == "better"
 
@@ -86,5 +86,5 @@ def test_slower_calls_are_told() -> None:
     def timed(ms: float) -> list[CaseRecord]:
         return [scored(f"c{i:02}", 1.0, latency={"total_ms": ms + i}) for i in range(20)]
 
-    assert "calls are" in verdict(timed(10), timed(1000)).reason
-    assert "calls are" not in verdict(timed(1000), timed(1001)).reason
+    assert "calls are" in time_text(compare_records(timed(10), timed(1000)))
+    assert "calls are" not in time_text(compare_records(timed(1000), timed(1001)))
