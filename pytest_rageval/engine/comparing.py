@@ -27,8 +27,8 @@ def compare_stored(base: StoredRun, gate: EndedRun, *, ignore_invariants: bool) 
     notes = []
     if base.folder == gate.run.folder:
         notes.append("both names are of one run")
-    if any(change.n > 1 and change.low is None for change in found.comparison.metrics.values()):
-        notes.append("the cases of a metric are all about one document, so it has no interval")
+    if found.comparison.clustering.note:
+        notes.append(found.comparison.clustering.note)
     pairs = found.comparison.pairing.pairs
     if any(len(pair.base.records) != len(pair.new.records) for pair in pairs):
         rule = "flips, stages and newly_missed read as many repeats of each as both runs have"

@@ -42,14 +42,14 @@ def command(folder: Path, preset: str | None) -> None:
         done[created] += 1
         click.echo(f"{'created' if created else 'kept   '}  {path}")
     click.echo(f"{done[True]} created, {done[False]} kept as they are")
+    if THRESHOLDS in scaffold.files:
+        click.echo(f"the limits on changes in {THRESHOLDS} decide from the second run on")
     for note in _notes(folder, scaffold.notes):
         click.echo(clean(f"note: {note}"), err=True)
     for addition in scaffold.additions:
         why = "the cases need it" if addition.needed else "recommended"
         lines = "\n".join(f"  {line}" if line else "" for line in addition.lines)
         click.echo(f"\nAdd to {addition.path} ({why}):\n\n{lines}")
-    if THRESHOLDS in scaffold.files:
-        click.echo(f"\nThe limits on changes in {THRESHOLDS} decide from the second run on.")
     first = f" {scaffold.first}, then" if scaffold.first else ""
     click.echo(f"\nNext:{first}\n{_next_command(folder)}")
 
