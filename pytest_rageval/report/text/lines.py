@@ -156,7 +156,8 @@ def detectable_text(result: CheckResult) -> str | None:
 
 def _needed_text(result: CheckResult) -> str:
     """Return how many cases would show the change of a check that is not proven; empty: none."""
-    beyond = abs(result.estimate or 0.0) - result.check.limit
+    sign = -1.0 if result.check.kind == "max_drop" else 1.0
+    beyond = sign * (result.estimate or 0.0) - result.check.limit
     if result.proof != "unproven" or not result.mde or not result.n or beyond <= 0:
         return ""
     n = math.ceil(result.n * (result.mde / beyond) ** 2)
