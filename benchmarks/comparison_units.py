@@ -42,7 +42,7 @@ Counts = npt.NDArray[np.intp]
 
 def document_of(n: int, documents: int) -> Counts:
     """Return the document of each case, of nearly equal sizes."""
-    return np.arange(n) * documents // n
+    return np.arange(n, dtype=np.intp) * documents // n
 
 
 # --- runs --------------------------------------------------------------------------------------

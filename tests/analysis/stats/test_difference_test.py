@@ -135,8 +135,8 @@ def test_cases_that_differ_in_no_pair_still_leave_room() -> None:
 
 def test_too_little_is_no_test() -> None:
     assert difference_test([1.0], [0.0]) is None
-    alike = {"clusters": ["a", "a"], "whole_clusters": True}
-    assert difference_test([1.0, 1.0], [0.0, 1.0], BINARY, **alike) is None
+    same = ["a", "a"]
+    assert difference_test([1, 1], [0, 1], BINARY, clusters=same, whole_clusters=True) is None
     with pytest.raises(ValueError, match="2 baseline values for 1 candidate"):
         difference_test([1, 0], [1])
 
