@@ -141,7 +141,7 @@ def test_the_job_that_init_writes_has_steps_of_the_page_and_one_summary(forge: F
     steps = [step for step in ours if step.get("run") not in own]
     job = {"env": github()["jobs"]["evals"]["env"], "steps": steps}
     result = forge.run_workflow({"jobs": {"evals": job}}, branch="main")["evals"]
-    assert result.codes == {EVALUATE: 0}, result.log
+    assert result.codes[EVALUATE] == 0, result.log
     assert result.summary.count("## rageval") == 1
     assert forge.artifact("1", "rageval-run").joinpath("summary.md").is_file()
 
