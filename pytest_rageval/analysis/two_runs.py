@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, field, replace
 
 from pytest_rageval.analysis.aggregate.run import aggregate
+from pytest_rageval.analysis.compare.conclusion import Conclusion, conclude
 from pytest_rageval.analysis.compare.metrics import (
     Comparison,
     ComparisonSettings,
@@ -12,7 +13,7 @@ from pytest_rageval.analysis.compare.metrics import (
     UnpairedChange,
     compare_records,
 )
-from pytest_rageval.analysis.compare.pairs import place_of
+from pytest_rageval.analysis.compare.pairs import CasePair, newly_missed, place_of
 from pytest_rageval.analysis.compare.rules import rules_difference
 from pytest_rageval.analysis.compare.settings import (
     Comparability,
@@ -34,7 +35,7 @@ from pytest_rageval.metrics.registry import Registry
 from pytest_rageval.metrics.scoring import decided_by
 from pytest_rageval.support.text import counted, first_few
 from pytest_rageval.values.dataclass import dataclass
-from pytest_rageval.values.gate import BaselineInfo, Thresholds
+from pytest_rageval.values.gate import MOST_CASES, BaselineInfo, Thresholds
 from pytest_rageval.values.json_documents import items, number, part, whole
 from pytest_rageval.values.numbers import Aggregate
 from pytest_rageval.values.run import StoredRun, other_concurrency
@@ -112,6 +113,13 @@ class RunComparison:
         return self.comparability.comparable
 
     @property
+    def conclusion(self) -> Conclusion:
+        """The verdict without limits."""
+        if self.comparable or self.ignored:
+            return conclude(self.comparison)
+        return Conclusion(word="not_comparable", reason=self.comparability.sentence())
+
+    @property
     def n_paired(self) -> int:
         """Number of cases that are compared; none if the settings leave no figure to compare."""
         return self.comparison.n_paired if self.comparable or self.comparison.metrics else 0
@@ -135,7 +143,6 @@ def compare_runs(
     *,
     thresholds: Thresholds | None = None,
     ignore_invariants: bool = False,
-    with_p: bool = True,
 ) -> RunComparison:
     """Compare two runs as far as they are comparable.
 
@@ -147,7 +154,6 @@ def compare_runs(
         thresholds: of the project, with margins and confidence; None: those of the gate of the
             later run.
         ignore_invariants: compare everything, regardless of differences.
-        with_p: compute p-values, which takes most of the time.
     """
     judged_on = new.settings.judged_on
     base = replace(base, records=[decided_by(record, judged_on) for record in base.records])
@@ -170,7 +176,7 @@ def compare_runs(
             confidence=given.confidence,
             base_timeout_ms=base.timeout_ms,
             new_timeout_ms=new.timeout_ms,
-            with_p=with_p,
+            cluster=new.settings.cluster,
             # Without ranks all chunks are in the cut, whose size then differs by itself.
             any_k=ignore_invariants or not (base.settings.ranked and new.settings.ranked),
             with_latency=ignore_invariants
@@ -258,6 +264,14 @@ class Baseline(GateBaseline):
         return {key: one.delta for key, one in both.items() if one.delta is not None}
 
     @property
+    def worse(self) -> frozenset[str]:
+        """Node ids of the cases that are worse than in the baseline."""
+        if self.comparison is None or self.info.problem is not None:
+            return frozenset()
+        flips = self.comparison.comparison.flips
+        return frozenset(flip.nodeid for flip in flips if flip.direction == "worse")
+
+    @property
     def not_comparable(self) -> bool:
         """Whether the baseline is refused because an invariant differs."""
         found = self.comparison
@@ -271,7 +285,7 @@ def as_baseline(
     base, new, invariants = found.base, found.new, found.comparability.invariants
     differs = f"not comparable with the baseline: {found.comparability.sentence()}"
     problem = differs if any(not one.only for one in invariants) else None
-    pairing = found.comparison.pairing
+    comparison, pairing = found.comparison, found.comparison.pairing
     if problem is None and pairing.count("only_in_new"):
         problem = _partial(base)
     info = BaselineInfo(
@@ -282,7 +296,18 @@ def as_baseline(
         n_changed=pairing.count("content_changed") + pairing.count("k_changed"),
         n_only_base=pairing.count("only_in_base"),
         n_only_new=pairing.count("only_in_new"),
+        n_documents=comparison.clustering.n_documents,
     )
+    if problem is None:
+        fixed = newly_missed(CasePair(base=p.new, new=p.base) for p in pairing.pairs)
+        info = replace(
+            info,
+            newly_missed=comparison.newly_missed[:MOST_CASES],
+            n_newly_missed=len(comparison.newly_missed),
+            n_fixed=len(fixed),
+            lost="" if comparison.loss is None else comparison.loss.sentence,
+            verdict=found.conclusion.sentence,
+        )
     differences = None
     if problem is None:
         sure = thresholds.confidence
@@ -293,7 +318,7 @@ def as_baseline(
                 gate_run(base, confidence=sure),
                 gate_run(new, confidence=sure, numbers=numbers),
             ),
-            confidence=sure,
+            clustering=found.comparison.clustering,
             registry=found.registry,
         )
         alone = {one.only for one in invariants}  # here each affects one metric only

@@ -22,7 +22,7 @@ COLUMNS: Final[dict[str, Kind]] = {
     "low": "number",
     "high": "number",
     "p": "number",
-    "p_holm": "number",
+    "tests": "number",
     "n_base_only": "whole",
     "n_new_only": "whole",
     "margin": "number",
@@ -58,8 +58,16 @@ class Comparison:
 
     @property
     def conclusion(self) -> str:
-        """Result of these checks as one sentence."""
-        return conclusion(self.view)[0]
+        """The verdict, then the result of these checks if there are any, as one sentence."""
+        return conclusion(self.view)
+
+    @property
+    def verdict(self) -> str:
+        """The word of the verdict.
+
+        ``better``, ``worse``, ``mixed``, ``no_difference``, ``cannot_tell`` or ``not_comparable``.
+        """
+        return self.view.found.conclusion.word
 
     @property
     def newly_missed(self) -> tuple[str, ...]:

@@ -31,6 +31,7 @@ class ExitCode(IntEnum):
     USAGE = 2
     NOT_COMPARABLE = 3
     UNREACHABLE = 4
+    CANNOT_TELL = 5
     INTERRUPTED = 130
     BROKEN_PIPE = 141
     """As a shell reports it after SIGPIPE (128 + 13), which is not an interruption."""
@@ -42,6 +43,7 @@ EXIT_CODES: Final[Mapping[int, str]] = {
     ExitCode.USAGE: "usage, configuration or data error",
     ExitCode.NOT_COMPARABLE: "runs not comparable, or nothing to compare",
     ExitCode.UNREACHABLE: "target or judge unreachable",
+    ExitCode.CANNOT_TELL: "too little was scored for a verdict, as when the target was down",
     ExitCode.INTERRUPTED: "interrupted",
     ExitCode.BROKEN_PIPE: "the reader of the output has gone",
 }

@@ -22,13 +22,13 @@ def compare_stored(base: StoredRun, gate: EndedRun, *, ignore_invariants: bool) 
     # that are not, each says why it is not decided.
     strict = found
     if ignore_invariants:
-        strict = compare_runs(base, gate.run, thresholds=gate.thresholds, with_p=False)
+        strict = compare_runs(base, gate.run, thresholds=gate.thresholds)
     checks = regression_checks(gate, strict) if found.comparable or found.ignored else ()
     notes = []
     if base.folder == gate.run.folder:
         notes.append("both names are of one run")
-    if any(change.n > 1 and change.low is None for change in found.comparison.metrics.values()):
-        notes.append("the cases of a metric are all about one document, so it has no interval")
+    if found.comparison.clustering.note:
+        notes.append(found.comparison.clustering.note)
     pairs = found.comparison.pairing.pairs
     if any(len(pair.base.records) != len(pair.new.records) for pair in pairs):
         rule = "flips, stages and newly_missed read as many repeats of each as both runs have"
@@ -42,6 +42,7 @@ def compare_stored(base: StoredRun, gate: EndedRun, *, ignore_invariants: bool) 
             margins=margins(map(asdict, gate.thresholds.checks)),
             confidence=gate.thresholds.confidence,
         ),
+        found.comparison.clustering,
         min_n=gate.thresholds.min_n,
     )
     return ComparisonView(

@@ -129,7 +129,7 @@ class EndedRun:
             if is_tag(name, new=True):
                 problem += f"; make one with `rageval runs tag RUN {name}`"
             return Baseline(info=BaselineInfo(name=name, problem=problem))
-        found = compare_runs(base, self.run, thresholds=self.thresholds, with_p=False)
+        found = compare_runs(base, self.run, thresholds=self.thresholds)
         return as_baseline(found, self.thresholds, name=name, numbers=numbers)
 
     def _read_baseline(self, name: str) -> StoredRun:
@@ -227,7 +227,10 @@ def finish_run(
         reliability=known.reliability,
         gave_up=words.gave_up,
         resume="" if gate.complete else words.resume,
-        commands=_commands(ended, gate, words.rerun),
+        commands=replace(
+            _commands(ended, gate, words.rerun),
+            new=frozenset() if baseline is None else baseline.worse,
+        ),
         changes={} if baseline is None else baseline.changes,
         registry=stored_registry(run.config),
     )

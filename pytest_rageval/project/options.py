@@ -244,6 +244,10 @@ SETTINGS: Final[tuple[Setting, ...]] = (
         flag="--allow-regressions",
         help="let checks against the baseline warn instead of fail"),
     # --- pyproject.toml alone
+    Setting("cluster", "stats.cluster", "choice", "nothing",
+        choices=("auto", "document", "section", "case"), rescoring=True,
+        help="what cases share in a comparison of two runs (docs/statistics.md#which-unit; "
+             "default: auto)"),
     Setting("testpaths", "testpaths", "texts", "nothing",
         help="folders or files that hold cases, relative to the rootdir"),
     # The settings that a preset stands for are compared, and not its name.

@@ -57,7 +57,7 @@ _NO_TARGET_HERE: Final = (
 _PYPROJECT = "pyproject.toml"
 _TABLES = (
     "testpaths", "target", "judge", "matching", "citations", "documents", "plugins",
-    "metric_timeout_s", "versions",
+    "metric_timeout_s", "versions", "stats",
 )  # fmt: skip
 """First parts of the keys without a flag, in the order in which ``config.json`` lists origins."""
 _KEY_ALIASES = {"judge.model": "judge"}

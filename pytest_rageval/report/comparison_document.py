@@ -16,7 +16,7 @@ from pytest_rageval.values.run import StoredRun
 
 _MEANS: Final = ("base", "new", "delta", "low", "high")
 _METRIC: Final = (
-    *_MEANS, "p", "p_holm", "n", "verdict", "n_base_only", "n_new_only", "clusters", "margin",
+    *_MEANS, "p", "tests", "n", "verdict", "n_base_only", "n_new_only", "clusters", "margin",
     "mde",
 )  # fmt: skip
 _GROUP: Final = (*_MEANS, "n", "clusters")
@@ -26,6 +26,7 @@ def comparison_document(view: ComparisonView) -> dict[str, Any]:
     """Return a comparison as JSON values, without ``schema_version``."""
     found = view.found
     comparison, comparability = found.comparison, found.comparability
+    conclusion, loss = found.conclusion, comparison.loss
     document: dict[str, Any] = {
         "base": found.base.run_id,
         "new": found.new.run_id,
@@ -39,6 +40,15 @@ def comparison_document(view: ComparisonView) -> dict[str, Any]:
         "n_left_out": comparison.n_left_out,
         "left_out": [asdict(one) for one in comparison.pairing.left_out],
         "confidence": comparison.confidence,
+        "verdict": conclusion.word,
+        "verdict_sentence": conclusion.sentence,
+        "incomplete": conclusion.incomplete,
+        "unit": comparison.clustering.by,
+        "n_documents": comparison.clustering.n_documents,
+        "lost": None if loss is None else {**asdict(loss), "sentence": loss.sentence},
+        "pass_rate": None if comparison.passed is None else _metric(comparison.passed),
+        "p_of_documents": comparison.p_of_documents,
+        "latency_ms": None if comparison.time is None else _metric(comparison.time),
         "metrics": {key: _metric(one) for key, one in comparison.metrics.items()},
         "latency": {key: _latency(one) for key, one in comparison.latency.items()},
         "run_metrics": {key: _latency(one) for key, one in comparison.run_metrics.items()},

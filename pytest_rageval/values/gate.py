@@ -94,11 +94,15 @@ class CheckResult:
     estimate: float | None = None
     """Value, or its change since the baseline."""
     low: float | None = None
-    """Lower end of its interval; None: none can be given."""
+    """Lower end of its interval, of a change its one-sided bound; None: none can be given."""
     high: float | None = None
     """The upper end."""
+    p: float | None = None
+    """One-sided p of a change beyond the limit, after Holm's method; None: not tested."""
     n: int | None = None
     """Cases that the value is of."""
+    n_documents: int | None = None
+    """Documents that they are about; None: unknown, or no comparison."""
     proof: Proof | None = None
     """Whether the interval lies on one side of the limit."""
     mde: float | None = None
@@ -127,6 +131,18 @@ class BaselineInfo:
     """Cases that only the baseline has."""
     n_only_new: int = 0
     """Cases that only the new run has."""
+    n_documents: int | None = None
+    """Documents that the paired cases are about; None: unknown."""
+    newly_missed: tuple[str, ...] = ()
+    """Up to ``MOST_CASES`` cases that are missed now and were not, by their shortest name."""
+    n_newly_missed: int = 0
+    """All of them."""
+    n_fixed: int = 0
+    """Cases that the baseline missed and the new run does not."""
+    lost: str = ""
+    """The group that explains most of what was lost, such as ``9 of 9 cases of a.md lost``."""
+    verdict: str = ""
+    """The comparison without limits, in one sentence; empty: it was not made."""
 
     @property
     def sentence(self) -> str:
@@ -134,14 +150,14 @@ class BaselineInfo:
         if self.problem is not None:
             return self.problem
         other = "" if self.run_id in {None, self.name} else f" ({self.run_id})"
-        pairs = "1 case" if self.n_paired == 1 else f"{self.n_paired} cases"
+        pairs = paired_text(self.n_paired, self.n_documents)
         left_out = [
             *([f"{self.n_changed} changed"] if self.n_changed else []),
             *([f"{self.n_only_base} only in the baseline"] if self.n_only_base else []),
             *([f"{self.n_only_new} new"] if self.n_only_new else []),
         ]
         rest = f"; left out: {', '.join(left_out)}" if left_out else ""
-        return f"{self.name}{other}: {pairs} compared{rest}"
+        return f"{self.name}{other}: {pairs}{rest}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,6 +180,14 @@ class GateResult:
     """None: no comparison was requested."""
     confidence: float = 0.95
     """Of the intervals of the run, and of proofs."""
+
+
+def paired_text(n: int, documents: int | None) -> str:
+    """Return the number of paired cases, and of the documents that they are about, if known."""
+    text = f"{n} paired case{'' if n == 1 else 's'}"
+    if not documents or not n:
+        return text
+    return f"{text} about {documents} document{'' if documents == 1 else 's'}"
 
 
 WHOLE_SET: Final = "needs the whole set"

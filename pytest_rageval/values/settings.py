@@ -13,6 +13,7 @@ from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.portable import is_portable
 from pytest_rageval.values.record import JUDGED_ON, Aspect, CitationMarkers, Counted
 
+ClusterSetting = Literal["auto", "document", "section", "case"]
 REQUEST_TABLE: Final = "[tool.rageval.target.request]"
 RESPONSE_TABLE: Final = "[tool.rageval.target.response]"
 """Tables of the settings that map the request and the reply of another API."""
@@ -172,6 +173,8 @@ class Settings:
     """Path below the target's URL where they are put and deleted."""
     documents_loader: str | None = None
     """``module:function`` that returns the text of a document's ``ref``."""
+    cluster: ClusterSetting = "auto"
+    """What the cases of a comparison of two runs are grouped by."""
     dataset_version: str | None = None
     index_build_version: str | None = None
     retriever_version: str | None = None

@@ -14,6 +14,7 @@ import pytest
 from benchmarks import (
     cached_verdicts,
     collection,
+    comparison_units,
     embedding_map,
     gate_error_rates,
     offline_judge_speed,
@@ -39,6 +40,7 @@ SCRIPTS: dict[str, tuple[Main, str, tuple[str, ...]]] = {
         "--points 20 --frames 3",
         ("drawing", "frame to frame"),
     ),
+    "comparison_units": (comparison_units.main, "--runs 1", ("| `auto` |",)),
     "gate_error_rates": (gate_error_rates.main, "--runs 2 --jobs 1", ("| `hit_at_k` | 50 ",)),
     "offline_judge_speed": (offline_judge_speed.main, "--answers 3", ("groundedness",)),
     "peers": (

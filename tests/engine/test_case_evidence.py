@@ -204,13 +204,9 @@ def test_a_baseline_of_an_older_version_shows_no_regression() -> None:
     assert (change.n, change.n_new_only, change.delta) == (0, 1, None)
     check = Check(metric="stage.not_used", kind="max_rise", limit=0, table="overall")
     runs = tuple(GateRun(aggregate=aggregate([one]), records=(one,)) for one in (base, new))
-    (difference,) = check_differences(
-        [check], [], lambda: (runs[0], runs[1]), confidence=0.95
-    ).values()
+    (difference,) = check_differences([check], [], lambda: (runs[0], runs[1])).values()
     assert difference.estimate is None
     assert "counts not_used among incorrect" in difference.problem
     pairs = pair_cases([new], [new]).pairs
-    (known,) = check_differences(
-        [check], pairs, lambda: (runs[1], runs[1]), confidence=0.95
-    ).values()
+    (known,) = check_differences([check], pairs, lambda: (runs[1], runs[1])).values()
     assert known.estimate == 0

@@ -214,37 +214,6 @@ def paired_diff(
     return found | {"low": ends[0], "high": ends[1], "method": ends[2]}
 
 
-def regression_p(
-    base: Floats,
-    cand: Floats,
-    margin: float = 0.0,
-    binary: bool = False,
-    direction: str = "higher",
-    lo: float = 0,
-    hi: float = 1,
-    clusters: Clusters = None,
-) -> Values:
-    """Search for the smallest error rate whose upper bound shows the regression."""
-    sign = 1 if direction == "higher" else -1
-    diffs = [sign * (c - b) for b, c in zip(base, cand, strict=True)]
-
-    discordant = binary and one_repeat([*base, *cand])
-
-    def shown(tail: float) -> bool | None:
-        ends = difference_bounds(diffs, lo, hi, discordant, clusters, tail)
-        return None if ends is None else ends[1] < -margin
-
-    if shown(0.5 - 1e-12) is None:
-        return {"p": None}
-    if not shown(0.5 - 1e-12):
-        return {"p": 0.5}
-    low, high = 0.0, 0.5
-    for _ in range(50):
-        middle = (low + high) / 2
-        low, high = (low, middle) if shown(middle) else (middle, high)
-    return {"p": high}
-
-
 def mcnemar(gained: int, lost: int) -> Values:
     """Go through every split of the discordant pairs."""
     n = gained + lost

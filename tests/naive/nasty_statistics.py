@@ -99,17 +99,6 @@ def paired_diff(rng: Random) -> Values:
     return spread(rng, len(args["base"]), **args, sided=rng.choice([1, 2]))
 
 
-def regression_p(rng: Random) -> Values:
-    args = pair(rng)
-    clusters = some_clusters(rng, len(args["base"]))
-    width = args["hi"] - args["lo"]
-    return args | {
-        "margin": rng.choice([0.0, 0.0, 0.05, 0.1, 0.5, 1.0]) * width,
-        "direction": rng.choice(["higher", "lower"]),
-        **({} if clusters is None else {"clusters": clusters}),
-    }
-
-
 def proportion(rng: Random) -> Values:
     n = rng.choice([1, 1, 2, 3, 10, 50, 300, 2000])
     k = rng.choice([0, n, min(1, n), n - 1, rng.randint(0, n)])
@@ -297,7 +286,6 @@ STATISTICS: dict[str, Callable[[Random], Values]] = {
     "clustered_se": clustered_se,
     "quantile_ci": quantile_ci,
     "paired_diff": paired_diff,
-    "regression_p": regression_p,
     "mcnemar": lambda rng: {"gained": rng.randint(0, 30), "lost": rng.randint(0, 30)},
     "sign_flip": sign_flip,
     "holm": p_values,

@@ -163,7 +163,6 @@ STATISTICS: dict[str, Callable[..., Values]] = {
     "clustered_se": intervals.clustered_se,
     "quantile_ci": intervals.quantile_ci,
     "paired_diff": intervals.paired_diff,
-    "regression_p": intervals.regression_p,
     "mcnemar": intervals.mcnemar,
     "sign_flip": intervals.sign_flip,
     "holm": holm,

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from pytest_rageval.analysis.gate.differences import Difference, decide_differences
-from pytest_rageval.analysis.stats.intervals import Interval
+from pytest_rageval.analysis.stats.difference_test import difference_test
+from pytest_rageval.analysis.stats.intervals import Scale
 from pytest_rageval.values.gate import Check, Decide
 from tests.naive import intervals as naive_intervals
 from tests.naive import nasty_statistics
@@ -56,7 +57,7 @@ def test_the_definitions_reproduce_the_checked_examples() -> None:
         for row in checked_examples()
         if row["op"] in NAMES or row["input"].get("fn") in nasty_statistics.STATISTICS
     ]
-    assert len(known) >= 130
+    assert len(known) >= 128
     wrong = {
         row["id"]: found
         for row in known
@@ -172,7 +173,6 @@ def test_many_sign_flips_are_drawn_near_the_true_p() -> None:
 
 
 def some_difference(rng: Random, i: int) -> tuple[Check, Difference]:
-    low, estimate, high = sorted(rng.choice([-0.2, -0.05, -0.06, 0.0, 0.1]) for _ in range(3))
     decide: Decide = rng.choice(["estimate", "prove_pass", "prove_fail", "prove_fail"])
     check = Check(
         metric=f"metric_{i}",
@@ -182,34 +182,27 @@ def some_difference(rng: Random, i: int) -> tuple[Check, Difference]:
         min_n=rng.choice([0, 20, 21]),
         on_small_n=rng.choice(["warn", "skip", "fail"]),
     )
-    return check, Difference(
-        estimate=rng.choice([None, estimate, estimate, estimate]),
-        n=rng.choice([1, 20, 50]),
-        one_sided=Interval(low=low, high=high, method="plus_two"),
-        p=rng.choice([0.0, 0.005, 0.01, 0.0125, 0.0125, 0.05 / 3, 0.025, 0.04, 0.05, 0.5]),
-    )
+    n, lost = rng.choice([20, 50]), rng.randint(0, 9)
+    test = difference_test([1.0] * n, [0.0] * lost + [1.0] * (n - lost), Scale(binary=True))
+    assert test is not None
+    estimate = rng.choice([None, test.diff, test.diff, test.diff])
+    return check, Difference(estimate=estimate, n=n, test=test)
 
 
-def expected_status(check: Check, found: Difference, alarm: bool | None) -> str:
-    decided = naive.gate(
-        check.kind,
-        check.limit,
-        check.decide,
-        found.estimate,
-        found.one_sided.low,
-        found.one_sided.high,
-    )["outcome"]
-    if decided == "no_data":
+def expected_status(check: Check, found: Difference, alarm: bool | None, confidence: float) -> str:
+    assert found.test is not None
+    low, high = found.test.bounds(1 - confidence)
+    decided = naive.gate(check.kind, check.limit, check.decide, found.estimate, low, high)
+    if decided["outcome"] == "no_data":
         return "fail"
     if found.n < check.min_n and check.on_small_n != "warn":
         return check.on_small_n
     if alarm is not None:
         return "fail" if alarm else "pass"
-    low, high = found.one_sided.low, found.one_sided.high
-    maybe_none = low is not None and high is not None and low <= 0 <= high
-    if found.n < check.min_n and check.decide == "estimate" and decided == "fail" and maybe_none:
+    failed = decided["outcome"] == "fail"
+    if found.n < check.min_n and check.decide == "estimate" and failed and low <= 0 <= high:
         return "warn"
-    return str(decided)
+    return str(decided["outcome"])
 
 
 def test_proofs_of_a_drop_are_one_family() -> None:
@@ -218,8 +211,11 @@ def test_proofs_of_a_drop_are_one_family() -> None:
         family = dict(some_difference(rng, i) for i in range(rng.randint(0, 6)))
         proofs = [check for check in family if check.decide == "prove_fail"]
         confidence = rng.choice([0.95, 0.9])
-        ps = [family[check].p or 0.0 for check in proofs]
+        tests = {check: found.test for check, found in family.items() if found.test}
+        ps = [tests[check].p_below(-check.limit) for check in proofs]
         alarms = dict(zip(proofs, naive.holm_family(ps, 1 - confidence), strict=True))
-        want = {c: expected_status(c, found, alarms.get(c)) for c, found in family.items()}
+        want = {
+            c: expected_status(c, found, alarms.get(c), confidence) for c, found in family.items()
+        }
         got = decide_differences(family, confidence=confidence)
         assert {check: result.status for check, result in got.items()} == want

@@ -204,7 +204,6 @@ _STATISTICS: dict[str, Callable[[Values], Values]] = {
         intervals.bootstrap_means([_sample(args)], **_options(args, conf="confidence"))[0][0]
     ),
     "paired_diff": _paired_diff,
-    "regression_p": lambda args: {"p": paired.regression_p(**_scaled(args))},
     "mcnemar": lambda args: asdict(paired.mcnemar(**args)),
     "sign_flip": lambda args: asdict(paired.sign_flip(**args)),
     "holm": lambda args: {"adjusted": paired.holm(args["ps"])},

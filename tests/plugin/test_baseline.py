@@ -97,7 +97,7 @@ def test_a_regression_is_one_failed_line_for_each_check(compared: Project) -> No
         [
             "drop 0.133 is above max_drop 0.050, not proven: the interval includes no drop",
             "thresholds.toml:3  metric recall_at_k",
-            "*with 30 cases, only a drop of *",
+            "*with 30 paired cases about 30 documents, only a drop of *",
             "worse: c-03, c-08, c-13, c-18",
             "newly missed: c-03, c-08, c-13, c-18",
         ]
@@ -115,11 +115,11 @@ def test_the_summary_has_a_column_of_differences_at_80_columns(compared: Project
     row = next(line for line in lines if line.startswith("recall_at_k") and "drop" in line)
     assert row.split()[-4:] == ["drop", "0.05", "-0.133", "FAIL"]
     assert max(map(len, lines)) <= 80
-    assert "baseline main (r1): 30 cases compared" in lines
-    assert any(line.strip().startswith("recall_at_k max_drop: with 30 cases") for line in lines)
+    assert "baseline main (r1): 30 paired cases about 30 documents" in lines
+    assert any(line.strip().startswith("recall_at_k max_drop: with 30 paired") for line in lines)
     folder = compared.path / "evals" / "results" / "r2"
     markdown = (folder / "summary.md").read_text(encoding="utf-8")
-    assert "Baseline main (r1): 30 cases compared." in markdown
+    assert "Baseline main (r1): 30 paired cases about 30 documents." in markdown
     assert "| errors | vs main |" in markdown
 
 

@@ -94,13 +94,13 @@ def test_the_whole_set_decides_every_check_even_of_an_unknown_group() -> None:
     ("info", "sentence"),
     [
         (BaselineInfo(name="main", problem="no baseline: gone"), "no baseline: gone"),
-        (BaselineInfo(name="r1", run_id="r1", n_paired=1), "r1: 1 case compared"),
-        (BaselineInfo(name="main", run_id="r1", n_paired=2), "main (r1): 2 cases compared"),
+        (BaselineInfo(name="r1", run_id="r1", n_paired=1), "r1: 1 paired case"),
+        (BaselineInfo(name="main", run_id="r1", n_paired=2), "main (r1): 2 paired cases"),
         (
             BaselineInfo(
                 name="r1", run_id="r1", n_paired=0, n_changed=1, n_only_base=2, n_only_new=3
             ),
-            "r1: 0 cases compared; left out: 1 changed, 2 only in the baseline, 3 new",
+            "r1: 0 paired cases; left out: 1 changed, 2 only in the baseline, 3 new",
         ),
     ],
 )

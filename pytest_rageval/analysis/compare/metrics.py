@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from statistics import variance
 from typing import Final, Literal
@@ -16,20 +16,21 @@ from typing import Final, Literal
 from pytest_rageval.analysis.aggregate.case_groups import tells_not_used
 from pytest_rageval.analysis.aggregate.operational import record_latency
 from pytest_rageval.analysis.compare.flips import CaseFlip, find_flips
+from pytest_rageval.analysis.compare.losses import Loss, find_loss
 from pytest_rageval.analysis.compare.pairs import (
     CasePair,
     PairedColumns,
     PairedValues,
     Pairing,
     Verdict,
-    difference,
     newly_missed,
     pair_cases,
     verdict,
 )
-from pytest_rageval.analysis.stats.distributions import cluster_indices
+from pytest_rageval.analysis.compare.totals import PASSED, TIME, compare_totals
+from pytest_rageval.analysis.compare.units import BY_DOCUMENT, Clustering, choose_clustering
 from pytest_rageval.analysis.stats.intervals import fmean
-from pytest_rageval.analysis.stats.paired import holm, mcnemar, minimum_detectable_effect, sign_flip
+from pytest_rageval.analysis.stats.paired import holm_factors
 from pytest_rageval.analysis.trust.judge import SpotCheck
 from pytest_rageval.analysis.trust.reliability import summarise_spot_checks
 from pytest_rageval.metrics.built_in import ASPECT_KEYS, BUILT_IN
@@ -38,6 +39,7 @@ from pytest_rageval.metrics.scoring import ANSWER_KEYS, EXPECTED, decided_by
 from pytest_rageval.support.text import counted
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.record import ANSWER_STAGES, STAGES, CaseRecord, FailureStage
+from pytest_rageval.values.settings import ClusterSetting
 
 MARGIN_SHARE: Final = 0.05
 """Share of a metric's range: smaller differences do not matter unless a threshold sets another."""
@@ -57,16 +59,14 @@ class MetricChange:
     delta: float | None
     """``new`` - ``base``, in either direction of improvement."""
     low: float | None
-    """Two-sided interval of ``delta``; None: there is none."""
+    """Lower bound of ``delta``, wrong with probability 1 - confidence; None: there is no test."""
     high: float | None
-    low_one_sided: float | None
-    """The verdict's bounds of ``delta``."""
-    high_one_sided: float | None
+    """Upper bound, likewise."""
     p: float | None
-    """Two-sided: exact McNemar for 0/1 metrics without clusters, else a sign-flip test; None:
-    no pair, or not asked for."""
-    p_holm: float | None
-    """``p`` adjusted for the number of metrics."""
+    """One-sided, of a change in the direction of ``delta``: the test that the bounds invert."""
+    tests: float = 1.0
+    """Number of tests that ``p``, bounds and verdict are adjusted for, as Holm's method counts
+    them."""
     n: int
     """Cases scored on both sides."""
     n_base_only: int
@@ -115,6 +115,16 @@ class Comparison:
     """Ids of the cases that are missed in the new run and were not in the base."""
     stages: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     """Paired cases in base and new by failure stage, where the numbers differ."""
+    passed: MetricChange | None = None
+    """Share of cases that pass, on which the verdict rests first; None: not comparable."""
+    time: MetricChange | None = None
+    """Mean time of a call, over the pairs; None: not comparable."""
+    p_of_documents: float | None = None
+    """p of ``passed`` if the documents are taken for a sample of others; None: too few."""
+    clustering: Clustering = BY_DOCUMENT
+    """Unit of the tests."""
+    loss: Loss | None = None
+    """The group that explains most of what was lost; None: none does."""
     confidence: float = 0.95
 
     @property
@@ -170,8 +180,8 @@ class ComparisonSettings:
     base_timeout_ms: float | None = None
     """Duration that a timed-out call has in the latency percentiles."""
     new_timeout_ms: float | None = None
-    with_p: bool = True
-    """Compute p-values, which takes most of the time."""
+    cluster: ClusterSetting = "auto"
+    """What cases are grouped by."""
     any_k: bool = False
     """Pair cases of different cutoffs, too."""
     with_latency: bool = True
@@ -186,88 +196,78 @@ def margin_of(info: MetricInfo) -> float:
     return MARGIN_SHARE * info.width if math.isfinite(info.width) else 0.0
 
 
-def two_sided_p(values: PairedValues, *, binary: bool) -> float | None:
-    """Return p of the hypothesis of no change (McNemar or sign flips); None: no pair."""
-    if not values.n:
-        return None
-    differences = [n - b for b, n in zip(values.base, values.new, strict=True)]
-    if binary and len(cluster_indices(values.n, values.clusters)) == values.n:
-        gained, lost = sum(d > 0 for d in differences), sum(d < 0 for d in differences)
-        return mcnemar(gained, lost).p_two_sided
-    return sign_flip(differences, clusters=values.clusters).p_two_sided
-
-
 def _change(
     info: MetricInfo,
     values: PairedValues,
     settings: ComparisonSettings,
-    p: float | None,
-    noise: JudgeNoise | None,
+    *,
+    tests: float = 1.0,
+    noise: JudgeNoise | None = None,
 ) -> MetricChange:
-    confidence, margin = settings.confidence, settings.margins.get(info.key, margin_of(info))
-    two = difference(values, info, confidence=confidence, sided=2)
-    bounds = difference(values, info, confidence=confidence, sided=1).interval
+    alpha = (1 - settings.confidence) / tests
+    test, margin = values.test(info), settings.margins.get(info.key, margin_of(info))
+    low, high = (None, None) if test is None else test.bounds(alpha)
+    p = None if test is None else min(test.p_below(), test.p_above())
     return MetricChange(
         key=info.key,
         base=fmean(values.base),
         new=fmean(values.new),
-        delta=two.diff,
-        low=two.interval.low,
-        high=two.interval.high,
-        low_one_sided=bounds.low,
-        high_one_sided=bounds.high,
-        p=p,
-        p_holm=None,
+        delta=fmean([n - b for b, n in zip(values.base, values.new, strict=True)]),
+        low=low,
+        high=high,
+        p=None if p is None else min(1.0, p * tests),
+        tests=tests,
         n=values.n,
         n_base_only=values.n_base_only,
         n_new_only=values.n_new_only,
-        clusters=two.interval.clusters,
+        clusters=None if test is None else test.clusters,
         margin=margin,
-        mde=minimum_detectable_effect(
-            bounds.detectable_se, confidence=confidence, widest=info.width
-        ),
+        mde=None if test is None else test.detectable(alpha),
         equal=values.equal,
-        verdict=verdict(
-            bounds.low, bounds.high, margin=margin, direction=info.direction, equal=values.equal
-        ),
+        verdict=verdict(low, high, margin=margin, direction=info.direction, equal=values.equal),
         noise=noise,
     )
 
 
 def compare_metrics(
-    pairs: Sequence[CasePair], settings: ComparisonSettings
+    pairs: Sequence[CasePair],
+    settings: ComparisonSettings,
+    clustering: Clustering = BY_DOCUMENT,
+    *,
+    family: Collection[str] = (),
 ) -> dict[str, MetricChange]:
-    """Compare every metric that either side scored."""
+    """Compare every metric that either side scored.
+
+    Args:
+        pairs: cases of both runs.
+        settings: metrics, margins and confidence.
+        clustering: unit of the tests.
+        family: keys whose tests are adjusted for their number (Holm), since a verdict rests on
+            any of them.
+    """
     cases = [group.records for pair in pairs for group in (pair.base, pair.new)]
     checks = summarise_spot_checks(record for repeats in cases for record in repeats)
     repeated = [repeats for repeats in cases if len(repeats) > 1]
-    found: dict[str, MetricChange] = {}
-    known: dict[tuple[object, ...], float | None] = {}
     cases_of, allowed = settings.registry.cases, settings.keys
     wanted = [key for key in cases_of if allowed is None or key in allowed]
-    columns = PairedColumns(pairs, wanted)
-    for key in wanted:
+    columns = PairedColumns(pairs, wanted, clustering)
+    compared = {
+        key: values
+        for key in wanted
+        if (values := columns.values(key)).n or values.n_base_only or values.n_new_only
+    }
+    ps = {
+        key: min(test.p_below(), test.p_above())
+        for key in family
+        if key in compared and (test := compared[key].test(cases_of[key])) is not None
+    }
+    factors = dict(zip(ps, holm_factors([*ps.values()]), strict=True))
+    found = {}
+    for key, values in compared.items():
         info = cases_of[key]
-        values = columns.values(key)
-        if not (values.n or values.n_base_only or values.n_new_only):
-            continue
-        binary = values.scale(info).binary
-        p = None
-        if settings.with_p:
-            # Several metrics often have equal values, and drawing signs is slow.
-            same = (binary, values.base, values.new, values.clusters)
-            if same not in known:
-                known[same] = two_sided_p(values, binary=binary)
-            p = known[same]
         noise = judge_noise(repeated, checks.get(key), key) if info.judged else None
-        found[key] = _change(info, values, settings, p, noise)
-    return _with_holm(found)
-
-
-def _with_holm(changes: Mapping[str, MetricChange]) -> dict[str, MetricChange]:
-    family = {key: change.p for key, change in changes.items() if change.p is not None}
-    adjusted = dict(zip(family, holm([*family.values()]), strict=True))
-    return {k: replace(change, p_holm=adjusted.get(k)) for k, change in changes.items()}
+        found[key] = _change(info, values, settings, tests=factors.get(key, 1.0), noise=noise)
+    return found
 
 
 # --- the whole -------------------------------------------------------------------------------
@@ -292,14 +292,28 @@ def compare_records(
     pairs = pairing.pairs
     alike = [pair.alike for pair in pairs]
     outcomes = given.keys is None or given.keys >= OUTCOME_KEYS
-    return Comparison(
+    clustering = choose_clustering([pair.new.first for pair in pairs], given.cluster)
+    flips, latency = (
+        find_flips(alike, keys=given.keys, outcomes=outcomes),
+        _latency(base, new, given),
+    )
+    found = Comparison(
         pairing=pairing,
-        metrics=compare_metrics(pairs, given),
-        latency=_latency(base, new, given),
-        flips=find_flips(alike, keys=given.keys, outcomes=outcomes),
+        metrics=compare_metrics(pairs, given, clustering, family=ASPECT_KEYS),
+        latency=latency,
+        flips=flips,
         newly_missed=tuple(r.name for r in newly_missed(alike) if outcomes),
         stages=_moved_stages(alike) if outcomes else {},
+        clustering=clustering,
+        loss=find_loss(pairs, flips),
         confidence=given.confidence,
+    )
+    totals = compare_totals(pairs, clustering)
+    return replace(
+        found,
+        passed=_change(PASSED, totals.passed, given) if outcomes and totals.passed.n else None,
+        time=_change(TIME, totals.time, given) if latency and totals.time.n else None,
+        p_of_documents=totals.p_of_documents if outcomes else None,
     )
 
 
@@ -408,7 +422,7 @@ class GroupChange:
     table: GroupTable
     group: str
     change: MetricChange
-    """Without a p-value, since the number of groups is not corrected for."""
+    """Not adjusted for the number of groups."""
     verdict: Verdict | None
     """None: too few cases to give one."""
 
@@ -419,7 +433,11 @@ class GroupChange:
 
 
 def compare_groups(
-    pairs: Sequence[CasePair], settings: ComparisonSettings, *, min_n: int = 20
+    pairs: Sequence[CasePair],
+    settings: ComparisonSettings,
+    clustering: Clustering = BY_DOCUMENT,
+    *,
+    min_n: int = 20,
 ) -> tuple[GroupChange, ...]:
     """Compare the main metrics of every category, then of every tag.
 
@@ -429,6 +447,7 @@ def compare_groups(
     Args:
         pairs: the cases of both runs; category and tags are the new one's.
         settings: metrics and confidence.
+        clustering: unit of the comparison.
         min_n: minimum number of pairs for a verdict.
     """
     groups: dict[tuple[GroupTable, str], list[CasePair]] = {}
@@ -437,10 +456,10 @@ def compare_groups(
         for tag in dict.fromkeys(pair.new.first.tags):
             groups.setdefault(("tag", tag), []).append(pair)
     keys = frozenset(ASPECT_KEYS if settings.keys is None else settings.keys & {*ASPECT_KEYS})
-    settings = replace(settings, keys=keys, with_p=False)
+    settings = replace(settings, keys=keys)
     found: list[GroupChange] = []
     for (table, group), members in sorted(groups.items()):
-        changes = compare_metrics(members, settings)
+        changes = compare_metrics(members, settings, clustering)
         found += [
             GroupChange(
                 table=table,

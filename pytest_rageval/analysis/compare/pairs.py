@@ -8,8 +8,9 @@ from typing import Any, Final, Literal
 from unicodedata import normalize
 
 from pytest_rageval.analysis.aggregate.case_groups import CaseGroup, CaseOutcome, group_repeats
-from pytest_rageval.analysis.stats.intervals import Scale, Sided
-from pytest_rageval.analysis.stats.paired import PairedDifference, paired_difference
+from pytest_rageval.analysis.compare.units import BY_DOCUMENT, Clustering
+from pytest_rageval.analysis.stats.difference_test import DifferenceTest, difference_test
+from pytest_rageval.analysis.stats.intervals import Scale
 from pytest_rageval.metrics.registry import MetricInfo
 from pytest_rageval.support.text import TOLERANCE
 from pytest_rageval.values.dataclass import dataclass
@@ -67,6 +68,8 @@ class PairedValues:
     """Whether any value is a mean over repeats, so that a 0/1 metric is no longer binary."""
     n_base_only: int = 0
     n_new_only: int = 0
+    whole_clusters: bool = False
+    """Whether the clusters are taken for a sample of others."""
 
     @property
     def n(self) -> int:
@@ -84,6 +87,16 @@ class PairedValues:
     def scale(self, info: MetricInfo) -> Scale:
         """The scale of the metric; not binary for means over repeats."""
         return Scale(*info.scale, binary=info.binary and not self.repeated)
+
+    def test(self, info: MetricInfo) -> DifferenceTest | None:
+        """Test the mean of new - base; None: too few pairs."""
+        return difference_test(
+            self.base,
+            self.new,
+            self.scale(info),
+            clusters=self.clusters,
+            whole_clusters=self.whole_clusters,
+        )
 
 
 def pair_cases(
@@ -128,13 +141,20 @@ class PairedColumns:
     Args:
         pairs: of one comparison, or of one group in it.
         keys: metrics to read.
+        clustering: unit of the comparison.
     """
 
-    def __init__(self, pairs: Iterable[CasePair], keys: Sequence[str]) -> None:
+    def __init__(
+        self,
+        pairs: Iterable[CasePair],
+        keys: Sequence[str],
+        clustering: Clustering = BY_DOCUMENT,
+    ) -> None:
         kept = list(pairs)
         self._base = _columns([pair.base for pair in kept], keys)
         self._new = _columns([pair.new for pair in kept], keys)
-        self._clusters = [pair.new.first.cluster for pair in kept]
+        self._clusters = clustering.ids(pair.new.first for pair in kept)
+        self._whole_clusters = clustering.whole
         self._nodeids = [pair.new.first.nodeid for pair in kept]
         self._repeated = [len(p.base.records) > 1 or len(p.new.records) > 1 for p in kept]
 
@@ -151,6 +171,7 @@ class PairedColumns:
             repeated=any(compress(self._repeated, both)),
             n_base_only=len(base) - base.count(None) - n,
             n_new_only=len(new) - new.count(None) - n,
+            whole_clusters=self._whole_clusters,
         )
 
 
@@ -158,20 +179,6 @@ def _columns(cases: Sequence[CaseGroup], keys: Sequence[str]) -> dict[str, tuple
     # All metrics of a case together: looking up each in every case takes several times as long.
     rows = [tuple(map(case.mean_of, keys)) for case in cases]
     return dict(zip(keys, zip(*rows, strict=True), strict=False))
-
-
-def difference(
-    values: PairedValues, info: MetricInfo, *, confidence: float, sided: Sided
-) -> PairedDifference:
-    """Return the mean of new - base with an interval that suits the metric's scale."""
-    return paired_difference(
-        values.base,
-        values.new,
-        values.scale(info),
-        clusters=values.clusters,
-        confidence=confidence,
-        sided=sided,
-    )
 
 
 MET: Final[frozenset[CaseOutcome]] = frozenset({"passed", "flawed"})

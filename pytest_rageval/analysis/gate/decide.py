@@ -12,6 +12,7 @@ from itertools import product
 from typing import Final, Literal
 
 from pytest_rageval.analysis.aggregate.case_groups import CaseGroup, case_names, group_repeats
+from pytest_rageval.analysis.compare.conclusion import unanswered
 from pytest_rageval.analysis.gate.differences import GateBaseline, decide_differences
 from pytest_rageval.analysis.gate.figures import (
     ERROR_KINDS,
@@ -208,7 +209,8 @@ def _incomplete(cases: Sequence[CaseGroup], n_expected: int, n_reported: int) ->
     )
     if skipped:
         return f"INCOMPLETE: {skipped} of {counted(len(cases), 'case')} not attempted"
-    return None
+    down = unanswered([case for case in cases if case.first.counted])
+    return f"INCOMPLETE: {down}" if down else None
 
 
 def _nothing_checked(cases: Sequence[CaseGroup]) -> str:

@@ -5,7 +5,6 @@ Defined in docs/statistics.md#what-a-gate-decides.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
@@ -16,22 +15,23 @@ from pytest_rageval.analysis.compare.pairs import (
     CasePair,
     PairedColumns,
     PairedValues,
-    difference,
     newly_missed,
 )
+from pytest_rageval.analysis.compare.totals import PASSED, pass_values
+from pytest_rageval.analysis.compare.units import BY_DOCUMENT, Clustering
 from pytest_rageval.analysis.gate.figures import (
     BY_OUTCOME,
     GateRun,
     LimitDecision,
-    LimitOutcome,
     decide_limit,
     find_figure,
     in_table,
     no_interval,
     worst_first,
 )
-from pytest_rageval.analysis.stats.intervals import NO_INTERVAL, Interval
-from pytest_rageval.analysis.stats.paired import holm, minimum_detectable_effect, regression_p
+from pytest_rageval.analysis.stats.difference_test import DifferenceTest
+from pytest_rageval.analysis.stats.intervals import fmean
+from pytest_rageval.analysis.stats.paired import holm_factors
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.registry import STAGE_PREFIX, MetricInfo, Registry, unit_of
 from pytest_rageval.support.text import TOLERANCE, counted, format_limit_pair, format_value
@@ -61,14 +61,11 @@ class Difference:
     """Pairs scored on both sides."""
     paired: bool = True
     """False: a figure of each whole run, such as a percentile, to which no ``min_n`` applies."""
-    one_sided: Interval = NO_INTERVAL
-    """For proofs, at the confidence of the gate."""
-    widest: float = math.inf
-    """Largest difference that the scale of the metric allows."""
-    two_sided: Interval = NO_INTERVAL
-    """For display."""
-    p: float | None = None
-    """p-value of a regression beyond the limit (``stats.paired.regression_p``)."""
+    test: DifferenceTest | None = None
+    """Gives p, bounds and detectable effect; None: a count, a figure of a whole run, or too few
+    pairs."""
+    n_documents: int | None = None
+    """Documents that the pairs are about; None: unknown."""
     n_lost: int = 0
     """Cases that the baseline scored or passed and that are errors now; not in ``estimate``."""
     missed_cases: tuple[str, ...] = ()
@@ -87,6 +84,34 @@ class GateBaseline:
     """Difference by check; None: there is no baseline to compare with."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Evidence:
+    """What the test of a difference says about a limit, after Holm's method."""
+
+    low: float | None = None
+    high: float | None = None
+    p: float | None = None
+    """Of a change for the worse beyond the limit."""
+    tests: int = 1
+    """Number of tests of the family."""
+    mde: float | None = None
+
+
+def p_beyond(check: Check, test: DifferenceTest) -> float:
+    """Return the one-sided p of a drop or a rise beyond the limit of a check."""
+    return test.p_below(-check.limit) if check.kind == "max_drop" else test.p_above(check.limit)
+
+
+def _evidence(
+    check: Check, test: DifferenceTest | None, alpha: float, factor: float = 1.0, tests: int = 1
+) -> _Evidence:
+    if test is None:
+        return _Evidence()
+    low, high = test.bounds(alpha / factor)
+    p = min(1.0, p_beyond(check, test) * factor)
+    return _Evidence(low=low, high=high, p=p, tests=tests, mde=test.detectable(alpha / factor))
+
+
 def decide_differences(
     differences: Mapping[Check, Difference], *, confidence: float = 0.95
 ) -> dict[Check, CheckResult]:
@@ -94,36 +119,35 @@ def decide_differences(
 
     Otherwise the false alarms of several checks would add up.
     """
+    alpha = 1 - confidence
     family = {
-        check: difference.p
+        check: p_beyond(check, difference.test)
         for check, difference in differences.items()
-        if check.decide == "prove_fail" and difference.p is not None
+        if check.decide == "prove_fail" and difference.test is not None
     }
-    adjusted = dict(zip(family, holm([*family.values()]), strict=True))
-    return {
-        check: decide_difference_check(
-            check, difference, confidence=confidence, p_adjusted=adjusted.get(check)
-        )
-        for check, difference in differences.items()
-    }
+    factors = dict(zip(family, holm_factors([*family.values()]), strict=True))
+    found = {}
+    for check, difference in differences.items():
+        tests = len(family) if check in family else 1
+        evidence = _evidence(check, difference.test, alpha, factors.get(check, 1.0), tests)
+        found[check] = _decide(check, difference, evidence)
+    return found
 
 
 def decide_difference_check(
-    check: Check,
-    difference: Difference,
-    *,
-    confidence: float = 0.95,
-    p_adjusted: float | None = None,
+    check: Check, difference: Difference, *, confidence: float = 0.95
 ) -> CheckResult:
-    """Decide one ``max_drop``, ``max_rise`` or ``newly_missed`` check.
+    """Decide one ``max_drop``, ``max_rise`` or ``newly_missed`` check that is alone in its run.
 
     Args:
         check: the limit; a drop and a rise are at least 0.
         difference: candidate - baseline.
         confidence: one-sided, of the proofs.
-        p_adjusted: Holm-adjusted p of a regression beyond the limit; a ``prove_fail`` check
-            with one fails exactly if it is at most 1 - ``confidence``.
     """
+    return _decide(check, difference, _evidence(check, difference.test, 1 - confidence))
+
+
+def _decide(check: Check, difference: Difference, evidence: _Evidence) -> CheckResult:
     if difference.problem:
         return CheckResult(check=check, status="skip", message=difference.problem)
     decision = decide_limit(
@@ -131,20 +155,20 @@ def decide_difference_check(
         check.limit,
         decide=check.decide,
         estimate=difference.estimate,
-        low=difference.one_sided.low,
-        high=difference.one_sided.high,
+        low=evidence.low,
+        high=evidence.high,
     )
+    if decision.outcome == "no_data" and _is_too_few(check, difference):
+        decision = LimitDecision(outcome="pass", proof="unproven")
     outcome = decision.outcome
-    if check.decide == "prove_fail" and p_adjusted is not None and outcome != "no_data":
-        outcome = "fail" if p_adjusted <= 1 - confidence + TOLERANCE else "pass"
     small = _has_few_pairs(check, difference)
     status: CheckStatus = "pass" if outcome == "pass" else check.severity
-    message = _message(check, difference, decision, outcome, p_adjusted)
+    message = _message(check, difference, decision, evidence)
     few = f"only {counted(difference.n, 'paired case')}, fewer than min_n {check.min_n}"
     if small and check.on_small_n != "warn":
         status = "skip" if check.on_small_n == "skip" else check.severity
         message = few
-    elif small and status == "fail" and (check.table != "overall" or _unproven(check, difference)):
+    elif small and status == "fail" and (check.table != "overall" or _unproven(check, evidence)):
         # One case that flips is a drop of 20 points in a tag of five.
         status, message = "warn", f"{message}; {few}"
     if difference.n_lost:
@@ -157,22 +181,28 @@ def decide_difference_check(
         status=status,
         message=message,
         estimate=difference.estimate,
-        low=difference.two_sided.low,
-        high=difference.two_sided.high,
+        low=evidence.low,
+        high=evidence.high,
+        p=evidence.p,
         n=difference.n if difference.paired else difference.n or None,
+        n_documents=difference.n_documents,
         proof=decision.proof,
-        mde=minimum_detectable_effect(
-            difference.one_sided.detectable_se, confidence=confidence, widest=difference.widest
-        ),
+        mde=evidence.mde,
         small_n=small,
         missed_cases=difference.missed_cases,
     )
 
 
-def _unproven(check: Check, difference: Difference) -> bool:
+def _is_too_few(check: Check, difference: Difference) -> bool:
+    """Whether there is an estimate of too few pairs for a test, which prove no drop."""
+    paired = check.kind in CHANGE_WORDS and difference.paired and difference.estimate is not None
+    return paired and check.decide == "prove_fail" and difference.test is None
+
+
+def _unproven(check: Check, evidence: _Evidence) -> bool:
     """Whether the estimate decides a check although its interval includes 0, so no change."""
-    low, high = difference.one_sided.low, difference.one_sided.high
-    if check.decide != "estimate" or difference.estimate is None or low is None or high is None:
+    low, high = evidence.low, evidence.high
+    if check.decide != "estimate" or low is None or high is None:
         return False
     return low <= TOLERANCE and high >= -TOLERANCE
 
@@ -183,16 +213,12 @@ def _has_few_pairs(check: Check, difference: Difference) -> bool:
 
 
 def _message(
-    check: Check,
-    difference: Difference,
-    decision: LimitDecision,
-    outcome: LimitOutcome,
-    p_adjusted: float | None,
+    check: Check, difference: Difference, decision: LimitDecision, evidence: _Evidence
 ) -> str:
     unit, estimate = unit_of(check.metric), difference.estimate
     if estimate is None:
         return f"no data: {difference.no_data}"
-    if outcome == "no_data":
+    if decision.outcome == "no_data":
         return no_interval(check, f"the difference {format_value(estimate, unit)}")
     word = CHANGE_WORDS.get(check.kind)
     change = -estimate if check.kind == "max_drop" else estimate
@@ -205,13 +231,14 @@ def _message(
     else:
         sentence = f"{f'{word} ' if word else ''}{value} {relation} {check.kind} {limit}"
     if check.decide == "estimate":
-        unproven = beyond and _unproven(check, difference)
+        unproven = beyond and _unproven(check, evidence)
         return f"{sentence}, not proven: the interval includes no {word}" if unproven else sentence
-    if check.decide == "prove_fail" and p_adjusted is not None:
-        state = "proven" if outcome == "fail" else "not proven"
-        return f"{sentence}, {state}: Holm-adjusted p {format_value(p_adjusted)}"
-    state = "proven" if (decision.proof or "unproven") != "unproven" else "not proven"
-    return f"{sentence}, {state}"
+    proven = "proven" if (decision.proof or "unproven") != "unproven" else "not proven"
+    if check.decide != "prove_fail" or evidence.p is None:
+        return f"{sentence}, {proven}"
+    of = f", Holm over {evidence.tests} checks" if evidence.tests > 1 else ""
+    state = "proven" if decision.proof == "proven_fail" else "not proven"
+    return f"{sentence}, {state}: p {format_value(evidence.p)}{of}"
 
 
 def check_differences(
@@ -219,7 +246,7 @@ def check_differences(
     pairs: Sequence[CasePair],
     runs: Callable[[], tuple[GateRun, GateRun]],
     *,
-    confidence: float,
+    clustering: Clustering = BY_DOCUMENT,
     registry: Registry = BUILT_IN,
 ) -> dict[Check, Difference]:
     """Compute the difference that decides each check against the baseline.
@@ -229,7 +256,7 @@ def check_differences(
         pairs: cases of the same content in both runs.
         runs: returns baseline and candidate, for figures of a whole run such as
             ``latency_ms.p95``; not paired, and without an interval.
-        confidence: of the proofs, one-sided.
+        clustering: unit of the tests.
         registry: the metrics of both runs.
     """
     found = {}
@@ -240,7 +267,12 @@ def check_differences(
         if check.metric == "newly_missed":
             found[check] = _newly_missed([pair.alike for pair in pairs])
         elif check.metric in registry.cases:
-            found[check] = _paired(check, registry.cases[check.metric], pairs, confidence)
+            found[check] = _paired(check, registry.cases[check.metric], pairs, clustering)
+        elif check.metric == PASSED.key:
+            of_check = [pair for pair in pairs if in_table(pair.new.first, check)]
+            passed = _tested(check, PASSED, of_check, pass_values(of_check, clustering))
+            erred = sum(p.base.outcome == "passed" and p.new.outcome == "error" for p in of_check)
+            found[check] = replace(passed, n_lost=erred)
         else:
             both = both or runs()
             found[check] = _of_figures(check, pairs, *both)
@@ -288,35 +320,28 @@ def _of_figures(
 
 
 def _paired(
-    check: Check, info: MetricInfo, pairs: Sequence[CasePair], confidence: float
+    check: Check, info: MetricInfo, pairs: Sequence[CasePair], clustering: Clustering
 ) -> Difference:
     pairs = [pair for pair in pairs if in_table(pair.new.first, check)]
-    values = PairedColumns(pairs, (info.key,)).values(info.key)
+    values = PairedColumns(pairs, (info.key,), clustering).values(info.key)
     lost = sum(
         pair.base.mean_of(info.key) is not None
         and pair.new.mean_of(info.key) is None
         and "error" in {pair.new.outcome, pair.new.value(info.key).status}
         for pair in pairs
     )
-    two = difference(values, info, confidence=confidence, sided=2)
-    one = difference(values, info, confidence=confidence, sided=1)
-    p = regression_p(
-        values.base,
-        values.new,
-        values.scale(info),
-        margin=check.limit,
-        clusters=values.clusters,
-        # The limit is on a drop or on a rise, whichever is worse for the metric.
-        direction="higher" if check.kind == "max_drop" else "lower",
-    )
+    return replace(_tested(check, info, pairs, values), n_lost=lost)
+
+
+def _tested(
+    check: Check, info: MetricInfo, pairs: Sequence[CasePair], values: PairedValues
+) -> Difference:
+    documents = {pair.new.first.cluster for pair in pairs}
     return Difference(
-        estimate=two.diff,
+        estimate=fmean([n - b for b, n in zip(values.base, values.new, strict=True)]),
         n=values.n,
-        one_sided=one.interval,
-        widest=info.width,
-        two_sided=two.interval,
-        p=p,
-        n_lost=lost,
+        test=values.test(info),
+        n_documents=None if None in documents else len(documents),
         no_data=_NO_SCORE if pairs else f"no case of {check.table} {check.group} is in both runs",
         missed_cases=_worst(check, values),
     )

@@ -1,6 +1,7 @@
-"""Paired differences between two runs over the same cases, and minimum detectable effects.
+"""Paired differences within one run or sweep, corrections for several tests, and sample sizes.
 
-A difference is candidate - baseline. Defined in docs/statistics.md#two-runs and #how-many-cases.
+A difference is candidate - baseline. Two runs are compared by ``difference_test``. Defined in
+docs/statistics.md#within-one-run and #how-many-cases.
 """
 
 from __future__ import annotations
@@ -9,18 +10,14 @@ import math
 import random
 from collections.abc import Sequence
 from operator import getitem
-from typing import Literal
 
 from pytest_rageval.analysis.stats.distributions import (
     ClusteredSample,
     ClusterIds,
-    bisect,
     cluster_indices,
     cluster_sums,
     is_binary,
-    normal_cdf,
     normal_quantile,
-    student_t_tail,
 )
 from pytest_rageval.analysis.stats.intervals import (
     UNIT,
@@ -29,7 +26,6 @@ from pytest_rageval.analysis.stats.intervals import (
     Sided,
     fmean,
     mean_interval,
-    plus_two_moments,
     tail_level,
     wilson_bounds,
 )
@@ -157,52 +153,6 @@ def _is_mover(
     """Whether all values are 0 or 1 and every pair is a cluster of its own."""
     alone = 0 < sample.n == sample.n_clusters
     return scale.binary and alone and is_binary((*base, *cand))
-
-
-def regression_p(
-    base: Sequence[float],
-    cand: Sequence[float],
-    scale: Scale = UNIT,
-    *,
-    margin: float = 0.0,
-    clusters: ClusterIds | None = None,
-    direction: Literal["higher", "lower"] = "higher",
-) -> float | None:
-    """p-value of "worse by more than ``margin``", by inversion of the one-sided bound.
-
-    It is the smallest alpha whose upper bound of the oriented difference lies below
-    ``-margin``, and at most 0.5; None: no interval to invert, or an unbounded scale.
-
-    Args:
-        base: baseline values, one per pair.
-        cand: candidate values in the same order.
-        scale: of the metric, as for ``paired_difference``.
-        margin: at least 0, in the metric's unit.
-        clusters: one id per pair.
-        direction: which way is better.
-    """
-    diffs = _differences(base, cand)
-    if direction == "lower":
-        diffs = [-d for d in diffs]
-    sample, span = cluster_sums(diffs, clusters), scale.span
-    if span is None:
-        return None
-    if _is_mover(base, cand, scale, sample):
-        return _mover_regression_p(diffs, margin)
-    g = sample.n_clusters
-    if g < 2:
-        return None
-    centre, variance = plus_two_moments(sample, -span, span)
-    return min(0.5, student_t_tail((-margin - centre) / math.sqrt(variance), g - 1))
-
-
-def _mover_regression_p(diffs: Sequence[float], margin: float) -> float:
-    n, gained, lost = len(diffs), sum(d > 0 for d in diffs), sum(d < 0 for d in diffs)
-    if (gained - lost) / n >= -margin:
-        return 0.5
-    # At z = 40 every bound is at the end of its scale.
-    z = bisect(lambda z: mover_wilson_bounds(gained, lost, n, z)[1] < -margin, 0.0, 40.0)
-    return min(0.5, normal_cdf(-z))
 
 
 def mcnemar(gained: int, lost: int) -> McNemar:
@@ -346,6 +296,23 @@ def holm(ps: Sequence[float]) -> list[float]:
         highest = max(highest, min(1.0, (m - rank) * ps[i]))
         adjusted[i] = highest
     return adjusted
+
+
+def holm_factors(ps: Sequence[float]) -> list[float]:
+    """Return by how much Holm's method multiplies each p, at least 1, even above a p of 1.
+
+    A test at level alpha / factor decides as the adjusted p does at alpha.
+
+    >>> holm_factors([0.01, 0.04, 0.03])
+    [3.0, 1.5, 2.0]
+    """
+    m = len(ps)
+    factors = [1.0] * m
+    highest = 0.0
+    for rank, i in enumerate(sorted(range(m), key=lambda i: ps[i])):
+        highest = max(highest, (m - rank) * ps[i])
+        factors[i] = highest / ps[i] if ps[i] > 0 else float(m - rank)
+    return factors
 
 
 def benjamini_hochberg(ps: Sequence[float]) -> list[float]:

@@ -6,9 +6,15 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Final, Literal
 
-from pytest_rageval.analysis.compare.metrics import two_sided_p
-from pytest_rageval.analysis.compare.pairs import PairedValues, difference
-from pytest_rageval.analysis.stats.paired import holm, minimum_detectable_effect
+from pytest_rageval.analysis.compare.pairs import PairedValues
+from pytest_rageval.analysis.stats.distributions import cluster_indices
+from pytest_rageval.analysis.stats.paired import (
+    holm,
+    mcnemar,
+    minimum_detectable_effect,
+    paired_difference,
+    sign_flip,
+)
 from pytest_rageval.analysis.sweep.goal import Goal
 from pytest_rageval.analysis.sweep.measures import Measures
 from pytest_rageval.values.dataclass import dataclass
@@ -136,7 +142,14 @@ def paired_values(one: Measures, other: Measures) -> PairedValues:
 
 def paired_p(values: PairedValues, goal: Goal) -> float | None:
     """Return the two-sided p of a difference (McNemar or sign flips); None: no pair."""
-    return two_sided_p(values, binary=values.scale(goal.main.info).binary)
+    if not values.n:
+        return None
+    differences = [n - b for b, n in zip(values.base, values.new, strict=True)]
+    alone = len(cluster_indices(values.n, values.clusters)) == values.n
+    if alone and values.scale(goal.main.info).binary:
+        gained, lost = sum(d > 0 for d in differences), sum(d < 0 for d in differences)
+        return mcnemar(gained, lost).p_two_sided
+    return sign_flip(differences, clusters=values.clusters).p_two_sided
 
 
 def _tests(
@@ -149,7 +162,13 @@ def _tests(
     for (role, other), values, p, p_adjusted in zip(
         against.items(), pairs, ps, adjusted, strict=True
     ):
-        gap = difference(values, goal.main.info, confidence=goal.confidence, sided=2)
+        gap = paired_difference(
+            values.base,
+            values.new,
+            values.scale(goal.main.info),
+            clusters=values.clusters,
+            confidence=goal.confidence,
+        )
         better = goal.main.sign * (gap.diff or 0.0) > 0
         found.append(
             PairedTest(

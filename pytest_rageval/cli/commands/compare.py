@@ -35,6 +35,8 @@ if TYPE_CHECKING:
               help="Write diff.json and diff.md into this folder.")  # fmt: skip
 @click.option("--ignore-invariants", is_flag=True,
               help="Compare runs that are not comparable anyway, with a banner.")  # fmt: skip
+@click.option("--fail-on", type=click.Choice(["worse"]),
+              help="Exit with 1 if the verdict is worse or mixed, 5 if there is none.")  # fmt: skip
 @click.option("-v", "--verbose", is_flag=True, help="Show every metric and every flip.")
 @json_option
 def command(
@@ -43,15 +45,17 @@ def command(
     ignore_invariants: bool,
     verbose: bool,
     as_json: bool,
+    fail_on: str | None,
     **files: Path | None,
 ) -> ExitCode:
     """Compare the run NEW with the run BASE, case by case.
 
     A run is an id, a prefix of one, a tag, last, last~N or a path. NEW is by default the last run;
     BASE the baseline of thresholds.toml, else the run tagged main, else the run before NEW, which
-    asked the whole set if NEW did. Cases are paired by file, id and content. Exit code 1 if a check
-    of thresholds.toml against a baseline (max_drop, max_rise, newly_missed) fails with BASE as the
-    baseline; 3 if the runs are not comparable.
+    asked the whole set if NEW did. Cases are paired by file, id and content. The first line is the
+    verdict. Exit code 1 if a check of thresholds.toml against a baseline (max_drop, max_rise,
+    newly_missed) fails with BASE as the baseline; 3 if the runs are not comparable; 5 if a target
+    was down, so that nothing can be told.
     """
     from pytest_rageval.cli.output import add_to_step_summary
     from pytest_rageval.report.comparison_document import comparison_document
@@ -76,7 +80,11 @@ def command(
     add_to_step_summary(text)
     if not view.found.comparable and not ignore_invariants:
         return ExitCode.NOT_COMPARABLE
-    return ExitCode.NO if view.failed else ExitCode.YES
+    verdict = view.found.conclusion
+    if verdict.incomplete or (fail_on and verdict.word == "cannot_tell"):
+        return ExitCode.CANNOT_TELL
+    failed = view.failed or (fail_on and verdict.word in {"worse", "mixed"})
+    return ExitCode.NO if failed else ExitCode.YES
 
 
 def _folders(base: str | None, new: str | None, project: Settings) -> tuple[Path, Path]:

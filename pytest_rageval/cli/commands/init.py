@@ -34,6 +34,7 @@ def command(folder: Path, preset: str | None) -> None:
     is the command to run next.
     """
     from pytest_rageval.authoring.scaffold.plan import read_project, write_scaffold
+    from pytest_rageval.project.discovery import THRESHOLDS
 
     scaffold = read_project(folder, None if preset is None else _known(preset))
     done: Counter[bool] = Counter()
@@ -41,6 +42,8 @@ def command(folder: Path, preset: str | None) -> None:
         done[created] += 1
         click.echo(f"{'created' if created else 'kept   '}  {path}")
     click.echo(f"{done[True]} created, {done[False]} kept as they are")
+    if THRESHOLDS in scaffold.files:
+        click.echo(f"the limits on changes in {THRESHOLDS} decide from the second run on")
     for note in _notes(folder, scaffold.notes):
         click.echo(clean(f"note: {note}"), err=True)
     for addition in scaffold.additions:

@@ -71,13 +71,14 @@ def comparison_cell(view: ComparisonView) -> str:
     sides = (("base", found.base), ("new", found.new))
     parts = [element("p", element("b", word), f" {describe_side(side)}") for word, side in sides]
     if found.comparable:
-        parts.append(element("p", conclusion(view)[0]))
+        parts.append(element("p", conclusion(view)))
     else:
         parts.append(element("p", element("b", "not comparable: "), found.comparability.sentence()))
     parts.append(element("p", pairing_text(found)))
-    changes = [one for one in found.comparison.metrics.values() if is_shown(one)]
-    rows = ((*metric_cells(one)[:-1], metric_verdict(one, view.checks)) for one in changes)
-    head = ("metric", "n", "base", "new", "delta", "interval", "p", "verdict")
+    passed = [found.comparison.passed] if found.comparison.passed else []
+    changes = [*passed, *(one for one in found.comparison.metrics.values() if is_shown(one))]
+    rows = ((*metric_cells(one), metric_verdict(one, view.checks)) for one in changes)
+    head = ("metric", "n", "base", "new", "delta", "bounds", "p", "verdict")
     parts.append(_table(head, rows))
     flips = found.comparison.flips
     if flips:

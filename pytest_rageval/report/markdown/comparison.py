@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from pytest_rageval.analysis.aggregate.case_groups import case_names
+from pytest_rageval.analysis.compare.conclusion import time_text
 from pytest_rageval.analysis.compare.settings import shown
 from pytest_rageval.analysis.two_runs import RunComparison
 from pytest_rageval.report.markdown.summary import LISTED_CASES, escape
@@ -13,6 +14,7 @@ from pytest_rageval.report.text.comparison import (
     BANNER,
     BEYOND,
     BEYOND_TEXT,
+    HOLM_TEXT,
     NO_DIFFERENCE,
     ComparisonView,
     change_interval,
@@ -28,6 +30,7 @@ from pytest_rageval.report.text.comparison import (
     moved_stages,
     noise_text,
     pairing_text,
+    questions_text,
     unpaired_cells,
 )
 from pytest_rageval.report.text.lines import detectable_text
@@ -45,13 +48,19 @@ def render_comparison_markdown(view: ComparisonView) -> str:
 
 def _lines(view: ComparisonView) -> Iterator[str]:
     found = view.found
-    title = conclusion(view)[0] if found.comparable else BANNER
+    title = conclusion(view) if found.comparable else BANNER
     yield f"## rageval: {escape(title)}"
     yield from ("", f"- base {escape(describe_side(found.base))}")
     yield f"- new {escape(describe_side(found.new))}"
     yield f"- {pairing_text(found)}"
+    if time := time_text(found.comparison):
+        yield f"- {escape(time)}"
+    if found.comparison.loss is not None:
+        yield f"- {escape(found.comparison.loss.sentence)}"
     if found.comparison.no_difference:
         yield f"- {NO_DIFFERENCE}"
+    elif asked := questions_text(found):
+        yield f"- {asked}"
     if found.latency_problem:
         yield f"- {found.latency_problem}"
     yield from (f"- {escape(note)}" for note in view.notes)
@@ -88,25 +97,28 @@ def _metrics(view: ComparisonView) -> Iterator[str]:
     comparison = view.found.comparison
     if not comparison.metrics and not comparison.unpaired:
         return
-    percent = f"{comparison.confidence * 100:g} % interval of delta"
+    percent = f"{comparison.confidence * 100:g} % bounds"
     yield from (
         "",
-        f"| metric | n | base | new | delta | {percent} | p | p (Holm) | verdict |",
-        "|---|---:|---:|---:|---:|---|---:|---:|---|",
+        f"| metric | n | base | new | delta | {percent} | p | verdict |",
+        "|---|---:|---:|---:|---:|---|---:|---|",
     )
-    for one in comparison.metrics.values():
+    totals = filter(None, (comparison.passed, comparison.time))
+    for one in (*totals, *comparison.metrics.values()):
         noise, word = noise_text(one), metric_verdict(one, view.checks)
         yield f"| {' | '.join(metric_cells(one))} | {word}{f' ({noise})' if noise else ''} |"
     for late in comparison.unpaired.values():
         yield f"| {' | '.join(unpaired_cells(late))} | not paired |"
     if any(metric_verdict(one, view.checks) == BEYOND for one in comparison.metrics.values()):
         yield from ("", f"{BEYOND_TEXT[:1].upper()}{BEYOND_TEXT[1:]}.")
+    if any(one.tests > 1 for one in comparison.metrics.values()):
+        yield from ("", f"{escape(HOLM_TEXT)}.")
 
 
 def _groups(view: ComparisonView) -> Iterator[str]:
     if not view.groups:
         return
-    percent = f"{view.found.comparison.confidence * 100:g} % interval of delta"
+    percent = f"{view.found.comparison.confidence * 100:g} % bounds"
     yield from (
         "",
         "<details><summary>By category and tag</summary>",

@@ -89,6 +89,10 @@ def baseline_line(gate: GateResult) -> Iterator[str]:
         there = gate.baseline.problem is None
         text = f"Baseline {sentence}" if there else f"{sentence[:1].upper()}{sentence[1:]}"
         yield from ("", f"{escape(text)}.")
+        if gate.baseline.verdict:
+            yield from ("", f"{escape(gate.baseline.verdict)}.")
+        if gate.baseline.lost:
+            yield from ("", f"{escape(gate.baseline.lost)}.")
 
 
 def check_table(gate: GateResult) -> Iterator[str]:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from pytest_rageval.analysis.aggregate.case_groups import case_names
+from pytest_rageval.analysis.compare.conclusion import ConclusionWord, time_text
 from pytest_rageval.analysis.compare.flips import FLIP_METRICS, CaseFlip
 from pytest_rageval.analysis.compare.metrics import GroupChange, MetricChange, UnpairedChange
 from pytest_rageval.analysis.compare.pairs import LeftOutReason, Verdict, place_of
@@ -16,19 +17,19 @@ from pytest_rageval.analysis.compare.settings import ConfigDifference, shown
 from pytest_rageval.analysis.gate.figures import is_past_limit
 from pytest_rageval.analysis.two_runs import RunComparison
 from pytest_rageval.metrics.registry import unit_of
-from pytest_rageval.report.text.lines import Line, Style, check_lines, fit_line, wrapped
+from pytest_rageval.report.text.lines import HEAD, Line, Style, check_lines, fit_line, wrapped
 from pytest_rageval.report.text.summary import change_text, is_headline
 from pytest_rageval.support.text import (
     clean,
     columns_of,
     counted,
     cut_columns,
-    first_few,
     format_value,
     padded,
+    wrapped_text,
 )
 from pytest_rageval.values.dataclass import dataclass
-from pytest_rageval.values.gate import CheckResult
+from pytest_rageval.values.gate import CheckResult, paired_text
 from pytest_rageval.values.json_documents import part
 from pytest_rageval.values.run import StoredRun
 
@@ -42,13 +43,10 @@ _STYLES: Final[Mapping[Verdict, Style]] = {
 }
 _TESTED: Final = 80
 """Terminal width from which intervals and p have room beside the verdict."""
-WIDE: Final = 90
-"""Terminal width from which the adjusted p has its own column."""
 _REASON: Final = 24
 """Columns beside the names and values of flips from which their reasons stand there."""
 FLIPS_SHOWN: Final = 12
 CONFIG_SHOWN: Final = 8
-WORSE_NAMED: Final = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +75,7 @@ def render_comparison(
 ) -> list[Line]:
     """Lay out a comparison; if verbose, with every metric and every flip."""
     found = view.found
-    lines: list[Line] = [*_head(found, width)]
+    lines: list[Line] = [*_verdict_lines(found, width), *_head(found, width)]
     if found.ignored:
         lines.append(((BANNER, "red"), (": compared all the same", "bold")))
         lines += wrapped("", found.comparability.sentence(), width, "red")
@@ -106,9 +104,43 @@ def _head(found: RunComparison, width: int) -> Iterator[Line]:
     yield from wrapped("", pairing_text(found), width)
     if found.comparison.no_difference:
         yield from wrapped("", NO_DIFFERENCE, width, style="green")
+    elif asked := questions_text(found):
+        yield from wrapped("question", asked, width)
 
 
-NO_DIFFERENCE: Final = "no difference: every compared score of every paired case is equal"
+_VERDICT_STYLES: Final[Mapping[ConclusionWord, Style]] = {
+    "better": "green",
+    "worse": "red",
+    "no_difference": "bold",
+}
+
+
+def _verdict_lines(found: RunComparison, width: int) -> Iterator[Line]:
+    """Yield the verdict, and the group that explains most of what was lost."""
+    conclusion = found.conclusion
+    style = _VERDICT_STYLES.get(conclusion.word, "yellow")
+    for line in wrapped_text(clean(conclusion.sentence), width, rest=" " * HEAD):
+        yield ((line, style),)
+    if time := time_text(found.comparison):
+        yield ((time, ""),)
+    if loss := found.comparison.loss:
+        yield from wrapped("lost", loss.sentence, width, "red")
+
+
+NO_DIFFERENCE: Final = "every compared score of every paired case is equal"
+
+
+def questions_text(found: RunComparison) -> str:
+    """Answer the two questions that a comparison can be asked; empty: they are one."""
+    comparison = found.comparison
+    here, elsewhere = comparison.passed, comparison.p_of_documents
+    if here is None or here.p is None or elsewhere is None or here.clusters is None or here.equal:
+        return ""
+    alpha = 1 - comparison.confidence
+    one, other = (
+        f"p {p_text(p)}, {'proven' if p < alpha else 'not proven'}" for p in (here.p, elsewhere)
+    )
+    return f"{here.key} over these documents: {one}; over documents like these: {other}"
 
 
 def describe_side(side: StoredRun) -> str:
@@ -138,7 +170,7 @@ def pairing_text(found: RunComparison) -> str:
     aside = {place_of(r) for r in (*found.base.records, *found.new.records) if not r.counted}
     aside -= {(one.file, one.case_id) for one in pairing.left_out}
     left += [f"{len(aside)} not reviewed"] if aside else []
-    text = counted(len(pairing.pairs), "paired case")
+    text = paired_text(len(pairing.pairs), found.comparison.clustering.n_documents)
     return f"{text}; left out: {', '.join(left)}" if left else text
 
 
@@ -198,12 +230,13 @@ def verdict_word(change: MetricChange, *, past_limit: bool) -> str:
 
 def _metric_lines(view: ComparisonView, width: int, verbose: bool) -> Iterator[Line]:
     found = view.found
-    changes = [c for c in found.comparison.metrics.values() if verbose or is_shown(c)]
+    passed = [found.comparison.passed] if found.comparison.passed else []
+    changes = [*passed, *(c for c in found.comparison.metrics.values() if verbose or is_shown(c))]
     if not changes:
         return
     yield from _banner(found)
-    percent = f"{found.comparison.confidence * 100:g}% CI of delta"
-    names = ("metric", "n", "base", "new", "delta", percent, "p", "p (Holm)")
+    percent = f"{found.comparison.confidence * 100:g}% bounds"
+    names = ("metric", "n", "base", "new", "delta", percent, "p")
     yield ((_row(names, width) + "verdict", "dim"),)
     for change in changes:
         word = metric_verdict(change, view.checks)
@@ -211,17 +244,21 @@ def _metric_lines(view: ComparisonView, width: int, verbose: bool) -> Iterator[L
         if change.n_base_only or change.n_new_only:
             lost = f"scored only in base {change.n_base_only}, only in new {change.n_new_only}"
             yield ((f"  {lost}", "yellow"),)
-    if hidden := len(found.comparison.metrics) - len(changes):
+    if hidden := len(found.comparison.metrics) + len(passed) - len(changes):
         yield ((f"  and {counted(hidden, 'more metric')} (-v)", "dim"),)
     if any(metric_verdict(change, view.checks) == BEYOND for change in changes):
         yield ((f"  {BEYOND_TEXT}", "dim"),)
+    if any(change.tests > 1 for change in changes):
+        yield ((f"  {HOLM_TEXT}", "dim"),)
 
 
 BEYOND_TEXT: Final = f"{BEYOND}: past the limit of thresholds.toml, and not proven"
 
 
-Cells = tuple[str, str, str, str, str, str, str, str]
-"""Key, n, both values, their difference with its interval, p, and the adjusted p."""
+HOLM_TEXT: Final = "*: p, bounds and verdict adjusted for the rows that have this mark (Holm)"
+
+Cells = tuple[str, str, str, str, str, str, str]
+"""Key, n, both values, their difference with its bounds, and p."""
 
 
 def metric_cells(change: MetricChange) -> Cells:
@@ -229,12 +266,11 @@ def metric_cells(change: MetricChange) -> Cells:
     return (
         change.key,
         str(change.n),
-        format_value(change.base),
-        format_value(change.new),
+        format_value(change.base, unit_of(change.key)),
+        format_value(change.new, unit_of(change.key)),
         change_text(change.key, change.delta),
         change_interval(change),
-        p_text(change.p),
-        p_text(change.p_holm),
+        f"{p_text(change.p)}{'*' if change.tests > 1 else ''}",
     )
 
 
@@ -244,11 +280,10 @@ def is_shown(change: MetricChange) -> bool:
 
 
 def _row(cells: Cells, width: int) -> str:
-    key, n, *numbers, p, p_holm = cells
+    key, n, *numbers, p = cells
     base, new, delta, interval = (f" {value}" for value in numbers)  # large ones stay apart
     tested = f"{interval:>16}{p:>7}" if width >= _TESTED else ""
-    adjusted = f"{p_holm:>10}" if width >= WIDE else ""
-    rest = f"{n:>5}{base:>7}{new:>7}{delta:>8}{tested}{adjusted}  "
+    rest = f"{n:>5}{base:>7}{new:>7}{delta:>8}{tested}  "
     # Large numbers take the room of the name, so that none pushes the verdict out.
     room = min(max(width - len("unclear") - len(rest), 12), 31)
     return f"{cut_columns(key, room, '..'):<{room}}{rest}"
@@ -257,6 +292,8 @@ def _row(cells: Cells, width: int) -> str:
 def _latency_lines(found: RunComparison, width: int) -> Iterator[Line]:
     if found.latency_problem and not found.comparison.latency:
         yield from wrapped("note", found.latency_problem, width, "yellow")
+    if (time := found.comparison.time) is not None:
+        yield ((_row(metric_cells(time), width), ""), (time.verdict, _STYLES[time.verdict]))
     for change in found.comparison.unpaired.values():
         yield ((_row(unpaired_cells(change), width), ""), ("-", "dim"))
 
@@ -266,7 +303,7 @@ def unpaired_cells(change: UnpairedChange) -> Cells:
     unit = unit_of(change.key)
     base, new = format_value(change.base, unit), format_value(change.new, unit)
     delta = change_text(change.key, change.delta)
-    return change.key, str(change.n_new), base, new, delta, "-", "-", "-"
+    return change.key, str(change.n_new), base, new, delta, "-", "-"
 
 
 def _noise_lines(found: RunComparison, width: int) -> Iterator[Line]:
@@ -301,7 +338,7 @@ def _group_lines(view: ComparisonView, width: int, verbose: bool) -> Iterator[Li
     rows = view.groups if verbose else telling(view.groups)
     room = min(max(width - 41, 21), 46)
     if rows:
-        percent = f"{view.found.comparison.confidence * 100:g}% CI of delta"
+        percent = f"{view.found.comparison.confidence * 100:g}% bounds"
         head = f"{'metric [group]':<{room}}{'n':>5}{'delta':>8}{percent:>17}  verdict"
         yield ((head, "dim"),)
     for one in rows:
@@ -381,46 +418,25 @@ def _check_lines(view: ComparisonView, width: int) -> Iterator[Line]:
         return
     yield from _banner(view.found)
     yield from check_lines(view.checks, width)
-    text, style = conclusion(view)
-    yield from wrapped("result", text, width, style or "bold")
+    if view.checks:
+        text, style = checks_result(view)
+        yield from wrapped("result", text, width, style)
 
 
-def conclusion(view: ComparisonView) -> tuple[str, Style]:
-    """Return the result of the checks against the baseline as one sentence.
+def conclusion(view: ComparisonView) -> str:
+    """Return the verdict without limits, then the result of the checks, if there are any."""
+    verdict = view.found.conclusion.sentence
+    return f"{verdict}; {checks_result(view)[0]}" if view.checks else verdict
 
-    Where they pass, it names what is worse all the same: metrics that are shown by default and
-    new errors.
-    """
+
+def checks_result(view: ComparisonView) -> tuple[str, Style]:
+    """Return the result of the checks against the baseline, at least one, as one sentence."""
     if failed := sum(result.status == "fail" for result in view.checks):
         of = f"{failed} of {len(view.checks)} checks" if len(view.checks) > 1 else "1 check"
         return f"regression: {of} failed", "red"
-    where = view.thresholds or "thresholds.toml"
-    if not view.checks:
-        return f"no check against a baseline in {where}, such as max_drop: nothing decided", ""
     if all(result.status == "skip" for result in view.checks):
         return "nothing decided: every check was skipped", "yellow"
-    worse = [*_worse_all_the_same(view)]
-    said = "; ".join([f"no regression beyond {where}", *worse])
-    return said, "yellow" if worse else "green"
-
-
-def _worse_all_the_same(view: ComparisonView) -> Iterator[str]:
-    if worse := _worse_unchecked(view):
-        yield f"worse, and compared by no check: {first_few(worse, WORSE_NAMED)}"
-    flips = view.found.comparison.flips
-    if lost := sum(flip.new_outcome == "error" != flip.base_outcome for flip in flips):
-        yield f"{counted(lost, 'case')} {'is' if lost == 1 else 'are'} an error now"
-
-
-def _worse_unchecked(view: ComparisonView) -> list[str]:
-    checked = {
-        one.check.metric
-        for one in view.checks
-        if one.check.table == "overall" and one.status != "skip"
-    }
-    changes = view.found.comparison.metrics.values()
-    worse = [change.key for change in changes if change.verdict == "worse"]
-    return [key for key in worse if is_headline(key) and key not in checked]
+    return f"no regression beyond {view.thresholds or 'thresholds.toml'}", "green"
 
 
 def _banner(found: RunComparison) -> Iterator[Line]:
@@ -453,7 +469,8 @@ def change_interval(change: MetricChange) -> str:
     """Show the interval of a difference as ``-0.09 .. +0.05``; ``-`` where there is none."""
     if change.low is None or change.high is None:
         return "-"
-    return f"{change.low:+.2f} .. {change.high:+.2f}"
+    decimals = 0 if max(-change.low, change.high) >= 100 else 2
+    return f"{change.low:+.{decimals}f} .. {change.high:+.{decimals}f}"
 
 
 def p_text(p: float | None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, Literal
 
@@ -14,7 +15,13 @@ from pytest_rageval.support.text import (
     format_value,
     wrapped_text,
 )
-from pytest_rageval.values.gate import CHANGE_WORDS, CheckResult, GateResult
+from pytest_rageval.values.gate import (
+    CHANGE_WORDS,
+    BaselineInfo,
+    CheckResult,
+    GateResult,
+    paired_text,
+)
 
 Style = Literal["", "green", "red", "yellow", "bold", "dim"]
 
@@ -91,6 +98,7 @@ def render_gate(run_id: str, gate: GateResult, *, width: int = 80) -> list[Line]
     if gate.baseline is not None:
         style: Style = "yellow" if gate.baseline.problem else "bold"
         lines += wrapped("baseline", gate.baseline.sentence, width, style)
+        lines += since_lines(gate.baseline, width)
     lines += check_lines(gate.checks, width)
     lines += wrapped("gate", gate.sentence, width, GATE_STYLES[gate.verdict])
     lines += weak_lines(gate.checks, width)
@@ -106,6 +114,19 @@ def check_lines(checks: Iterable[CheckResult], width: int) -> Iterator[Line]:
         yield from wrapped(word, text, width, style)
 
 
+def since_lines(info: BaselineInfo, width: int) -> Iterator[Line]:
+    """Yield what changed since a baseline: the verdict, the lost group, the newly missed cases."""
+    if info.verdict:
+        yield from wrapped("versus", info.verdict, width)
+    if info.lost:
+        yield from wrapped("lost", info.lost, width, "red")
+    if info.n_newly_missed or info.n_fixed:
+        more = info.n_newly_missed - len(info.newly_missed)
+        names = ", ".join(info.newly_missed) + (f" and {more} more" if more else "")
+        missed = f"{info.n_newly_missed} newly missed{f': {names}' if names else ''}"
+        yield from wrapped("since", f"{missed}; {info.n_fixed} no longer missed", width)
+
+
 _WEAK_SHOWN: Final = 5
 
 
@@ -118,6 +139,9 @@ def weak_lines(checks: Iterable[CheckResult], width: int) -> Iterator[Line]:
         yield from wrapped("", f"weak evidence: {few}: {names}", width, "", "yellow")
 
 
+_MOST_NEEDED: Final = 10_000
+
+
 def detectable_text(result: CheckResult) -> str | None:
     """Describe the smallest change that a baseline check can detect; None for other checks."""
     word = CHANGE_WORDS.get(result.check.kind)
@@ -126,7 +150,18 @@ def detectable_text(result: CheckResult) -> str | None:
         return None
     size = detectable_size(result)
     seen = f"only a {word} of {size} or more" if size else f"no {word}"
-    return f"with {counted(result.n or 0, 'case')}, {seen} would be reliably detected"
+    cases = paired_text(result.n or 0, result.n_documents)
+    return f"with {cases}, {seen} would be reliably detected{_needed_text(result)}"
+
+
+def _needed_text(result: CheckResult) -> str:
+    """Return how many cases would show the change of a check that is not proven; empty: none."""
+    sign = -1.0 if result.check.kind == "max_drop" else 1.0
+    beyond = sign * (result.estimate or 0.0) - result.check.limit
+    if result.proof != "unproven" or not result.mde or not result.n or beyond <= 0:
+        return ""
+    n = math.ceil(result.n * (result.mde / beyond) ** 2)
+    return f"; this one would need about {n}" if result.n < n <= _MOST_NEEDED else ""
 
 
 def detectable_size(result: CheckResult) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Final
 
 from pytest_rageval.analysis.aggregate.case_groups import case_names, worst_misses
@@ -25,6 +25,8 @@ class RunCommands:
     """The run: ``last``, or its folder if commands would look for runs in another one."""
     rerun: str = "pytest --lf"
     """Command that asks again what did not pass; empty: another one continues the run."""
+    new: frozenset[str] = frozenset()
+    """Node ids of the cases that are worse than in the baseline, which come first."""
     reran: bool = False
     """Whether the run did so itself."""
     may_become_baseline: bool = False
@@ -39,9 +41,11 @@ def next_commands(records: Sequence[CaseRecord], commands: RunCommands) -> list[
         found.append((commands.rerun, "asks again, once the errors are mended"))
     if heading_faults(records) is not None:
         found.append(("rageval doctor", "compares the headings of golds and chunks"))
-    worst = [record for record in worst_misses(records) if record.counted]
+    missed = [record for record in worst_misses(records) if record.counted]
+    worst = new_first(missed, commands.new)
     if worst and worst[0].outcome != "passed":
-        found.append(explain_worst(worst, case_names(records), commands.name))
+        since = [record for record in worst if record.nodeid in commands.new]
+        found.append(explain_worst(since or worst, case_names(records), commands.name))
         if commands.rerun and not (errors or commands.reran):
             found.append((commands.rerun, "asks again what did not pass"))
     unreviewed = Counter(r.file for r in {r.nodeid: r for r in records}.values() if not r.counted)
@@ -52,6 +56,11 @@ def next_commands(records: Sequence[CaseRecord], commands: RunCommands) -> list[
         why = "to compare later runs with this one"
         found.append((f"rageval runs tag {commands.name} {BASELINE_TAG}", why))
     return found[:_MOST]
+
+
+def new_first(records: Iterable[CaseRecord], new: Container[str]) -> list[CaseRecord]:
+    """Return records in their order, those of cases that are worse than in the baseline first."""
+    return sorted(records, key=lambda record: record.nodeid not in new)
 
 
 def explain_worst(

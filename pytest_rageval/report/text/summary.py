@@ -10,7 +10,7 @@ import re
 import shlex
 import textwrap
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 
 from pytest_rageval.analysis.aggregate.case_groups import (
@@ -39,12 +39,13 @@ from pytest_rageval.report.text.lines import (
     Style,
     detectable_text,
     fit_line,
+    since_lines,
     that_fit,
     weak_lines,
     wrapped,
 )
 from pytest_rageval.report.text.misses import render_texts
-from pytest_rageval.report.text.next_commands import RunCommands, next_commands
+from pytest_rageval.report.text.next_commands import RunCommands, new_first, next_commands
 from pytest_rageval.support.text import (
     clean,
     counted,
@@ -430,13 +431,21 @@ def _one_of_each_case(records: Iterable[CaseRecord]) -> list[CaseRecord]:
     return list(found.values())
 
 
-def worst_records(records: Sequence[CaseRecord]) -> list[CaseRecord]:
+def worst_records(
+    records: Sequence[CaseRecord], new: Container[str] = frozenset()
+) -> list[CaseRecord]:
     """Return the records to look at first, one of each case.
 
-    Errors, then misses with the lowest recall, then bad answers with the lowest score.
+    Errors, then misses with the lowest recall, then bad answers with the lowest score; before all
+    of them the cases that are worse than in the baseline.
+
+    Args:
+        records: of the run.
+        new: node ids of those cases.
     """
     erred = sorted((r for r in records if r.error is not None), key=first_to_see)
-    return _one_of_each_case([*erred, *worst_misses(records)])[:_CASES_SHOWN]
+    worst = new_first([*erred, *worst_misses(records)], new)
+    return _one_of_each_case(worst)[:_CASES_SHOWN]
 
 
 def slowest_records(records: Sequence[CaseRecord]) -> list[CaseRecord]:
@@ -449,7 +458,7 @@ def slowest_records(records: Sequence[CaseRecord]) -> list[CaseRecord]:
 
 def _case_lines(view: SummaryView, width: int) -> Iterator[Line]:
     names = case_names(view.run.records)
-    if worst := worst_records(view.run.records):
+    if worst := worst_records(view.run.records, view.commands.new):
         listed = [f"{names[r.nodeid]} {stage_of(r) or r.outcome}" for r in worst]
         yield (("worst    ", "bold"), ("   ".join(that_fit(listed, "   ", width - 9)), ""))
     for record in worst:
@@ -490,6 +499,7 @@ def _baseline_lines(view: SummaryView, width: int) -> Iterator[Line]:
     # After the label, "no baseline" would say it twice.
     sentence = info.sentence.replace("no baseline: ", "none: ", 1)
     yield from wrapped("baseline", sentence, width, "bold", "yellow" if info.problem else "")
+    yield from since_lines(info, width)
     for result in view.gate.checks:
         if (text := detectable_text(result)) is not None:
             yield from wrapped("", f"{result.check.name}: {text}", width, "")
@@ -538,7 +548,10 @@ def _next_lines(view: SummaryView, width: int) -> Iterator[Line]:
         else:
             yield from _command_lines("next", command, width)
     if view.changes and view.gate.baseline is not None:
-        baseline = clean(shlex.quote(view.gate.baseline.name or ""))
+        info = view.gate.baseline
+        named = info.name or ""
+        # Now `last` is this run.
+        baseline = clean(shlex.quote((info.run_id or "") if named.startswith("last") else named))
         yield (("compare  ", "bold"), (f"rageval compare {baseline} {view.run.run_id}", ""))
     yield from _command_lines("go on", view.resume, width)
     yield (("results  ", "bold"), (view.folder, ""))

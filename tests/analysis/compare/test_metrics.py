@@ -14,9 +14,9 @@ from pytest_rageval.analysis.compare.metrics import (
     margin_of,
 )
 from pytest_rageval.analysis.compare.pairs import LeftOut
-from pytest_rageval.analysis.stats.paired import holm
+from pytest_rageval.analysis.stats.paired import mcnemar
 from pytest_rageval.analysis.two_runs import compare_runs
-from pytest_rageval.metrics.built_in import BUILT_IN
+from pytest_rageval.metrics.built_in import ASPECT_KEYS, BUILT_IN
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.record import CaseRecord
 from tests.build.records import failed, record
@@ -39,8 +39,6 @@ def test_a_planted_drop_of_12_points_in_200_cases_is_worse() -> None:
         assert change.verdict == "worse"
         assert change.p is not None
         assert change.p < 0.01
-        assert change.p_holm is not None
-        assert change.p_holm < 0.01
         assert change.high is not None
         assert change.high < 0
     assert len(found.newly_missed) == 24
@@ -67,7 +65,8 @@ def test_random_churn_of_4_percent_is_no_finding(seed: int) -> None:
 
 def test_equal_runs_are_the_same() -> None:
     found = compared(run_of(200), run_of(200))
-    assert {(c.delta, c.p, c.verdict) for c in found.metrics.values()} == {(0.0, 1.0, "same")}
+    assert {(c.delta, c.verdict) for c in found.metrics.values()} == {(0.0, "same")}
+    assert all(c.p is not None and c.p >= 0.5 for c in found.metrics.values())
     assert found.flips == ()
 
 
@@ -81,7 +80,7 @@ def test_few_equal_cases_are_equal_which_proves_nothing_of_others() -> None:
 def test_no_difference_is_found_that_the_scale_does_not_allow() -> None:
     found = compared(run_of(3), run_of(3)).metrics
     assert found["recall_at_k"].mde is None
-    assert found["hit_at_k"].mde == pytest.approx(0.717, abs=1e-3)
+    assert found["hit_at_k"].mde is None
 
 
 def test_a_metric_where_less_is_better_is_worse_when_it_rises() -> None:
@@ -110,27 +109,27 @@ def test_delta_is_new_minus_base_over_the_pairs() -> None:
     assert (change.base, change.new, change.delta) == (0.75, 0.375, -0.375)
 
 
-def test_p_is_that_of_mcnemar_for_a_binary_metric() -> None:
+def test_p_of_a_binary_metric_is_near_the_mid_p_of_mcnemar() -> None:
     base = [scored(f"c{i}", float(i < 48)) for i in range(50)]
     new = [scored(f"c{i}", float(7 <= i)) for i in range(50)]
     change = compared(base, new).metrics["hit_at_k"]
-    assert change.p == pytest.approx(0.1796875)
-    assert change.low is not None
+    assert change.p == pytest.approx(mcnemar(2, 7).p_midp / 2, abs=0.004)
+    assert change.verdict == "unclear"
     assert change.high is not None
-    assert change.low < change.delta < change.high  # type: ignore[operator]
+    assert change.high > 0
 
 
-def test_p_is_adjusted_for_all_metrics_that_are_compared() -> None:
-    found = compared(run_of(60), run_of(60, missed=range(1, 9)))
-    keys = list(found.metrics)
-    adjusted = holm([found.metrics[key].p or 0.0 for key in keys])
-    assert [found.metrics[key].p_holm for key in keys] == adjusted
-
-
-def test_p_can_be_left_out() -> None:
-    found = compared(run_of(20), run_of(20, missed=(1,)), with_p=False)
-    assert {(c.p, c.p_holm) for c in found.metrics.values()} == {(None, None)}
-    assert found.metrics["hit_at_k"].low is not None
+def test_only_the_metrics_that_a_verdict_rests_on_are_adjusted_for_their_number() -> None:
+    found = compared(run_of(60), run_of(60, missed=range(1, 9))).metrics
+    adjusted = {key for key, change in found.items() if change.tests > 1}
+    assert adjusted
+    assert adjusted <= set(ASPECT_KEYS)
+    for change in found.values():
+        assert change.low is not None
+        assert change.high is not None
+        assert change.p is not None
+        assert (change.verdict in {"better", "worse"}) == (change.p < 0.05)
+        assert (change.p < 0.05) == (change.low > 0 or change.high < 0)
 
 
 def test_cases_of_one_document_flip_together() -> None:
@@ -142,7 +141,8 @@ def test_cases_of_one_document_flip_together() -> None:
         [replace(r, cluster=None) for r in base], [replace(r, cluster=None) for r in new]
     ).metrics["hit_at_k"]
     assert (together.clusters, apart.clusters) == (10, None)
-    assert together.p == 1.0  # one document of ten
+    assert together.p is not None
+    assert together.p > 0.05  # one document of ten
     assert apart.p is not None
     assert apart.p < 0.01
     assert (together.verdict, apart.verdict) == ("unclear", "worse")
@@ -221,7 +221,9 @@ def test_repeats_are_one_case_with_their_mean() -> None:
 def test_repeats_of_one_run_take_the_test_for_means() -> None:
     base = [scored(f"c{i}", 1.0) for i in range(9)]
     new = [scored(f"c{i}", v, repeat=r) for i in range(9) for r, v in enumerate((1.0, 0.0))]
-    assert compared(base, new).metrics["hit_at_k"].p == pytest.approx(2 / 2**9)
+    found = compared(base, new).metrics["hit_at_k"]
+    assert found.p is not None
+    assert found.p < 0.02
 
 
 def test_only_the_metrics_asked_for_are_compared() -> None:

@@ -64,7 +64,7 @@ def test_a_change_stands_where_its_cases_are() -> None:
 
 def test_a_group_of_everything_is_the_whole() -> None:
     pairs = pair_cases(halves(80, range(0)), halves(80, range(20))).pairs
-    whole = compare_metrics(pairs, ComparisonSettings(keys=frozenset({"mrr"}), with_p=False))["mrr"]
+    whole = compare_metrics(pairs, ComparisonSettings(keys=frozenset({"mrr"})))["mrr"]
     assert groups()["tag all mrr"].change == whole
 
 

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from pytest_rageval.analysis.gate.differences import Difference
+from pytest_rageval.analysis.stats.difference_test import difference_test
 from pytest_rageval.analysis.stats.intervals import Scale
-from pytest_rageval.analysis.stats.paired import paired_difference
 from pytest_rageval.project.thresholds import with_implicit_checks
 from pytest_rageval.values.gate import Check, Selection, Thresholds
 from tests.analysis.gate.builders import DROP, HIT, PART, SYSTEM, check, gate, limit
@@ -348,7 +348,8 @@ def test_whether_the_target_answered_is_decided_over_any_part_of_the_set() -> No
     thresholds = with_implicit_checks(Thresholds(checks=(HIT,)), judge_configured=False)
     found = gate([failed("a")], thresholds=thresholds, selection=PART)
     assert [c.status for c in found.checks] == ["skip", "fail"]
-    assert found.sentence == "FAIL 1 check: error_rate 1.000 is above max 0.000"
+    fails = "FAIL 1 check: error_rate 1.000 is above max 0.000"
+    assert found.sentence == f"INCOMPLETE: 1 of 1 case got no answer; {fails}"
 
 
 def test_a_written_limit_of_errors_is_decided_over_any_part_of_the_set_too() -> None:
@@ -412,8 +413,9 @@ def test_a_required_baseline_that_is_missing_fails() -> None:
 
 def test_differences_from_a_baseline_are_decided_with_the_rest() -> None:
     base, cand = [1.0] * 30, [1.0] * 20 + [0.0] * 10
-    paired = paired_difference(base, cand, Scale(binary=True), sided=1)
-    difference = Difference(estimate=paired.diff, n=30, one_sided=paired.interval)
+    test = difference_test(base, cand, Scale(binary=True))
+    assert test is not None
+    difference = Difference(estimate=test.diff, n=30, test=test)
     found = gate(hits(*cand), DROP, NEWLY, baseline={DROP: difference})
     assert [c.status for c in found.checks] == ["fail", "skip"]
     assert found.sentence == ("FAIL 1 check: hit_at_k max_drop drop 0.333 is above max_drop 0.050")

@@ -9,23 +9,27 @@ from pytest_rageval.analysis.gate.differences import (
     decide_difference_check,
     decide_differences,
 )
-from pytest_rageval.analysis.stats.intervals import Interval
+from pytest_rageval.analysis.stats.difference_test import difference_test
+from pytest_rageval.analysis.stats.intervals import Scale
 from pytest_rageval.values.gate import Check, Decide, needs_baseline
 
 
-def drop(limit: float = 0.05, **fields: Any) -> Check:
-    return Check(metric="recall_at_k", kind="max_drop", limit=limit, **fields)
+def drop(limit: float = 0.05, metric: str = "recall_at_k", **fields: Any) -> Check:
+    return Check(metric=metric, kind="max_drop", limit=limit, **fields)
 
 
 def rise(limit: float = 0.1, **fields: Any) -> Check:
     return Check(metric="scope_miss_rate", kind="max_rise", limit=limit, **fields)
 
 
-def difference(
-    estimate: float | None, low: float | None = None, high: float | None = None, **fields: Any
-) -> Difference:
-    bounds = Interval(low=low, high=high, method="plus_two", detectable_se=0.02)
-    return Difference(estimate=estimate, one_sided=bounds, **{"n": 50, **fields})
+def difference(estimate: float | None, **fields: Any) -> Difference:
+    return Difference(estimate=estimate, **{"n": 50, **fields})
+
+
+def lost(n_lost: int, n: int = 50) -> Difference:
+    """Difference of a 0/1 metric that some of the cases lost."""
+    test = difference_test([1] * n, [0] * n_lost + [1] * (n - n_lost), Scale(binary=True))
+    return Difference(estimate=-n_lost / n, n=n, test=test)
 
 
 @pytest.mark.parametrize(
@@ -57,13 +61,13 @@ def test_the_count_of_newly_missed_cases_is_a_number_like_others() -> None:
 
 
 def test_a_drop_that_is_not_proven_passes_prove_fail() -> None:
-    found = decide_difference_check(drop(decide="prove_fail"), difference(-0.06, -0.12, 0.01))
+    found = decide_difference_check(drop(decide="prove_fail"), lost(3))
     assert (found.status, found.proof) == ("pass", "unproven")
-    assert found.message == "drop 0.060 is above max_drop 0.050, not proven"
+    assert found.message.startswith("drop 0.060 is above max_drop 0.050, not proven: p 0.")
 
 
 def test_a_run_that_is_not_proven_as_good_fails_prove_pass() -> None:
-    found = decide_difference_check(drop(decide="prove_pass"), difference(-0.01, -0.12, 0.1))
+    found = decide_difference_check(drop(decide="prove_pass"), lost(1))
     assert (found.status, found.proof) == ("fail", "unproven")
 
 
@@ -77,8 +81,9 @@ def test_a_proof_without_an_interval_is_no_data() -> None:
 
 
 def test_the_detectable_effect_comes_from_the_interval() -> None:
-    found = decide_difference_check(drop(), difference(-0.01))
-    assert found.mde == pytest.approx(2.4865 * 0.02, abs=1e-4)
+    held = lost(3)
+    assert held.test is not None
+    assert decide_difference_check(drop(), held).mde == held.test.detectable(0.05)
 
 
 @pytest.mark.parametrize("decide", ["estimate", "prove_pass", "prove_fail"])
@@ -93,28 +98,26 @@ def test_few_pairs_can_skip_the_check_with_an_interval_and_without(
 
 
 def test_proofs_of_failure_are_one_family() -> None:
-    proven = difference(-0.2, -0.3, -0.1, p=0.03)
-    first, second = drop(decide="prove_fail"), rise(decide="prove_fail")
-    other = difference(0.2, 0.15, 0.25, p=0.03)
-    alone = decide_differences({first: proven})
-    family = decide_differences({first: proven, second: other})
-    assert alone[first].status == "fail"
-    assert [r.status for r in family.values()] == ["pass", "pass"]
-    assert family[first].message == (
-        "drop 0.200 is above max_drop 0.050, not proven: Holm-adjusted p 0.060"
-    )
+    first, second = drop(0.0, decide="prove_fail"), drop(0.0, metric="mrr", decide="prove_fail")
+    held = lost(4)
+    alone = decide_differences({first: held})[first]
+    family = decide_differences({first: held, second: held})
+    assert (alone.status, alone.proof) == ("fail", "proven_fail")
+    assert [(r.status, r.proof) for r in family.values()] == [("pass", "unproven")] * 2
+    assert alone.p is not None
+    assert family[first].p == pytest.approx(2 * alone.p)
+    assert "Holm over 2 checks" in family[first].message
+    # The bounds are those of the adjusted level.
+    adjusted = family[first].high
+    assert adjusted is not None
+    assert alone.high is not None
+    assert alone.high < 0 <= adjusted
 
 
 def test_checks_by_estimate_are_not_adjusted() -> None:
-    held = difference(-0.2, -0.3, -0.1, p=0.03)
-    checks = {drop(): held, drop(decide="prove_fail"): held}
+    held = lost(4)
+    checks = {drop(): held, drop(0.0, decide="prove_fail"): held}
     assert [r.status for r in decide_differences(checks).values()] == ["fail", "fail"]
-
-
-def test_an_adjusted_p_of_exactly_alpha_fails() -> None:
-    held = difference(-0.2, -0.3, -0.1)
-    found = decide_difference_check(drop(decide="prove_fail"), held, p_adjusted=1 - 0.95)
-    assert found.status == "fail"
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ def gate(
     base: StoredRun, new: StoredRun, *checks: Check, **thresholds: Any
 ) -> tuple[GateResult, Baseline]:
     given = Thresholds(checks=checks, **thresholds)
-    compared = compare_runs(base, new, thresholds=given, with_p=False)
+    compared = compare_runs(base, new, thresholds=given)
     against = as_baseline(compared, given, name="main")
     found = decide_gate(
         given,
@@ -207,7 +207,7 @@ def test_no_effect_beyond_the_scale_of_an_own_metric_is_called_detectable() -> N
     found, _ = gate(base, new, drop(metric="acme.own"))
     (result,) = found.checks
     assert (result.n, result.mde) == (2, None)
-    assert detectable_text(result) == "with 2 cases, no drop would be reliably detected"
+    assert detectable_text(result) == "with 2 paired cases, no drop would be reliably detected"
 
 
 def test_a_metric_that_no_pair_was_scored_on_is_no_data_and_fails() -> None:
@@ -308,7 +308,7 @@ def test_the_number_of_cases_compared_is_told() -> None:
     new[7] = replace(new[7], case_hash="changed")
     found, _ = gate(side(base, run_id="b"), side(new, run_id="n"), drop())
     assert found.baseline is not None
-    assert found.baseline.sentence == "main (b): 199 cases compared; left out: 1 changed"
+    assert found.baseline.sentence == "main (b): 199 paired cases; left out: 1 changed"
     assert found.checks[0].n == 199
 
 

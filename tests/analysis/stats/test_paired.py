@@ -12,7 +12,6 @@ from pytest_rageval.analysis.stats.intervals import Scale
 from pytest_rageval.analysis.stats.paired import (
     mcnemar,
     paired_difference,
-    regression_p,
     sign_flip,
 )
 
@@ -81,40 +80,6 @@ def test_one_cluster_has_no_interval() -> None:
 
 def test_unbounded_differences_are_bootstrapped() -> None:
     assert paired_difference([1, 2, 3], [2, 4, 9], Scale(hi=None)).interval.method == "bootstrap"
-
-
-@pytest.mark.parametrize("binary", [True, False])
-@pytest.mark.parametrize("margin", [0.0, 0.05])
-@pytest.mark.parametrize("clusters", [None, [i // 2 for i in range(60)]])
-def test_regression_p_is_the_level_at_which_the_bound_reaches_the_margin(
-    binary: bool, margin: float, clusters: list[int] | None
-) -> None:
-    base, cand = runs(17, 3, 40)
-    p = regression_p(base, cand, Scale(binary=binary), margin=margin, clusters=clusters)
-    assert p is not None
-    assert 0 < p < 0.5
-    at = paired_difference(
-        base, cand, Scale(binary=binary), clusters=clusters, confidence=1 - p, sided=1
-    )
-    assert at.interval.high == pytest.approx(-margin, abs=1e-6)
-
-
-def test_regression_p_of_no_regression_is_capped() -> None:
-    base, cand = runs(1, 4, 20)
-    assert regression_p(base, cand, Scale(binary=True)) == 0.5
-    assert regression_p(base, cand, Scale(binary=False)) == 0.5
-
-
-def test_regression_p_turns_round_where_lower_is_better() -> None:
-    base, cand = runs(9, 2, 20)
-    assert regression_p(cand, base, Scale(binary=True), direction="lower") == regression_p(
-        base, cand, Scale(binary=True)
-    )
-
-
-def test_regression_p_needs_two_clusters() -> None:
-    assert regression_p([], []) is None
-    assert regression_p([1, 0.5], [0, 0.5], clusters=["a", "a"]) is None
 
 
 @pytest.mark.parametrize(("gained", "lost"), [(0, 1), (2, 7), (7, 2), (5, 5), (0, 12), (40, 61)])

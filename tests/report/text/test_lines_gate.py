@@ -21,9 +21,11 @@ def test_the_size_of_a_change_is_shown_where_one_can_be_detected() -> None:
 
 
 def test_too_few_cases_are_said_to_show_nothing() -> None:
-    assert detectable_text(result(None)) == "with 3 cases, no drop would be reliably detected"
+    assert (
+        detectable_text(result(None)) == "with 3 paired cases, no drop would be reliably detected"
+    )
     assert detectable_text(result(0.2)) == (
-        "with 3 cases, only a drop of 0.200 or more would be reliably detected"
+        "with 3 paired cases, only a drop of 0.200 or more would be reliably detected"
     )
     assert detectable_text(result(0.2, kind="min")) is None
 

@@ -206,6 +206,10 @@ class CompareView:
     """Numbers of cases left out, with reasons."""
     facts: tuple[tuple[str, str, str], ...]
     """Name, baseline's value and this run's value of each difference."""
+    verdict: str = ""
+    """The comparison without limits, in one sentence."""
+    lost: str = ""
+    """The group that explains most of what was lost; empty: none does, or it is redacted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

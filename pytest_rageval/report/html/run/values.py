@@ -255,6 +255,7 @@ class ReportView:
 _VERDICT_WORDS: Final = {
     "pass": "PASS",
     "fail": "FAIL",
+    "incomplete": "INCOMPLETE",
     "not_evaluated": "NOT EVALUATED",
     "unknown": "NO VERDICT",
 }

@@ -89,13 +89,12 @@ def view_report(
     registry = stored_registry(run.config)
     metrics = view_metrics(run.metrics, run.gate, changes, registry)
     latency = view_latency(run.metrics)
-    verdict = text(run.gate, "verdict")
     compare = (
         None if baseline is None else view_comparison(baseline, cases.anchors, redact=chosen.redact)
     )
     return ReportView(
         run_id=run.run_id,
-        verdict=verdict if verdict in _VERDICTS else "unknown",
+        verdict=_shown_verdict(run.gate),
         sentence=text(run.gate, "sentence") or _undecided(run),
         overview=view_overview(
             run, metrics=metrics, latency=latency, cases=cases, compare=compare, history=history
@@ -118,6 +117,13 @@ def view_report(
         data=page_data(cases, registry),
         redacted=chosen.redact,
     )
+
+
+def _shown_verdict(gate: Mapping[str, Any]) -> str:
+    verdict = text(gate, "verdict")
+    if verdict == "fail" and gate.get("complete") is False:
+        return "incomplete"
+    return verdict if verdict in _VERDICTS else "unknown"
 
 
 def _first_anchors(anchors: Mapping[CaseKey, str]) -> dict[tuple[str, str], str]:
@@ -266,6 +272,8 @@ def view_comparison(
             f"{n} {words}" for reason, words in _REASONS if (n := found.pairing.count(reason))
         ),
         facts=tuple((one.name, shown(one.base), shown(one.new)) for one in listed),
+        verdict=baseline.conclusion.sentence,
+        lost="" if found.loss is None or redact else found.loss.sentence,
     )
 
 

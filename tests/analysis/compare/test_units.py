@@ -1,0 +1,63 @@
+"""The unit that the cases of a comparison are grouped by."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from pytest_rageval.analysis.compare.units import Clustering, choose_clustering
+from pytest_rageval.values.case import Anchor
+from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.settings import ClusterSetting
+from tests.build.records import record
+
+
+def about(document: str | None, heading: str = "One") -> CaseRecord:
+    golds = () if document is None else (Anchor(rel_path=document, heading_path=heading),)
+    one = record("a", cluster=document)
+    return replace(one, case=replace(one.case, gold_supports=golds))
+
+
+TWO = [about("a.md"), about("a.md", "Two"), about("b.md")]
+ONE = [about("a.md"), about("a.md", "Two")]
+
+
+@pytest.mark.parametrize(
+    ("cases", "setting", "by", "whole"),
+    [
+        (TWO, "auto", "document", False),
+        (TWO, "document", "document", True),
+        (TWO, "section", "section", True),
+        (TWO, "case", "case", False),
+        (ONE, "auto", "section", False),
+        (ONE, "document", "section", True),
+        ([about("a.md")] * 3, "auto", "case", False),
+        ([about(None)] * 3, "auto", "document", False),
+    ],
+)
+def test_one_document_decides_by_section_and_one_section_by_case(
+    cases: list[CaseRecord], setting: ClusterSetting, by: str, whole: bool
+) -> None:
+    found = choose_clustering(cases, setting)
+    assert (found.by, found.whole) == (by, whole)
+
+
+def test_a_note_says_why_another_unit_decides() -> None:
+    assert choose_clustering(TWO, "auto").note == ""
+    assert (
+        choose_clustering(ONE, "auto").note
+        == "all cases are about one document: its sections decide"
+    )
+    one = choose_clustering([about("a.md")] * 3, "auto")
+    assert one.note == "all cases are about one section: its cases decide"
+
+
+def test_documents_are_counted_where_every_case_is_about_one() -> None:
+    assert choose_clustering(TWO, "case").n_documents == 2
+    assert choose_clustering([*TWO, about(None)], "auto").n_documents is None
+
+
+def test_a_case_without_a_document_is_its_own_group() -> None:
+    assert Clustering(by="section").ids([*ONE, about(None)]) == ["a.md > One", "a.md > Two", None]
+    assert Clustering(by="case").ids(ONE) == [None, None]
