@@ -77,7 +77,7 @@ Row = Mapping[str, Any]
 
 
 class Scored(NamedTuple):
-    """What the judge says of one answer."""
+    """Verdict of the judge on one answer."""
 
     score: float
     passed: bool

@@ -1,6 +1,6 @@
 """Rates of the offline judge on short answers that are known to be right or wrong.
 
-    python -m benchmarks.short_answers --answers ../shared/data/short_answers.jsonl
+python -m benchmarks.short_answers --answers ../shared/data/short_answers.jsonl
 """
 
 from __future__ import annotations

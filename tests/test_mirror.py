@@ -33,6 +33,7 @@ WITHOUT_BEHAVIOUR = {"values.verdict": "records, which the tests of every judge 
 
 TESTED_BY = {
     "engine/test_case_evidence": "judges.evidence metrics.context report.explain.evidence",
+    "analysis/compare/test_conclusion": "analysis.compare.totals",
     "analysis/compare/test_metrics_groups": "analysis.two_runs",
     "api/test_evaluation": "engine.asking",
     "authoring/labelling/test_agreement": "report.text.agreement",
@@ -57,7 +58,8 @@ TESTED_BY = {
     "judges/model/test_judge": "judges.model.chat",
     "judges/offline/test_judge": (
         "judges.offline.correctness judges.offline.grounding judges.offline.lexicon "
-        "judges.offline.parameters judges.offline.support"
+        "judges.offline.parameters judges.offline.relations judges.offline.support "
+        "judges.offline.vocabulary"
     ),
     "judges/rubrics/test_load": "judges.rubrics.schema",
     "judges/test_asking": "judges.plan",

@@ -174,7 +174,7 @@ class Settings:
     documents_loader: str | None = None
     """``module:function`` that returns the text of a document's ``ref``."""
     cluster: ClusterSetting = "auto"
-    """What the cases of a comparison of two runs are grouped by."""
+    """Unit by which the cases of a comparison of two runs are grouped."""
     dataset_version: str | None = None
     index_build_version: str | None = None
     retriever_version: str | None = None

@@ -39,6 +39,7 @@ def full_records() -> list[CaseRecord]:
             cost=call_cost(100 + i, 10, price={"input_per_mtok": 1.0, "output_per_mtok": 2.0}),
             indexing_coverage={"files_total": 7, "files_indexed": 7 - i % 2},
             judgements={"correctness": {"scores": {}, "error": None if i % 4 else "no reply"}},
+            correctness={"score": None, "unsure": i % 5 == 0},
         )
         for i in range(12)
         for repeat in range(1 + i % 2)

@@ -166,7 +166,9 @@ def test_all_case_files_are_checked_and_exported(capsys: Output) -> None:
     said = "evals/more/b.jsonl, evals/set.jsonl"
     out, err = call(capsys, "check")
     assert err[0] == f"assumed FILES: {said}"
-    assert [line.split(":")[0] for line in out.splitlines()[::2]] == said.split(", ")
+    *lines, last = out.splitlines()
+    assert [line.split(":")[0] for line in lines[::2]] == said.split(", ")
+    assert last == "ok"
     out, err = call(capsys, "export", "trec", "-o", "out")
     assert (out.splitlines()[0], err) == ("trec: 2 cases", [f"assumed CASES: {said}"])
 

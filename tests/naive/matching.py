@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
+# Markup is read by markdown-it, with an oracle of its own (tests/metrics/test_headings.py).
+from pytest_rageval.metrics.headings import heading_text
 from pytest_rageval.metrics.matching import norm_path, norm_text
 
 Values = dict[str, Any]
@@ -25,7 +27,8 @@ def norm_heading(heading: str | None) -> Segments | None:
             segments.append("")
         else:
             segments[-1] += character
-    cleaned = [norm_text(_without_marker(segment.strip())) for segment in segments]
+    shown = [heading_text(_without_marker(segment.strip())) for segment in segments]
+    cleaned = [norm_text(segment) for segment in shown]
     return [segment for segment in cleaned if segment]
 
 

@@ -181,7 +181,7 @@ class ComparisonSettings:
     """Duration that a timed-out call has in the latency percentiles."""
     new_timeout_ms: float | None = None
     cluster: ClusterSetting = "auto"
-    """What cases are grouped by."""
+    """Unit by which cases are grouped."""
     any_k: bool = False
     """Pair cases of different cutoffs, too."""
     with_latency: bool = True

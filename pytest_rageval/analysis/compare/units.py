@@ -18,16 +18,16 @@ _UNITS: Final[tuple[Unit, ...]] = ("document", "section", "case")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Clustering:
-    """How the cases of a comparison are grouped."""
+    """Grouping of the cases of a comparison."""
 
     by: Unit = "document"
-    """What the cases of one group share."""
+    """Property that the cases of one group share."""
     whole: bool = False
     """Whether the groups are taken for a sample of others, as the setting ``document`` asks."""
     n_documents: int | None = None
     """Documents that the cases are about; None: some are about none, or it is unknown."""
     note: str = ""
-    """Why another unit than the one asked for decides; empty: none does."""
+    """Reason why another unit than the one asked for decides; empty: none does."""
 
     def ids(self, cases: Iterable[CaseRecord]) -> list[str | None]:
         """Return the group of each case; None: the case is its own."""

@@ -86,7 +86,7 @@ class GateBaseline:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Evidence:
-    """What the test of a difference says about a limit, after Holm's method."""
+    """Result of the test of a difference for a limit, after Holm's method."""
 
     low: float | None = None
     high: float | None = None

@@ -190,8 +190,10 @@ _RIVALS: Final = {
 
 def check_packages() -> Iterator[Finding]:
     """Check the packages of this environment."""
+    from packaging.utils import canonicalize_name
+
     installed = {
-        dist.metadata["Name"].lower().replace("_", "-"): dist.version
+        canonicalize_name(dist.metadata["Name"]): dist.version
         for dist in metadata.distributions()
         if dist.metadata["Name"]
     }
@@ -221,12 +223,13 @@ def judge_versions(installed: Mapping[str, str], required: list[str]) -> Iterato
 
 def _unmet(installed: Mapping[str, str], required: list[str]) -> Iterator[Finding]:
     from packaging.requirements import Requirement
+    from packaging.utils import canonicalize_name
 
     for text in required:
         requirement = Requirement(text)
         if requirement.marker is not None and not requirement.marker.evaluate({"extra": ""}):
             continue
-        version = installed.get(requirement.name.lower().replace("_", "-"))
+        version = installed.get(canonicalize_name(requirement.name))
         fix = f'pip install -U "{requirement.name}{requirement.specifier}"'
         if version is None:
             yield _FOUND.fail("packages", f"{requirement.name} is missing", fix)

@@ -45,7 +45,7 @@ from pytest_rageval.judges.offline.vocabulary import IRREGULAR, SIZES
 _UNSURE_SHARE: Final = 0.4
 """Weight of the words of a short fact that a text has, from which the others may be paraphrased."""
 _LONG_ODDS: Final = 1.6
-"""What a long fact needs above even odds of a short one: it shares words with many texts."""
+"""Log odds that a long fact needs above those of a short one: it shares words with many texts."""
 _UNSURE_ODDS: Final = 1.6
 """Log odds below that line down to which a long fact may be stated in other words."""
 _MOST_SENTENCES: Final = 500
@@ -379,7 +379,7 @@ class _Comparison:
 
     @property
     def _denials(self) -> int:
-        """How many negations of the best sentence concern what fact and question are about."""
+        """Number of negations in the best sentence that concern fact or question."""
         words, required = self.best, self.expected.required
         mine = {key for word in required for key in (word.key, *opposites(word, self.language))}
         about = self.expected.claim.keys | self.question.keys

@@ -64,7 +64,7 @@ State = Literal["stated", "absent", "unsure"]
 
 
 class Question(NamedTuple):
-    """What a question says, which an answer need not repeat."""
+    """Content of a question, which an answer need not repeat."""
 
     keys: frozenset[str]
     """Of its content words."""
@@ -198,7 +198,7 @@ class Stated(NamedTuple):
     score: float
     """0 to 5, at least 4 if it is stated; where it is unsure, what the words say by themselves."""
     reason: str
-    """What is missing or stands in its place; empty: nothing."""
+    """Words that are missing or stand in their place; empty: none."""
 
 
 @lru_cache(maxsize=256)  # questions of a run share passages

@@ -77,7 +77,7 @@ _EXACT: Final = re.compile(
     )""",
     re.VERBOSE | re.ASCII,
 )
-"""What must be there as it is: an address, path, file, version of three parts, or code."""
+"""Token that must be there as it is: an address, path, file, version of three parts, or code."""
 _MAY_BE_EXACT: Final = re.compile(r"[@/#+.]\w|[#+]|\d[A-Za-z]|(?<=[A-Za-z])\d")
 _ORDINAL_OR_SO: Final = re.compile(r"\d+(?:st|nd|rd|th|s|e|er|o|a)", re.IGNORECASE)
 

@@ -1,4 +1,4 @@
-"""What two sentences relate, and how: who does what to whom, opposites, negations, quantities.
+"""Relations in and between sentences: who does what to whom, opposites, negations, quantities.
 
 Sentences are words in order, as ``read_words`` gives them. All is told from words alone: small
 words before a name, the order around a verb, a unit after a number.

@@ -325,14 +325,14 @@ SPOKEN_TIMES: Final[Mapping[str, tuple[tuple[str, int], ...]]] = {
     ),
     "pt": ((r"{h} e meia", 30), (r"{h} e um (?:quarto|4º)", 15)),
 }  # fmt: skip
-"""How times of day are spoken, once their hours are digits."""
+"""Spoken times of day, once their hours are digits."""
 
 AFTERNOON: Final = (
     r" (?:(?:in the|am|du|del?a?|da|di|del|de la|'s|in de) ?)?"
     r"(?:afternoon|evening|night|nachmittags?|abends?|soir|après-midi|tarde|noche|noite"
     r"|pomeriggio|sera|avonds?|middags?)\b"
 )
-"""What makes an hour before it one of the second half of the day."""
+"""Words that put the hour before them into the second half of the day."""
 
 
 class Language(NamedTuple):

@@ -25,6 +25,7 @@ from pytest_rageval.metrics.definitions import stored_registry
 from pytest_rageval.metrics.registry import MetricInfo
 from pytest_rageval.project.options import SETTINGS, VERSIONS, Setting
 from pytest_rageval.project.settings import config_hash
+from pytest_rageval.runs.documents import DEFINITIONS_VERSION
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.settings import JudgeSettings, Settings, TargetSettings
 from tests.build.records import record
@@ -317,9 +318,10 @@ def test_the_target_and_its_models_may_differ_and_are_listed() -> None:
 
 
 def test_what_a_run_does_not_tell_was_at_its_default() -> None:
+    told = {"metric_definitions_version": DEFINITIONS_VERSION}
     assert compare_configs({}, {}).comparable
-    assert compare_configs({}, config_of([], BASE)).comparable
-    found = compare_configs({}, config_of([], replace(BASE, k=9)))
+    assert compare_configs(told, config_of([], BASE)).comparable
+    found = compare_configs(told, config_of([], replace(BASE, k=9)))
     assert [(i.name, i.base, i.new) for i in found.invariants] == [("k", 5, 9)]
 
 

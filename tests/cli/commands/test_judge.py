@@ -76,7 +76,7 @@ def test_another_judge_and_another_rubric_have_files_of_their_own(stored: Path) 
     for rubrics in (["groundedness"], ["correctness"], ["groundedness", "correctness"]):
         named = [part for rubric in rubrics for part in ("--rubric", rubric)]
         assert cli.run(["judge", "last", "--judge", "offline", *named]) == ExitCode.YES
-    assert len(list(stored.glob("judged-offline-10-*.jsonl"))) == 3
+    assert len(list(stored.glob("judged-offline-11-*.jsonl"))) == 3
 
 
 def test_people_read_the_new_and_the_old_mean(stored: Path, capsys: Output) -> None:
@@ -84,7 +84,7 @@ def test_people_read_the_new_and_the_old_mean(stored: Path, capsys: Output) -> N
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "run run-1   judge offline/11   2 verdicts, 0 failed"
     assert max(map(len, lines[:-1])) <= 80
-    assert lines[-1].startswith("saved    evals/results/run-1/judged-offline-10-")
+    assert lines[-1].startswith("saved    evals/results/run-1/judged-offline-11-")
 
 
 def test_texts_that_were_cut_are_not_judged(stored: Path, capsys: Output) -> None:
