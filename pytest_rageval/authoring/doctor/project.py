@@ -193,7 +193,7 @@ def check_packages() -> Iterator[Finding]:
     from packaging.utils import canonicalize_name
 
     installed = {
-        canonicalize_name(dist.metadata["Name"]): dist.version
+        str(canonicalize_name(dist.metadata["Name"])): dist.version
         for dist in metadata.distributions()
         if dist.metadata["Name"]
     }

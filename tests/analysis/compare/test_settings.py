@@ -20,12 +20,11 @@ from pytest_rageval.analysis.compare.settings import (
     shown,
     unaffected_keys,
 )
-from pytest_rageval.metrics.built_in import BUILT_IN
+from pytest_rageval.metrics.built_in import BUILT_IN, DEFINITIONS_VERSION
 from pytest_rageval.metrics.definitions import stored_registry
 from pytest_rageval.metrics.registry import MetricInfo
 from pytest_rageval.project.options import SETTINGS, VERSIONS, Setting
 from pytest_rageval.project.settings import config_hash
-from pytest_rageval.runs.documents import DEFINITIONS_VERSION
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.settings import JudgeSettings, Settings, TargetSettings
 from tests.build.records import record
