@@ -1,0 +1,134 @@
+"""Ranges of thoughts in answers of reasoning models, and texts that only speak of the tags."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_rageval.support.thoughts import thought_spans
+
+ANSWER = "It opens at nine."
+FINAL = "<|end|><|start|>assistant<|channel|>final<|message|>"
+
+
+def visible(text: str) -> str:
+    for start, end in reversed(thought_spans(text)):
+        text = text[:start] + text[end:]
+    return text
+
+
+@pytest.mark.parametrize(
+    "thought",
+    [
+        "<think>Ten?</think>",
+        "<think>\nTen [2]?\n</think>\n\n",
+        "<think>\n\n</think>\n",
+        "<THINK>Ten?</THINK>",
+        "<thinking>Ten?</thinking>\n",
+        "<thought>Ten?</thought>",
+        "<reasoning>Ten?</reasoning>\n",
+        "<reflection>Ten?</reflection>",
+        "<scratchpad>Ten?</scratchpad>\n",
+        "<seed:think>Ten?</seed:think>",
+        "<inner_monologue>Ten?</inner_monologue>",
+        "◁think▷Ten?◁/think▷",
+        "[THINK]Ten?[/THINK]",
+        "<|begin_of_thought|>Ten?<|end_of_thought|>",
+        "<|START_THINKING|>Ten?<|END_THINKING|>",
+        '<details type="reasoning" done="true">\n<summary>Thought</summary>\n> Ten?\n</details>\n',
+        f"<|channel|>analysis<|message|>Ten?{FINAL}",
+        f"<|start|>assistant<|channel|>analysis<|message|>Ten?<|end|><|start|>assistant"
+        f"<|channel|>commentary to=functions.find <|constrain|>json<|message|>{{}}{FINAL}",
+        "analysisWe need the hours. Ten?assistantfinal",
+        "Okay, perhaps ten [2].</think>",
+        "Okay, perhaps ten</think>\n\n",
+        "Okay, perhaps ten, so </think>",
+        "たぶん十時。</think>",
+        "</think>\n",
+        "<think>Ten?</think>\n<think>Or nine?</think>",
+        "<think>Ten? <think>Or nine?</think> Nine.</think>",
+        "<think>I end this with `</think>`, later.</think>",
+        '<think>{"a": "</think>"}, no.</think>',
+        "<think>Use `</think>",
+    ],
+)
+def test_a_thought_before_an_answer_is_all_that_is_no_answer(thought: str) -> None:
+    assert visible(thought + ANSWER).strip() == ANSWER
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<think>\nOkay, the user",
+        "  <think>Okay, the user",
+        "<think>Ten?</think>\n<think>Or nine",
+        "<|channel|>analysis<|message|>We need",
+        "Perhaps ten.</think>\n",
+    ],
+)
+def test_a_thought_that_nothing_follows_is_the_whole_text(text: str) -> None:
+    assert visible(text).strip() == ""
+
+
+def test_thoughts_between_parts_of_an_answer_are_apart() -> None:
+    text = "Yes.\n<think>Which day?</think>\nOn Monday. <think>\nSure?\n</think>At nine."
+    assert visible(text) == "Yes.\n\nOn Monday. At nine."
+    assert [text[start:end][:7] for start, end in thought_spans(text)] == ["<think>", "<think>"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        ANSWER,
+        "The <think> tag begins a thought, </think> ends it.",
+        "<think> is a tag that models write, and </think> its end.",
+        "<think>, <thinking> and </think> are tags.",
+        "The tag is called <think>.",
+        "Wrap it in <think>such tags</think> before you answer.",
+        "A thought ends with </think>. Then comes the answer.",
+        "A thought ends with </think>",
+        "Write `<think>` first and `</think>` last.",
+        '"<think>" begins it. "</think>" ends it.',
+        "- <think> begins it\n- </think> ends it\n",
+        "| <think> | begins it |\n| </think> | ends it |",
+        "So it looks:\n```xml\n<think>\nTen?\n</think>\n```\nThat is all.",
+        '{"text": "<think>Ten? ", "other": "Right.</think> At nine"}',
+        'Verdict: {"text": "Right.</think> At nine"}',
+        'The answer reads "<think>The user asks.</think> It opens".',
+        "Read <details>more</details> of it.",
+        "The list ends with </details> Then more.",
+        "gpt-oss writes `assistantfinal` before its answer.",
+        'gpt-oss writes "assistantfinal" before its answer.',
+        "The [think] tank.",
+        "It is nine.\n<think>\nOr is it",
+    ],
+)
+def test_a_tag_that_a_text_speaks_of_hides_nothing(text: str) -> None:
+    assert thought_spans(text) == ()
+
+
+@given(st.lists(st.sampled_from(["<think>", "</think>", "[THINK]", "[/THINK]", *'a. "`{\n'])))
+def test_ranges_are_in_order_and_apart(parts: list[str]) -> None:
+    text = "".join(parts)
+    flat = [place for span in thought_spans(text) for place in span]
+    assert flat == sorted(set(flat))
+    assert all(0 <= place <= len(text) for place in flat)
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        *("<think>", "x <think>", "</think>", "x </think> x", "<think>x</think>", "{<think>"),
+        *("`<think>", "```\n<think>\n", "<|channel|>final<|constrain|>", "<a_", "<details "),
+        '{"a":',
+    ],
+)
+def test_a_text_of_very_many_tags_costs_no_time(part: str) -> None:
+    text = part * (400_000 // len(part)) + "<think>"
+    started = time.process_time()
+    thought_spans(text)
+    assert time.process_time() - started < 4
