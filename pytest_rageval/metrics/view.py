@@ -18,7 +18,7 @@ from dataclasses import field
 from enum import Enum
 from typing import Final
 
-from pytest_rageval.metrics.citation_markers import with_markers_read
+from pytest_rageval.metrics.citation_markers import find_markers
 from pytest_rageval.metrics.citation_numbers import BRACKETED, cited_numbers
 from pytest_rageval.metrics.deciding import decide_chunks, headings_decide
 from pytest_rageval.metrics.matching import (
@@ -29,6 +29,7 @@ from pytest_rageval.metrics.matching import (
     norm_path,
     vaults_agree,
 )
+from pytest_rageval.metrics.prepared import PreparedAnswer, without_code
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.dataclass import dataclass, maker, replace
 from pytest_rageval.values.record import Evidence, ScoreSettings
@@ -61,6 +62,7 @@ NO_JUDGE: Final = NotApplicable("The run has no judge.")
 UNANSWERABLE: Final = NotApplicable("The case is unanswerable.")
 _NO_GOLDS: Final = NotApplicable("The case has no gold_supports.")
 _NO_EVIDENCE: Final = Evidence()
+_NOTHING: Final = PreparedAnswer("")
 Score = float | NotApplicable | Failed
 Scores = Mapping[str, Score]
 
@@ -91,7 +93,8 @@ class CaseView:
     case: Case
     settings: ScoreSettings
     response: AskResponse | None
-    """Response of the target, its citation markers in our own form; None: it failed to give one."""
+    """Response of the target, its answer without thoughts and with citations in our own form; None:
+    it failed to give one."""
     failed: bool
     """Whether the target failed or its answer was empty; the chunks and folders of an empty answer
     still count for retrieval and scope."""
@@ -100,8 +103,8 @@ class CaseView:
     citations: tuple[Citation, ...] | None
     """Distinct citations from references and answer text; None: not reported."""
     verdicts: Verdicts | None = None
-    written: str | None = None
-    """The answer as it came, with its own citation markers; None: as in ``response``."""
+    prepared: PreparedAnswer = _NOTHING
+    """The answer as delivered, with its parts; of a target that failed, an empty one."""
 
     k: int = field(init=False)
     """Cutoff in delivered chunks: the case's, else the run's."""
@@ -162,12 +165,14 @@ def view_case(
     if response is None and error is None:
         raise ValueError(f"case {case.id!r}: expected a response or an error, got neither")
     chunks = citations = None
-    written = None if response is None else response.answer
+    prepared = _NOTHING
     if response is not None:
         if response.retrieved_chunks is not None:
             chunks = decide_chunks(case, response.retrieved_chunks, settings, owned=owned)
-        response = read_markers(response, chunks, settings)
-        citations = read_citations(response, chunks, case, settings)
+        prepared = prepare(response, chunks, settings)
+        citations = read_citations(response, prepared, chunks, case, settings)
+        if prepared.read != response.answer:
+            response = replace(response, answer=prepared.read)
         if citations is None and settings.citations_reported:
             citations = ()
     return _case_view(
@@ -177,18 +182,19 @@ def view_case(
         failed=error is not None or response is None or is_empty_answer(response),
         chunks=chunks,
         citations=citations,
-        written=written,
+        prepared=prepared,
     )
 
 
-def read_markers(
+def prepare(
     response: AskResponse, chunks: Sequence[RetrievedChunk] | None, settings: ScoreSettings
-) -> AskResponse:
-    """Return a response whose answer has the configured citation markers in our own form."""
-    if settings.markers is None:
-        return response
-    answer = with_markers_read(response, chunks, settings.markers, settings.path_case)
-    return response if answer == response.answer else replace(response, answer=answer)
+) -> PreparedAnswer:
+    """Return the answer of a response with its parts, and its citations in our own form."""
+    plain = PreparedAnswer(response.answer)
+    markers = find_markers(
+        response, chunks, settings.markers, settings.path_case, listed=plain.sources
+    )
+    return plain.with_markers(markers) if markers else plain
 
 
 def gold_population(case: Case) -> NotApplicable | None:
@@ -223,12 +229,12 @@ _SECTION: Final = re.compile(r"[,;|]\s*Section\s*:", re.IGNORECASE)
 _FILE: Final = re.compile(r"\s*File\s*:", re.IGNORECASE)
 # Without "File:" it must look like a path: "[see above, Section: 3]" is prose.
 _PATH_LIKE: Final = re.compile(r"/|\S\.\w{1,8}$")
-_CODE: Final = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`", re.DOTALL)
 _QUOTE_PAIRS: Final = ("``", "''", '""', "**", "__", "“”", "‘’", "«»")
 
 
 def read_citations(
     response: AskResponse,
+    prepared: PreparedAnswer,
     chunks: Sequence[RetrievedChunk] | None,
     case: Case,
     settings: ScoreSettings,
@@ -237,6 +243,7 @@ def read_citations(
 
     Args:
         response: response of the target.
+        prepared: its answer.
         chunks: its retrieved chunks in rank order; None: not reported.
         case: the case that was asked.
         settings: matching settings of the run.
@@ -247,7 +254,7 @@ def read_citations(
     """
     path_case = settings.path_case
     found = list(response.references or ())
-    for rank, citation in located_citations(response.answer, chunks, path_case):
+    for rank, citation in located_citations(prepared.cited, chunks, path_case):
         named = rank is not None and citation.rel_path is not None
         found.append(replace(citation, chunk_rank=rank) if named else citation)
     if response.references is None and not found:
@@ -303,14 +310,14 @@ def located_citations(
     range; None: the citation names a document.
 
     Args:
-        answer: the answer as delivered.
+        answer: the answer, as of ``PreparedAnswer.cited``.
         chunks: retrieved chunks in rank order; None (not reported) leaves numbers unread, since
             their meaning is unknown.
         path_case: comparison of paths when a section name is looked up.
     """
     if "[" not in answer and "(" not in answer and answer.count(":") < 2:
         return  # without brackets it is "File: ..., Section: ..."
-    prose = _CODE.sub(lambda match: " " * len(match.group()), answer)
+    prose = without_code(answer)
     for match in _WRITTEN.finditer(answer):
         numbers = match.group("numbers")
         if match.group("path") is not None:

@@ -17,7 +17,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from pytest_rageval.judges.offline.abstention import read_abstention
-from pytest_rageval.judges.offline.claims import LIMIT, plain_text
+from pytest_rageval.judges.offline.claims import LIMIT, answer_text, plain_text
 from pytest_rageval.judges.offline.grounding import (
     FAULTY,
     IDEAL,
@@ -150,7 +150,7 @@ class StatedText(NamedTuple):
     @classmethod
     def of_answer(cls, answer: str) -> StatedText:
         """Read an answer."""
-        text = plain_text(answer)
+        text = answer_text(answer)
         words = read_words(text)
         return cls(_line(words), read_context((Passage(text=text),)), _yes_or_no(words))
 

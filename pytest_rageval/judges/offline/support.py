@@ -16,7 +16,7 @@ from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
-from pytest_rageval.judges.offline.claims import sentences, unix_lines, unwrapped
+from pytest_rageval.judges.offline.claims import unix_lines, unwrapped
 from pytest_rageval.judges.offline.lexicon import (
     APPROXIMATE,
     FULL,
@@ -26,6 +26,7 @@ from pytest_rageval.judges.offline.lexicon import (
     read_words,
     rivals,
 )
+from pytest_rageval.support.sentences import sentences
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.verdict import Passage
 
