@@ -104,7 +104,7 @@ def _ours(base: Floats, new: Floats, clusters: Counts | None, *, whole: bool = F
 
 
 def _sums(base: Floats, new: Floats, documents: Counts) -> Floats:
-    return np.bincount(documents, weights=new - base)
+    return np.bincount(documents, weights=new - base).astype(float)
 
 
 def _t(sums: Floats) -> tuple[float, int]:

@@ -30,7 +30,7 @@ from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.deciding import ReportedParts
 from pytest_rageval.metrics.registry import Registry
 from pytest_rageval.metrics.scoring import score_settings
-from pytest_rageval.metrics.view import located_citations, read_markers
+from pytest_rageval.metrics.view import located_citations, prepare
 from pytest_rageval.project.case_reader import CaseReader, Concerned, LocatedCase, case_warnings
 from pytest_rageval.project.case_variables import sent_fields
 from pytest_rageval.support.files import shown_below
@@ -125,10 +125,10 @@ class RecordedResponses:
             if response is not None:
                 seen = replace(parts)
                 chunks = response.retrieved_chunks
-                response = read_markers(response, chunks, scoring)
                 seen.add(chunks or ())
                 if not seen.citations or (in_text and not seen.citations_in_text):
-                    written = any(located_citations(response.answer, chunks))
+                    answer = prepare(response, chunks, scoring).cited
+                    written = any(located_citations(answer, chunks))
                     cited = written or response.references is not None
                     seen.citations = seen.citations or cited
                     seen.citations_in_text = in_text and (seen.citations_in_text or written)

@@ -12,8 +12,10 @@ from functools import cache, cached_property
 from itertools import islice
 from typing import Final
 
+from pytest_rageval.metrics.chunk_ids import ChunkIds
 from pytest_rageval.metrics.citation_numbers import cited_numbers, numbers_pattern
 from pytest_rageval.metrics.matching import PathCase, norm_path
+from pytest_rageval.metrics.prepared import Span, merged
 from pytest_rageval.support.pattern_cost import MOST_WAYS, pattern_cost
 from pytest_rageval.values.dataclass import dataclass, replace
 from pytest_rageval.values.record import CitationMarkers, Counted
@@ -92,6 +94,15 @@ _MOST_STARTS: Final = 2000
 _PATH_LIKE: Final = re.compile(r"/|\S\.[A-Za-z]\w{0,7}$")
 _PATHS: Final = re.compile(r"\s?[,;]\s+")
 _UNSAFE: Final = re.compile(r"[\[\]\n]|[,;]\s*(?:File|Section)\s*:", re.IGNORECASE)
+_ENTRY: Final = re.compile(
+    r"^[ \t>*_+•·–#|-]*(?:\d{1,3}[.)][ \t]+)?"
+    r"(?:[^\W\d][^\n:：]{0,40}[:：][*_ \t]*(?=\S))?(?P<entry>[^\n]{1,500}?)[ \t]*$",
+    re.MULTILINE,
+)
+_ENTRY_NUMBER: Final = re.compile(r"[\[(]\^?\d{1,3}[\])]:?\s*")
+_ENTRY_PART: Final = re.compile(r"[^\s,;][^,;\n]*(?<=\S)")
+_ENTRY_LINK: Final = re.compile(r"\[([^\[\]\n]{1,300})\]\(([^()\s]{1,500})\)")
+_ENTRY_TAIL: Final = re.compile(r"\s+[-–—(|]|[,;:]\s")
 _GROUPS: Final = frozenset({"n", "path", "section", "text"})
 
 
@@ -131,43 +142,49 @@ def check_pattern(pattern: str) -> None:
         raise ValueError(r"expected a pattern that begins with a fixed character such as \[ or <")
 
 
-def with_markers_read(
+def find_markers(
     response: AskResponse,
     chunks: Sequence[RetrievedChunk] | None,
-    markers: CitationMarkers,
+    markers: CitationMarkers | None,
     path_case: PathCase = "sensitive",
-) -> str:
-    """Return the answer with the configured markers in the package's own form.
+    *,
+    listed: tuple[int, int] | None = None,
+) -> list[Span]:
+    """Find the citations of an answer that are not in the package's own form.
 
-    A number beyond the list that it counts becomes ``[0]``, which names nothing. A path that is not
-    like one and that nothing known has stays as it is.
+    These are the configured forms; ids of chunks, which are always read; and, in a closing list of
+    sources, the names of what is known. A number beyond the list that it counts is read as ``[0]``,
+    which names nothing. A path that is not like one and that nothing known has is not a citation.
 
     Args:
         response: response of the target.
         chunks: its chunks in rank order; None: not reported, so numbers of chunks mean nothing.
-        markers: presets and pattern.
+        markers: presets and pattern; None: none.
         path_case: comparison of paths.
+        listed: range of the closing list of sources.
     """
-    readers = _readers(markers)
+    readers = () if markers is None else _readers(markers)
     starts = "".join(sorted({char for reader in readers for char in reader.starts}))
-    if not starts:
-        return response.answer
-    answer, done = response.answer, 0
+    answer = response.answer
     sources = _Sources(chunks, response.references or (), path_case)
-    pieces: list[str] = []
-    for place in islice(re.finditer(f"[{re.escape(starts)}]", answer), _MOST_STARTS):
+    found: list[Span] = []
+    done = 0
+    for place in islice(
+        re.finditer(f"[{re.escape(starts)}]", answer) if starts else (), _MOST_STARTS
+    ):
         at = place.start()
         if at < done:
             continue
         for reader in readers:
-            found = answer[at] in reader.starts and reader.regex.match(
+            match = answer[at] in reader.starts and reader.regex.match(
                 answer, at, min(len(answer), at + reader.window)
             )
-            if found and (written := sources.rewritten(found, reader.marker)) is not None:
-                pieces += [answer[done:at], written]
-                done = found.end()
+            if match and (read := sources.rewritten(match, reader.marker)) is not None:
+                done = match.end()
+                found.append(Span("marker", at, done, read))
                 break
-    return "".join([*pieces, answer[done:]])
+    found = merged(found, ChunkIds(chunks or ()).markers(answer))
+    return found if listed is None else merged(found, sources.named_in_list(answer, *listed))
 
 
 @cache
@@ -241,6 +258,24 @@ class _Sources:
         heading = f", Section: {section}" if section and not _UNSAFE.search(section) else ""
         return "".join(f"[File: {path}{heading}]" for path in paths)
 
+    def named_in_list(self, answer: str, start: int, end: int) -> Iterator[Span]:
+        """Yield the names of chunks and references in a closing list, with their numbers."""
+        if not self._paths:
+            return
+        for line in _ENTRY.finditer(answer, start, end):
+            whole = line.span("entry")
+            found = [*self._named_entry(answer, *whole, whole=True)]
+            for part in () if found else _ENTRY_PART.finditer(answer, *whole):
+                found += self._named_entry(answer, *part.span(), whole=False)
+            yield from found
+
+    def _named_entry(self, answer: str, start: int, end: int, *, whole: bool) -> Iterator[Span]:
+        number = _ENTRY_NUMBER.match(answer, start, end)
+        name = answer[number.end() if number else start : end]
+        path = next(filter(None, map(self._known, _names(name, whole=whole))), None)
+        if path is not None and not _UNSAFE.search(path):
+            yield Span("marker", start, end, f"[File: {path}]")
+
     def _known(self, written: str) -> str | None:
         """Return the path of a chunk or reference that is written in full or by its last part."""
         path = norm_path(written.strip(), self._path_case)
@@ -256,6 +291,13 @@ class _Sources:
             else:
                 listed = self._references if marker.counts == "references" else self._documents
                 yield _reference(listed[at] if 0 <= at < len(listed) else None)
+
+
+def _names(written: str, *, whole: bool) -> Iterator[str]:
+    """Yield what may be the name of a document in an entry of a list, or in a part of it."""
+    yield from (name for link in _ENTRY_LINK.finditer(written) for name in link.groups())
+    name = written if whole else _ENTRY_TAIL.split(written, maxsplit=1)[0]
+    yield name.strip(" \t*_`\"'.")
 
 
 def _reference(one: Citation | None) -> str:

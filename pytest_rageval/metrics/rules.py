@@ -38,7 +38,7 @@ def _score(view: CaseView) -> Score:
         return _NO_RULES
     if view.failed or view.response is None:
         return FAILED
-    answer = view.response.answer if view.written is None else view.written
+    answer = view.prepared.visible
     return float(all(check_rule(rule, answer).kept for rule in view.case.answer_rules))
 
 

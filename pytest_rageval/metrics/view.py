@@ -18,7 +18,7 @@ from dataclasses import field
 from enum import Enum
 from typing import Final
 
-from pytest_rageval.metrics.citation_markers import with_markers_read
+from pytest_rageval.metrics.citation_markers import find_markers
 from pytest_rageval.metrics.citation_numbers import BRACKETED, cited_numbers
 from pytest_rageval.metrics.deciding import anchors_of, decide_chunks, headings_decide
 from pytest_rageval.metrics.document_names import own_names, with_own_names, without_roots
@@ -30,6 +30,7 @@ from pytest_rageval.metrics.matching import (
     norm_path,
     vaults_agree,
 )
+from pytest_rageval.metrics.prepared import PreparedAnswer, without_code
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.dataclass import dataclass, maker, replace
 from pytest_rageval.values.record import Evidence, ScoreSettings
@@ -62,6 +63,7 @@ NO_JUDGE: Final = NotApplicable("The run has no judge.")
 UNANSWERABLE: Final = NotApplicable("The case is unanswerable.")
 _NO_GOLDS: Final = NotApplicable("The case has no gold_supports.")
 _NO_EVIDENCE: Final = Evidence()
+_NOTHING: Final = PreparedAnswer("")
 Score = float | NotApplicable | Failed
 Scores = Mapping[str, Score]
 
@@ -94,7 +96,8 @@ class CaseView:
     case: Case
     settings: ScoreSettings
     response: AskResponse | None
-    """Response of the target, its citation markers in our own form; None: it failed to give one."""
+    """Response of the target, its answer without thoughts and with citations in our own form; None:
+    it failed to give one."""
     failed: bool
     """Whether the target failed or its answer was empty; the chunks and folders of an empty answer
     still count for retrieval and scope."""
@@ -103,8 +106,8 @@ class CaseView:
     citations: tuple[Citation, ...] | None
     """Distinct citations from references and answer text; None: not reported."""
     verdicts: Verdicts | None = None
-    written: str | None = None
-    """The answer as it came, with its own citation markers; None: as in ``response``."""
+    prepared: PreparedAnswer = _NOTHING
+    """The answer as delivered, with its parts; of a target that failed, an empty one."""
 
     k: int = field(init=False)
     """Cutoff in delivered chunks: the case's, else the run's; where their order is not their rank,
@@ -168,13 +171,15 @@ def view_case(
     if response is None and error is None:
         raise ValueError(f"case {case.id!r}: expected a response or an error, got neither")
     chunks = citations = None
-    written = None if response is None else response.answer
+    prepared = _NOTHING
     if response is not None:
         response = with_own_names(response, anchors_of(case), settings)
         if response.retrieved_chunks is not None:
             chunks = decide_chunks(case, response.retrieved_chunks, settings, owned=owned)
-        response = read_markers(response, chunks, settings)
-        citations = read_citations(response, chunks, case, settings)
+        prepared = prepare(response, chunks, settings)
+        citations = read_citations(response, prepared, chunks, case, settings)
+        if prepared.read != response.answer:
+            response = replace(response, answer=prepared.read)
         if citations is None and settings.citations_reported:
             citations = ()
     return _case_view(
@@ -184,20 +189,21 @@ def view_case(
         failed=error is not None or response is None or is_empty_answer(response),
         chunks=chunks,
         citations=citations,
-        written=written,
+        prepared=prepared,
     )
 
 
-def read_markers(
+def prepare(
     response: AskResponse, chunks: Sequence[RetrievedChunk] | None, settings: ScoreSettings
-) -> AskResponse:
-    """Return a response whose answer has the configured citation markers in our own form."""
+) -> PreparedAnswer:
+    """Return the answer of a response with its parts, and its citations in our own form."""
     if settings.strip_root:
         response = replace(response, answer=without_roots(response.answer, settings.strip_root))
-    if settings.markers is None:
-        return response
-    answer = with_markers_read(response, chunks, settings.markers, settings.path_case)
-    return response if answer == response.answer else replace(response, answer=answer)
+    plain = PreparedAnswer(response.answer)
+    markers = find_markers(
+        response, chunks, settings.markers, settings.path_case, listed=plain.sources
+    )
+    return plain.with_markers(markers) if markers else plain
 
 
 def gold_population(case: Case) -> NotApplicable | None:
@@ -232,12 +238,12 @@ _SECTION: Final = re.compile(r"[,;|]\s*Section\s*:", re.IGNORECASE)
 _FILE: Final = re.compile(r"\s*File\s*:", re.IGNORECASE)
 # Without "File:" it must look like a path: "[see above, Section: 3]" is prose.
 _PATH_LIKE: Final = re.compile(r"/|\S\.\w{1,8}$")
-_CODE: Final = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`", re.DOTALL)
 _QUOTE_PAIRS: Final = ("``", "''", '""', "**", "__", "“”", "‘’", "«»")
 
 
 def read_citations(
     response: AskResponse,
+    prepared: PreparedAnswer,
     chunks: Sequence[RetrievedChunk] | None,
     case: Case,
     settings: ScoreSettings,
@@ -246,6 +252,7 @@ def read_citations(
 
     Args:
         response: response of the target.
+        prepared: its answer.
         chunks: its retrieved chunks in rank order; None: not reported.
         case: the case that was asked.
         settings: matching settings of the run.
@@ -256,7 +263,7 @@ def read_citations(
     """
     path_case = settings.path_case
     found = list(response.references or ())
-    for rank, citation in located_citations(response.answer, chunks, path_case):
+    for rank, citation in located_citations(prepared.cited, chunks, path_case):
         named = rank is not None and citation.rel_path is not None
         found.append(replace(citation, chunk_rank=rank) if named else citation)
     if response.references is None and not found:
@@ -313,14 +320,14 @@ def located_citations(
     range; None: the citation names a document.
 
     Args:
-        answer: the answer as delivered.
+        answer: the answer, as of ``PreparedAnswer.cited``.
         chunks: retrieved chunks in rank order; None (not reported) leaves numbers unread, since
             their meaning is unknown.
         path_case: comparison of paths when a section name is looked up.
     """
     if "[" not in answer and "(" not in answer and answer.count(":") < 2:
         return  # without brackets it is "File: ..., Section: ..."
-    prose = _CODE.sub(lambda match: " " * len(match.group()), answer)
+    prose = without_code(answer)
     for match in _WRITTEN.finditer(answer):
         numbers = match.group("numbers")
         if match.group("path") is not None:

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_rageval.judges.offline.claims import split_claims
-from pytest_rageval.metrics.citation_markers import PRESETS, check_pattern, with_markers_read
+from pytest_rageval.metrics.citation_markers import PRESETS, check_pattern, find_markers
+from pytest_rageval.metrics.prepared import PreparedAnswer
 from pytest_rageval.metrics.scoring import score_settings
 from pytest_rageval.metrics.view import view_case
 from pytest_rageval.values.record import CitationMarkers, ScoreSettings
@@ -32,7 +33,8 @@ def read(
     **options: Any,
 ) -> str:
     response = AskResponse(answer=answer, references=references)
-    return with_markers_read(response, chunks, CitationMarkers(presets=presets, **options))
+    found = find_markers(response, chunks, CitationMarkers(presets=presets, **options))
+    return PreparedAnswer(answer, found).read
 
 
 @pytest.mark.parametrize(

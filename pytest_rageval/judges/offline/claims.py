@@ -9,36 +9,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Final
 
-from pytest_rageval.metrics.citation_numbers import BRACKETED, cited_numbers
+from pytest_rageval.metrics.citation_numbers import cited_numbers
+from pytest_rageval.metrics.courtesies import may_be_answered_by_yes, yes_or_no
+from pytest_rageval.metrics.prepared import CITATION, EVERYTHING, STATED, PreparedAnswer
+from pytest_rageval.support.sentences import sentences
 from pytest_rageval.support.text import QUESTION_MARKS
 from pytest_rageval.values.dataclass import dataclass, replace
 
 LIMIT: Final = 20_000
 """Characters of an answer that are read; longer ones are judged by their beginning."""
+_KEPT_CHARS: Final = 50_000
+"""Longest answer that is kept with its parts."""
 
-_CITATION: Final = re.compile(
-    rf"\[(?P<numbers>{BRACKETED})\]"
-    r"|\[\s*File\s*:[^\[\]\n]{1,600}\]|\(\s*File\s*:[^()\n]{1,600}\)"
-    r"|\[[^\[\]\n]{1,300}?,\s*Section\s*:[^\[\]\n]{1,600}\]"
-    r"|\((?:Source|Sources|Reference)s?\s*:[^()\n]{1,300}\)"
-    r"|(?<!\w)File[ \t]*:[^\n,;:()\[\]]{0,200}[./]\w[^\n,;:()\[\]]{0,20},[ \t]*Section[ \t]*:"
-    r"[^\n,;.()\[\]]{1,200}",
-    re.IGNORECASE,
-)
 _WORD: Final = re.compile(r"\w")
 _HEADING: Final = re.compile(r"[ \t]*#{1,6}[ \t]")
-_LATE: Final = re.compile(rf"(?:(?:{_CITATION.pattern.replace('?P<numbers>', '?:')})\s*)+", re.I)
-_ABBREVIATED: Final = frozenset(
-    """
-    mr mrs ms dr prof st sr jr gen col lt sgt capt rev hon gov sen rep vs etc approx ca cf al
-    inc ltd co corp no nos vol pp fig e.g i.e a.m p.m u.s u.k jan feb mar apr jun jul aug sep
-    sept oct nov dec
-    """.split()
-)
-"""Words, besides single letters, after which a full stop does not end a sentence."""
-_STOP: Final = re.compile(r"[.!?\n。！？｡؟।]+[\"'”’)\]*_]*")
+_LATE: Final = re.compile(rf"(?:(?:{CITATION.pattern.replace('?P<numbers>', '?:')})\s*)+", re.I)
 _WRAPPED: Final = re.compile(
     r"^(?![ \t]*[#|])(.{20,}[^\s.!?:;|。！？])[ \t]*\n"
     r"(?=[ \t]*[a-zß-öø-ÿа-яα-ω]|(?<=[^\n]{50}\n)(?![ \t]*\d{1,3}[.)]\s)[ \t]*[^\W_])",
@@ -67,18 +55,6 @@ _POINTING: Final = frozenset(
     """.split()
 )
 """Words of a sentence that only says where to read."""
-_FILLER: Final = re.compile(
-    r"\s*(?:(?:I )?hope (?:this|that) helps|let me know if|(?:please )?feel free to|if you have any"
-    r" (?:other|more|further)?\s*questions|is there anything else|(?:would|do) you (?:like"
-    r"|want) (?:me )?to|(?:you(?:'re| are) )welcome\b[^.]{0,40}$|I(?:'d| would|'ll| will| am"
-    r"|'m) (?:be )?(?:happy|glad|here) to|here(?:'s| is| are) (?:what|the|a|an|some)\b[^.]{0,80}:$"
-    r"|(?:sure|certainly|of course|great question|good question|absolutely|no problem)\b[^.]{0,40}$"
-    r"|(?:in (?:summary|conclusion)|overall|to summari[sz]e),?$|you asked\b|thank(?:s| you)\b"
-    r"|it is (?:important|worth|useful|helpful) to (?:note|remember|mention|keep in mind) that"
-    r" (?:this|there|these|every|each|the)\b[^.]{0,60}(?:topic|question|subject|matter"
-    r"|aspects|factors|information)\b)",
-    re.IGNORECASE,
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,29 +74,73 @@ _FOOTNOTE: Final = re.compile(r"^[ ]{0,3}\[\^[^\]\s]{1,60}\]:.*$", re.MULTILINE)
 """Definition of a footnote, which names a source."""
 
 
-def split_claims(answer: str) -> list[RawClaim]:
-    """Return the statements of an answer in order, without questions, headings and courtesies."""
-    text = unix_lines(answer[:LIMIT])
+def split_claims(answer: str, question: str = "") -> list[RawClaim]:
+    """Return the statements of an answer in order, without headings and courtesies.
+
+    Courtesies count where there is nothing else. A bare yes or no that answers a question for one
+    of them states what was asked. Citations of a closing list of sources belong to the last claim
+    of an answer that has no others.
+    """
+    prepared = _prepared(answer)
+    claims = _claims(prepared.text(STATED))
+    if not claims:
+        claims = [_asked(claim, question) for claim in _claims(prepared.text(EVERYTHING))]
+    if claims and not prepared.cites_in_prose:
+        claims[-1] = _with_citations(claims[-1], prepared.text({"sources"}))
+    return claims
+
+
+def stated_text(answer: str) -> str:
+    """Return an answer without thoughts, courtesies and a closing list of sources."""
+    return _prepared(answer).text(STATED)
+
+
+def answer_text(answer: str) -> str:
+    """Return what an answer says, as of ``plain_text``: no thoughts, greetings, list of sources."""
+    return plain_text(_prepared(answer).text(EVERYTHING - {"thought", "greeting", "sources"}))
+
+
+def _prepared(answer: str) -> PreparedAnswer:
+    return _prepared_once(answer) if len(answer) <= _KEPT_CHARS else PreparedAnswer(answer)
+
+
+_prepared_once = lru_cache(maxsize=64)(PreparedAnswer)  # several readers read each answer
+
+
+def _with_citations(claim: RawClaim, listed: str) -> RawClaim:
+    found = list(CITATION.finditer(listed))
+    if not found:
+        return claim
+    numbers = tuple([n for m in found for n in cited_numbers(m["numbers"] or "")])
+    written = " ".join([claim.written, *(m[0] for m in found)])
+    return replace(claim, cited=True, numbers=claim.numbers + numbers, written=written)
+
+
+def _asked(claim: RawClaim, question: str) -> RawClaim:
+    """Return a bare yes or no as the statement that it makes."""
+    says = yes_or_no(claim.text) if may_be_answered_by_yes(question) else None
+    asked = " ".join(question.split()).rstrip("?？؟ ")
+    return claim if says is None else replace(claim, text=f"{'not ' * (says == 'no')}{asked}")
+
+
+def _claims(text: str) -> list[RawClaim]:
+    text = unix_lines(text[:LIMIT])
     text = _TABLE_HEAD.sub("", _CODE.sub(r"\n\1\n", text))
     text = _LINK.sub(r"\1", _RULE.sub("", _FOOTNOTE.sub("", text)))
     claims: list[RawClaim] = []
     for sentence, heading, late in _lines(unwrapped(text)):
-        found = list(_CITATION.finditer(sentence)) if _may_cite(sentence) else []
-        numbers = tuple([n for m in found for n in cited_numbers(m["numbers"] or "")])
+        found = list(CITATION.finditer(sentence)) if _may_cite(sentence) else []
         cited = bool(found)
-        plain = _CITATION.sub(" ", sentence) if cited else sentence
+        plain = CITATION.sub(" ", sentence) if cited else sentence
         plain = _LOOSE_STOP.sub(r"\1", " ".join(_EMPHASIS.sub("", plain).split()).strip(" |"))
         if not _WORD.search(plain) or _names_sources(plain, cited=cited):
-            if cited and claims:
-                last = claims[-1]
-                written = f"{last.written} {sentence}"
-                claims[-1] = replace(
-                    last, cited=True, numbers=last.numbers + numbers, written=written
-                )
+            if claims:
+                claims[-1] = _with_citations(claims[-1], sentence)
             continue
         if late and claims:
             claims[-1] = replace(claims[-1], written=f"{claims[-1].written} {late}")
         if not heading:
+            numbers = tuple([n for m in found for n in cited_numbers(m["numbers"] or "")])
             own = sentence.removeprefix(late)
             claims.append(RawClaim(text=plain, cited=cited, numbers=numbers, written=own))
     return claims
@@ -140,8 +160,8 @@ def _names_sources(plain: str, *, cited: bool) -> bool:
 
 
 def is_aside(sentence: str) -> bool:
-    """Whether a sentence makes no statement: a question, a courtesy, an announcement."""
-    return sentence.endswith(QUESTION_MARKS) or bool(_FILLER.match(sentence))
+    """Whether a sentence is a question."""
+    return sentence.endswith(QUESTION_MARKS)
 
 
 def _lines(text: str) -> Iterator[tuple[str, bool, str]]:
@@ -153,7 +173,7 @@ def _lines(text: str) -> Iterator[tuple[str, bool, str]]:
     for line in text.split("\n"):
         heading = "#" in line and bool(_HEADING.match(line))
         plain = _MARKUP.sub("", line)
-        leading = not _may_cite(plain) or _CITATION.match(plain.lstrip()) is not None
+        leading = not _may_cite(plain) or CITATION.match(plain.lstrip()) is not None
         for at, sentence in enumerate(sentences(plain)):
             first = None if leading or not at else _LATE.match(sentence)
             yield sentence, heading, first[0] if first else ""
@@ -169,34 +189,7 @@ def unwrapped(text: str) -> str:
     return _WRAPPED.sub(r"\1 ", text)
 
 
-def sentences(text: str) -> Iterator[str]:
-    """Yield the sentences of a text, trimmed, none of them blank."""
-    start = 0
-    for match in _STOP.finditer(text):
-        end = match.end()
-        if _goes_on(text, match.start(), end, start):
-            continue
-        if piece := text[start:end].strip():
-            yield piece
-        start = end
-    if piece := text[start:].strip():
-        yield piece
-
-
-def _goes_on(text: str, stop: int, end: int, start: int) -> bool:
-    """Whether a sentence continues after a full stop: in "3.5", "a.md", "e.g. this"."""
-    if text[stop] not in ".!?":
-        return False
-    if end < len(text) and text[end - 1] != "\n" and not text[end].isspace():
-        return True
-    if text[stop] != "." or end != stop + 1:
-        return False
-    before = text[max(start, stop - 11) : stop].rsplit(None, 1)
-    word = before[-1].strip("(\"'").lower() if before else ""
-    return word in _ABBREVIATED or (len(word) == 1 and word.isalpha())
-
-
 def plain_text(text: str, limit: int = LIMIT) -> str:
     """Return the beginning of a text without citations and markup; line breaks are kept."""
     text = _RULE.sub("", _CODE.sub(r"\n\1\n", unix_lines(text[:limit])))
-    return _EMPHASIS.sub("", _MARKUP.sub("", _CITATION.sub(" ", _LINK.sub(r"\1", text))))
+    return _EMPHASIS.sub("", _MARKUP.sub("", CITATION.sub(" ", _LINK.sub(r"\1", text))))

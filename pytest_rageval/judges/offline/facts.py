@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property, lru_cache
 from typing import Final, Literal, NamedTuple
 
-from pytest_rageval.judges.offline.claims import plain_text
+from pytest_rageval.judges.offline.claims import answer_text, plain_text
 from pytest_rageval.judges.offline.lexicon import (
     CORE,
     FULL,
@@ -165,7 +165,7 @@ class StatedText(NamedTuple):
     @classmethod
     def of_answer(cls, answer: str, language: str) -> StatedText:
         """Read an answer."""
-        text = plain_text(answer)
+        text = answer_text(answer)
         words = read_words(text, language)
         index = read_context((Passage(text=text),), language=language)
         firsts = (_yes_or_no(sentence.read.words) for sentence in index.sentences[:3])

@@ -1,169 +1,200 @@
-"""Wordings of a refusal in other languages than English, which ``abstention`` has."""
+"""Clauses that say that an answer is not known or not given, recognised by their structure.
+
+The words of a clause become letters, one for each role that a word may have, by the small table of
+each language in ``refusals.toml``, which names the roles. A clause declines if its letters have one
+of a few orders, which are the same in all languages: a source or the speaker, a negation, and a
+verb of knowing or containing.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from functools import cache
+import tomllib
+from collections.abc import Collection, Iterable, Mapping
+from functools import cache, lru_cache
+from importlib.resources import files
+from itertools import islice
 from typing import Final
 
-_PATTERNS: Final[Mapping[str, Sequence[str]]] = {
-    "German": (
-        r"\b(?:ich|wir) (?:wei(?:ß|ss)|wissen) (?:\w+ ){0,4}nicht\b",
-        r"\b(?:wei(?:ß|ss)|wissen) (?:ich|wir) (?:\w+ ){0,3}nicht\b",
-        r"\b(?:kann|können|konnte|konnten|lässt|lassen)\b~\bnichts? (?:\w+ ){0,2}(?:beantwort"
-        r"|ermitteln|entnehmen|entnommen)",
-        r"\b(?:(?:ich|wir) (?:kann|können|konnten?)|(?:kann|können|konnten?) (?:ich|wir))\b~\b"
-        r"(?:keine Antwort|nichts? (?:\w+ ){0,2}(?:sagen|finden|bestätigen|beurteilen|mitteilen))",
-        r"\b(?:habe|haben|hab|finde|finden|fand|fanden|konnte|konnten|gibt|liegen|liegt|sind"
-        r"|wurden|stehen|enthält|enthalten)\b~\bkeine[nrs]? @(?:Informationen?|Infos?|Angaben?"
-        r"|Hinweise?|Daten|Antwort|Aussagen?|Auskunft|Kenntnis|Erkenntnisse|Dokumente?)\b"
-        r"(?! (?:\w+ ){0,3}(?:erforderlich|nötig|notwendig)\b)",
-        r"\bnicht (?:möglich|in der Lage)\b~,?~\bzu beantworten\b",
-        r"\b(?:Kontext\w*|Dokument\w*|Unterlagen|Quellen?|Text\w*|Informationen|Passagen?"
-        r"|Auszüge\w*|Abschnitt\w*|Handbuch|Wissensdatenbank)\b~\b(?:enth\w+|nenn\w+|erwähn\w+"
-        r"|liefer\w+|beantwort\w+|sag\w+|steh\w+|geht|hervor)\b~\b(?:nicht|nichts"
-        r"|keine[nrs]?)\b",
-        r"\bnicht (?:\w+ ){0,2}(?:im|in den|in dem|in der|aus dem|aus den) (?:\w+ )?(?:Kontext"
-        r"|Dokument|Unterlagen|Quellen?|Text)",
-        r"^\W*keine (?:Angaben?|Antwort|Ahnung|Informationen)\b[^.]{0,30}\W*$",
-    ),
-    "French": (
-        r"\b(?:je|nous) ne (?:sa\w+|connai\w+|dispos\w+|trouv\w+|vois|voyons|possèd\w+"
-        r"|parvien\w+)\b (?:\w+ )?(?:pas|rien|aucune?)\b",
-        r"\b(?:je|nous) n'(?:ai|avons) (?:\w+ )?(?:pas|rien|aucune?) @(?:[dl]')?(?:informations?"
-        r"|réponses?|données?|renseignements?|détails?|trouvé|connaissance|idée|mention)\b",
-        r"\b(?:je|nous) ne (?:peu\w+|pouvons) (?:\w+ )?pas (?:\w+ ){0,2}(?:répond|trouv|dire"
-        r"|détermin|confirm|précis|renseign|fournir (?:\w+ )?(?:[dl]')?(?:information|réponse))",
-        r"\b(?:je|nous) ne (?:suis|sommes) (?:\w+ )?pas (?:en mesure|capables?|au courant"
-        r"|certaine?s?|sûre?s?)\b",
-        r"\b(?:contextes?|documents?|passages?|sources?|textes?|extraits?|informations?"
-        r"|documentation|données)\b~\bn(?:e |')(?:contien\w+|mentionn\w+|précis\w+|indiqu\w+"
-        r"|fourni\w+|permet\w*|donn\w+|spécifi\w+|répond\w+|abord\w+) (?:pas|aucune?|rien)\b",
-        r"\baucune? (?:\w+ )?(?:information|donnée|réponse|mention|document|source)\b(?:\W*$"
-        r"|~\b(?:disponible|trouvée?|fournie?|figure|mentionne|précise|indique|permet|concernant"
-        r"|sur|à ce sujet|dans \w+ (?:contexte|documents?|sources?|textes?|extraits?))\b)",
-        r"\bn'(?:est|sont|a|y a) (?:pas|aucune?) @(?:mentionn\w+|précis\w+|indiqu\w+"
-        r"|spécifi\w+|disponibles?|d'information|trouvée?s?)",
-        r"\bn'est pas possible de (?:\w+ ){0,2}(?:répondre|déterminer|trouver|savoir)",
-        r"\bne figur\w+ pas (?:dans|parmi)",
-        r"\b(?:incapable|dans l'incapacité|impossible) de (?:vous )?(?:répondre|trouver|dire)",
-    ),
-    "Spanish": (
-        r"(?:^|\b(?:yo|lo siento,|pero|desafortunadamente,"
-        r"|lamentablemente,) )\W*no (?:lo )?(?:sé|sabemos)\b",
-        r"\bno (?:tengo|tenemos|dispongo|disponemos|encuentro|encontré|encontramos"
-        r"|he encontrado|hemos encontrado|hay|existe|existen|se encontró"
-        r"|se encontraron) @(?:información|informacion|datos|respuesta|mención|documentos?"
-        r"|conocimiento)\b",
-        r"\bno (?:puedo|podemos|pude|pudimos|es posible|se puede"
-        r"|soy capaz de) (?:\w+ ){0,2}(?:responder|contestar|determinar|encontrar|confirmar"
-        r"|proporcionar|decir)",
-        r"\b(?:contexto|documentos?|documentación|pasajes?|fuentes?|textos?|información"
-        r"|fragmentos?)\b~\bno (?:se )?(?:contien\w+|mencion\w+|especific\w+|indic\w+"
-        r"|incluy\w+|proporcion\w+|dicen?|respond\w+|detall\w+|abord\w+)",
-        r"\bno est[áa]n? (?:mencionad|especificad|indicad|disponible)\w*",
-        r"\bno se (?:mencion|especific|indic|encuentr|proporcion"
-        r"|detall)\w+ (?:\w+ ){0,8}(?:contexto|documentos?|documentación|pasajes?|fuentes?"
-        r"|textos?)\b",
-    ),
-    "Italian": (
-        r"(?:^|\b(?:io|mi dispiace,|ma|purtroppo) )\W*non (?:lo )?(?:so|sappiamo)\b",
-        r"\bnon (?:ho|abbiamo|ho trovato|abbiamo trovato|trovo|troviamo|ci sono"
-        r"|sono disponibili|dispongo di|è presente|sono presenti) @(?:informazion[ei]|dati"
-        r"|risposta|documenti|menzione)\b",
-        r"\bnon (?:posso|possiamo|sono in grado di|è possibile|riesco a"
-        r"|riusciamo a) (?:\w+ ){0,2}(?:rispond\w+|determin\w+|trovar\w+|conferm\w+|dir\w+"
-        r"|fornir\w+)",
-        r"\b(?:contesto|document[oi]|documentazione|passagg[io]|font[ei]|test[oi]|informazioni"
-        r"|estratt[oi])\b~\bnon (?:contien\w+|conteng\w+|menzion\w+|specific\w+|indic\w+"
-        r"|fornisc\w+|riport\w+|includ\w+|dic\w+|rispond\w+)",
-        r"\bnon (?:è|sono|viene|vengono) (?:menzionat|specificat|indicat|riportat)\w",
-    ),
-    "Portuguese": (
-        r"(?:^|\b(?:eu|desculpe,|mas|infelizmente,) )\W*não (?:o )?(?:sei|sabemos)\b",
-        r"\bnão (?:tenho|temos|encontrei|encontramos|há|existem?|foi encontrad\w"
-        r"|foram encontrad\w+|disponho de) @(?:informaç\w+|dados|resposta|menção|documentos?)\b",
-        r"\bnão (?:posso|podemos|consigo|consegui|conseguimos"
-        r"|é possível) (?:\w+ ){0,2}(?:responder|determinar|encontrar|confirmar|dizer"
-        r"|fornecer)",
-        r"\b(?:contexto|documentos?|documentação|passagens|trechos?|fontes?|textos?"
-        r"|informaç\w+)\b~\bnão (?:cont[éê]m|mencion\w+|especific\w+|indic\w+|inclu\w+"
-        r"|fornec\w+|inform\w+|diz\w*|respond\w+|est\w+ disponíve\w+)",
-        r"\bnão (?:é|são|está|estão|foi) (?:mencionad|especificad|informad|indicad)\w+",
-    ),
-    "Dutch": (
-        r"\b(?:ik|we|wij) we(?:et|ten) (?:\w+ ){0,3}niet\b",
-        r"\bweet ik (?:\w+ ){0,2}niet\b",
-        r"\b(?:ik|we|wij)\b~\bgeen @(?:informatie|gegevens|antwoord|details|documenten)\b",
-        r"\b(?:kan|kunnen|kon) (?:ik|we|wij)?~\bniet (?:\w+ ){0,2}(?:beantwoorden|beantwoord"
-        r"|vinden|zeggen|bevestigen|bepalen)\b",
-        r"\b(?:context|documenten?|document|bron|bronnen|tekst\w*|passages?|informatie"
-        r"|fragmenten)\b~\b(?:bevat\w*|vermeld\w*|noem\w*|geeft|geven|staat|staan)\b~\b(?:geen"
-        r"|niet|niets)\b",
-        r"\b(?:wordt|worden|is|zijn|staat) (?:\w+ ){0,3}niet (?:vermeld|genoemd|beschreven"
-        r"|opgenomen)",
-        r"\ber (?:is|zijn|staat) (?:\w+ )?geen @(?:informatie|gegevens|antwoord)\b",
-    ),
-    "Polish": (
-        r"(?:^|\b(?:ja|przykro mi,|niestety,?) )\W*nie wie(?:m|my)\b",
-        r"\bnie (?:mam|mamy|posiadam|ma|znam|znalazłem|znalazłam|znaleziono"
-        r"|znajduję) @(?:informacji|danych|odpowiedzi|dokumentów|wzmianki)\b",
-        r"\bnie (?:mogę|możemy|potrafię|jestem w stanie|można) (?:\w+ ){0,2}(?:odpowiedzieć"
-        r"|znaleźć|określić|stwierdzić|potwierdzić|powiedzieć)",
-        r"\b(?:kontekst\w*|dokument\w*|źród\w+|tekst\w*|fragment\w*"
-        r"|informacj\w+)\b~\bnie (?:zawiera\w*|wspomina\w*|podaj\w+|podan\w+|określa\w*"
-        r"|wymienia\w*)",
-        r"^\W*brak @(?:informacji|danych|odpowiedzi)\b",
-    ),
-    "Japanese": (
-        r"(?:わかりません|分かりません|わからない|存じません|お答えできません|回答できません"
-        r"|お答えすることができません|見つかりません|見当たりません|確認できません"
-        r"|判断できません|(?:記載|記述|言及|明記|掲載)されてい(?:ません|ない))",
-        r"(?:情報|記載|言及|記述|データ|回答)(?:は|が|も)?[^。]{0,10}(?:[がはも]ない"
-        r"|(?<!必要)(?<!必要[はが])(?:あり|ござい)ません|(?:含ま|提供さ)れてい(?:ません|ない))",
-    ),
-    "Chinese": (
-        r"(?:我|我们)?(?:不知道|不清楚|不确定|不確定|無法確定)[^。]{0,20}[。！]?$",
-        r"(?:无法|無法)(?:直接)?(?:回答|确定|確定|找到|提供|得知|判断|判斷|确认|確認)",
-        r"不能(?:直接)?(?:回答|确定|確定|判断|判斷)",
-        r"(?:没有|沒有|未|并未|並未|没|無|无)(?:找到|明确|明確|直接|任何|相关|相關|足够|足夠"
-        r"|具体|具體|的|关于|關於)*(?:[^。]{1,20}的)?(?:提到|提及|说明|說明|找到|信息|資訊"
-        r"|资料|資料|答案|内容|內容|记载|記載)(?![的限])",
-        r"(?:没有|沒有|未)提供[^。]{0,20}(?:信息|資訊|资料|資料|答案|内容|內容|说明|說明)",
-    ),
-    "Korean": (
-        r"(?:모르겠습니다|모릅니다|알 수 없습니다|답변할 수 없습니다|답변드릴 수 없습니다"
-        r"|찾을 수 없습니다|확인할 수 없습니다)",
-        r"(?:정보|내용|자료|언급|데이터)(?:가|이|는|은|도)? ?(?:없습니다"
-        r"|포함되어 있지 않습니다|나와 있지 않습니다|언급되어 있지 않습니다)",
-    ),
-}
-"""Patterns of one sentence each. ``~`` stands for any words of a clause, ``@`` for up to three."""
-_CUES: Final[Mapping[str, Sequence[str]]] = {
-    "German": ("nicht", "kein"),
-    "French": (" ne ", " n'", "aucun", "incapable", "incapacité", "impossible de"),
-    "Spanish": ("no ",),
-    "Italian": ("non ",),
-    "Portuguese": ("não",),
-    "Dutch": ("niet", "geen"),
-    "Polish": ("nie ", "brak"),
-    "Japanese": ("ません", "ない"),
-    "Chinese": ("不", "无", "無", "没", "沒", "未"),
-    "Korean": ("없", "모르", "모릅", "않"),
-}
-"""Every match of the patterns of a language contains one of these, and few sentences do."""
-_LANGUAGES: Final = tuple((cue, language) for language, cues in _CUES.items() for cue in cues)
+_UNSPACED: Final = frozenset({"Japanese", "Chinese", "Korean"})
+_UNSPACED_SCRIPT: Final = re.compile("[\u3040-\u9fff\uac00-\ud7af]")
+_ORDERS: Final = tuple(
+    re.compile("|".join(orders.split()).replace("N", "[nx]"))
+    for orders in (
+        # I do not know
+        r"""
+        [se][^uT]{0,6}N[^T]{0,4}k k[se]\w{0,6}N [se]k[^T]{0,6}N ^[yw]?N\w?[se]k ^y?Nk
+        """,
+        # the documents do not say
+        r"""
+        d[^uTr]*N[^T]{0,7}[vVM][^r]*$ d[^uTr,]*[vVM][^Tr,]{0,12}N [vVM]\w{0,5}d[^T]{0,20}N
+        n\w{0,3}d\w{0,7}[vVM] p\w{0,4}d[^u]*N[^T]{0,8}[vVM] ^[^u]*N\w{0,4}[vVMf]\w{0,3}p\w{0,5}d
+        D[^uTr]*N[^T]{0,7}(?:[VM]|v\w{0,5}i) D\w{0,3}v\w{0,2}N\w{0,4}i D\w{0,3}VN
+        p\w?D[^uT]*V[^T]{0,6}N ^[^u]*N\w{0,3}[VMf]\w{0,3}p\w{0,5}D
+        """,
+        # it is not in the documents
+        r"""
+        [itg]\w{0,5}N\w{0,2}p\w{0,4}d ^y?N[hvMf]?p\w{0,4}d N\w?[hk]\w{0,2}p\w{0,4}d
+        p\w{0,4}d\w{0,6}nI
+        """,
+        # there is no information
+        r"""
+        ^[^uG]*[hf][^uGr]{0,8}N[^G]{0,5}i[^G]*$ ^[^uGr]*N\w{0,3}[hf][^G]{0,7}i[^G]*$
+        ^[^u]*N\w{0,4}i[^Gr]{0,9}(?:[hfMV]|vp?|p\w{0,4}d)[^Gr]*$ d[^u]{0,9}N\w{0,5}i
+        ^[yw]{0,2}N\w{0,3}i(?:$|[pgt][^G]*$) [hf]\w{0,3}nI(?:$|[fhp]) ^y?nI(?:$|f|p\w{0,3}$)
+        nI\w{0,9}d ^[yw]{0,2}N\w{0,2}[dD]\w{0,2}f ^[^uGr]*i[^TGr]{0,12}N\w{0,3}[vVMfhA][^Gr]*$
+        ^[^ur]*i[^TG]{0,6}N\w{0,3}p\w{0,3}d [se]\w{0,5}N\w{0,4}h\w{0,6}j
+        [se]\w{0,3}h\w{0,2}N\w{0,4}j n[se]h\w{0,4}j ^y?E\w{0,2}i$
+        """,
+        # the same where the negation ends the sentence
+        r"""
+        ^#[^ur]*(?:i[^G]{0,2}n|i\w?v\w{0,2}n|M\w{0,4}n|x\w{0,2}v\w{0,4}i|n\w{0,8}f\w{0,14}i)
+        ^#[^ur]*np?[^ur]{0,16}i$
+        """,
+        # I cannot answer
+        r"""
+        ^[^b]*s[^u]{0,5}x s[^b]*m[^b]*N ^[^b]*N\w{0,3}sm m[^b]{0,3}s[^b]*N
+        ^[^u]*(?:x|m[^u]*N|N\w{0,6}m)[^u]{0,9}A ^[^u]*A[^u]{0,6}(?:x|m\w{0,3}N)
+        m[^u]{0,9}A\w{0,3}N ^[^u]*m[^u]*N[^u]*A
+        (?:e[^u]{0,5}(?:x|m\w*N|N\w*m)|me\w{0,4}N|n\w?em)\w{0,5}(?:a|[vf]\w{0,6}[ijt])
+        [se]\w{0,5}N\w{0,3}f [se]f\w{0,4}N f[se]\w{0,6}N ^y?x\w{0,2}[aAf]
+        """,
+        # it is not mentioned
+        r"N[^uT]{0,3}M Nz\w?V ^y?Nf ^w?N[vVM]a?$",
+        # it is outside the scope of my knowledge
+        r"""
+        o\w{0,4}O\w{0,4}[sed] o\w?s\w{0,4}[Ok] g\w{0,4}o\w{0,3}O o\w{0,2}[sed]\w?[Ok]
+        ^[ty]?\w?o\w{0,2}O$ g\w{0,9}o k\w{0,3}o
+        """,
+        # the documents lack information
+        r"d\w{0,5}[LB] L\w{0,4}i i\w{0,9}[LB](?:$|\w?p) ^\w?s\w?L Z",
+    )
+)
+"""Orders of roles with which a clause declines, N being a negation of either kind."""
+_WORD: Final = re.compile(r",|(?:[jnlcdsqu]|qu|lorsqu|quest|c)'(?=\w)|\w+(?:'\w+)?")
+
+_ABOUT_SOURCES: Final = re.compile(
+    r"^#?[^T]*d[^T]*[vVMl]|^#?\w{0,2}p\w{0,4}d\w{0,4}$|^[ut]l\w?[vVM]|^y?w?s[^T]*$|^\w{0,2}g|^\w{0,7}y\w{0,7}$|^#.*y"
+)
+_UNSTATED: Final = re.compile("n\\w?M")
+_STRONG: Final = re.compile(r"P\w{0,2}D|D\w?P|[se]\w?D")
+"""A page is a source where it is one that was provided."""
+_PRONOUN: Final = re.compile("^(w?)[ut]")
+_MOST_WORDS: Final = 60
+"""Words of a clause that are read, which bounds the time of the orders."""
+_CUES: Final = frozenset("nxZLBEo")
+"""Roles of which every order has one."""
 
 
-@cache  # compiled once a language occurs: all of them take 60 ms
-def _reader(language: str) -> re.Pattern[str]:
-    whole = "|".join(_PATTERNS[language])
-    whole = whole.replace("~", "[^.,?!]{0,60}?").replace("@", r"(?:[\w-]+ ){0,3}")
-    return re.compile(whole, re.IGNORECASE)
+class _Table:
+    """The words of one language with their roles."""
+
+    def __init__(self, name: str, words_of: Mapping[str, str]) -> None:
+        self._exact: dict[str, str] = {}
+        self._stems: dict[str, str] = {}
+        for role, words in words_of.items():
+            for word in words.split():
+                table, key = (self._stems, word[:-1]) if word[-1] == "*" else (self._exact, word)
+                key = key.replace("_", " ")
+                table[key] = table.get(key, "") + role
+        self._spaced = name not in _UNSPACED
+        self._longest = max(map(len, self._stems), default=0)
+        longest_first = sorted(map(re.escape, self._exact), key=len, reverse=True)
+        self._unspaced = re.compile("|".join([*longest_first, r"[\w,、，]"]))
+        self._role = lru_cache(maxsize=4096)(self._find_role)
+        self._cues = {word for word, role in self._exact.items() if not _CUES.isdisjoint(role)}
+        stems = [w for w, role in self._stems.items() if not _CUES.isdisjoint(role)]
+        self._stem_cue = re.compile(rf"\b(?:{'|'.join(stems)})") if stems else None
+
+    def may_decline(self, text: str, words: Collection[str]) -> bool:
+        """Whether a text has a word with which the language declines."""
+        if not self._spaced:
+            return any(cue in text for cue in self._cues)
+        if not self._cues.isdisjoint(words):
+            return True
+        return self._stem_cue is not None and self._stem_cue.search(text) is not None
+
+    def roles(self, text: str, words: Iterable[str]) -> str:
+        """Return the roles of the words of a text, in order."""
+        if not self._spaced:
+            found = self._unspaced.findall(text[: 4 * _MOST_WORDS])
+            return "#" + "".join([self._exact.get(w, "," if w in ",、，" else "w") for w in found])
+        return _STRONG.sub("d", "".join([self._role(word) for word in words]))
+
+    def _find_role(self, word: str) -> str:
+        if word == ",":
+            return word
+        role = self._exact.get(word, "")
+        for at in range(min(len(word), self._longest), 1, -1):
+            if stem := self._stems.get(word[:at]):
+                return role + stem
+        return role or "w"
 
 
-def declines_elsewhere(text: str) -> bool:
-    """Whether a sentence in another language than English says that the answer is not known."""
-    lower = text.lower()
-    return any(cue in lower and _reader(language).search(text) for cue, language in _LANGUAGES)
+_MODAL: Final = frozenset({"can't", "couldn't", "won't"})
+
+
+@cache
+def _tables(*, unspaced: bool) -> list[_Table]:
+    """Return the tables of all languages, or of those with blanks between words."""
+    text = files(__package__).joinpath("refusals.toml").read_text(encoding="utf-8")
+    words = tomllib.loads(text)
+    return [_Table(name, words[name]) for name in words if unspaced or name not in _UNSPACED]
+
+
+def readings(part: str, *, after_sources: bool = False) -> list[str]:
+    """Return the roles of the words of a part of a sentence, for each language that it may be in.
+
+    Args:
+        part: empty results if it has no word with which any language declines.
+        after_sources: whether what is before it speaks of sources, as which a pronoun then counts.
+    """
+    text, words, tables = _read(part)
+    found = [table.roles(text, words) for table in tables if table.may_decline(text, words)]
+    if after_sources:
+        found = [_PRONOUN.sub(r"\1d", roles) for roles in found]
+    return [roles for roles in found if not _CUES.isdisjoint(roles)]
+
+
+def every_reading(part: str) -> list[str]:
+    """Return the same for all languages, whatever the part says."""
+    text, words, tables = _read(part)
+    return [table.roles(text, words) for table in tables]
+
+
+def may_refuse(sentence: str) -> bool:
+    """Whether a sentence has a word with which any language declines."""
+    text, words, tables = _read(sentence)
+    return any(table.may_decline(text, words) for table in tables)
+
+
+def _read(part: str) -> tuple[str, list[str], list[_Table]]:
+    """Return a part in lower case, its words, and the tables of languages in its scripts."""
+    text = part.lower().replace("’", "'")
+    words = [found[0] for found in islice(_WORD.finditer(text), _MOST_WORDS)]
+    words = ["n't" if word.endswith("n't") and word not in _MODAL else word for word in words]
+    return text, words, _tables(unspaced=_UNSPACED_SCRIPT.search(text) is not None)
+
+
+def refuses(roles: str) -> bool:
+    """Whether the roles of a part of a sentence have an order that declines, without conditions."""
+    mark, roles = ("#", roles[1:]) if roles.startswith("#") else ("", roles)
+    clauses = roles.split(",")
+    kept = [left for one in clauses if (left := _unconditional(one, mark, alone=len(clauses) == 1))]
+    return any(order.search(mark + one) for one in {",".join(kept), *kept} for order in _ORDERS)
+
+
+def _unconditional(clause: str, mark: str, *, alone: bool) -> str:
+    """Return the roles of a clause up to a word such as "if"; empty: it begins with it.
+
+    "When it closes is not stated" is not a condition.
+    """
+    at = min((place for one in "cC" if (place := clause.find(one)) >= 0), default=-1)
+    if at < 0 or (alone and clause.startswith("C") and _UNSTATED.search(clause)):
+        return clause
+    return "" if mark or at == 0 or clause[:at] == "w" else clause[:at]
+
+
+def is_about_sources(roles: str) -> bool:
+    """Whether a part that does not decline only apologises, or speaks of sources or the speaker."""
+    return _ABOUT_SOURCES.search(roles) is not None

@@ -16,7 +16,7 @@ from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
-from pytest_rageval.judges.offline.claims import sentences, unix_lines, unwrapped
+from pytest_rageval.judges.offline.claims import unix_lines, unwrapped
 from pytest_rageval.judges.offline.lexicon import (
     FULL,
     LIGHT,
@@ -35,6 +35,7 @@ from pytest_rageval.judges.offline.relations import (
     same_quantity,
 )
 from pytest_rageval.judges.offline.vocabulary import APPROXIMATE
+from pytest_rageval.support.sentences import sentences
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.verdict import Passage
 

@@ -54,3 +54,36 @@ def test_answering_is_no_declining(answer: str) -> None:
 
 def test_the_reason_quotes_the_words() -> None:
     assert read_abstention("I do not know.").reasoning == 'It says "I do not know.".'
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "The notes do not name the baker. They only list opening hours.",
+        "I don't know. Please ask the front desk.",
+        "Hello! Unfortunately, the notes do not say. Let me know if you need more.",
+        "<think>The notes say ten [1]. Or nine?</think>The notes do not say.",
+        "Not found.\n\nSources:\n- shop.md",
+        "<think>Nothing on it.</think>\nNO_RESULT",
+    ],
+)
+def test_a_refusal_may_stand_beside_what_states_nothing(answer: str) -> None:
+    assert read_abstention(answer).abstained
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "The notes do not name the baker. It is Anna.",
+        "I don't know the baker's name, but the shop opens at nine.",
+        "<think>I do not know.</think>The shop opens at nine.",
+        "The notes say nothing about Sundays: on Mondays the shop opens at nine.",
+    ],
+)
+def test_an_answer_that_also_states_something_does_not_abstain(answer: str) -> None:
+    assert not read_abstention(answer).abstained
+
+
+def test_a_reply_without_a_value_is_not_the_word_as_an_answer() -> None:
+    assert read_abstention("None").abstained
+    assert not read_abstention("None.").abstained

@@ -6,33 +6,15 @@ import pytest
 
 from pytest_rageval.judges.offline.claims import (
     LIMIT,
+    answer_text,
     is_aside,
     plain_text,
-    sentences,
     split_claims,
 )
 
 
 def texts(answer: str) -> list[str]:
     return [claim.text for claim in split_claims(answer)]
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Mr. Smith of the U.S. Army paid $3.5 million.",
-        "See docs/a.md, e.g. the part by J. R. Tolkien.",
-        "It opens at 9 a.m. on Mondays.",
-        "Version 1.2.3 runs on example.com and 10.0.0.1.",
-    ],
-)
-def test_full_stops_inside_a_sentence_do_not_end_it(text: str) -> None:
-    assert list(sentences(text)) == [text]
-
-
-def test_sentences_end_at_stops_and_lines() -> None:
-    found = list(sentences('It rose! Did it? "Yes." Then\nit fell... 終わり。次'))
-    assert found == ["It rose!", "Did it?", '"Yes."', "Then", "it fell...", "終わり。", "次"]
 
 
 @pytest.mark.parametrize(
@@ -105,28 +87,48 @@ def test_code_is_read_by_line() -> None:
     assert texts("Use:\n```toml\nkeep = 30\n```") == ["Use:", "keep = 30"]
 
 
+@pytest.mark.parametrize("question", ["Which clinic do you mean?", "هل تريد المزيد؟"])
+def test_a_question_states_nothing(question: str) -> None:
+    assert is_aside(question)
+    assert not is_aside("It is the one in Bern.")
+
+
 @pytest.mark.parametrize(
-    "sentence",
+    ("answer", "stated"),
     [
-        "I hope this helps!",
-        "Let me know if you need more.",
-        "Which clinic do you mean?",
-        "Of course!",
-        "Is there anything else I can do for you?",
-        "You asked about backups.",
-        "هل تريد المزيد؟",
+        ("Yes. Backups stay.", ["Backups stay."]),
+        ("Certainly! Backups stay. Let me know if you need more.", ["Backups stay."]),
+        ("Hello Ann, backups stay.", ["backups stay."]),
+        ("Hallo! Backups bleiben.\nViele Grüße", ["Backups bleiben."]),
+        ("<think>Perhaps ten?</think>Backups stay.", ["Backups stay."]),
+        ("Perhaps ten?</think>\nBackups stay.", ["Backups stay."]),
+        ("Backups stay.\n\nSources:\n- backup.md\n- Key Guide", ["Backups stay."]),
+        ("Of course!", ["Of course!"]),
     ],
 )
-def test_courtesies_and_questions_state_nothing(sentence: str) -> None:
-    assert is_aside(sentence)
+def test_parts_that_state_nothing_are_no_claims(answer: str, stated: list[str]) -> None:
+    assert texts(answer) == stated
 
 
-@pytest.mark.parametrize(
-    "sentence",
-    ["Of course backups are kept for 30 days and then removed.", "Overall usage fell by 3 %."],
-)
-def test_a_statement_that_begins_politely_is_a_statement(sentence: str) -> None:
-    assert not is_aside(sentence)
+def test_a_bare_yes_states_what_was_asked() -> None:
+    (claim,) = split_claims("Yes. [1]", "Do backups stay for 30 days?")
+    assert (claim.text, claim.numbers) == ("Do backups stay for 30 days", (1,))
+    (denied,) = split_claims("No.", "Do backups stay for 30 days?")
+    assert denied.text == "not Do backups stay for 30 days"
+    (other,) = split_claims("Yes.", "How long do backups stay?")
+    assert other.text == "Yes."
+
+
+def test_a_closing_list_is_cited_by_the_last_claim_of_an_answer_without_citations() -> None:
+    first, last = split_claims("Backups stay. Keys rotate.\n\nReferences\n[2] keys.md")
+    assert (first.cited, last.cited, last.numbers) == (False, True, (2,))
+    first, last = split_claims("Backups stay [1]. Keys rotate.\n\nReferences\n[2] keys.md")
+    assert (first.numbers, last.cited) == ((1,), False)
+
+
+def test_key_facts_are_looked_up_in_what_an_answer_says() -> None:
+    answer = "<think>Ten?</think>Hello! Yes, they stay.\n\nSources:\n- thirty-days.md"
+    assert answer_text(answer).split() == ["Yes,", "they", "stay."]
 
 
 def test_a_very_long_answer_is_read_to_the_limit() -> None:

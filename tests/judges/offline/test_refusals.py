@@ -1,14 +1,13 @@
+"""Answers that decline and answers that do not, in all languages that the judge reads."""
+
 from __future__ import annotations
 
-import re
+import time
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from pytest_rageval.judges.offline import refusals
 from pytest_rageval.judges.offline.abstention import read_abstention
-from pytest_rageval.judges.offline.refusals import declines_elsewhere
+from pytest_rageval.judges.offline.refusals import every_reading, readings, refuses
 
 REFUSALS = """
 Das weiß ich leider nicht.
@@ -142,6 +141,229 @@ No tengo acceso a esa información.
 その件については情報がございません。
 その情報は提供されていません。
 文档没有提供关于保修的信息。
+empty response
+NOT_FOUND
+not found
+N/A
+None
+null
+NO_ANSWER_FOUND
+out of scope
+OUT_OF_SCOPE
+OutOfScope
+[NO ANSWER]
+No information.
+No relevant information found.
+No relevant documents were found.
+Not mentioned in the documents.
+Not mentioned anywhere.
+Not specified.
+That isn't stated.
+Not found in the notes.
+Not available in the provided context.
+No answer found.
+No results found.
+Nothing found.
+Nothing about that in the docs.
+There is nothing about parental leave in the handbook.
+The handbook says nothing about parental leave.
+This topic is outside what my sources cover.
+That's beyond what I know.
+I'm afraid I don't know.
+I have no idea.
+No idea.
+I couldn't find anything about that.
+We couldn't find any information on this topic.
+I was not able to find the fee in the provided documents.
+The answer isn't in the knowledge base.
+The context provided does not specify who wrote it.
+The provided context doesn't seem to contain details on pricing.
+There's no mention of a caterer.
+The passages make no mention of a caterer.
+The documents are silent on this.
+The documents lack information about the firm's caterer.
+Information about the caterer is not available.
+Information on that topic is missing from the documents.
+I cannot answer this question based on the given context.
+Based on the provided context, I can't determine the caterer.
+The question cannot be answered from the passages.
+It is not possible to determine this from the documents.
+Unable to answer.
+Cannot answer.
+Insufficient context to answer.
+There is not enough information to answer the question.
+The documents do not provide enough information to say.
+I don't have access to that information.
+I do not have any data about this.
+My sources don't cover this topic.
+Your question is out of scope.
+Unfortunately, the documents I have do not mention it.
+I'm sorry, but the documents don't say which caterer the firm hires.
+Sorry, I can't help with that.
+The retrieved passages only discuss refunds; they don't mention a caterer.
+I don't know. The documents only cover refund policies.
+Neither document mentions a caterer.
+No document mentions the caterer.
+As an AI, I don't have that information.
+The text doesn't say. Please contact HR.
+None of the passages answer the question.
+It's not clear from the documents.
+The exact date is not known from the sources.
+The source does not state this explicitly.
+Dazu, wann die Kantine schließt, steht in den Unterlagen nichts.
+Keine Angabe.
+Keine Angaben.
+Keine Information.
+Nicht gefunden.
+Keine Antwort gefunden.
+Dazu liegen keine Angaben vor.
+In den Dokumenten wird das nicht erwähnt.
+Das wird nirgends erwähnt.
+Welchen Caterer die Firma hat, geht aus den Unterlagen nicht hervor.
+Die Unterlagen schweigen dazu.
+Das weiß ich nicht.
+Dazu kann ich nichts sagen.
+Über den Caterer finde ich in den Unterlagen nichts.
+Hierzu fehlen mir die Informationen.
+Diese Frage liegt außerhalb meines Wissensbereichs.
+Ich habe dazu nichts gefunden.
+Nicht im Kontext enthalten.
+Tut mir leid, das kann ich nicht beantworten.
+Aucune information.
+Non mentionné.
+Non précisé dans les documents.
+Je n'ai rien trouvé à ce sujet.
+Les documents ne disent rien sur le traiteur.
+Le nom du traiteur n'est pas indiqué dans le contexte.
+Cette question sort du champ de mes connaissances.
+Sur la durée de la garantie, les documents ne précisent rien.
+Impossible de répondre.
+Aucun document ne mentionne le traiteur.
+Je l'ignore.
+Sin información.
+No se menciona.
+No encontrado.
+No hay respuesta en los documentos.
+Los documentos no dicen nada sobre el florista.
+Sobre cuánto dura la garantía, los documentos no dicen nada.
+No dispongo de esa información.
+La pregunta está fuera de mi alcance.
+No lo sé.
+El nombre del florista no aparece en el contexto.
+Nessuna informazione.
+Non menzionato.
+I documenti non dicono nulla sul fiorista.
+Non lo so.
+Sulla durata della garanzia, nei documenti non c'è nulla.
+Sem informação.
+Não mencionado.
+Os documentos não dizem nada sobre o florista.
+Não há informação sobre o florista nos documentos.
+Geen informatie.
+Niet vermeld.
+De documenten zeggen niets over de bakker.
+Over hoe lang de garantie duurt, staat niets in de documenten.
+Dat staat niet in de documenten.
+Nie znaleziono.
+Nie podano.
+Dokumenty nic nie mówią o piekarzu.
+O tym, jak długo trwa gwarancja, w dokumentach nic nie ma.
+情報なし
+該当なし
+不明
+保証期間がどれくらいかについては、資料に記載がありません。
+資料には花屋についての記述は見当たりませんでした。
+文書では触れられていません。
+この質問は私の知識の範囲外です。
+未提及
+没有答案
+没有相关信息。
+关于保修期多长,资料中没有说明。
+文档未提及花店。
+上下文中没有提供花店的信息。
+抱歉,我不知道。
+这个问题超出了我的知识范围。
+무응답
+정보 없음
+해당 정보를 찾을 수 없습니다.
+보증 기간이 얼마나 되는지는 문서에 나와 있지 않습니다.
+문서에 언급되지 않았습니다.
+I was unable to locate a policy on remote work in the documents.
+The knowledge base contains no entry about parking.
+I don't see any mention of parking in the sources provided.
+There's nothing in the context that answers your question.
+Your question isn't addressed in the available material.
+Regrettably, this detail is not included in the information provided.
+I do not have enough context to answer.
+The excerpts do not reveal who founded the company.
+From the passages alone, one cannot tell who founded it.
+It is not specified in the documentation when the office closes.
+When the office closes is not stated in the documents.
+The documents don't say anything about when the office closes.
+I'm not able to provide an answer from the given sources.
+I'm unable to find relevant information.
+That information was not provided.
+No mention of this in the sources.
+Not enough information.
+No context provided.
+Does not say.
+Not covered in the docs.
+I lack the information needed to answer.
+I'm not aware of any policy on that.
+Sorry, I have nothing on that.
+This falls outside my area of knowledge.
+Apologies, but none of my sources mention parking fees.
+Die Dokumentation enthält dazu nichts.
+Zu Parkgebühren finde ich keine Angaben.
+Wer die Firma gegründet hat, wird in den Quellen nicht genannt.
+Leider habe ich keine Informationen darüber, wann das Büro schließt.
+Mir ist nicht bekannt, wann das Büro schließt.
+Das kann ich dem Kontext nicht entnehmen.
+Der Kontext reicht nicht aus, um die Frage zu beantworten.
+Keine Ahnung.
+Aus dem Text geht das nicht hervor.
+Es gibt keine Informationen dazu.
+Je n'en sais rien.
+Les sources n'indiquent pas quand le bureau ferme.
+Le texte ne dit pas qui a fondé l'entreprise.
+Aucune mention de frais de parking dans les documents.
+Il n'y a aucune information à ce sujet dans le contexte.
+Je ne trouve pas la réponse dans les documents.
+Cela n'est pas mentionné.
+La información solicitada no está en los documentos.
+No encuentro nada sobre eso en las fuentes.
+El texto no dice quién fundó la empresa.
+Los documentos no especifican cuándo cierra la oficina.
+No hay datos suficientes para responder.
+Lo siento, no puedo ayudarte con eso.
+Nel contesto non si dice chi ha fondato l'azienda.
+Le fonti non indicano quando chiude l'ufficio.
+Non trovo nulla al riguardo nei documenti.
+Non è possibile rispondere.
+Os documentos não informam quando o escritório fecha.
+O texto não diz quem fundou a empresa.
+Nada consta sobre isso nos documentos.
+Não há dados suficientes para responder.
+In de bronnen staat niet wanneer het kantoor sluit.
+Ik kan daar niets over vinden.
+De tekst vermeldt niet wie het bedrijf heeft opgericht.
+W źródłach nie ma informacji o tym, kiedy biuro jest zamykane.
+Tekst nie mówi, kto założył firmę.
+Nie znalazłem odpowiedzi w dokumentach.
+オフィスが何時に閉まるかは資料に書かれていません。
+会社の創業者については言及がありません。
+提供された情報には含まれていません。
+情報が不足しているため、回答できません。
+申し訳ございませんが、該当する情報は見つかりませんでした。
+文中没有提到公司的创始人。
+资料里没有说办公室几点关门。
+我无法从提供的文档中找到答案。
+知识库中没有相关内容。
+根据现有资料,无法得知。
+没有提及。
+문서에는 사무실이 언제 닫는지 나와 있지 않습니다.
+제공된 자료로는 답변할 수 없습니다.
+관련 정보를 찾지 못했습니다.
 """.strip().splitlines()
 STATEMENTS = """
 Die Rückgabe ist nicht möglich, wenn die Ware benutzt wurde.
@@ -261,53 +483,237 @@ Sie können den Termin nicht telefonisch bestätigen.
 公司没有提供远程办公津贴。
 没有资料的申请不予受理。
 员工不能提供虚假资料。
+If the document does not contain a stamp, it is sent back.
+If you cannot find the invoice, contact the seller.
+If you don't know your number, look at the back of the card.
+When the file is not found, the server answers 404.
+A request that does not contain a token is refused.
+Should you not find the key, ask at the desk.
+"I cannot open the door," the clerk said.
+The clerk said, "I don't know."
+“I have no idea,” she replied.
+The error "File not found" means that the path is wrong.
+He wrote: "No information is available."
+The leaflet is no help, but the guide does not cover Macs: take build 7.3.
+The guide does not cover Macs; use tablets.
+The guide does not cover Macs. Use tablets.
+The handbook doesn't say how long it takes, but it costs 30 euros.
+I don't know the exact fee, but refunds take 14 days.
+The documents do not mention the fee. The deadline is 14 days.
+No.
+No, it is not allowed.
+No, you cannot.
+There is no fee.
+There are no limits.
+There is no warranty.
+No data is shared with third parties.
+We do not share your information with third parties.
+Your information is not shared with anyone.
+No documents are required.
+No information is required to sign up.
+You do not need to provide any documents.
+We cannot refund sale items.
+We can't change your address without an ID.
+Customers cannot find their order number in the app.
+The form does not list fees.
+The app does not store any data.
+The policy does not cover theft.
+Theft is not covered.
+VAT is not included.
+The product is not available in blue.
+Employees are not allowed to answer calls.
+The phone cannot be located in the room.
+Answers are not accepted after Friday.
+The question is not hard.
+Unknown senders are blocked.
+Nobody knows the code but the manager.
+The password is known only to you.
+Access to the vault is not possible at night.
+The lamp is out of order.
+It is not possible to cancel after 14 days.
+He does not know the rules.
+They did not find a cure.
+The manual states that the valve must not be opened.
+The document must not be signed twice.
+The file was deleted because nobody used it.
+The note is not legally binding.
+The results are not public.
+The page does not load on old browsers.
+The library does not have a branch in Lyon.
+None of the rooms has a bath.
+None of the plans include support.
+Nothing is free.
+There is nothing to pay.
+You pay nothing.
+Nothing changes for existing customers.
+No one may enter.
+The warranty lasts two years.
+Do not write in the document.
+Do not include the serial number in the mail.
+The scope of the contract is limited to Europe.
+Work outside the scope of the contract is billed hourly.
+Wenn das Dokument keine Stempel enthält, wird es abgelehnt.
+Falls Sie die Rechnung nicht finden, wenden Sie sich an den Verkäufer.
+„Ich weiß es nicht“, sagte der Pförtner.
+Das Handbuch behandelt Macs nicht; nutzen Sie tablets.
+Dazu steht nichts in den Unterlagen, aber die Frist beträgt 14 Tage.
+Es gibt keine Gebühr.
+Ohne Stempel ist der Antrag ungültig.
+Die Daten werden nicht gespeichert.
+Sie müssen keine Angaben zum Einkommen machen.
+Wir geben keine Informationen an Dritte weiter.
+Der Antrag kann nicht online gestellt werden.
+Diebstahl ist nicht abgedeckt.
+Si le document ne contient pas de stamp, il est rejeté.
+« Je ne sais pas », dit le portier.
+Le guide ne couvre pas Macs ; utilisez tablets.
+Il n'y a pas de frais.
+Nous ne partageons aucune information avec des tiers.
+Le vol n'est pas couvert.
+Vous ne devez fournir aucun document.
+Si el documento no contiene una sello, se rechaza.
+«No lo sé», dijo el portero.
+La guía no cubre Macs; use tablets.
+No hay comisión.
+No se aceptan mascotas.
+No compartimos información con terceros.
+Se il documento non contiene una sello, viene respinto.
+La guida non copre Macs; usare tablets.
+Non ci sono costi.
+Se o documento não contiver carimbo, será rejeitado.
+Não há taxa.
+Als het document geen stempel bevat, wordt het afgewezen.
+Er zijn geen kosten.
+Jeśli dokument nie zawiera stempla, zostanie odrzucony.
+Nie ma opłat.
+文書に印鑑が含まれていない場合、却下されます。
+「わかりません」と係員は言いました。
+手数料はありません。
+情報は第三者に提供されません。
+このガイドはMacsを扱っていません。tabletsを使ってください。
+如果文件不包含公章,将被拒绝。
+“我不知道,”店员说。
+没有费用。
+我们不会向第三方提供您的信息。
+指南不包括Macs;请使用tablets。
+문서에 도장이 없으면 거부됩니다.
+"모르겠습니다"라고 직원이 말했습니다.
+수수료가 없습니다.
+The office does not close on Sundays.
+Guests cannot find parking on weekends.
+If the customer is not known, ask for an ID.
+Unless the contract states otherwise, no notice is needed.
+The contract states no deadline.
+No deadline applies.
+The price does not include breakfast.
+The page contains no ads.
+He cannot answer the phone.
+The manager does not know about it.
+The author does not mention her age in the novel.
+Water is not provided.
+The tool does not find duplicates.
+It is not documented who owns the house, but Anna lives there.
+The sources differ: one says ten, the other eleven.
+I do not recommend it.
+We do not ship to Canada.
+We have no branch in Berlin.
+We have no fees.
+You can't find it in stores; order it online.
+The database does not support transactions.
+The material does not contain latex.
+The guide does not go to the summit.
+The documentation is not free.
+Nothing in the contract forbids pets.
+It isn't allowed.
+The handbook does not permit pets.
+Not before Monday.
+Not in Germany.
+Never.
+None of them.
+Nobody.
+There is no such rule.
+No information leaves the company.
+The information desk is not open on Sundays.
+The answer is 42, not 43.
+The answer is no.
+The answer is not five but six.
+The data center has no windows.
+Unable to walk, he took a taxi.
+It is impossible to miss.
+I would not know what to do without the manual: it explains everything in 12 steps.
+The text is not long: it has 40 pages.
+If no answer comes within 14 days, the request counts as refused.
+"Not found" is what the page shows.
+Call us if you can't find the form.
+The quote "we do not know" is from the CEO.
+Das Büro schließt sonntags nicht.
+Der Text ist nicht lang.
+Die Seite enthält keine Werbung.
+Wenn keine Antwort kommt, gilt der Antrag als abgelehnt.
+Der Preis enthält kein Frühstück.
+Es gibt keine solche Regel.
+Wir liefern nicht nach Kanada.
+Die Frage ist nicht schwer.
+Das Material enthält kein Latex.
+Niemand kennt den Code.
+Falls dazu keine Angaben vorliegen, gilt die gesetzliche Frist.
+Le bureau ne ferme pas le dimanche.
+La page ne contient pas de publicité.
+Le prix ne comprend pas le petit-déjeuner.
+Nous ne livrons pas au Canada.
+Personne ne connaît le code.
+El precio no incluye el desayuno.
+No enviamos a Canadá.
+Nadie conoce el código.
+La página no contiene publicidad.
+Il prezzo non include la colazione.
+Non spediamo in Canada.
+O preço não inclui o café da manhã.
+Não enviamos para o Canadá.
+De prijs is exclusief ontbijt, er zit niets bij.
+Het kantoor sluit niet op zondag.
+Cena nie obejmuje śniadania.
+Biuro nie jest otwarte w niedzielę.
+朝食は含まれていません。
+日曜日は閉まりません。
+広告はありません。
+価格不包括早餐。
+我们不送货到加拿大。
+周日不关门。
+아침 식사는 포함되지 않습니다.
+캐나다로는 배송하지 않습니다.
 """.strip().splitlines()
-"""Sentences with a negation that answer a question."""
+"""Sentences with a negation, a condition, quoted speech or a partial answer, which answer."""
 
 
-@pytest.mark.parametrize("sentence", REFUSALS)
-def test_a_refusal_in_another_language_is_seen(sentence: str) -> None:
-    assert declines_elsewhere(sentence)
-
-
-@pytest.mark.parametrize("sentence", STATEMENTS)
-def test_a_negation_in_another_language_is_no_refusal(sentence: str) -> None:
-    assert not declines_elsewhere(sentence)
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [
-        "Es tut mir leid. Das weiß ich nicht. Bitte wenden Sie sich an den Kundendienst.",
-        "Je suis désolé, je ne peux pas répondre. N'hésitez pas à appeler le service client.",
-        "申し訳ありませんが、わかりません。お問い合わせください。",
-        "抱歉,文档中没有提到。请联系客服。",
-    ],
-)
-def test_an_offer_after_a_refusal_is_no_answer(answer: str) -> None:
+@pytest.mark.parametrize("answer", REFUSALS)
+def test_a_refusal_is_seen(answer: str) -> None:
     assert read_abstention(answer).abstained
 
 
-def test_an_answer_after_a_refusal_is_one() -> None:
-    answer = "Das steht nicht in den Unterlagen. Sonst gilt eine Frist von 14 Tagen. Sie ist fest."
+@pytest.mark.parametrize("answer", STATEMENTS)
+def test_a_statement_is_no_refusal(answer: str) -> None:
     assert not read_abstention(answer).abstained
 
 
-WORDS = sorted(
-    {
-        word
-        for patterns in refusals._PATTERNS.values()
-        for pattern in patterns
-        for word in re.findall(r"[^\W\d_]+", pattern)
-    }
+def test_words_have_the_roles_of_their_language() -> None:
+    assert readings("the handbook does not describe") == ["wdwnV"]
+    assert readings("steht in den Unterlagen nichts") == ["VpwdnI"]
+    assert readings("我不知道") == ["#snk"]
+    assert readings("it lasts two years") == []
+    assert len(every_reading("it lasts")) < len(every_reading("情報"))
+
+
+def test_a_condition_does_not_decline() -> None:
+    (roles,) = readings("if the documents do not say")
+    assert not refuses(roles)
+    assert refuses(roles.removeprefix("c"))
+
+
+@pytest.mark.parametrize(
+    "run", ["not ", "documents do not ", "no, ", "if ", '"a', "'a ", "ない", "; ", "cannot and "]
 )
-
-
-CUES = [cue for cues in refusals._CUES.values() for cue in cues]
-
-
-@given(st.lists(st.sampled_from([*WORDS, *CUES]), max_size=9))
-def test_a_sentence_is_found_wherever_its_pattern_matches(words: list[str]) -> None:
-    sentence = " ".join(words)
-    found = any(refusals._reader(name).search(sentence) for name in refusals._PATTERNS)
-    assert declines_elsewhere(sentence) is found
+def test_the_time_of_a_long_answer_is_bounded(run: str) -> None:
+    started = time.process_time()
+    read_abstention(run * (100_000 // len(run)))
+    assert time.process_time() - started < 8
