@@ -265,7 +265,8 @@ def _side(words: Sequence[Word], places: Sequence[int]) -> set[str]:
 
 def _is_passive(words: Sequence[Word], about: Sequence[Word]) -> bool:
     """Whether a sentence has the passive of a word of another one, or says "by"."""
-    shared, forms = {word.key for word in about if word.tier}, [word.form for word in words]
+    shared = {word.key for word in about if word.tier}
+    forms = [word.form.removesuffix("n't") for word in words]
     if not _BY.isdisjoint(forms) and not _BE.isdisjoint(forms):
         return True
     return any(
