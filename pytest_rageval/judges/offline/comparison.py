@@ -49,6 +49,9 @@ _LONG_ODDS: Final = 1.6
 _UNSURE_ODDS: Final = 1.6
 """Log odds below that line down to which a long fact may be stated in other words."""
 _MOST_SENTENCES: Final = 500
+_BE: Final = frozenset("is are was were be been".split())
+_ROW: Final = re.compile(r"\w: [^;\n]{1,80}; \w[\w ]{0,40}: ")
+_ROW_CHARS: Final = 2_000
 _ABOUT_AS_LONG: Final = 1.5
 _OPTION_CHARS: Final = 500
 _SAME_ROOT: Final = 4
@@ -64,24 +67,25 @@ def look_up(expected: Expected, text: StatedText, layer: Layer) -> Stated:
     """Look an expected answer or a key fact up in a text.
 
     Args:
-    expected: the fact.
-    text: an answer or a passage.
-    layer: the fitted layer of correctness.
+        expected: the fact.
+        text: an answer or a passage.
+        layer: the fitted layer of correctness.
     """
     support = find_support(expected.claim, text.context)
     features = text.features(expected, support)
     odds = layer.log_odds(features) if features else 0.0
     if expected.is_statement:
         odds -= _LONG_ODDS
-    state, why = _Comparison(expected, text, support).decide(odds)
+    comparison = _Comparison(expected, text, support)
+    state, why = comparison.decide(odds)
     if features is None:
-        return Stated(state, 5.0 * (state == "stated"), why)
+        return Stated(state, 5.0 * (state == "stated"), why, comparison.contradicted)
     score = scale(odds, layer, IDEAL) if features["coverage"] else 0.0
     if state == "stated":
         score = 5.0 if expected.line in text.line else max(score, PASS)
     elif state == "absent":
         score = min(score, scale(FAULTY, layer, IDEAL))
-    return Stated(state, score, why)
+    return Stated(state, score, why, comparison.contradicted)
 
 
 class _Comparison:
@@ -89,6 +93,7 @@ class _Comparison:
 
     def __init__(self, expected: Expected, text: StatedText, support: Support | None) -> None:
         self.expected, self.text, self.support = expected, text, support
+        self.contradicted = False
         self.question = expected.question
         self.rivals: Final = rivals(self.question.language)
         at = support.best if support else None
@@ -115,9 +120,16 @@ class _Comparison:
 
         read = [sentence.read.words for sentence in sentences[:_MOST_SENTENCES]]
         whole = [word for words in read for word in words]
-        if self.expected.is_statement and len(whole) <= _ABOUT_AS_LONG * len(self.expected.words):
+        if len(whole) <= self._longest * len(self.expected.words):
             return whole  # both may be several sentences
         return max(read, key=overlap, default=())
+
+    @property
+    def _longest(self) -> float:
+        """Return how many times as long as the fact a text is that is compared as a whole."""
+        if self.expected.is_statement:
+            return _ABOUT_AS_LONG
+        return 2 * _ABOUT_AS_LONG if self.expected.n_clauses > 1 else 0.0
 
     def decide(self, odds: float) -> tuple[State, str]:
         """Return the state, and what is missing or stands in the way.
@@ -127,10 +139,11 @@ class _Comparison:
         """
         expected, text = self.expected, self.text
         if {expected.says, text.says} == {"yes", "no"}:
+            self.contradicted = True
             return "absent", f'says "{text.says}"'
         if not expected.required:
             return self._polarity()
-        if expected.is_statement and expected.line in text.line:
+        if expected.line in text.line and (expected.is_clause or expected.is_statement):
             return "stated", ""
         missing = [word for word in expected.required if not self._has(word)]
         if expected.compared and expected.compared <= {word.key for word in missing}:
@@ -297,14 +310,18 @@ class _Comparison:
     # --- contradiction -------------------------------------------------------------------
 
     def _contradiction(self, missing: Sequence[Word]) -> tuple[State, str] | None:
+        why = ""
         if unit := other_unit(self.expected.words, self.near):
-            return "absent", f"has {unit}"
-        if rival := self._rival():
-            return "absent", rival
+            why = f"has {unit}"
+        elif rival := self._rival():
+            why = rival
+        elif self.exchanged and not missing:
+            why = "has the two sides the other way round"
+        if why:
+            self.contradicted = True
+            return "absent", why
         if self.text.is_passage and self._scattered:
             return "absent", "has its numbers apart from what they count"
-        if self.exchanged and not missing:
-            return "absent", "has the two sides the other way round"
         return self._negation(missing)
 
     @property
@@ -395,7 +412,7 @@ class _Comparison:
                 negates.key in about or means(negates, about, self.language)
             ):
                 # In a title or another clause it negates something else.
-                reach = words[max(0, at - REACH) : at + 2 * REACH]
+                reach = words[at : at + 2 * REACH]
                 count += any(near.key in mine for near in reach)
         return count
 
@@ -422,12 +439,17 @@ class _Comparison:
     def _replaced(self, missing: Sequence[Word]) -> str:
         """Find a word of fact or question in whose place the best sentence has another one."""
         texts: list[Sequence[Word]] = [self.expected.words]
-        if self.expected.new is not self.expected.required:
+        if self.expected.new is not self.expected.required and not self._is_row:
             texts.append(self.question.words)
         for words in texts:
             if found := self._replaced_in(words):
                 return f'has "{found[1]}" where "{found[0].form}" is asked for'
         return ""
+
+    @property
+    def _is_row(self) -> bool:
+        """Whether the text gives a row of a table, whose headings a question need not have."""
+        return _ROW.search(self.text.text[:_ROW_CHARS]) is not None
 
     def _replaced_in(
         self, words: Sequence[Word], *, hard: bool = False, both_sides: bool = False
@@ -447,6 +469,7 @@ class _Comparison:
         return None
 
     def _in_place_of(self, content: Sequence[Word], at: int, *, both_sides: bool) -> str:
+        after_be = {word for be, word in pairwise(self.best) if be.form in _BE}
         here = [word for word in self.best if word.tier >= LIGHT]
         keys = [word.key for word in here]
         before = next((w.key for w in reversed(content[:at]) if w.key in self.here), None)
@@ -457,6 +480,8 @@ class _Comparison:
                 continue
             if word.form[:_SAME_ROOT] == content[at].form[:_SAME_ROOT]:
                 continue  # chairs, chairwoman
+            if word in after_be and word.form in IRREGULAR:
+                continue  # which are sold
             left, right = keys[i - 1] if i else None, keys[i + 1] if i + 1 < len(keys) else None
             sides = bool(before) and left == before, bool(after) and right == after
             if all(sides) if both_sides else any(sides):
@@ -476,6 +501,8 @@ class _Comparison:
         ]
         several = len(self.text.context.sentences) > 1
         if several or self.text.is_passage or any(self._has(word) for word in asked or self.best):
+            return ""
+        if self._is_row:
             return ""
         subject = next((word for word in self.best if word.tier >= LIGHT), None)
         if subject is None or subject.key not in self._new_words or subject is self.best[0]:

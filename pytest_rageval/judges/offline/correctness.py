@@ -17,7 +17,7 @@ from pytest_rageval.judges.offline.abstention import read_abstention
 from pytest_rageval.judges.offline.claims import LIMIT, plain_text
 from pytest_rageval.judges.offline.comparison import look_up
 from pytest_rageval.judges.offline.facts import IDEAL, Expected, Stated, StatedText, read_question
-from pytest_rageval.judges.offline.grounding import FAULTY, judge_grounding, scale
+from pytest_rageval.judges.offline.grounding import FAULTY, PASS, judge_grounding, scale
 from pytest_rageval.judges.offline.lexicon import language_of, read_words
 from pytest_rageval.judges.offline.parameters import Layer, Parameters
 from pytest_rageval.judges.offline.support import question_keys
@@ -51,15 +51,20 @@ def judge_correctness(request: JudgeRequest, parameters: Parameters) -> Verdict:
     if not request.answer.strip() or read_abstention(request.answer).abstained:
         return _verdict(request, [Stated("absent", 0.0, "")] * len(facts), 0.0, _DECLINES)
     found, either = _look_up_all(request, facts, parameters.correct)
-    parts = [*found, *([max(either, key=rank)] if either else [])]
-    if not parts:
+    best = max(either, key=rank) if either else None
+    if best is None and not found:
         return _verdict(request, [], *_without_reference(request, parameters.grounded))
-    states = {one.state for one in parts}
+    parts = [*found, *([] if best is None else [best])]
+    # Key facts say what an answer must state; an expected answer beside them may say more.
+    decides = [one for one in parts if one is not best or not found or one.contradicted]
+    states = {one.state for one in decides}
     score = math.fsum(one.score for one in parts) / len(parts)
     if "absent" in states:
         score = min(score, scale(FAULTY, parameters.correct, IDEAL))
+    elif "unsure" not in states:
+        score = max(score, PASS)
     unsure = "unsure" in states and "absent" not in states
-    reason = _explain(request, facts, found, parts)
+    reason = _explain(request, facts, found, decides)
     return _verdict(request, found, None if unsure else score, reason, unsure=unsure)
 
 

@@ -47,6 +47,7 @@ _ASIDE: Final = re.compile(
     r"[^,()–—]{5,160})[,)–—]",
     re.IGNORECASE,
 )
+_CLAUSE_END: Final = re.compile(r"[;:.!?]\s+(?=\S)")
 _LIST_LINK: Final = re.compile(
     r"\s*(?:,(?!\d)|;|、|，|\b(?:and|plus|und|sowie|et|y|e|en)\b|と|和)\s*"
 )
@@ -96,6 +97,16 @@ class Expected:
         self.line: Final = _line(words)
         self.says: Final = _yes_or_no(words)
         self.is_statement: Final = len(words) >= LONG
+
+    @cached_property
+    def n_clauses(self) -> int:
+        """Number of clauses that full stops, semicolons and colons part."""
+        return 1 + len(_CLAUSE_END.findall(self.text.strip()))
+
+    @cached_property
+    def is_clause(self) -> bool:
+        """Whether it says so much that a text which has it in a row means the same by it."""
+        return len(self.content) > 2 or any(word.negates for word in self.words)
 
     @cached_property
     def required(self) -> list[Word]:
@@ -199,6 +210,8 @@ class Stated(NamedTuple):
     """0 to 5, at least 4 if it is stated; where it is unsure, what the words say by themselves."""
     reason: str
     """Words that are missing or stand in their place; empty: none."""
+    contradicted: bool = False
+    """Whether another fact is stated in its place, where it is absent."""
 
 
 @lru_cache(maxsize=256)  # questions of a run share passages

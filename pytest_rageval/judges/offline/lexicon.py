@@ -176,7 +176,7 @@ _ARTICLE: Final = re.compile(
 _OPTION: Final = re.compile(r"(?<!\w)\(?([a-h])\)(?!\w)")
 _INITIAL: Final = re.compile(r"\b([A-Z])\.(?= ?[A-Z]|,)|(?<=\b[A-Z]\.)([A-Z])\.")
 _NO: Final = re.compile(
-    r"(?:\W*\w+:)?\W*(?:no|nein|non|nee|não|nao|没有|不是|いいえ)"
+    r"(?:\W*\w+:)?\W*(?:no|none|not at all|nein|non|nee|não|nao|没有|不是|いいえ)"
     r"(?:[,，;:!]|\s*[–—]|\s+-\s|\.(?!\s*\d))",
     re.IGNORECASE,
 )

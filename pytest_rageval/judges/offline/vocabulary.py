@@ -31,6 +31,8 @@ SOFT_WORDS: Final = frozenset(
     only other ours out over own per same shall should so some such than theirs them themselves then
     there thereby therefore though through thus too under until up upon us very what when where
     whereas whether which while who whom whose why within without yes yet yours yourself anything
+    somebody
+    everybody anybody
     everything something anyone everyone someone nearly almost quite already still allow allowed
     permit permitted possible accept accepted able need needed require required necessary
     """.split()
@@ -282,7 +284,8 @@ ABBREVIATED_UNITS: Final = frozenset(
 
 SYNONYMS: Final[tuple[str, ...]] = (
     # One group per line: its members mean the same in a sentence that is otherwise equal.
-    "start begin commence", "end finish conclude", "buy purchase acquire", "help assist",
+    "start begin commence", "after afterwards", "before beforehand", "end finish conclude",
+    "buy purchase acquire", "help assist",
     "beat defeat", "submit send hand", "mandatory compulsory obligatory required",
     "optional voluntary", "free gratis complimentary", "least minimum", "most maximum",
     "about approximately around roughly circa", "nearly almost", "bigger larger",
