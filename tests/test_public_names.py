@@ -56,7 +56,7 @@ NAMES = {
 MEMBERS = {
     "Comparison": [
         "base", "comparable", "conclusion", "failed", "new", "newly_missed", "problem", "rows",
-        "to_dict", "to_pandas", "to_polars", "view",
+        "to_dict", "to_pandas", "to_polars", "verdict", "view",
     ],
     "Run": [
         "config", "folder", "gate", "means", "metrics", "notes", "records", "rows", "run_id",

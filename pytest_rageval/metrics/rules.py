@@ -8,6 +8,7 @@ from __future__ import annotations
 import unicodedata
 
 from pytest_rageval.metrics.matching import fold
+from pytest_rageval.metrics.prepared import PreparedAnswer
 from pytest_rageval.metrics.view import FAILED, CaseView, NotApplicable, Score, Scores
 from pytest_rageval.support.patterns import PatternError, compile_pattern
 from pytest_rageval.values.case import AnswerRule
@@ -38,7 +39,8 @@ def _score(view: CaseView) -> Score:
         return _NO_RULES
     if view.failed or view.response is None:
         return FAILED
-    answer = view.prepared.visible
+    prepared = view.prepared or PreparedAnswer(view.response.answer)
+    answer = prepared.visible
     return float(all(check_rule(rule, answer).kept for rule in view.case.answer_rules))
 
 

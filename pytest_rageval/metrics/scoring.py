@@ -400,6 +400,7 @@ def score_settings(settings: Settings, reported: Reported | None = None) -> Scor
         citations_in_text=reported.citations_in_text,
         token_budget=settings.token_budget,
         markers=settings.citation_markers,
+        abstention_texts=settings.abstention_texts,
         folder_mode=settings.folder_mode,
         retrieval_only=settings.retrieval_only,
         judge_configured=settings.judge != "none",

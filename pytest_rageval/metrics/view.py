@@ -30,7 +30,7 @@ from pytest_rageval.metrics.matching import (
     norm_path,
     vaults_agree,
 )
-from pytest_rageval.metrics.prepared import PreparedAnswer, without_code
+from pytest_rageval.metrics.prepared import STATED, PreparedAnswer, without_code
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.dataclass import dataclass, maker, replace
 from pytest_rageval.values.record import Evidence, ScoreSettings
@@ -63,7 +63,6 @@ NO_JUDGE: Final = NotApplicable("The run has no judge.")
 UNANSWERABLE: Final = NotApplicable("The case is unanswerable.")
 _NO_GOLDS: Final = NotApplicable("The case has no gold_supports.")
 _NO_EVIDENCE: Final = Evidence()
-_NOTHING: Final = PreparedAnswer("")
 Score = float | NotApplicable | Failed
 Scores = Mapping[str, Score]
 
@@ -106,8 +105,8 @@ class CaseView:
     citations: tuple[Citation, ...] | None
     """Distinct citations from references and answer text; None: not reported."""
     verdicts: Verdicts | None = None
-    prepared: PreparedAnswer = _NOTHING
-    """The answer as delivered, with its parts; of a target that failed, an empty one."""
+    prepared: PreparedAnswer | None = None
+    """The answer as delivered, with its parts; None: as in ``response``."""
 
     k: int = field(init=False)
     """Cutoff in delivered chunks: the case's, else the run's; where their order is not their rank,
@@ -171,15 +170,16 @@ def view_case(
     if response is None and error is None:
         raise ValueError(f"case {case.id!r}: expected a response or an error, got neither")
     chunks = citations = None
-    prepared = _NOTHING
+    prepared = None
     if response is not None:
         response = with_own_names(response, anchors_of(case), settings)
         if response.retrieved_chunks is not None:
             chunks = decide_chunks(case, response.retrieved_chunks, settings, owned=owned)
         prepared = prepare(response, chunks, settings)
         citations = read_citations(response, prepared, chunks, case, settings)
-        if prepared.read != response.answer:
-            response = replace(response, answer=prepared.read)
+        abstained = says_it_abstains(response, settings)
+        if (prepared.read, abstained) != (response.answer, response.abstained):
+            response = replace(response, answer=prepared.read, abstained=abstained)
         if citations is None and settings.citations_reported:
             citations = ()
     return _case_view(
@@ -204,6 +204,25 @@ def prepare(
         response, chunks, settings.markers, settings.path_case, listed=plain.sources
     )
     return plain.with_markers(markers) if markers else plain
+
+
+def says_it_abstains(response: AskResponse, settings: ScoreSettings) -> bool | None:
+    """Return whether a response abstains, by its flag, else by the texts of the settings.
+
+    An answer is one of these texts if its first line is, apart from courtesies, case, white space
+    and what surrounds the words. Without a judge the texts alone decide.
+    """
+    if response.abstained is not None or not settings.abstention_texts:
+        return response.abstained
+    said = _first_line(PreparedAnswer(response.answer).text(STATED))
+    if said and said in map(_first_line, settings.abstention_texts):
+        return True
+    return None if settings.judge_configured else False
+
+
+def _first_line(text: str) -> str:
+    lines = (_AROUND.sub("", line) for line in text.splitlines())
+    return next((" ".join(line.casefold().split()) for line in lines if line), "")
 
 
 def gold_population(case: Case) -> NotApplicable | None:
@@ -231,6 +250,7 @@ _WRITTEN: Final = re.compile(
 _ENDS: Final = re.compile(r"(?<=\w{2})[.!?:](?=\s|\Z)|[,](?=\s)|\s[-\u2013\u2014]\s")
 """Ends of a section that is not within brackets, unless it is part of a retrieved heading."""
 _MAX_ENDS: Final = 4
+_AROUND: Final = re.compile(r"^[\W_]+|[\W_]+$")
 _NEXT: Final = re.compile(
     r"[;,]\s*(?=File\s*:)|;\s*(?=[^;,]+\.\w{1,8}\s*,\s*Section\s*:)", re.IGNORECASE
 )

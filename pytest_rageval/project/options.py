@@ -167,6 +167,8 @@ SETTINGS: Final[tuple[Setting, ...]] = (
     Setting("citation_counts", "citations.counts", "choice", "answers",
         choices=("chunks", "documents", "references"), rescoring=True,
         help="list that the numbers in these forms count"),
+    Setting("abstention_texts", "target.abstention_texts", "texts", "answers", rescoring=True,
+        help='answers with which the target says that it abstains, as in ["KEINE ANTWORT"]'),
     Setting("folder_mode", "folder_mode", "choice", "everything", flag="--rag-folder-mode",
         choices=("off", "on", "on_with_fallback"), alias="payload.folder_mode", rescoring=True,
         help="folder selection asked of the API (default: not sent)"),

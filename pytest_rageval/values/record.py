@@ -96,6 +96,8 @@ class ScoreSettings:
     """Tokens of the context within which ``recall_at_tokens`` counts; None: it does not apply."""
     markers: CitationMarkers | None = None
     """Further forms of citations; None: none."""
+    abstention_texts: tuple[str, ...] = ()
+    """Answers with which the target says that it abstains."""
     folder_mode: FolderMode | None = None
     retrieval_only: bool = False
     judge_configured: bool = False

@@ -145,6 +145,8 @@ class Settings:
     """Number of the first passage in all these forms; None: each form's own."""
     citation_counts: Counted | None = None
     """List that their numbers count; None: each form's own."""
+    abstention_texts: tuple[str, ...] = ()
+    """Answers with which the target says that it abstains; a judge is asked about all others."""
     store_full_text: bool = False
     no_report: bool = False
     """Do not write ``report.html`` at the end of a run."""

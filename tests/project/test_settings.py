@@ -450,6 +450,7 @@ def test_where_a_run_is_kept_does_not_change_its_hash(other: Settings) -> None:
         replace(BASE, path_case="insensitive"),
         replace(BASE, snippets="all"),
         replace(BASE, coarse_chunks=True),
+        replace(BASE, abstention_texts=("NO ANSWER",)),
         replace(BASE, retriever_version="2"),
         replace(BASE, target=TargetSettings(url="http://x")),
         replace(BASE, target=TargetSettings(vault="v")),

@@ -13,8 +13,10 @@ from pytest_rageval.engine.case import ask_request
 from pytest_rageval.metrics.deciding import anchors_of
 from pytest_rageval.metrics.document_names import with_own_names
 from pytest_rageval.metrics.matching import citation_in_chunks, norm_path
+from pytest_rageval.metrics.prepared import PreparedAnswer
 from pytest_rageval.metrics.scoring import score_settings
 from pytest_rageval.support.text import clean, counted, shown_json
+from pytest_rageval.support.thoughts import thought_spans
 from pytest_rageval.support.tracebacks import places
 from pytest_rageval.target.calling import call_client, raised_error
 from pytest_rageval.target.client import ANSWERED_LATER, WANTS_SESSION, HttpRagClient
@@ -276,11 +278,19 @@ def _answer(result: AskResult, asked: Asked) -> Iterator[Finding]:
         yield _FOUND.fail("answer", result.error.message, fix)
         return
     text = result.response.answer if result.response else ""
+    if thoughts := thought_spans(text):
+        start, end = thoughts[0]
+        n_chars = sum(end - start for start, end in thoughts)
+        message = f"{n_chars} of {len(text)} chars are thoughts of the model, such as "
+        message += f"{clean(text[start:end], 60)!r}: they are left out of scores and judging"
+        fix = "let the target return thoughts in a field of their own, or none: users may see them"
+        yield _FOUND.warn("answer", message, fix)
+        text = PreparedAnswer(text).visible
     if tag := _END_TAG.search(text):
         fix = "return plain text or Markdown; where the API has HTML alone, remove tags in a client"
         message = f"{tag[0]} in it, so it may be HTML, whose tags the offline judge reads as words"
         yield _FOUND.warn("answer", message, fix)
-    else:
+    elif not thoughts:
         yield _FOUND.ok("answer", f"{len(text)} chars")
 
 

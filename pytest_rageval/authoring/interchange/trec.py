@@ -126,6 +126,11 @@ class _Topic:
     line: int
 
 
+def _is_object(line: str) -> bool:
+    """Whether a line begins like a JSON object, and is no topic or row named ``{``."""
+    return re.match(r'\{\s*(?:"|\}\s*$)', line) is not None
+
+
 def _kind(file: SourceFile) -> str:
     if _TOP.search(file.text):
         return "topics"
@@ -134,7 +139,7 @@ def _kind(file: SourceFile) -> str:
     hashed = (one for one in found if _is_row(one[1]) or not _COMMENT.match(one[1]))
     number, first = next(plain, None) or next(hashed, (1, ""))
     words = first.split()
-    if first.startswith("{"):
+    if _is_object(first):
         return "qrels"
     if _TOPIC.fullmatch(first):
         return "topics"
@@ -258,7 +263,7 @@ def _columns(
 def _qrels(
     file: SourceFile, topics: Container[str], ledger: Ledger
 ) -> Iterator[tuple[int, str, str, int]]:
-    if file.text.lstrip().startswith("{"):
+    if _is_object(file.text.lstrip().partition("\n")[0]):
         yield from json_judgements(file, ledger)
         return
     expected = "topic, iteration, document and grade"

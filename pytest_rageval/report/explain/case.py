@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -10,10 +10,11 @@ from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.embedding_scores import score_embeddings
 from pytest_rageval.metrics.judged import score_judged
 from pytest_rageval.metrics.matching import document_key
+from pytest_rageval.metrics.prepared import Kind, PreparedAnswer
 from pytest_rageval.metrics.registry import MetricInfo, Registry
 from pytest_rageval.metrics.retrieval import anchor_ranking, document_ranking, order_before_rerank
 from pytest_rageval.metrics.scoring import FAMILIES, abstention_verdict
-from pytest_rageval.metrics.view import CaseView, Verdicts
+from pytest_rageval.metrics.view import CaseView, Verdicts, says_it_abstains
 from pytest_rageval.report.explain.chunks import explain_chunks
 from pytest_rageval.report.explain.evidence import (
     evidence_sentences,
@@ -48,6 +49,7 @@ from pytest_rageval.report.explain.values import (
     CitationReason,
     Explanation,
     GroupReason,
+    LeftOut,
     MetricReason,
     MetricStatus,
 )
@@ -66,6 +68,16 @@ _CASE_UNKNOWN: Final = (
     "asked: golds and the arithmetic over them cannot be shown."
 )
 _FAMILIES: Final = [one for one in FAMILIES if one not in {score_embeddings, score_judged}]
+_REASONS: Final[Mapping[Kind, str]] = {
+    "thought": "a thought is no part of the answer",
+    "greeting": "a courtesy claims nothing",
+    "lead_in": "a courtesy claims nothing",
+    "farewell": "a courtesy claims nothing",
+}
+_LISTED: Final = "a list of sources claims nothing; its entries are the citations of the answer"
+_LISTED_APART: Final = (
+    "a list of sources claims nothing, and adds no citations to those in the text"
+)
 _AS_RECORDED: Final = "as recorded; without the case its arithmetic cannot be shown"
 
 
@@ -112,10 +124,21 @@ def explain_record(
         irrelevant=irrelevant,
         chunks=chunks,
         citations=citations,
+        left_out=tuple(_left_out(record.answer or "")),
         judgements=explain_judgements(record, case),
         metrics=metrics,
         notes=tuple(_notes(case, metrics)),
     )
+
+
+def _left_out(answer: str) -> Iterator[LeftOut]:
+    """Yield the parts of an answer that are not read as what it states."""
+    prepared = PreparedAnswer(answer)
+    cites = _LISTED_APART if prepared.cites_in_prose else _LISTED
+    for one in prepared.spans:
+        if reason := cites if one.kind == "sources" else _REASONS.get(one.kind):
+            text = answer[one.start : one.end].strip()
+            yield LeftOut(kind=one.kind, text=text, reason=reason)
 
 
 def _notes(case: Case | None, metrics: Sequence[MetricReason]) -> list[str]:
@@ -144,7 +167,7 @@ def _all_figures(
     citations: Sequence[CitationReason] | None,
 ) -> tuple[dict[str, Figure], dict[str, Figure]]:
     """Return the figures of metrics, and those before reranking, by key."""
-    sentences = {**abstention_sentences(record), **scope_sentences(record, golds)}
+    sentences = {**abstention_sentences(record, settings), **scope_sentences(record, golds)}
     if chunks is not None:
         sentences |= list_sentences(chunks, record.k)
     before: dict[str, Figure] = {}
@@ -266,10 +289,13 @@ def computed_scores(
 
 
 def _stored_view(record: CaseRecord, case: Case, settings: ScoreSettings) -> CaseView:
+    response = record.response
+    if response is not None:
+        response = replace(response, abstained=says_it_abstains(response, settings))
     return CaseView(
         case=replace(case, k=record.k),
         settings=settings,
-        response=record.response,
+        response=response,
         failed=record.error is not None,
         chunks=record.retrieved_chunks,
         citations=scored_citations(record, settings),

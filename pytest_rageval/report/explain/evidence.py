@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pytest_rageval.metrics.context import cut_tokens, tokens_reported, within_budget
+from pytest_rageval.metrics.prepared import PreparedAnswer
 from pytest_rageval.metrics.retrieval import anchor_ranking, leaked_chunks
 from pytest_rageval.metrics.rules import RuleCheck, check_rule
 from pytest_rageval.metrics.view import CaseView
@@ -29,7 +30,8 @@ def evidence_sentences(case: Case, record: CaseRecord) -> dict[str, str]:
 
 def rules_sentence(case: Case, record: CaseRecord) -> str:
     """Name each rule of the case that the answer breaks, and where; else how many it keeps."""
-    checks = [check_rule(rule, record.answer or "") for rule in case.answer_rules]
+    answer = PreparedAnswer(record.answer or "").visible
+    checks = [check_rule(rule, answer) for rule in case.answer_rules]
     broken = [_broken(number, check) for number, check in enumerate(checks, 1) if not check.kept]
     kept = f"{len(checks) - len(broken)} of {counted(len(checks), 'rule')} kept"
     return f"{kept}; {_listed(broken)}" if broken else kept

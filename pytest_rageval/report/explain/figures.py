@@ -13,6 +13,7 @@ from pytest_rageval.metrics.built_in import FIVE_WEIGHTS
 from pytest_rageval.metrics.judged import claim_support, composite
 from pytest_rageval.metrics.retrieval import Groups, Ranking, dcg, group_recall_at_k, ideal_dcg
 from pytest_rageval.metrics.scoring import abstention_verdict
+from pytest_rageval.metrics.view import says_it_abstains
 from pytest_rageval.report.explain.values import (
     AnchorReason,
     ChunkReason,
@@ -25,7 +26,7 @@ from pytest_rageval.support.text import counted, format_value
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.json_documents import part, value, whole, word
-from pytest_rageval.values.record import CaseRecord
+from pytest_rageval.values.record import CaseRecord, ScoreSettings
 
 _BY_RUBRIC: Final = {
     "groundedness": "groundedness",
@@ -284,9 +285,11 @@ def _recency(case: Case, golds: Sequence[AnchorReason]) -> str:
     return f"{rule}: every gold is cited; the judge says if the answer states it"
 
 
-def abstention_sentences(record: CaseRecord) -> dict[str, str]:
+def abstention_sentences(record: CaseRecord, settings: ScoreSettings) -> dict[str, str]:
     """Explain the metrics about abstention."""
     abstained, source = record.abstained, "the target says"
+    if abstained is None and record.response is not None:
+        abstained, source = says_it_abstains(record.response, settings), "by abstention_texts"
     if abstained is None:
         abstained, source = abstention_verdict(record), "the judge says"
     if abstained is None:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from typing import Final, Literal
 
+from pytest_rageval.metrics.prepared import Kind
 from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import Citation
@@ -221,6 +222,15 @@ SHOWN_OF_RECORD: Final = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LeftOut:
+    """A part of an answer that is not read as what it states."""
+
+    kind: Kind
+    text: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
     """The explanation of one record."""
 
@@ -236,6 +246,8 @@ class Explanation:
     chunks: tuple[ChunkReason, ...] | None
     """In rank order; None: not reported."""
     citations: tuple[CitationReason, ...] | None
+    left_out: tuple[LeftOut, ...]
+    """Parts of the answer that are not read as what it states, in order."""
     judgements: tuple[JudgementReason, ...]
     """Every requested verdict."""
     metrics: tuple[MetricReason, ...]

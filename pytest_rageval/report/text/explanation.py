@@ -18,6 +18,7 @@ from pytest_rageval.report.explain.values import (
     ClaimReason,
     Explanation,
     JudgementReason,
+    LeftOut,
     MetricReason,
     ranks,
 )
@@ -27,6 +28,7 @@ from pytest_rageval.support.text import (
     clean,
     columns_of,
     counted,
+    cut,
     format_value,
     wrapped_text,
 )
@@ -61,6 +63,8 @@ _KEY_CHARS: Final = 44
 _TEXT_READ: Final = 4000
 """Maximum characters of a text that are processed unless the whole is requested."""
 _CLAIMS_SHOWN: Final = 12
+_LEFT_OUT_SHOWN: Final = 8
+_LEFT_OUT_CHARS: Final = 80
 _NARROWEST: Final = 60
 _REASON_COLUMN: Final = 24
 """Minimum width beside a number; on a narrower terminal the reason is below it."""
@@ -92,6 +96,7 @@ def render_explanation(
         _folders(explanation, width),
         _chunks(explanation, width, verbose=verbose),
         _citations(explanation.citations, width),
+        _left_out(explanation.left_out, width),
         _judgements(explanation.judgements, width, verbose=verbose),
         _metrics(explanation, width),
         _reranking(explanation, width),
@@ -355,6 +360,18 @@ def _chunk_facts(chunk: ChunkReason, *, verbose: bool) -> Iterator[str]:
         yield f"rank {moved} before reranking"
     if verbose and chunk.score is not None:
         yield f"score {chunk.score:.4g}"
+
+
+def _left_out(parts: Sequence[LeftOut], width: int) -> Iterator[Line]:
+    if not parts:
+        return
+    yield _heading("left out of the answer")
+    for part in parts[:_LEFT_OUT_SHOWN]:
+        name = part.kind.replace("_", "-")
+        quoted = f'"{cut(part.text, _LEFT_OUT_CHARS)}"'
+        yield from _lines(f"{name} {quoted}: {part.reason}", width, first="  ", rest="    ")
+    if len(parts) > _LEFT_OUT_SHOWN:
+        yield from _lines(f"and {len(parts) - _LEFT_OUT_SHOWN} more", width, first="  ")
 
 
 def _citations(citations: Sequence[CitationReason] | None, width: int) -> Iterator[Line]:

@@ -131,6 +131,12 @@ def test_the_same_ids_are_reported_only_where_each_chunk_has_one() -> None:
             "answer",
             "</sup> in it",
         ),
+        (
+            lambda r, c, n: r.update(answer="<think>Ten?</think>At 8 [1]."),
+            "warn",
+            "answer",
+            "19 of 28 chars are thoughts of the model, such as '<think>Ten?</think>'",
+        ),
         (lambda r, c, n: r.pop("debug"), "warn", "chunks", "not reported"),
         (lambda r, c, n: c.clear(), "warn", "chunks", "none were retrieved"),
         (lambda r, c, n: c.extend([chunk(3), chunk(4)]), "warn", "k", "4 chunks came, 3 were"),

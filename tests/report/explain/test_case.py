@@ -316,7 +316,7 @@ def test_the_shown_fields_are_those_that_tools_rely_on() -> None:
             *("answerable", "k", "question", "answer", "abstained", "abstain_reason", "error"),
             *("outcome", "unchecked", "failure_stage", "stage_meaning", "next_steps"),
             *("expectations", "folder_selection", "case_known", "golds", "groups", "irrelevant"),
-            *("chunks", "citations", "judgements", "metrics", "latency", "notes"),
+            *("chunks", "citations", "left_out", "judgements", "metrics", "latency", "notes"),
             *("trace_id", "trace_link", "asked_at"),
         ]
     )
