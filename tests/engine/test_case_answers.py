@@ -16,7 +16,7 @@ from pytest_rageval.report.text.explanation import render_explanation
 from pytest_rageval.values.case import Anchor, AnswerRule, Case
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.settings import Settings
-from pytest_rageval.values.verdict import Judgement, JudgeRequest
+from pytest_rageval.values.verdict import Judgement, JudgeRequest, Passage
 from tests.build.records import measure
 
 CHUNKS = (
@@ -43,7 +43,8 @@ def ask(
     chunks: tuple[Any, ...] = CHUNKS,
     **fields: Any,
 ) -> CaseRecord:
-    given = {"answerable": True, "gold_supports": (Anchor(rel_path="cafe.md", heading_path=""),)}
+    golds = (Anchor(rel_path="cafe.md", heading_path=""),)
+    given: dict[str, Any] = {"answerable": True, "gold_supports": golds}
     case = Case(id="c", question="When does the cafe close?", **(given | fields))
     trial = Trial(
         LocatedCase(case=case, lineno=1),
@@ -110,6 +111,24 @@ def test_rules_see_what_a_user_reads() -> None:
     record = ask(f"<think>Perhaps six.</think>{STATED}.\nSources: cafe.md", answer_rules=rules)
     assert record.metrics["answer_rules_pass_rate"] == 1
     assert "2 of 2 rules kept" in explained(record)
+
+
+@pytest.mark.parametrize(
+    ("passage", "answer", "supported"),
+    [
+        ("Dogs may enter the cafe.", "Yes.", 1),
+        ("Dogs may not enter the cafe.", "Yes.", 0),
+        ("Dogs may not enter the cafe.", "No.", 1),
+        ("Dogs may enter the cafe.", "No.", 0),
+    ],
+)
+def test_a_bare_yes_or_no_claims_what_was_asked(passage: str, answer: str, supported: int) -> None:
+    request = JudgeRequest(
+        question="May dogs enter the cafe?", answer=answer, context=(Passage(text=passage),)
+    )
+    verdict = OfflineJudge().judge("claims", request).verdict
+    assert verdict is not None
+    assert verdict.scores["claim_support_rate"] == supported
 
 
 class Listening:

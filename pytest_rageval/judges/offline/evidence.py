@@ -60,7 +60,7 @@ def check_claims(
     """
     language = language_of(answer, question, *[chunk.text or "" for chunk in chunks[:1]])
     keys, found = question_keys(question, language), []
-    for raw in statements(answer):
+    for raw in statements(answer, question):
         claim = ReadClaim(read_words(raw.text, language), keys, language)
         if claim.weights:
             checks = tuple(

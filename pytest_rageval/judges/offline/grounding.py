@@ -121,7 +121,10 @@ def find_claims(request: JudgeRequest, layer: Layer) -> tuple[list[JudgedClaim],
     language = language_of(
         request.answer, request.question, *[passage.text for passage in request.context[:1]]
     )
-    read = [(raw, read_words(raw.text, language)) for raw in statements(request.answer)]
+    read = [
+        (raw, read_words(raw.text, language))
+        for raw in statements(request.answer, request.question)
+    ]
     question = question_keys(request.question, language)
     vocabulary = question.union(*(content_keys(words) for _, words in read))
     index = read_context(request.context, vocabulary, language)
@@ -136,16 +139,18 @@ def find_claims(request: JudgeRequest, layer: Layer) -> tuple[list[JudgedClaim],
     return distinct(found), index
 
 
-def statements(answer: str) -> tuple[RawClaim, ...]:
+def statements(answer: str, question: str) -> tuple[RawClaim, ...]:
     """Return the statements of an answer in order, repeated ones included.
 
-    Sentences that decline are left out; courtesies and questions are if there are others.
+    Sentences that decline are left out; courtesies and questions are if there are others. A bare
+    yes or no states what the question asks.
     """
-    return _stated_once(answer) if len(answer) <= _KEPT_CHARS else _stated(answer)
+    read = _stated_once if len(answer) <= _KEPT_CHARS else _stated
+    return read(answer, question)
 
 
-def _stated(answer: str) -> tuple[RawClaim, ...]:
-    stated = [raw for raw in split_claims(answer) if _states(raw)]
+def _stated(answer: str, question: str) -> tuple[RawClaim, ...]:
+    stated = [raw for raw in split_claims(answer, question) if _states(raw)]
     return tuple([raw for raw in stated if not is_aside(raw.text)] or stated)
 
 
