@@ -397,7 +397,9 @@ class _Comparison:
     @property
     def _denials(self) -> int:
         """Number of negations in the best sentence that concern fact or question."""
-        words, required = self.best, self.expected.required
+        words = self.best
+        # A bare yes or no is about what the question is about.
+        required = self.expected.required or [w for w in self.question.words if w.tier >= LIGHT]
         mine = {key for word in required for key in (word.key, *opposites(word, self.language))}
         about = self.expected.claim.keys | self.question.keys
         asked = negated(self.question.words)

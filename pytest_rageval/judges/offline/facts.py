@@ -20,6 +20,7 @@ from pytest_rageval.judges.offline.lexicon import (
     LIGHT,
     SOFT,
     Word,
+    normal_text,
     read_words,
 )
 from pytest_rageval.judges.offline.relations import content_keys
@@ -157,7 +158,8 @@ class Expected:
     @cached_property
     def parts(self) -> list[list[Word]]:
         """Items of a list: A, B and C; one, if it is none."""
-        texts = [one for one in _LIST_LINK.split(self.text) if one and one.strip()]
+        text = normal_text(self.text, self.question.language)  # "one hundred and five" is one
+        texts = [one for one in _LIST_LINK.split(text) if one and one.strip()]
         items = [read_words(one, self.question.language) for one in texts]
         return [item for item in items if content_keys(item)]
 

@@ -29,6 +29,8 @@ REACH: Final = 4
 """Number of words after a negation, or before it, that it can negate."""
 ALIKE: Final = 0.6
 """Share of the words of two sentences that they have in common, if one says what the other says."""
+_LONGEST: Final = 400
+"""Words of two sentences up to which their sides are compared, in quadratic time."""
 _LEAST_STEM: Final = 4
 """Letters of a word that a prefix can turn into its opposite."""
 _SAME_BEGINNING: Final = 6
@@ -128,10 +130,20 @@ def negated(words: Sequence[Word]) -> set[str]:
 # --- quantities ----------------------------------------------------------------------------
 
 
+Quantity = tuple[str, str, float]
+"""Key of a number, dimension of its unit, and size in that dimension."""
+
+
 def same_quantity(number: Word, mine: Sequence[Word], sentences: Sequence[Sequence[Word]]) -> bool:
     """Whether sentences have a quantity of another in other units: 500 grams, half a kilogram."""
-    wanted = [(unit, size) for key, unit, size in _quantities(mine) if key == number.key]
-    found = [one for words in sentences for one in _quantities(words)] if wanted else []
+    return is_same_quantity(
+        number, quantities(mine), [q for one in sentences for q in quantities(one)]
+    )
+
+
+def is_same_quantity(number: Word, mine: Sequence[Quantity], found: Sequence[Quantity]) -> bool:
+    """Whether one of the found quantities is that of a number."""
+    wanted = [(unit, size) for key, unit, size in mine if key == number.key]
     return any(
         unit == dimension and math.isclose(size, other, rel_tol=1e-6)
         for unit, size in wanted
@@ -144,30 +156,33 @@ def other_unit(mine: Sequence[Word], sentences: Sequence[Sequence[Word]]) -> str
 
     A number that they have without a unit is not another one.
     """
-    for number, unit in pairwise(mine):
-        if not number.number or unit.key not in unit_keys():
-            continue
-        after = [
-            [word.key for word in words[at + 1 : at + 3] if word.key in unit_keys()]
-            for words in sentences
-            for at, word in enumerate(words)
-            if word.key == number.key
-        ]
-        if not after or not all(found and unit.key not in found for found in after):
+    pairs = [(a, b) for a, b in pairwise(mine) if a.number and b.key in unit_keys()]
+    wanted = {number.key for number, _ in pairs}
+    after: dict[str, list[list[str]]] = {}
+    for words in sentences if wanted else ():
+        for at, word in enumerate(words):
+            if word.key in wanted:
+                units = [one.key for one in words[at + 1 : at + 3] if one.key in unit_keys()]
+                after.setdefault(word.key, []).append(units)
+    for number, unit in pairs:
+        found = after.get(number.key, [])
+        if not found or not all(units and unit.key not in units for units in found):
             continue
         if not same_quantity(number, mine, sentences):
-            return f"{number.form} {after[0][0]}"
+            return f"{number.form} {found[0][0]}"
     return ""
 
 
-def _quantities(words: Sequence[Word]) -> Iterator[tuple[str, str, float]]:
-    """Yield each number with a unit: its key, dimension and size."""
+def quantities(words: Sequence[Word]) -> list[Quantity]:
+    """Return each number with a unit: its key, dimension and size."""
+    found = []
     for at, word in enumerate(words):
         if word.number and PLAIN_NUMBER.fullmatch(word.key):
             after = [one.key for one in words[at + 1 : at + 3] if one.key in SIZES]
             if after:
                 dimension, size = SIZES[after[0]]
-                yield word.key, dimension, float(word.key) * size
+                found.append((word.key, dimension, float(word.key) * size))
+    return found
 
 
 # --- parts ---------------------------------------------------------------------------------
@@ -184,6 +199,8 @@ def exchanged(
         language: of both.
         is_list: whether the first enumerates, so that its order says nothing.
     """
+    if len(mine) + len(here) > _LONGEST:
+        return False
     own, other = _roles(mine), _roles(here)
     shared = [key for key in own if key in other]
     for one in shared:

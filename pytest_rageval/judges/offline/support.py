@@ -27,12 +27,14 @@ from pytest_rageval.judges.offline.lexicon import (
 )
 from pytest_rageval.judges.offline.relations import (
     REACH,
+    Quantity,
     alike,
     by_prefix,
     content_keys,
     exchanged,
+    is_same_quantity,
     other_unit,
-    same_quantity,
+    quantities,
 )
 from pytest_rageval.judges.offline.vocabulary import APPROXIMATE
 from pytest_rageval.support.sentences import sentences
@@ -182,9 +184,15 @@ class Support:
             near = self._index.window(self.best) if rough else ()
             if any(_near(words[at].key, key) for key in near):
                 continue
-            if not same_quantity(words[at], words, self._near_words):
+            if not is_same_quantity(words[at], *self._quantities):
                 lost.append(words[at].form)
         return tuple(lost)
+
+    @cached_property
+    def _quantities(self) -> tuple[list[Quantity], list[Quantity]]:
+        """Those of the claim and of the window."""
+        near = [one for words in self._near_words for one in quantities(words)]
+        return quantities(self.claim.words), near
 
     @cached_property
     def _near_words(self) -> list[Sequence[Word]]:

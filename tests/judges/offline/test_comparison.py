@@ -58,6 +58,8 @@ def state(expected: str, answer: str, question: str = "") -> str:
         ("before the exam", "Hand it in after the exam.", "When is it handed in?"),
         ("Rauchen ist verboten.", "Rauchen ist erlaubt.", "Darf man rauchen?"),
         ("no", "Yes, it can be washed.", "Can it be washed?"),
+        ("Yes", "Pets are forbidden.", "Are pets allowed?"),
+        ("Yes", "We don't ship abroad.", "Do you ship abroad?"),
         # sides
         ("Nordwind bought Faro", "Faro bought Nordwind.", "Who bought whom?"),
         ("the parser calls the lexer", "The lexer calls the parser.", "Which calls which?"),
@@ -101,6 +103,9 @@ def test_a_fact_is_absent_if_another_one_is_stated(
         ("A refund is impossible.", "A refund is not possible.", "Can I get a refund?"),
         ("Rauchen ist verboten.", "Nein, rauchen darf man nicht.", "Darf man rauchen?"),
         ("Lake Ilm is deeper than Lake Orr", "Lake Ilm is the deeper one.", "Which is deeper?"),
+        ("No", "You can't return it.", "Can I return it?"),
+        ("No", "Man kann es nicht umtauschen.", "Kann man es umtauschen?"),
+        ("one hundred and five", "There are 105.", "How many are there?"),
         ("off", "The fan must be off.", "Must the fan be on or off?"),
         ("b", "The right answer is b.", "Which is right? a) two b) three"),
     ],
