@@ -414,7 +414,8 @@ class _Comparison:
                 negates.key in about or means(negates, about, self.language)
             ):
                 # In a title or another clause it negates something else.
-                reach = words[at : at + 2 * REACH]
+                follows = any(one.tier >= SOFT for one in words[at + 1 : at + 1 + REACH])
+                reach = words[at : at + 2 * REACH] if follows else words[:at]
                 count += any(near.key in mine for near in reach)
         return count
 

@@ -107,7 +107,8 @@ class Expected:
     @cached_property
     def is_clause(self) -> bool:
         """Whether it says so much that a text which has it in a row means the same by it."""
-        return len(self.content) > 2 or any(word.negates for word in self.words)
+        told = [word for word in self.words if word.tier >= LIGHT]
+        return len(told) > 2 or any(word.negates for word in self.words)
 
     @cached_property
     def required(self) -> list[Word]:
