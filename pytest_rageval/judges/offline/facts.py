@@ -222,7 +222,8 @@ def stated_passage(text: str, heading_path: str | None, language: str) -> Stated
     """Read a retrieved passage."""
     plain = plain_text(text, PASSAGE_LIMIT)
     index = read_passage(text, heading_path, language)
-    return StatedText(plain, _line(read_words(plain, language)), index, "", True)
+    words = [word for sentence in index.sentences for word in sentence.read.words]
+    return StatedText(plain, _line(words), index, "", True)
 
 
 def _yes_or_no(words: Sequence[Word]) -> str:

@@ -186,6 +186,7 @@ _FAILS: Final = re.compile(r"\b(?:fail(?:s|ed)? to|no longer)\b", re.IGNORECASE)
 _IMPOSSIBLE: Final = re.compile(r"\b(?:im|un|on)(?=poss?[ií]|m[öo]glich|mogelijk)", re.IGNORECASE)
 _FREE_OF: Final = re.compile(r"\b([a-z]{3,})-free\b", re.IGNORECASE)
 _VERSION_WORDS: Final = frozenset({"version", "release", "v"})
+_HAN: Final = re.compile("[\u3040-\u9fff]")
 _KANJI_NUMBER: Final = re.compile(
     r"[一二三四五六七八九十百千万两]+(?=[年月日人時時间間個个歳岁週周階楼本枚回分秒円元点%倍])"
 )
@@ -280,8 +281,9 @@ def normal_text(text: str, language: str = "en") -> str:
     text = text.translate(_TABLE)
     if not text.isascii():
         text = _INVISIBLE.sub("", text)
-        text = _HAN_CLOCK.sub(_han_clock, _KANJI_NUMBER.sub(_kanji_number, text))
-        text = _KANJI_NEGATION.sub("不", text.replace("星期", "周").replace("礼拜", "周"))
+        if _HAN.search(text):
+            text = _HAN_CLOCK.sub(_han_clock, _KANJI_NUMBER.sub(_kanji_number, text))
+            text = _KANJI_NEGATION.sub("不", text.replace("星期", "周").replace("礼拜", "周"))
     for sign, pattern, replacement in _SPELLINGS:  # a search of a sign is faster than a pattern
         if sign in text:
             text = pattern.sub(replacement, text)
