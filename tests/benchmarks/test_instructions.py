@@ -10,10 +10,11 @@ import pytest
 from benchmarks import instructions
 from benchmarks.throughput_contenders import CONTENDERS
 
-MOST: Final = 6.6
+MOST: Final = 13.5
 """Of one more case: instructions of ours / those of a script of the standard library.
 
-About 6 % above what was measured last (6.2); lower it when a case costs less.
+About 6 % above what was measured last (12.7): the offline judge reads numbers, units and languages,
+and the texts have accents and a key fact of their own. Lower it when a case costs less.
 """
 SIZES: Final = (5, 45)
 
