@@ -258,7 +258,7 @@ def _turned_around(mine: Sequence[Word], here: Sequence[Word], language: str) ->
             continue
         left, right = _side(mine, content[:i][::-1]), _side(mine, content[i + 1 :])
         before, after = left - right, right - left
-        verbs = rivals(language).get(verb.key, frozenset()) | {verb.key}
+        verbs = (verb.key, *sorted(rivals(language).get(verb.key, ())))
         middle = next((places[key] for key in verbs if key in places), None)
         if middle is None or not before or not after or not before | after <= places.keys():
             continue
