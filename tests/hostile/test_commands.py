@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from pytest_rageval.authoring.viewing.project import ProjectRuns
+from pytest_rageval.judges.offline.judge import VERSION
 from pytest_rageval.values.run import CaseNote
 from tests.build.mutations import mutated, type_swaps
 from tests.build.projects import work_in
@@ -113,7 +114,7 @@ ATTACKED: Mapping[str, tuple[Command, ...]] = {
     "set.jsonl": (("score", "evals/set.jsonl", "set.jsonl"),),
     "pyproject.toml": OF_SETTINGS,
     "thresholds.toml": OF_LIMITS,
-    "evals/judge_calibration/offline%2F10-groundedness.json": OF_CALIBRATIONS,
+    f"evals/judge_calibration/offline%2F{VERSION}-groundedness.json": OF_CALIBRATIONS,
     "evals/labels/me.jsonl": OF_LABELS,
     "labels.jsonl": (("calibrate", "labels.jsonl", "--rubric", "groundedness"),),
     "evals/history.sqlite": OF_INDEX,

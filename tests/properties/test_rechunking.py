@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from markdown_it import MarkdownIt
 
+from pytest_rageval.metrics.headings import heading_text
 from pytest_rageval.metrics.matching import norm_heading, norm_text
 from pytest_rageval.project.case_reader import load_cases
 from pytest_rageval.server.chunking import Chunk, chunk_note
@@ -61,7 +62,7 @@ def _sections(text: str) -> Iterator[tuple[tuple[str, ...], range]]:
     for index, (level, title, first) in enumerate(headings):
         trail = [*((depth, name) for depth, name in trail if depth < level), (level, title)]
         after = [line for depth, _, line in headings[index + 1 :] if depth <= level]
-        names = tuple(name for _, title in trail if (name := norm_text(title)))
+        names = tuple(name for _, title in trail if (name := norm_text(heading_text(title))))
         yield names, range(first, after[0] if after else end)
 
 
