@@ -98,14 +98,18 @@ class _Comparison:
         self.rivals: Final = rivals(self.question.language)
         at = support.best if support else None
         self.language: Final = self.question.language
-        near = text.context.near_sentences(at)
-        self.near: Final = [sentence.read.words for sentence in near]
+        self._at = at
         self.best: Final[Sequence[Word]] = self._best(at)
-        self.here: Final = frozenset(word.key for word in self.best)
+        self.here: Final = frozenset([word.key for word in self.best])
         if text.is_passage:
             self.known: Set[str] = text.context.window(at) | self.here
         else:
             self.known = _all_keys(text.context)
+
+    @cached_property
+    def near(self) -> list[Sequence[Word]]:
+        """Words of the sentences about the one that has most of the fact."""
+        return [one.read.words for one in self.text.context.near_sentences(self._at)]
 
     def _best(self, at: int | None) -> Sequence[Word]:
         """Return the sentence that has most of the fact, then of the question."""
@@ -311,11 +315,11 @@ class _Comparison:
 
     def _contradiction(self, missing: Sequence[Word]) -> tuple[State, str] | None:
         why = ""
-        if unit := other_unit(self.expected.words, self.near):
+        if unit := self._other_unit:
             why = f"has {unit}"
         elif rival := self._rival():
             why = rival
-        elif self.exchanged and not missing:
+        elif not missing and self.exchanged:
             why = "has the two sides the other way round"
         if why:
             self.contradicted = True
@@ -323,6 +327,11 @@ class _Comparison:
         if self.text.is_passage and self._scattered:
             return "absent", "has its numbers apart from what they count"
         return self._negation(missing)
+
+    @property
+    def _other_unit(self) -> str:
+        words = self.expected.words
+        return other_unit(words, self.near) if any([word.number for word in words]) else ""
 
     @property
     def _scattered(self) -> bool:
@@ -353,12 +362,13 @@ class _Comparison:
         """Find one of several that exclude each other where the fact has another one."""
         mine = {word.key for word in self.expected.words}
         for word in self.expected.words:
-            if self._has(word) and word.tier:
+            others = self.rivals.get(word.key)
+            if not others or word.key in self.here or (word.tier and self._has(word)):
                 continue
-            others = self.rivals.get(word.key, frozenset()) & self.here - mine
+            others = others & self.here - mine
             if word.key not in self.question.keys:
                 others -= self.question.keys
-            if word.key not in self.here and others and not self.exchanged:
+            if others and not self.exchanged:
                 return f'has "{min(others)}" where "{word.form}" is expected'
         return ""
 
@@ -398,6 +408,8 @@ class _Comparison:
     def _denials(self) -> int:
         """Number of negations in the best sentence that concern fact or question."""
         words = self.best
+        if not any([word.negates for word in words]):
+            return 0
         # A bare yes or no is about what the question is about.
         required = self.expected.required or [w for w in self.question.words if w.tier >= LIGHT]
         mine = {key for word in required for key in (word.key, *opposites(word, self.language))}

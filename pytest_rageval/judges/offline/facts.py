@@ -80,7 +80,8 @@ class Question(NamedTuple):
 def read_question(question: str, language: str) -> Question:
     """Read a question."""
     words = tuple(read_words(question, language))
-    asked = read_words(" ".join(_WHICH.findall(question)), language)
+    kinds = _WHICH.findall(question)
+    asked = read_words(" ".join(kinds), language) if kinds else []
     keys = frozenset(word.key for word in words if word.tier >= LIGHT)
     return Question(keys, words, frozenset(word.key for word in asked), language)
 

@@ -13,7 +13,8 @@ import re
 import sys
 import threading
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache, lru_cache, partial
 from importlib import import_module
 from importlib.util import find_spec
@@ -230,14 +231,24 @@ def language_of(text: str, *others: str) -> str:
     """
     counts = dict.fromkeys(("en", *LANGUAGES), 0.0)
     for part in (text, text, text, *others):
-        start = part[:_SAMPLE].casefold()
-        for word in re.findall(r"[^\W\d_]+", _bare(start)):
-            codes = _languages_with().get(word, ())
-            for code in codes:
-                counts[code] += 1 / len(codes)
-        for code, table in LANGUAGES.items():
-            counts[code] += sum(letter in start for letter in table.letters)
+        for code, count in _signs_of_languages(part[:_SAMPLE]).items():
+            counts[code] += count
     return max(counts, key=counts.__getitem__)
+
+
+@lru_cache(maxsize=256)  # the texts of a case, and passages that questions of a run share
+def _signs_of_languages(text: str) -> Mapping[str, float]:
+    """Count the small words and letters of each language in a text."""
+    start = text.casefold()
+    counts: defaultdict[str, float] = defaultdict(float)
+    for word in re.findall(r"[^\W\d_]+", _bare(start)):
+        codes = _languages_with().get(word, ())
+        for code in codes:
+            counts[code] += 1 / len(codes)
+    if not start.isascii():
+        for code, table in LANGUAGES.items():
+            counts[code] += sum([letter in start for letter in table.letters])
+    return counts
 
 
 @cache
@@ -499,8 +510,18 @@ def _bare(text: str) -> str:
     """Remove accents."""
     if text.isascii():
         return text
-    text = unicodedata.normalize("NFKD", text).replace("ß", "ss")
-    return "".join(c for c in text if not unicodedata.combining(c))
+    return unicodedata.normalize("NFKD", text).replace("ß", "ss").translate(_MARKS)
+
+
+class _Marks(dict[int, int | None]):
+    """What ``str.translate`` needs to remove combining marks."""
+
+    def __missing__(self, code: int) -> int | None:
+        self[code] = None if unicodedata.combining(chr(code)) else code
+        return self[code]
+
+
+_MARKS: Final = _Marks()
 
 
 def _number(form: str) -> Word:

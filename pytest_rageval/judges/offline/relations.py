@@ -157,9 +157,11 @@ def other_unit(mine: Sequence[Word], sentences: Sequence[Sequence[Word]]) -> str
     A number that they have without a unit is not another one.
     """
     pairs = [(a, b) for a, b in pairwise(mine) if a.number and b.key in unit_keys()]
+    if not pairs:
+        return ""
     wanted = {number.key for number, _ in pairs}
     after: dict[str, list[list[str]]] = {}
-    for words in sentences if wanted else ():
+    for words in sentences:
         for at, word in enumerate(words):
             if word.key in wanted:
                 units = [one.key for one in words[at + 1 : at + 3] if one.key in unit_keys()]
