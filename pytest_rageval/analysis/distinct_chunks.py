@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 from pytest_rageval.metrics.matching import (
     DocumentKey,
@@ -12,7 +13,6 @@ from pytest_rageval.metrics.matching import (
     document_key,
     norm_heading,
 )
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import RetrievedChunk
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 import numpy as np
@@ -26,7 +26,6 @@ from pytest_rageval.metrics.deciding import decide_chunks
 from pytest_rageval.metrics.matching import PathCase, norm_path
 from pytest_rageval.metrics.similarity import Floats, unit_vector
 from pytest_rageval.values.case import Anchor
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.record import CaseRecord, FailureStage, ScoreSettings
 from pytest_rageval.values.reply import RetrievedChunk
 
@@ -237,8 +236,9 @@ class _Neighbours:
         self._by_path: dict[str, list[RetrievedChunk]] = defaultdict(list)
         for one in chunks:
             if (at := builder.chunk(one.chunk)) is not None:
-                near = replace(one.chunk, rank=at)
-                near.decide(None, irrelevant=None)
+                near = replace(
+                    one.chunk, rank=at, matched_golds=None, irrelevant=None, matched_by=None
+                )
                 self._by_path[one.document[1]].append(near)
 
     def of(self, case: CaseGroup, at: int, cosines: Floats) -> MapCase:

@@ -7,7 +7,7 @@ stored questions and chunk texts: a target need not report any.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -26,7 +26,6 @@ from pytest_rageval.metrics.cross_lingual import (
 from pytest_rageval.metrics.matching import PathCase
 from pytest_rageval.metrics.registry import MetricInfo
 from pytest_rageval.metrics.similarity import Floats, Vector, compute_query_similarity, unit_vector
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.numbers import MetricSummary
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import RetrievedChunk

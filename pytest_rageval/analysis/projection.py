@@ -5,12 +5,12 @@ This module needs numpy, and umap-learn for one of its functions.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
 from pytest_rageval.metrics.similarity import Floats, unit_vector
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import ConfigError
 
 

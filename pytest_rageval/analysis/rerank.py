@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import combinations
 from math import fsum, log2
 from types import MappingProxyType
@@ -28,7 +29,6 @@ from pytest_rageval.metrics.retrieval import (
     recall_at_k,
     reciprocal_rank,
 )
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.numbers import RerankSummary
 from pytest_rageval.values.record import CaseRecord, ScoreSettings
 from pytest_rageval.values.reply import RetrievedChunk

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final, Literal
 
 from pytest_rageval.analysis.rerank import MEASURES, Candidates, read_candidates
 from pytest_rageval.analysis.stats.distributions import cluster_sums
 from pytest_rageval.analysis.stats.intervals import UNIT, fmean, mean_interval
 from pytest_rageval.metrics.matching import PathCase, document_keys, norm_path
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.record import CaseRecord
 
 Verdict = Literal["below", "in_range", "above"]

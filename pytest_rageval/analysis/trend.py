@@ -6,7 +6,7 @@ Runs may come from their folders or from an index of them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Final, Literal, get_args
 
@@ -21,7 +21,6 @@ from pytest_rageval.analysis.compare.settings import (
 from pytest_rageval.analysis.gate.figures import BY_OUTCOME, ERROR_KINDS
 from pytest_rageval.metrics.definitions import stored_registry
 from pytest_rageval.metrics.registry import STAGE_PREFIX, Registry
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.json_documents import number, part, whole
 from pytest_rageval.values.record import STAGES
 from pytest_rageval.values.run import RUN_METRICS, TIMED, concurrency_of, other_concurrency

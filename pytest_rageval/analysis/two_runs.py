@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, field, replace
+from dataclasses import asdict, dataclass, field, replace
 
 from pytest_rageval.analysis.aggregate.run import aggregate
 from pytest_rageval.analysis.compare.conclusion import Conclusion, conclude
@@ -34,7 +34,6 @@ from pytest_rageval.metrics.definitions import stored_registry
 from pytest_rageval.metrics.registry import Registry
 from pytest_rageval.metrics.scoring import decided_by
 from pytest_rageval.support.text import counted, first_few
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.gate import MOST_CASES, BaselineInfo, Thresholds
 from pytest_rageval.values.json_documents import items, number, part, whole
 from pytest_rageval.values.numbers import Aggregate

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,7 +14,6 @@ from pytest_rageval.project.case_reader import LoadedSet, LocatedCase, by_nodeid
 from pytest_rageval.project.case_variables import sent_fields
 from pytest_rageval.project.discovery import argument_path, project_files, selected_files
 from pytest_rageval.values.case import Case
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import DatasetError, Fault, faults_error
 from pytest_rageval.values.settings import Settings
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from typing import Any, Final
 
 from pytest_rageval.api.frames import Kind, pandas_frame, polars_frame
@@ -11,7 +12,6 @@ from pytest_rageval.engine.comparing import compare_stored
 from pytest_rageval.engine.finish import gate_of
 from pytest_rageval.report.comparison_document import comparison_document
 from pytest_rageval.report.text.comparison import ComparisonView, conclusion, metric_verdict
-from pytest_rageval.values.dataclass import dataclass
 
 COLUMNS: Final[dict[str, Kind]] = {
     "metric": "text",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -11,7 +12,6 @@ from pytest_rageval.api.frames import Kind, pandas_frame, polars_frame
 from pytest_rageval.project.settings import load_settings
 from pytest_rageval.runs.read import read_compared
 from pytest_rageval.runs.store import resolve_run
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.json_documents import number, part, text
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.run import StoredRun

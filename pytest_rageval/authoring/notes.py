@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Final
@@ -17,7 +18,6 @@ from markdown_it.token import Token
 
 from pytest_rageval.metrics.matching import norm_heading, norm_path, norm_text
 from pytest_rageval.support.files import UTF16_BOMS, open_plain
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import RagEvalError
 
 _BOM: Final = "\ufeff"

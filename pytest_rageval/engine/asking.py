@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from contextlib import closing
+from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 
@@ -12,7 +13,6 @@ from pytest_rageval.engine.run import Run
 from pytest_rageval.runs.record_json import redact
 from pytest_rageval.support.slots import Slots, Turns
 from pytest_rageval.support.threads import in_order
-from pytest_rageval.values.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -32,7 +33,6 @@ from pytest_rageval.support.slots import Slots
 from pytest_rageval.target.calling import call_client
 from pytest_rageval.target.variables import new_uuid
 from pytest_rageval.values.case import Case
-from pytest_rageval.values.dataclass import dataclass, maker, replace
 from pytest_rageval.values.record import CaseRecord, CaseScores, MetricDetail, ScoreSettings
 from pytest_rageval.values.reply import AskRequest, AskResult, ErrorInfo
 from pytest_rageval.values.settings import Settings
@@ -179,9 +179,6 @@ def unasked(error: ErrorInfo) -> AskResult:
     return AskResult(response=None, error=error, total_ms=None, attempts=error.attempts)
 
 
-_case_record: Final = maker(CaseRecord)
-
-
 def record_of(trial: Trial, result: AskResult) -> CaseRecord:
     """Judge and score an answer, and build its record (full text; storage cuts it).
 
@@ -194,8 +191,6 @@ def record_of(trial: Trial, result: AskResult) -> CaseRecord:
 def records_of(
     asked: Sequence[tuple[Trial, AskResult]],
     scoring: ScoreSettings | None = None,
-    *,
-    owned: bool = False,
 ) -> list[CaseRecord]:
     """Return ``record_of`` of several cases, each step for all of them before the next one.
 
@@ -206,33 +201,29 @@ def records_of(
         asked: cases with the results of asking.
         scoring: the settings with the parts of replies that the target of the run reports; None:
             they are unknown so far.
-        owned: whether nobody else holds the responses, so that they become parts of the records;
-            their chunks are in rank order, as ``parse_ask_response`` makes them.
 
     Raises:
         ConfigError: the judge cannot work with its settings.
     """
-    views = [_view(trial, result, scoring, owned=owned) for trial, result in asked]
+    views = [_view(trial, result, scoring) for trial, result in asked]
     judged = [_judged(trial, view) for (trial, _), view in zip(asked, views, strict=True)]
     scores = [
         _scores(trial, result, view, verdict)
         for (trial, result), view, verdict in zip(asked, views, judged, strict=True)
     ]
     return [
-        _record(trial, result, view, verdict, found, owned=owned)
+        _record(trial, result, view, verdict, found)
         for (trial, result), view, verdict, found in zip(asked, views, judged, scores, strict=True)
     ]
 
 
-def _view(
-    trial: Trial, result: AskResult, scoring: ScoreSettings | None, *, owned: bool
-) -> CaseView:
+def _view(trial: Trial, result: AskResult, scoring: ScoreSettings | None) -> CaseView:
     case, response = trial.located.case, result.response
     if scoring is None:
         chunks = response.retrieved_chunks if response is not None else None
         reported = seems_reported(case, chunks, None, trial.settings.matching_mode)
         scoring = score_settings(trial.settings, reported)
-    return view_case(case, response, scoring, error=result.error, owned=owned)
+    return view_case(case, response, scoring, error=result.error)
 
 
 def _scores(trial: Trial, result: AskResult, view: CaseView, judged: Judged | None) -> CaseScores:
@@ -257,15 +248,11 @@ def _record(
     view: CaseView,
     judged: Judged | None,
     scores: CaseScores,
-    *,
-    owned: bool,
 ) -> CaseRecord:
     located, response, latency = trial.located, result.response, _latency(result, judged)
-    if response is not None and owned:
-        response.become_stored(view.chunks)
-    elif response is not None:
+    if response is not None:
         response = replace(response, retrieved_chunks=view.chunks, query_embedding=None, latency={})
-    return _case_record(
+    return CaseRecord(
         case=located.case,
         file=trial.file,
         lineno=located.lineno,

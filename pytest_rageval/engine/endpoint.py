@@ -8,6 +8,7 @@ import random
 import re
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
@@ -25,7 +26,6 @@ from pytest_rageval.support.http.exchange import Attempt, Request, attempt, fail
 from pytest_rageval.support.http.retry import Pacing, Sleep
 from pytest_rageval.support.http.room import Reading
 from pytest_rageval.target.contract import parse_reply_bytes
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import ConfigError, EndpointError, TargetErrorKind
 
 _TEXT_REFUSED: Final = frozenset({400, 413, 422})

@@ -6,7 +6,7 @@ A stored run is decided again in the same way, without a network.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +50,6 @@ from pytest_rageval.runs.store import (
 from pytest_rageval.runs.tags import BASELINE_TAG, read_tags
 from pytest_rageval.support.files import shown_below
 from pytest_rageval.support.text import clean
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.gate import (
     BaselineInfo,

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Final
 
 from pytest_rageval.analysis.trust.judge import validation_of
 from pytest_rageval.judges.calibrations import calibration_folder, read_calibrations
 from pytest_rageval.report.explain.verdict import judge_error
 from pytest_rageval.support.text import clean, counted, cut
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import JudgeError, StorageError
 from pytest_rageval.values.json_documents import part, text, word
 from pytest_rageval.values.record import CaseRecord

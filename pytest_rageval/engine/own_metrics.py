@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from numbers import Real
 from pathlib import Path
 from typing import Any, Final
@@ -18,7 +18,6 @@ from pytest_rageval.support.text import clean, counted, shown
 from pytest_rageval.support.threads import GivenUp, call_within
 from pytest_rageval.support.tracebacks import error_text, last_place, source_place, user_traceback
 from pytest_rageval.values.case import Case
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.numbers import plain
 from pytest_rageval.values.own_metric import NA, Scored
 from pytest_rageval.values.read_only import read_only

@@ -11,7 +11,7 @@ import tempfile
 from array import array
 from collections.abc import Container, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -47,7 +47,6 @@ from pytest_rageval.support.text import counted
 from pytest_rageval.support.threads import in_order
 from pytest_rageval.target.calling import answered
 from pytest_rageval.target.contract import parse_ask_response
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import EndpointError, Fault, faults_error
 from pytest_rageval.values.record import CaseRecord, Reported, ScoreSettings
 from pytest_rageval.values.reply import AskResponse, AskResult, ErrorInfo
@@ -394,7 +393,7 @@ class RecordedRun:
             yield from self._records(repeats, scoring)
 
     def _records(self, batches: Iterable[_Asked], scoring: ScoreSettings) -> Iterator[CaseRecord]:
-        tasks = (partial(records_of, asked, scoring, owned=True) for asked in batches)
+        tasks = (partial(records_of, asked, scoring) for asked in batches)
         for records in in_order(tasks, self._slots):
             # The caller counts them together, too, as it comes back after the last one.
             yield from records

@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from pytest_rageval.analysis.aggregate.case_groups import CaseGroup, group_repeats
@@ -25,7 +25,6 @@ from pytest_rageval.metrics.view import view_case
 from pytest_rageval.runs.record_json import STORED_CHUNK_CHARS, record_to_json
 from pytest_rageval.support.slots import Slots
 from pytest_rageval.support.text import first_few
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.numbers import MetricSummary
 from pytest_rageval.values.record import CaseRecord, ScoreSettings

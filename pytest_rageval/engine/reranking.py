@@ -9,7 +9,7 @@ import inspect
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import partial
 from time import perf_counter
 from typing import Any, Final, Protocol
@@ -22,7 +22,6 @@ from pytest_rageval.support.jsonl import field_text
 from pytest_rageval.support.slots import Slots, waiting
 from pytest_rageval.support.text import clean, shown
 from pytest_rageval.support.threads import in_order
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import ConfigError, RagEvalError
 from pytest_rageval.values.json_documents import number
 from pytest_rageval.values.settings import Settings

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,7 +18,6 @@ from pytest_rageval.project.option_values import is_secret_param
 from pytest_rageval.runs.read import latest_records, read_documents
 from pytest_rageval.runs.store import read_records, resolve_run
 from pytest_rageval.support.text import counted, first_few
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import ConfigError, StorageError
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.settings import Settings, is_run_id

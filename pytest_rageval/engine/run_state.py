@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_rageval.support.text import counted
-from pytest_rageval.values.dataclass import dataclass
 
 if TYPE_CHECKING:
     from pytest_rageval.analysis.trust.reliability import JudgeLabels

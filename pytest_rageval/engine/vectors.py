@@ -6,6 +6,7 @@ Nothing is sent unless a user names an endpoint.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,7 +20,6 @@ from pytest_rageval.support.http.client import Client
 from pytest_rageval.support.json_text import Loc
 from pytest_rageval.support.jsonl import ObjectLine, field_text, read_objects
 from pytest_rageval.support.text import batches, clean
-from pytest_rageval.values.dataclass import dataclass
 
 _Array = npt.NDArray[np.float64]
 

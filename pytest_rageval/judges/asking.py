@@ -9,7 +9,7 @@ import inspect
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final
 
 from pytest_rageval.judges.spot_check import COMPARED, repeated_rubrics
@@ -28,7 +28,6 @@ from pytest_rageval.support.http.address import blot_out_known
 from pytest_rageval.support.slots import Slots, waiting
 from pytest_rageval.support.text import clean
 from pytest_rageval.values.case import Case
-from pytest_rageval.values.dataclass import dataclass, field_values, maker, replace
 from pytest_rageval.values.errors import ConfigError, StorageError
 from pytest_rageval.values.numbers import plain, sum_known
 from pytest_rageval.values.record import CaseVerdicts
@@ -51,8 +50,6 @@ _KEYS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """Metric keys that each rubric of the package gives."""
 
-_make_request: Final = maker(JudgeRequest)
-_passage: Final = maker(Passage)
 _GROUNDED: Final = frozenset({"groundedness", "claims"})
 _EVERY_ANSWER: Final = frozenset({"five_dimensions"})
 _NO_TEXT: Final = "The target reports chunks without their text."
@@ -155,11 +152,11 @@ def ask_rubric(judge: Judge, rubric: str, request: JudgeRequest, *, slots: Slots
 
 def _request(view: CaseView, answer: str) -> JudgeRequest:
     case = view.case
-    return _make_request(
+    return JudgeRequest(
         question=case.question,
         answer=answer,
         context=tuple(
-            _passage(
+            Passage(
                 text=chunk.text,
                 rel_path=chunk.rel_path,
                 heading_path=chunk.heading_path,
@@ -407,7 +404,7 @@ def _scored(judgement: Judgement | None, rubric: str) -> dict[str, Any] | None:
         return found | {
             "supported_claims": [claim.text for claim in verdict.claims if claim.supported],
             "unsupported_claims": [claim.text for claim in verdict.claims if not claim.supported],
-            "claims": [field_values(claim) for claim in verdict.claims],
+            "claims": [asdict(claim) for claim in verdict.claims],
         }
     facts = verdict.key_facts_found
     return found | {

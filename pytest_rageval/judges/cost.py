@@ -9,11 +9,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Final
 from urllib.parse import urlsplit
 
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.numbers import sum_known
 from pytest_rageval.values.settings import JudgeSettings

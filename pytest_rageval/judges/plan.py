@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from pytest_rageval.judges.asking import Judges, judge_case
@@ -12,7 +12,6 @@ from pytest_rageval.judges.opening import open_model, second_settings
 from pytest_rageval.judges.spot_check import asks_second_judge, choose_cases, repeated_rubrics
 from pytest_rageval.metrics.scoring import response_of, score_settings
 from pytest_rageval.metrics.view import view_case
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.settings import Settings
 from pytest_rageval.values.verdict import Judgement, JudgeRequest, Verdict

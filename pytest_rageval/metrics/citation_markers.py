@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from itertools import islice
 from typing import Final
@@ -17,7 +18,6 @@ from pytest_rageval.metrics.citation_numbers import cited_numbers, numbers_patte
 from pytest_rageval.metrics.matching import PathCase, norm_path
 from pytest_rageval.metrics.prepared import Span, merged
 from pytest_rageval.support.pattern_cost import MOST_WAYS, pattern_cost
-from pytest_rageval.values.dataclass import dataclass, replace
 from pytest_rageval.values.record import CitationMarkers, Counted
 from pytest_rageval.values.reply import AskResponse, Citation, RetrievedChunk
 

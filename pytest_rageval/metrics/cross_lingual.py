@@ -9,12 +9,12 @@ each case are needed, so that a run of any size can be compared while it is read
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from enum import Enum
 from math import fsum
 from typing import Generic, Literal, TypeVar
 
 from pytest_rageval.metrics.matching import DocumentKey, PathCase, document_keys
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.record import CaseRecord
 
 PairStatus = Literal["scored", "not_applicable", "error"]

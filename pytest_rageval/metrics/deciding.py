@@ -7,7 +7,7 @@ allow: heading, snippet, pages, document (docs/metrics.md#matching). Pure.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, replace
 from typing import Final
 
 from pytest_rageval.metrics.matching import (
@@ -22,7 +22,6 @@ from pytest_rageval.metrics.matching import (
     same_document,
 )
 from pytest_rageval.values.case import Anchor, Case, MatchingMode
-from pytest_rageval.values.dataclass import dataclass, replace
 from pytest_rageval.values.record import CaseRecord, Reported, ScoreSettings
 from pytest_rageval.values.reply import MATCH_RULES, Citation, MatchRule, RetrievedChunk
 
@@ -166,24 +165,17 @@ class _Decider:
                 if anchor.snippets and (anchor_segments(anchor) or anchor.pages)
             ]
 
-    def decide_all(self, chunks: Iterable[RetrievedChunk]) -> None:
-        normal, paths = self._normal, self._paths
-        for chunk in chunks:
-            path = normal[chunk.rel_path]
-            if (chunk.text is None or chunk.text_truncated) and self._lacks_text(chunk):
-                continue
-            if path in paths:
-                self._decide(chunk, path)
-            else:
-                chunk.decide_unmatched()
-
-    def _decide(self, chunk: RetrievedChunk, path: str) -> None:
+    def decide(self, chunk: RetrievedChunk) -> RetrievedChunk:
+        path = self._normal[chunk.rel_path]
+        if (chunk.text is None or chunk.text_truncated) and self._lacks_text(chunk):
+            return chunk
+        if path not in self._paths:
+            return replace(chunk, matched_golds=(), irrelevant=False, matched_by=None)
         if self._settings.matching_mode == "heading" or (
             not self._by_page and has_heading(chunk, self._settings)
         ):
-            self._by_headings(chunk, path)
-        else:
-            self._by_rules(chunk)
+            return self._by_headings(chunk, path)
+        return self._by_rules(chunk)
 
     def _lacks_text(self, chunk: RetrievedChunk) -> bool:
         """Return whether a chunk without a text needs it, or was decided when it had one."""
@@ -192,7 +184,7 @@ class _Decider:
         unread = self._texts_needed and not has_heading(chunk, self._settings)
         return bool(unread) and any(not (chunk.pages and pages) for pages in self._texts_needed)
 
-    def _by_headings(self, chunk: RetrievedChunk, path: str) -> None:
+    def _by_headings(self, chunk: RetrievedChunk, path: str) -> RetrievedChunk:
         anchors = self._anchors
         at = [
             index
@@ -208,9 +200,10 @@ class _Decider:
             deepest_bad = max(len(anchor_segments(anchors[i])) for i in at[len(golds) :])
             deepest_gold = max((len(anchor_segments(anchors[i])) for i in golds), default=-1)
             irrelevant = deepest_bad >= deepest_gold
-        chunk.decide(() if irrelevant else golds, irrelevant=irrelevant, rules=_BY_HEADING)
+        matched = () if irrelevant else golds
+        return replace(chunk, matched_golds=matched, irrelevant=irrelevant, matched_by=_BY_HEADING)
 
-    def _by_rules(self, chunk: RetrievedChunk) -> None:
+    def _by_rules(self, chunk: RetrievedChunk) -> RetrievedChunk:
         used: set[MatchRule] = set()
         golds, best_gold, best_bad = [], (-1, False), (-1, False)
         key = document_key(chunk, self._path_case)
@@ -220,8 +213,7 @@ class _Decider:
                 continue
             rule = rule_for(anchor, chunk, self._settings)
             if rule is None:
-                chunk.decide(None, irrelevant=None)
-                return
+                return replace(chunk, matched_golds=None, irrelevant=None, matched_by=None)
             used.add(rule)
             if not matches_by(rule, anchor, chunk, self._settings):
                 continue
@@ -234,7 +226,8 @@ class _Decider:
                 best_bad = max(best_bad, precision)
         irrelevant = best_bad[0] >= 0 and best_bad >= best_gold
         rules = tuple([rule for rule in MATCH_RULES if rule in used]) or None
-        chunk.decide(() if irrelevant else tuple(golds), irrelevant=irrelevant, rules=rules)
+        matched = () if irrelevant else tuple(golds)
+        return replace(chunk, matched_golds=matched, irrelevant=irrelevant, matched_by=rules)
 
 
 def headings_decide(case: Case, chunk: RetrievedChunk, settings: ScoreSettings) -> bool:
@@ -276,7 +269,7 @@ def cited_golds(
 
 
 def decide_chunks(
-    case: Case, chunks: Sequence[RetrievedChunk], settings: ScoreSettings, *, owned: bool = False
+    case: Case, chunks: Sequence[RetrievedChunk], settings: ScoreSettings
 ) -> tuple[RetrievedChunk, ...]:
     """Return the chunks in rank order, with ``matched_golds``, ``irrelevant`` and ``matched_by``.
 
@@ -287,11 +280,9 @@ def decide_chunks(
         case: the case with the anchors.
         chunks: in any order.
         settings: matching settings of the run.
-        owned: whether they are in rank order, and decided in place, as nobody else holds them.
     """
-    decided = tuple(chunks) if owned else order_chunks([chunk.copy() for chunk in chunks])
-    _Decider(case, settings).decide_all(decided)
-    return decided
+    decider = _Decider(case, settings)
+    return tuple([decider.decide(chunk) for chunk in order_chunks(chunks)])
 
 
 def unreadable_anchor(case: Case, settings: ScoreSettings) -> str | None:

@@ -6,27 +6,26 @@ Built-in metrics are not listed there; ``metric_definitions_version`` is their v
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import fields
 from typing import Any, Final, get_args
 
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.registry import BUILT_IN_SOURCE, Direction, Level, MetricInfo, Registry
 from pytest_rageval.support.text import clean
-from pytest_rageval.values.dataclass import field_values
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.json_documents import items, number, part, text
 
 METRIC_DEFINITIONS: Final = "metric_definitions"
 """Key of ``config.json``."""
 _DIRECTIONS: Final[Mapping[str, Direction]] = {one: one for one in get_args(Direction)}
-_NOT_STORED: Final = frozenset({"key", "compute"})
+_STORED: Final = [one.name for one in fields(MetricInfo) if one.name not in {"key", "compute"}]
 _LEVELS: Final[Mapping[str, Level]] = {one: one for one in ("judged", "own", "run")}
 
 
 def definitions_document(registry: Registry) -> dict[str, dict[str, Any]]:
     """Return the definitions of own metrics as JSON values, by key."""
     return {
-        key: {name: value for name, value in field_values(info).items() if name not in _NOT_STORED}
-        | {"scale": list(info.scale)}
+        key: {name: getattr(info, name) for name in _STORED} | {"scale": list(info.scale)}
         for key, info in registry.own.items()
     }
 

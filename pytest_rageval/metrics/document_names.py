@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Final, TypeVar
 
 from pytest_rageval.metrics.matching import NORMAL_PATHS
 from pytest_rageval.values.case import Anchor
-from pytest_rageval.values.dataclass import replace
 from pytest_rageval.values.record import ScoreSettings
 from pytest_rageval.values.reply import AskResponse, Citation, RetrievedChunk
 

@@ -10,7 +10,7 @@ given for the order before reranking, and for the folders that a target chose to
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from math import log2
 from typing import Final
@@ -35,7 +35,6 @@ from pytest_rageval.metrics.view import (
     gold_population,
 )
 from pytest_rageval.values.case import Case
-from pytest_rageval.values.dataclass import dataclass, replace
 from pytest_rageval.values.record import ScoreSettings
 from pytest_rageval.values.reply import FolderSelection, RetrievedChunk
 

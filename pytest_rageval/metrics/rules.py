@@ -6,13 +6,13 @@ Defined in docs/metrics.md#answer_rules_pass_rate.
 from __future__ import annotations
 
 import unicodedata
+from dataclasses import dataclass
 
 from pytest_rageval.metrics.matching import fold
 from pytest_rageval.metrics.prepared import PreparedAnswer
 from pytest_rageval.metrics.view import FAILED, CaseView, NotApplicable, Score, Scores
 from pytest_rageval.support.patterns import PatternError, compile_pattern
 from pytest_rageval.values.case import AnswerRule
-from pytest_rageval.values.dataclass import dataclass
 
 _NO_RULES = NotApplicable("The case has no answer_rules.")
 _AROUND = 30

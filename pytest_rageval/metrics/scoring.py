@@ -7,6 +7,7 @@ the failure stage.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Final
 
@@ -48,7 +49,6 @@ from pytest_rageval.metrics.view import (
     view_case,
 )
 from pytest_rageval.values.case import Case, MatchingMode
-from pytest_rageval.values.dataclass import maker, replace
 from pytest_rageval.values.record import (
     ANSWER_STAGES,
     Aspect,
@@ -79,7 +79,6 @@ FAMILIES: Final[tuple[Callable[[CaseView], Scores], ...]] = (
 """Functions that score a case, by the kind of their metrics."""
 _UNSCORED: Final[dict[str, float | None]] = dict.fromkeys(BUILT_IN.cases)
 _ANSWER_SIDE: Final = tuple(key for key, info in BUILT_IN.cases.items() if info.answer_side)
-_case_scores: Final = maker(CaseScores)
 _RETRIEVAL_ONLY: Final = NotApplicable("The run measures retrieval only.")
 
 
@@ -121,7 +120,7 @@ def score_case(
     unsure = view.verdicts is not None and "correctness" in view.verdicts.unsure
     unsure = unsure and "answer" in judged_on
     unchecked = outcome == "passed" and (unsure or not _is_checked(view.case, metrics, judged_on))
-    return _case_scores(
+    return CaseScores(
         metrics=metrics,
         not_applicable=reasons,
         outcome=outcome,

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-
-from pytest_rageval.values.dataclass import dataclass
 
 Floats = npt.NDArray[np.float64]
 Vector = Sequence[float] | Floats

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Final
 
@@ -32,7 +32,6 @@ from pytest_rageval.metrics.matching import (
 )
 from pytest_rageval.metrics.prepared import STATED, PreparedAnswer, without_code
 from pytest_rageval.values.case import Case
-from pytest_rageval.values.dataclass import dataclass, maker, replace
 from pytest_rageval.values.record import Evidence, ScoreSettings
 from pytest_rageval.values.reply import (
     AskResponse,
@@ -140,16 +139,12 @@ class CaseView:
         return self.verdicts.abstained if self.verdicts is not None else None
 
 
-_case_view: Final = maker(CaseView)
-
-
 def view_case(
     case: Case,
     response: AskResponse | None,
     settings: ScoreSettings,
     *,
     error: ErrorInfo | None = None,
-    owned: bool = False,
 ) -> CaseView:
     """Order and decide the chunks of a response and read its citations.
 
@@ -162,7 +157,6 @@ def view_case(
             decision in ``matched_golds`` and ``irrelevant``: clear both before scoring with other
             matching settings or another case.
         error: reason for which the target failed; required if ``response`` is None.
-        owned: as of ``decide_chunks``, for the chunks of the response.
 
     Raises:
         ValueError: ``response`` and ``error`` are both None.
@@ -174,7 +168,7 @@ def view_case(
     if response is not None:
         response = with_own_names(response, anchors_of(case), settings)
         if response.retrieved_chunks is not None:
-            chunks = decide_chunks(case, response.retrieved_chunks, settings, owned=owned)
+            chunks = decide_chunks(case, response.retrieved_chunks, settings)
         prepared = prepare(response, chunks, settings)
         citations = read_citations(response, prepared, chunks, case, settings)
         abstained = says_it_abstains(response, settings)
@@ -182,7 +176,7 @@ def view_case(
             response = replace(response, answer=prepared.read, abstained=abstained)
         if citations is None and settings.citations_reported:
             citations = ()
-    return _case_view(
+    return CaseView(
         case=case,
         settings=settings,
         response=response,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import Any, Final
 
@@ -12,7 +12,6 @@ import pytest
 from pytest_rageval.analysis.aggregate.case_groups import CaseGroup, deciding_record
 from pytest_rageval.analysis.stats.intervals import fmean
 from pytest_rageval.metrics.scoring import EXPECTED, evidence_key
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.gate import CheckStatus
 from pytest_rageval.values.record import CaseRecord, Outcome
 

@@ -6,13 +6,12 @@ import io
 import logging
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from pytest_rageval.engine.run_state import RunState
 from pytest_rageval.support.process import Termination
-from pytest_rageval.values.dataclass import dataclass
 
 if TYPE_CHECKING:
     import pytest

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,7 +15,6 @@ from pytest_rageval.project.case_file_edit import FileLine, FileLines, read_file
 from pytest_rageval.project.case_reader import json_object, parse_case
 from pytest_rageval.support.jsonl import Line, ObjectLine, one_for_values, repeated_id
 from pytest_rageval.values.case import Case
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import DatasetError, Fault, faults_error
 from pytest_rageval.values.json_documents import items, word
 

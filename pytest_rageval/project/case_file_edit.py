@@ -11,7 +11,7 @@ import os
 from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, Final
@@ -25,7 +25,6 @@ from pytest_rageval.support.files import (
 )
 from pytest_rageval.support.json_text import HALF, dump_like, edit_line
 from pytest_rageval.support.jsonl import cannot_be_read
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import DatasetError, Fault, faults_error
 
 _STAMP: Final = attrgetter("st_mtime_ns", "st_size", "st_ino")

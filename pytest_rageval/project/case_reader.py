@@ -10,7 +10,7 @@ import dataclasses
 import hashlib
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -37,7 +37,6 @@ from pytest_rageval.support.jsonl import (
 from pytest_rageval.support.process import without_gc
 from pytest_rageval.support.text import clean, shown
 from pytest_rageval.values.case import Anchor, AnswerRule, Case
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import DatasetError, Fault, faults_error
 from pytest_rageval.values.numbers import plain
 from pytest_rageval.values.settings import Settings

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
@@ -19,7 +19,6 @@ from pytest_rageval.support.json_text import parse
 from pytest_rageval.support.jsonl import cannot_be_read, iterate_lines, open_lines
 from pytest_rageval.support.named_code import find_named
 from pytest_rageval.support.text import shown
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import ConfigError, DatasetError, Fault, faults_error
 
 FOLDER: Final = "documents"

@@ -11,7 +11,7 @@ value per line.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import field, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -32,7 +32,6 @@ from pytest_rageval.support.http.address import (
     without_query_secrets,
 )
 from pytest_rageval.support.text import clean, nearest, shown, shown_json
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.settings import JudgeSettings, Settings, TargetSettings
 

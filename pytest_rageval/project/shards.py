@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Final, Self, TypeVar
-
-from pytest_rageval.values.dataclass import dataclass
 
 _SHARD: Final = re.compile(r"\s*([0-9]{1,6})\s*/\s*([0-9]{1,6})\s*")
 _Key = TypeVar("_Key")

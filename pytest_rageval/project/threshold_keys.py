@@ -9,13 +9,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, Final, get_args
 
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.registry import STAGE_PREFIX, MetricInfo, Registry
 from pytest_rageval.support.text import nearest
 from pytest_rageval.support.toml_text import Rule, suggest
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.gate import CHANGE_WORDS, CheckKind, CheckTable, Decide
 from pytest_rageval.values.record import JUDGED_ON, STAGES
 

@@ -11,7 +11,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import asdict, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from importlib import metadata
 from pathlib import Path
@@ -22,7 +22,6 @@ from pytest_rageval.metrics.definitions import METRIC_DEFINITIONS, definitions_d
 from pytest_rageval.metrics.registry import Registry
 from pytest_rageval.project.case_reader import LoadedSet, dataset_hash
 from pytest_rageval.project.settings import config_hash, settings_document
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.gate import GateResult
 from pytest_rageval.values.json_documents import items, part, word
 from pytest_rageval.values.record import SCHEMA_VERSION, CaseRecord

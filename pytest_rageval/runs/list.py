@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -25,7 +25,6 @@ from pytest_rageval.runs.store import (
 )
 from pytest_rageval.runs.tags import tags_by_run
 from pytest_rageval.support.files import FOLDER_LOCK, Lock, is_locked, named_errors
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.json_documents import whole, word
 from pytest_rageval.values.run import StoredRun

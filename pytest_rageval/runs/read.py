@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -28,7 +28,6 @@ from pytest_rageval.runs.tags import tags_by_run
 from pytest_rageval.support.process import without_gc
 from pytest_rageval.support.text import counted, first_few
 from pytest_rageval.values.case import Case
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.json_documents import items, part
 from pytest_rageval.values.record import JUDGED_ON, Aspect, CaseRecord, Reported

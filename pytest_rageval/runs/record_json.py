@@ -89,11 +89,8 @@ _SPARSE: Final = frozenset({"pages", "matched_by", "chunk_rank"})
 _WITH_SPARSE: Final = ("references", "citations")
 _ANCHORS: Final = ("gold_supports", "irrelevant_supports")
 """Fields of a line, and of its case, whose parts leave some fields out."""
-_CHUNK: Final = dict(
-    sorted(vars(RetrievedChunk(rel_path="")).items(), key=lambda f: f[0] in _SPARSE)
-)
-"""Fields of a chunk in the order of a line, with their defaults."""
-_SPARSE_OF_CHUNK: Final = tuple(_SPARSE & _CHUNK.keys())
+_CHUNK: Final = sorted([one.name for one in fields(RetrievedChunk)], key=_SPARSE.__contains__)
+"""Fields of a chunk in the order of a line."""
 _NAMES: Final = ("schema_version", *LINE_FIELDS, "case", "parameters")
 _VALUES: Final = attrgetter(*LINE_FIELDS, "stored_case", "parameters")
 
@@ -177,11 +174,8 @@ def encode_text(text: str) -> bytes:
 
 
 def _chunk_fields(chunk: RetrievedChunk) -> dict[str, Any]:
-    plain = _CHUNK | vars(chunk)
-    for name in _SPARSE_OF_CHUNK:
-        if plain[name] is None:
-            del plain[name]
-    return plain
+    plain = {name: getattr(chunk, name) for name in _CHUNK}
+    return {name: one for name, one in plain.items() if one is not None or name not in _SPARSE}
 
 
 def record_to_json(record: CaseRecord) -> dict[str, Any]:

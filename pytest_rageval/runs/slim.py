@@ -70,7 +70,8 @@ def _line_decoder(judgement: Any) -> msgspec.json.Decoder[dict[str, Any]]:
     for name in ("groundedness", "correctness", "judge_input", "response", "scores", "verdicts"):
         del hints[name]
     of_chunk = get_type_hints(RetrievedChunk)
-    optional = ((name, of_chunk[name], getattr(RetrievedChunk, name)) for name in _CHUNK[1:])
+    bare = RetrievedChunk(rel_path="")
+    optional = ((name, of_chunk[name], getattr(bare, name)) for name in _CHUNK[1:])
     fields: list[Any] = [("rel_path", str), *optional, ("text", str | None, None)]
     chunk: Any = msgspec.defstruct("_Chunk", fields)
     line: dict[str, Any] = {
@@ -150,7 +151,7 @@ class Slimmer:
         """Make and remember the chunk of a line."""
         kept, bare = _kept(chunk), chunk.text is None
         fields = {**dict(zip(_CHUNK, kept, strict=True)), "text": None if bare else ""}
-        found = self._chunks[bare][kept] = RetrievedChunk.of(fields)
+        found = self._chunks[bare][kept] = RetrievedChunk(**fields)
         return found
 
     def _reasons(self, text: bytes) -> Mapping[str, str]:

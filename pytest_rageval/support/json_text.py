@@ -13,13 +13,12 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import field
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Final
 
 import msgspec
 
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import DatasetError, Fault, faults_error
 
 

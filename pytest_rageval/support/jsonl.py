@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from codecs import BOM_UTF8
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from types import NoneType, UnionType
@@ -34,7 +34,6 @@ from typing import (
 from pytest_rageval.support.files import UTF16_BOMS, open_plain
 from pytest_rageval.support.json_text import Loc, Survey, is_json, parse, survey, values_over_lines
 from pytest_rageval.support.text import cut, did_you_mean, shown_json
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import DatasetError, Fault, faults_error
 
 if TYPE_CHECKING:

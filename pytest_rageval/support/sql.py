@@ -6,13 +6,13 @@ import re
 import sqlite3
 import sys
 import time
+from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
 from pytest_rageval.support.http.address import blot_out
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import ConfigError, StorageError
 
 if TYPE_CHECKING:

@@ -11,10 +11,10 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Final
 
 from pytest_rageval.support.json_objects import json_objects
-from pytest_rageval.values.dataclass import dataclass
 
 _MARK: Final = re.compile(
     r"""

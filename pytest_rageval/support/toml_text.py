@@ -10,11 +10,10 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from pytest_rageval.support.text import nearest, shown
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.json_documents import number
 

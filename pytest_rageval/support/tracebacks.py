@@ -8,6 +8,7 @@ import re
 import sysconfig
 import traceback
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache, partial
 from itertools import groupby
 from pathlib import Path
@@ -15,7 +16,6 @@ from types import TracebackType
 from typing import Final, Literal
 
 from pytest_rageval.support.text import clean, counted
-from pytest_rageval.values.dataclass import dataclass
 
 _PACKAGE: Final = Path(__file__).parents[1]
 _INSTALLED: Final = frozenset({"site-packages", "dist-packages"})

@@ -61,7 +61,7 @@ def from_documents(
             continue
         read = _read(document, n)
         read["rel_path"] = _path(read.pop("metadata"), path, root, n)
-        chunks.append(RetrievedChunk.of({**read, "rank": n + 1}))
+        chunks.append(RetrievedChunk(**read, rank=n + 1))
     return tuple(chunks)
 
 

@@ -10,7 +10,7 @@ import os
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import nullcontext, suppress
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -23,7 +23,6 @@ from pytest_rageval.support.threads import waited_for
 from pytest_rageval.support.tracebacks import error_text, source_place, user_traceback
 from pytest_rageval.target.contract import parse_ask_response, reply_keys
 from pytest_rageval.target.likely import likely_answer
-from pytest_rageval.values.dataclass import maker, replace
 from pytest_rageval.values.errors import ConfigError, EndpointError, TargetErrorKind
 from pytest_rageval.values.reply import (
     AskRequest,
@@ -129,9 +128,6 @@ def _reported(reply: object) -> str:
         return ""
 
 
-_ask_result: Final = maker(AskResult)
-
-
 def answered(
     response: AskResponse, *, total_ms: float | None, attempts: int = 1, reported: str = ""
 ) -> AskResult:
@@ -147,7 +143,7 @@ def answered(
     if is_empty_answer(response):
         message = refusal("the answer is empty and abstained is not true", reported)
         error = ErrorInfo(kind="empty", message=message, attempts=attempts)
-    return _ask_result(response=response, error=error, total_ms=total_ms, attempts=attempts)
+    return AskResult(response=response, error=error, total_ms=total_ms, attempts=attempts)
 
 
 def refusal(fault: str, reported: str) -> str:

@@ -8,6 +8,7 @@ import random
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from http import HTTPStatus
 from typing import Any, Final
@@ -67,7 +68,6 @@ from pytest_rageval.target.variables import (
     query_parameters,
     request_document,
 )
-from pytest_rageval.values.dataclass import replace
 from pytest_rageval.values.errors import EndpointError
 from pytest_rageval.values.reply import (
     AskRequest,

@@ -40,7 +40,6 @@ from pytest_rageval.target.reply_values import (
     read_session,
     read_usage,
 )
-from pytest_rageval.values.dataclass import maker
 from pytest_rageval.values.errors import EndpointError
 from pytest_rageval.values.reply import (
     USAGE,
@@ -351,10 +350,6 @@ def shown_keys(reply: object, place: str = "") -> str:
     return clean("; ".join(parts), 600)
 
 
-_ask_response: Final = maker(AskResponse)
-_citation: Final = maker(Citation)
-
-
 def ask_response(reply: ReplyBody) -> AskResponse:
     """Return the response for a reply in the shape of the contract, whose chunks it keeps."""
     debug: Any = reply.get("debug") or {}
@@ -365,14 +360,14 @@ def ask_response(reply: ReplyBody) -> AskResponse:
             raise _protocol(f"{name}: got {len(listed)}, expected {_MOST_LISTED} at most")
     searches = debug.get("searches")
     folders = debug.get("folder_selection")
-    return _ask_response(
+    return AskResponse(
         answer=reply["answer"],
-        references=None if references is None else tuple([_citation(**one) for one in references]),
+        references=None if references is None else tuple([Citation(**one) for one in references]),
         abstained=reply.get("abstained"),
         abstain_reason=reply.get("abstain_reason"),
         retrieved_chunks=None
         if chunks is None
-        else order_chunks(list(map(RetrievedChunk.of, chunks))),
+        else order_chunks([RetrievedChunk(**chunk) for chunk in chunks]),
         query_embedding=debug.get("query_embedding"),
         folder_selection=None if folders is None else FolderSelection(**folders),
         latency=debug.get("latency", {}),

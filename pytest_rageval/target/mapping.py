@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from itertools import permutations
 from typing import Any, Final, Literal
 
@@ -24,7 +24,6 @@ from pytest_rageval.target.contract import (
 )
 from pytest_rageval.target.likely import likely_answer, likely_chunks
 from pytest_rageval.target.variables import whole_request
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import ConfigError, EndpointError
 from pytest_rageval.values.json_documents import part
 from pytest_rageval.values.settings import RESPONSE_TABLE, TargetSettings

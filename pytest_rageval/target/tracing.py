@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from pytest_rageval.support.http.exchange import Request
-from pytest_rageval.values.dataclass import replace
 from pytest_rageval.values.trace import HEADER, ids_of, span_id, traceparent
 
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, Final, Literal, get_args
-
-from pytest_rageval.values.dataclass import dataclass
 
 FolderMode = Literal["off", "on", "on_with_fallback"]
 FOLDER_MODES: Final[tuple[FolderMode, ...]] = get_args(FolderMode)

@@ -14,10 +14,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from typing import Final, Literal, get_args
-
-from pytest_rageval.values.dataclass import dataclass
 
 TargetErrorKind = Literal[
     "timeout", "connection", "http", "target", "protocol", "raised", "fixture", "empty",

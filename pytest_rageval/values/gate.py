@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Final, Literal, Protocol
 
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.record import JUDGED_ON, Aspect
 
 CheckTable = Literal["overall", "category", "tag"]

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
-
-from pytest_rageval.values.dataclass import dataclass
 
 
 def plain(value: Any) -> Any:

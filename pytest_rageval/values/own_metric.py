@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
-
-from pytest_rageval.values.dataclass import dataclass
 
 MARK: Final = "__rageval__"
 """Attribute of a decorated function: the definitions that it was given."""

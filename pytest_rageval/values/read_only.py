@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import is_dataclass, replace
+from dataclasses import fields, is_dataclass, replace
 from operator import is_
 from typing import Any, Final, NoReturn, TypeVar
-
-from pytest_rageval.values.dataclass import field_values
 
 _T = TypeVar("_T")
 
@@ -70,7 +68,8 @@ def _frozen(value: Any) -> Any:
             return value
         items = tuple(map(_frozen, value))
         return value if all(map(is_, items, value)) else items
-    given = field_values(value) if is_dataclass(type(value)) else {}
+    names = [one.name for one in fields(value)] if is_dataclass(type(value)) else []
+    given = {name: getattr(value, name) for name in names}
     parts = {name: _frozen(item) for name, item in given.items()}
     changed = {name: part for name, part in parts.items() if part is not given[name]}
     return replace(value, **changed) if changed else value

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeVar, get_args
 
 from pytest_rageval.values.case import Case, FolderMode, MatchingMode
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.reply import (
     AskResponse,
     Citation,

@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
-from typing import Any, Final, Literal, Self, get_args
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal, get_args
 
 from pytest_rageval.values.case import FolderMode
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import TargetErrorKind
 from pytest_rageval.values.trace import traceparent
 
-_set: Final = object.__setattr__
-_UNMATCHED: Final[Mapping[str, object]] = {
-    "matched_golds": (),
-    "irrelevant": False,
-    "matched_by": None,
-}
 USAGE: Final = ("input_tokens", "output_tokens", "cost_usd")
 """Names of the amounts that one answer used."""
 MOST_AMOUNT: Final = 1e12
@@ -57,13 +50,9 @@ class AskRequest:
         return traceparent(self.trace_id) if self.trace_id else ""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RetrievedChunk:
-    """One retrieved passage as the target reported it, best first in its list.
-
-    Without slots, so that ``of`` can fill all fields at once: twenty of these are made for every
-    case, and calling the class takes ten times as long.
-    """
+    """One retrieved passage as the target reported it, best first in its list."""
 
     rel_path: str
     """Document that it is from."""
@@ -108,38 +97,6 @@ class RetrievedChunk:
     ``matched_golds``, and in records of older versions."""
     irrelevant: bool | None = None
     """Whether an ``irrelevant_supports`` anchor wins this chunk; None before scoring."""
-
-    @classmethod
-    def of(cls, checked: dict[str, Any]) -> Self:
-        """Make a chunk of fields whose names and types were checked; others get their defaults.
-
-        Args:
-            checked: the fields, which are the chunk's from now on.
-        """
-        chunk = object.__new__(cls)
-        _set(chunk, "__dict__", checked)
-        return chunk
-
-    def copy(self) -> Self:
-        """Return a copy, which ``decide`` may change."""
-        return self.of(self.__dict__.copy())
-
-    def decide(
-        self,
-        matched_golds: tuple[int, ...] | None,
-        *,
-        irrelevant: bool | None,
-        rules: tuple[MatchRule, ...] | None = None,
-    ) -> None:
-        """Set the result of comparing a chunk that nobody else holds with the anchors of a case."""
-        fields = self.__dict__
-        fields["matched_golds"] = matched_golds
-        fields["irrelevant"] = irrelevant
-        fields["matched_by"] = rules
-
-    def decide_unmatched(self) -> None:
-        """Do as ``decide`` of a chunk whose document has no anchor, in one call: most are such."""
-        self.__dict__.update(_UNMATCHED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -217,12 +174,6 @@ class AskResponse:
     reply_keys: tuple[str, ...] = ()
     """Names of the fields of the reply as it came, if it brought no retrieved chunks; empty: not
     known."""
-
-    def become_stored(self, chunks: tuple[RetrievedChunk, ...] | None) -> None:
-        """Set the chunks of a response that nobody else holds, and drop what a record has not."""
-        _set(self, "retrieved_chunks", chunks)
-        _set(self, "query_embedding", None)
-        _set(self, "latency", {})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.json_documents import items, number, part, text, value, whole, word
 from pytest_rageval.values.record import CaseRecord, ScoreSettings
 from pytest_rageval.values.settings import Settings

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
-
-from pytest_rageval.values.dataclass import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal
 
 from pytest_rageval.values.case import FolderMode, MatchingMode
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.portable import is_portable
 from pytest_rageval.values.record import JUDGED_ON, Aspect, CitationMarkers, Counted
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final, Literal
 
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.gate import Check
 
 Method = Literal["auto", "grid", "halving", "optuna"]

@@ -6,10 +6,9 @@ A judge gives a valid verdict or a failure with a kind; a failure is never a sco
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, Final, Literal, Protocol
 
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.reply import Citation
 
 JudgeErrorKind = Literal[

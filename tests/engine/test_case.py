@@ -129,7 +129,7 @@ def test_settling_a_failed_case_tells_errors_from_what_never_applied() -> None:
     assert (again.outcome, again.error) == ("error", record.error)
 
 
-def test_owned_responses_give_the_records_that_copies_give() -> None:
+def test_records_are_the_same_one_by_one_and_together() -> None:
     def responses() -> list[AskResponse]:
         chunks = [{"rel_path": "b.md"}, {"rel_path": "a.md", "heading_path": "# A"}]
         debug = {"latency": {"total_ms": 3.0, "retrieval_ms": 1.0}, "query_embedding": [0.5]}
@@ -144,9 +144,8 @@ def test_owned_responses_give_the_records_that_copies_give() -> None:
         return [(trial, answered(response, total_ms=None)) for response in responses()]
 
     scoring = ScoreSettings()
-    owned = records_of(asked(), scoring, owned=True)
-    assert owned == records_of(asked(), scoring)
-    assert owned == [records_of([one], scoring)[0] for one in asked()]
-    assert [record.metrics["doc_hit_at_k"] for record in owned] == [1, None, None]
-    assert owned[0].response is not None
-    assert (owned[0].response.query_embedding, owned[0].response.latency) == (None, {})
+    together = records_of(asked(), scoring)
+    assert together == [records_of([one], scoring)[0] for one in asked()]
+    assert [record.metrics["doc_hit_at_k"] for record in together] == [1, None, None]
+    assert together[0].response is not None
+    assert (together[0].response.query_embedding, together[0].response.latency) == (None, {})

@@ -213,15 +213,6 @@ def test_no_case_applies_by_its_outcome(drawn: tuple[Any, ...]) -> None:
         assert found.not_applicable["recall_at_k"] == missed.not_applicable["recall_at_k"]
 
 
-def test_chunks_are_decided_in_place_only_if_nobody_else_holds_them() -> None:
-    asked, settings = case(gold_supports=(gold("a.md"),)), ScoreSettings()
-    held = (RetrievedChunk(rel_path="a.md"), RetrievedChunk(rel_path="b.md"))
-    decided = decide_chunks(asked, held, settings)
-    assert [chunk.matched_golds for chunk in held] == [None, None]
-    assert decide_chunks(asked, held, settings, owned=True) == decided == held
-    assert [chunk.matched_golds for chunk in held] == [(0,), ()]
-
-
 def test_an_earlier_decision_is_replaced_where_no_anchor_is_in_the_document() -> None:
     asked = case(gold_supports=(gold("a.md"),))
     told = RetrievedChunk(

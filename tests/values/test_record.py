@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 
 from pytest_rageval.values.record import CaseRecord
-from pytest_rageval.values.reply import AskResponse, RetrievedChunk, is_empty_answer
+from pytest_rageval.values.reply import AskResponse, is_empty_answer
 from tests.build.records import changed, record
 
 PLAIN = record("a", {"mrr": 0.5}, answer="Yes.", category="facts", parameters="[small]")
@@ -66,21 +66,3 @@ def test_an_answer_of_blanks_is_empty_unless_it_abstains(
     answer: str, abstained: bool | None, empty: bool
 ) -> None:
     assert is_empty_answer(AskResponse(answer=answer, abstained=abstained)) is empty
-
-
-def test_a_chunk_made_of_checked_fields_equals_one_that_was_called() -> None:
-    fields = {"rel_path": "a.md", "rank": 2, "text": "x"}
-    made = RetrievedChunk.of(fields)
-    assert made == RetrievedChunk(rel_path="a.md", rank=2, text="x")
-    assert dataclasses.asdict(made)["heading_path"] is None
-
-
-def test_deciding_a_copy_leaves_the_chunk() -> None:
-    chunk = RetrievedChunk(rel_path="a.md")
-    decided = chunk.copy()
-    decided.decide((0, 2), irrelevant=False)
-    assert (decided.matched_golds, decided.irrelevant) == ((0, 2), False)
-    assert (chunk.matched_golds, chunk.irrelevant) == (None, None)
-    assert (
-        dataclasses.replace(decided, matched_golds=None, irrelevant=None, matched_by=None) == chunk
-    )

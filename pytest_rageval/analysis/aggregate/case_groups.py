@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from pytest_rageval.analysis.stats.intervals import fmean
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.record import STAGES, CaseRecord, FailureStage
 
 ValueStatus = Literal["scored", "not_applicable", "error"]

@@ -9,11 +9,11 @@ import math
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain, repeat
 from typing import Literal, NamedTuple
 
 from pytest_rageval.analysis.stats.intervals import percentile, percentile_place
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.json_documents import OBJECT
 from pytest_rageval.values.numbers import LatencySummary, sum_known
 from pytest_rageval.values.record import CaseRecord

@@ -5,12 +5,11 @@ from __future__ import annotations
 from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from itertools import compress
 from math import fsum, inf, isfinite, nan
 from statistics import median
 from typing import Final
-
-from pytest_rageval.values.dataclass import dataclass
 
 # A scored value is finite, so two other floats can encode the reason for a missing one.
 NOT_APPLICABLE: Final = nan

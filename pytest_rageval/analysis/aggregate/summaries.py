@@ -30,7 +30,6 @@ from pytest_rageval.analysis.stats.paired import paired_difference
 from pytest_rageval.analysis.stats.repeats import flip_probability, pass_curves, variance_components
 from pytest_rageval.metrics.cross_lingual import cross_lingual_consistency
 from pytest_rageval.metrics.registry import MetricInfo
-from pytest_rageval.values.dataclass import field_values
 from pytest_rageval.values.numbers import (
     AbstentionCounts,
     MetricSummary,
@@ -273,6 +272,6 @@ def summarise_translations(table: CaseTable) -> dict[str, float | int | None]:
     if not pairs:
         return {}
     documents = table.documents(case for pair in pairs for case in pair)
-    found = field_values(cross_lingual_consistency(documents, pairs))
-    del found["pairs"]
-    return found
+    found = cross_lingual_consistency(documents, pairs)
+    counted = ("mean", "n", "n_not_applicable", "n_error", "n_unpaired")
+    return {name: getattr(found, name) for name in counted}

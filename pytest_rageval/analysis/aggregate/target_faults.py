@@ -8,12 +8,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from pytest_rageval.metrics.matching import norm_path
 from pytest_rageval.support.tracebacks import last_place
 from pytest_rageval.values.case import Anchor
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import TargetErrorKind
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import ErrorInfo, RetrievedChunk

@@ -6,13 +6,13 @@ Pure. Defined in docs/compare.md#the-verdict.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Final, Literal
 
 from pytest_rageval.analysis.aggregate.case_groups import CaseGroup
 from pytest_rageval.analysis.compare.metrics import Comparison, MetricChange
 from pytest_rageval.metrics.built_in import ASPECT_KEYS
 from pytest_rageval.support.text import TOLERANCE, counted, first_few, format_value
-from pytest_rageval.values.dataclass import dataclass
 
 ConclusionWord = Literal[
     "better", "worse", "mixed", "no_difference", "cannot_tell", "not_comparable"

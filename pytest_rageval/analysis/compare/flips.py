@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final, Literal
 
 from pytest_rageval.analysis.aggregate.case_groups import BADNESS, CaseGroup, CaseOutcome
@@ -12,7 +13,6 @@ from pytest_rageval.metrics.matching import in_scope
 from pytest_rageval.metrics.scoring import abstention_verdict
 from pytest_rageval.support.text import TOLERANCE
 from pytest_rageval.values.case import Anchor
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.reply import Citation, RetrievedChunk
 

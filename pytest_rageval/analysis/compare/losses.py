@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Final, Literal
 
 from pytest_rageval.analysis.compare.flips import CaseFlip
 from pytest_rageval.analysis.compare.pairs import MET, CasePair
 from pytest_rageval.analysis.compare.units import cluster_of
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.record import CaseRecord
 
 LossKind = Literal["document", "section", "folder", "category", "tag"]

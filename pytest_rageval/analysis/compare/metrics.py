@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from statistics import variance
 from typing import Final, Literal
 
@@ -37,7 +37,6 @@ from pytest_rageval.metrics.built_in import ASPECT_KEYS, BUILT_IN
 from pytest_rageval.metrics.registry import MetricInfo, Registry
 from pytest_rageval.metrics.scoring import ANSWER_KEYS, EXPECTED, decided_by
 from pytest_rageval.support.text import counted
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.record import ANSWER_STAGES, STAGES, CaseRecord, FailureStage
 from pytest_rageval.values.settings import ClusterSetting
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from itertools import compress
 from typing import Any, Final, Literal
 from unicodedata import normalize
@@ -13,7 +14,6 @@ from pytest_rageval.analysis.stats.difference_test import DifferenceTest, differ
 from pytest_rageval.analysis.stats.intervals import Scale
 from pytest_rageval.metrics.registry import MetricInfo
 from pytest_rageval.support.text import TOLERANCE
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.record import CaseRecord
 
 LeftOutReason = Literal["only_in_base", "only_in_new", "content_changed", "k_changed"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
 from pytest_rageval.metrics.built_in import BUILT_IN, DEFINITIONS_VERSION
@@ -23,7 +23,6 @@ from pytest_rageval.project.options import OPTIONS, SETTINGS, VERSIONS, Affects
 from pytest_rageval.project.settings import compared_settings, settings_document
 from pytest_rageval.support.text import cut, first_few
 from pytest_rageval.support.text import shown as shown_value
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.json_documents import items, part, word
 from pytest_rageval.values.settings import Settings
 

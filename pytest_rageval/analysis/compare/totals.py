@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 from pytest_rageval.analysis.aggregate.case_groups import CaseGroup
@@ -10,7 +11,6 @@ from pytest_rageval.analysis.compare.pairs import CasePair, PairedValues
 from pytest_rageval.analysis.compare.units import Clustering
 from pytest_rageval.analysis.stats.intervals import fmean
 from pytest_rageval.metrics.registry import MetricInfo
-from pytest_rageval.values.dataclass import dataclass, replace
 
 PASSED: Final = MetricInfo(
     key="pass_rate", title="Share of cases that pass", binary=True, population="cases", level="run"

@@ -6,9 +6,9 @@ Defined and chosen by simulation in docs/statistics.md#which-unit.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Final, Literal
 
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.settings import ClusterSetting
 

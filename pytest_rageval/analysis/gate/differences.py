@@ -6,7 +6,7 @@ Defined in docs/statistics.md#what-a-gate-decides.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from pytest_rageval.analysis.aggregate.case_groups import tells_not_used
@@ -35,7 +35,6 @@ from pytest_rageval.analysis.stats.paired import holm_factors
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.registry import STAGE_PREFIX, MetricInfo, Registry, unit_of
 from pytest_rageval.support.text import TOLERANCE, counted, format_limit_pair, format_value
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.gate import (
     CHANGE_WORDS,
     MOST_CASES,

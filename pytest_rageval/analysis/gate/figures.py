@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
 from pytest_rageval.analysis.aggregate.case_groups import CaseGroup, group_repeats
@@ -27,7 +27,6 @@ from pytest_rageval.analysis.stats.paired import minimum_detectable_effect
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.registry import STAGE_PREFIX, MetricInfo, Registry
 from pytest_rageval.support.text import TOLERANCE
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.gate import CHANGE_WORDS, MOST_CASES, Check, CheckKind, Decide, Proof
 from pytest_rageval.values.numbers import Aggregate, MetricSummary, no_data_reason
 from pytest_rageval.values.record import CaseRecord

@@ -10,6 +10,7 @@ import random
 import statistics
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 from pytest_rageval.analysis.stats.distributions import cluster_indices
@@ -22,7 +23,6 @@ from pytest_rageval.analysis.stats.intervals import (
     tail_level,
     wilson,
 )
-from pytest_rageval.values.dataclass import dataclass
 
 Weights = Literal["linear", "quadratic"]
 Level = Literal["nominal", "ordinal", "interval"]

@@ -8,13 +8,13 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from pytest_rageval.analysis.stats.distributions import student_t_quantile
 from pytest_rageval.analysis.stats.intervals import fmean, tail_level
 from pytest_rageval.analysis.stats.paired import sign_flip
 from pytest_rageval.metrics.judged import PASS_SHARE
 from pytest_rageval.support.text import TOLERANCE
-from pytest_rageval.values.dataclass import dataclass
 
 _DRIFT_P = 0.01
 _DRIFT_SHIFT = 0.05

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from pytest_rageval.analysis.stats.distributions import (
     ClusterIds,
@@ -20,7 +21,6 @@ from pytest_rageval.analysis.stats.distributions import (
 )
 from pytest_rageval.analysis.stats.intervals import UNIT, Scale
 from pytest_rageval.analysis.stats.paired import POWER
-from pytest_rageval.values.dataclass import dataclass
 
 IGNORED_FREEDOM = 4.2
 """Degrees of freedom between clusters that say too little of what the cases of each share."""

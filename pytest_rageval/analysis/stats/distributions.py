@@ -10,11 +10,10 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from statistics import NormalDist
 from typing import Protocol
-
-from pytest_rageval.values.dataclass import dataclass
 
 _TINY = 1e-300
 _EPSILON = 1e-16

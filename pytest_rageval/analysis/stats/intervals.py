@@ -11,6 +11,7 @@ import random
 import statistics
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, cast
 
 from pytest_rageval.analysis.stats.distributions import (
@@ -20,7 +21,6 @@ from pytest_rageval.analysis.stats.distributions import (
     normal_quantile,
     student_t_quantile,
 )
-from pytest_rageval.values.dataclass import dataclass, replace
 
 if TYPE_CHECKING:
     import numpy as np

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Sequence
+from dataclasses import dataclass
 from operator import getitem
 
 from pytest_rageval.analysis.stats.distributions import (
@@ -29,7 +30,6 @@ from pytest_rageval.analysis.stats.intervals import (
     tail_level,
     wilson_bounds,
 )
-from pytest_rageval.values.dataclass import dataclass
 
 POWER = 0.80
 _SEED = 20251122

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import takewhile
 from typing import Final
 
@@ -25,7 +26,6 @@ from pytest_rageval.analysis.sweep.verdict import (
     sensitivity,
 )
 from pytest_rageval.support.text import counted, first_few, format_value
-from pytest_rageval.values.dataclass import dataclass
 
 _TOO_MANY_ERRORS: Final = 0.1
 _NAMED, _MOST_TIES = 3, 50

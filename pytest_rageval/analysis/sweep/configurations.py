@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from hashlib import sha256
 from itertools import product
 
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.sweep import Value
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from pytest_rageval.analysis.stats.intervals import fmean
 from pytest_rageval.analysis.sweep.configurations import Configuration
 from pytest_rageval.analysis.sweep.measures import Measures
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.sweep import Value
 
 MOST_VALUES: Final = 12

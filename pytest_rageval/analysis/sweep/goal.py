@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from pytest_rageval.analysis.sweep.subsets import SweepCase
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.registry import MetricInfo, Registry
 from pytest_rageval.support.text import shown
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.gate import Check
 from pytest_rageval.values.sweep import SWEEP_SCORE, SWEEP_WEIGHTS, SweepFile

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import ceil
 from typing import Final
 
@@ -17,7 +17,6 @@ from pytest_rageval.analysis.sweep.measures import Measures
 from pytest_rageval.analysis.sweep.pareto import pareto_ranks
 from pytest_rageval.analysis.sweep.verdict import paired_p, paired_values, ranked
 from pytest_rageval.support.text import counted
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.sweep import Method
 

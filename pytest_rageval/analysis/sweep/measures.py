@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from math import fsum
 
 from pytest_rageval.analysis.aggregate.case_groups import CaseGroup, group_repeats
@@ -21,7 +21,6 @@ from pytest_rageval.analysis.stats.intervals import Scale, fmean, mean_interval
 from pytest_rageval.analysis.sweep.goal import Goal, Objective
 from pytest_rageval.metrics.registry import unit_of
 from pytest_rageval.support.text import format_limit_pair
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.gate import Check, Decide
 from pytest_rageval.values.record import CaseRecord
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from pytest_rageval.analysis.sweep.effects import Effect
 from pytest_rageval.analysis.sweep.verdict import PairedTest, Sensitivity, SweepVerdict
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.sweep import Builder, Method, Value
 
 

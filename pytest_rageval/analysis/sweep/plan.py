@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from pytest_rageval.analysis.sweep.configurations import Configuration, expand_grid
@@ -13,7 +13,6 @@ from pytest_rageval.analysis.sweep.halving import GRID_REQUESTS, MOST_FINALISTS,
 from pytest_rageval.analysis.sweep.subsets import SweepCase, case_order, split_holdout
 from pytest_rageval.analysis.sweep.verdict import Sensitivity, sensitivity
 from pytest_rageval.support.text import counted
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.sweep import Axis, Builder, Method, Range, SweepFile, Value
 

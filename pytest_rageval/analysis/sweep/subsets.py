@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Final
 
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import ConfigError
 
 LEAST_HELD: Final = 30

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final, Literal
 
 from pytest_rageval.analysis.compare.pairs import PairedValues
@@ -17,7 +18,6 @@ from pytest_rageval.analysis.stats.paired import (
 )
 from pytest_rageval.analysis.sweep.goal import Goal
 from pytest_rageval.analysis.sweep.measures import Measures
-from pytest_rageval.values.dataclass import dataclass
 
 SweepVerdict = Literal["better", "no_clear_winner", "worse"]
 Role = Literal["baseline", "runner_up"]

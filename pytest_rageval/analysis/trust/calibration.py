@@ -13,7 +13,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from typing import Any, Final, Literal
 
@@ -22,7 +22,6 @@ from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.judged import NOT_GIVEN, PASS_SHARE, valid_score
 from pytest_rageval.metrics.registry import MetricInfo
 from pytest_rageval.support.text import TOLERANCE
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.verdict import JudgeErrorKind, Judgement, JudgeRequest, Passage
 
 CalibrationRubric = Literal["groundedness", "correctness", "abstention"]

@@ -9,6 +9,7 @@ validation by stored calibrations.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from pytest_rageval.analysis.stats.calibration import CanaryDrift, canary_drift, ppi_mean
@@ -16,7 +17,6 @@ from pytest_rageval.analysis.stats.intervals import fmean, wilson
 from pytest_rageval.judges.spot_check import Key
 from pytest_rageval.metrics.judged import scores_disagree, valid_score
 from pytest_rageval.support.text import counted
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.json_documents import count, number, text
 
 SCALE: Final = (0.0, 5.0)

@@ -9,11 +9,11 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Final, Literal
 
 from pytest_rageval.analysis.stats.intervals import fmean, wilson
 from pytest_rageval.support.text import TOLERANCE
-from pytest_rageval.values.dataclass import dataclass
 
 Probe = Literal["verbosity", "order"]
 PROBES: Final[tuple[Probe, ...]] = ("verbosity", "order")

@@ -6,7 +6,7 @@ Pure. Nothing here changes a metric or the gate.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Literal
 
 from pytest_rageval.analysis.aggregate.case_groups import CaseGroup, group_repeats
@@ -22,7 +22,6 @@ from pytest_rageval.judges.spot_check import COMPARED, CaseKey
 from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.judged import PASS_SHARE
 from pytest_rageval.support.text import TOLERANCE, counted
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import Fault, faults_error
 from pytest_rageval.values.json_documents import part, texts, value
 from pytest_rageval.values.record import CaseRecord

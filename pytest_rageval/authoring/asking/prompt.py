@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, Protocol
 
 from pytest_rageval.authoring.interchange.ids import id_from_question
@@ -25,7 +25,6 @@ from pytest_rageval.report.text.asked import (
 from pytest_rageval.report.text.lines import Line, wrapped, wrapped_lines
 from pytest_rageval.support.text import clean, did_you_mean, first_few, shown
 from pytest_rageval.values.case import FOLDER_MODES, Case
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import DatasetError
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.settings import Settings

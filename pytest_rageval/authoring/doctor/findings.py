@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import Final, Literal
-
-from pytest_rageval.values.dataclass import dataclass
 
 Level = Literal["ok", "warn", "FAIL"]
 Area = Literal["project", "target", "judge"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -23,7 +24,6 @@ from pytest_rageval.target.client import ANSWERED_LATER, WANTS_SESSION, HttpRagC
 from pytest_rageval.target.mapping import MappingReport, unread_fields
 from pytest_rageval.target.stream import ENDED_EARLY
 from pytest_rageval.values.case import Case
-from pytest_rageval.values.dataclass import dataclass, replace
 from pytest_rageval.values.errors import RagEvalError
 from pytest_rageval.values.reply import AskResponse, AskResult, ErrorInfo, RetrievedChunk
 from pytest_rageval.values.settings import REQUEST_TABLE, RESPONSE_TABLE, Settings

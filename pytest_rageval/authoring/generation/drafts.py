@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final, Literal, NamedTuple
 
 from markdown_it.token import Token
@@ -14,7 +14,6 @@ from pytest_rageval.authoring.notes import Note, Section, inline_tokens
 from pytest_rageval.metrics.quotes import SEPARATORS, spaced
 from pytest_rageval.support.text import QUESTION_MARKS
 from pytest_rageval.values.case import Anchor
-from pytest_rageval.values.dataclass import dataclass
 
 _TEXTUAL: Final = frozenset({"text", "code_inline", "image"})
 _BREAKS: Final = frozenset({"softbreak", "hardbreak"})

@@ -7,6 +7,7 @@ import random
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from itertools import islice, permutations, zip_longest
 from typing import TYPE_CHECKING, Final
@@ -18,7 +19,6 @@ from pytest_rageval.authoring.interchange.ids import id_from_question
 from pytest_rageval.metrics.matching import norm_text
 from pytest_rageval.project.case_reader import case_fields
 from pytest_rageval.values.case import Case
-from pytest_rageval.values.dataclass import dataclass
 
 if TYPE_CHECKING:
     from pytest_rageval.authoring.notes import Note, Section

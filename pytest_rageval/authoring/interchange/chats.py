@@ -7,11 +7,11 @@ target can send them (docs/target.md).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from pytest_rageval.authoring.interchange.cells import parse_list, parse_object, snake, text_of
 from pytest_rageval.authoring.interchange.values import Ledger
-from pytest_rageval.values.dataclass import dataclass
 
 _ROLES: Final[Mapping[str, str]] = {
     "user": "user", "human": "user", "assistant": "assistant", "ai": "assistant",

@@ -173,7 +173,7 @@ def _texts(record: CaseRecord) -> dict[str, object]:
 def _document(chunk: RetrievedChunk) -> dict[str, Any]:
     known = {
         "id": chunk.chunk_id or chunk.rel_path,
-        "score": number(vars(chunk), "score_final"),
+        "score": number(chunk.score_final),
         "rel_path": chunk.rel_path,
         "content": chunk.text,
     }

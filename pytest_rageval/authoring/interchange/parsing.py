@@ -12,6 +12,7 @@ import io
 import json
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 from pytest_rageval.authoring.interchange.marks import is_header
@@ -24,7 +25,6 @@ from pytest_rageval.authoring.interchange.values import (
 from pytest_rageval.authoring.interchange.yaml_text import parse_yaml
 from pytest_rageval.support.json_text import TWICE, survey
 from pytest_rageval.support.text import counted, first_repeated, shown, whole_text
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import DatasetError, Fault, faults_error
 from pytest_rageval.values.json_documents import items, part, texts
 

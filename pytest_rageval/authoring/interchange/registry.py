@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
-
-from pytest_rageval.values.dataclass import dataclass
 
 if TYPE_CHECKING:
     from pytest_rageval.authoring.interchange.values import Imported, Source

@@ -11,6 +11,7 @@ import html
 import math
 import re
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from pytest_rageval.authoring.interchange.ids import UniqueIds, anchor_fields, docno
@@ -33,7 +34,6 @@ from pytest_rageval.authoring.interchange.values import (
 from pytest_rageval.project.case_reader import case_fields
 from pytest_rageval.support.text import shown
 from pytest_rageval.values.case import Anchor, Case
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import DatasetError, Fault, faults_error
 from pytest_rageval.values.json_documents import texts
 

@@ -10,6 +10,7 @@ exceptions.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 from pytest_rageval.authoring.interchange.ids import docno
@@ -23,7 +24,6 @@ from pytest_rageval.metrics.matching import (
 from pytest_rageval.metrics.retrieval import document_ranking
 from pytest_rageval.support.text import free_name
 from pytest_rageval.values.case import Anchor, Case
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.record import CaseRecord, ScoreSettings
 from pytest_rageval.values.reply import RetrievedChunk
 

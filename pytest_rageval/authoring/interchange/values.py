@@ -8,12 +8,11 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 from pytest_rageval.project.documents import Document
 from pytest_rageval.support.text import shown, whole_text
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import DatasetError, Fault, faults_error
 
 _MISSING: Final = frozenset(

@@ -10,7 +10,7 @@ import hashlib
 import json
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from pytest_rageval.authoring.labelling.draft import (
@@ -44,7 +44,6 @@ from pytest_rageval.project.case_file_edit import (
     remove_line,
 )
 from pytest_rageval.values.case import Case
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import DatasetError, StorageError, faults_error
 from pytest_rageval.values.record import ScoreSettings
 from pytest_rageval.values.reply import AskResult, RetrievedChunk

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol
 
 from pytest_rageval.metrics.matching import matches_anchor, norm_path, norm_text
 from pytest_rageval.values.case import Anchor, Case, Review
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.record import ScoreSettings
 from pytest_rageval.values.reply import RetrievedChunk
 

@@ -10,7 +10,7 @@ import json
 import os
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from importlib import metadata
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -23,7 +23,6 @@ from pytest_rageval.support.files import named_errors, open_plain
 from pytest_rageval.support.json_text import is_json
 from pytest_rageval.support.jsonl import cannot_be_read, cut_torn_line, iterate_lines
 from pytest_rageval.support.text import counted, shown
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import ConfigError, Fault, StorageError, faults_error
 from pytest_rageval.values.portable import is_portable
 from pytest_rageval.values.record import SCHEMA_VERSION, ScoreSettings

@@ -8,6 +8,7 @@ cursor is ``>``, so that colour is never needed.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
@@ -17,7 +18,6 @@ from pytest_rageval.authoring.labelling.session import LabelSession, Mode
 from pytest_rageval.authoring.labelling.snippets import SnippetChoice
 from pytest_rageval.support.text import clean, counted, cut_columns, shortened, wrapped_text
 from pytest_rageval.values.case import Case
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.reply import RetrievedChunk
 
 WHOLE: Final = 50_000

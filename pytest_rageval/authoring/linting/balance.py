@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from pytest_rageval.analysis.stats.paired import minimum_detectable_effect, required_n
 from pytest_rageval.authoring.linting.findings import LintFinding, PlacedCase
 from pytest_rageval.metrics.matching import norm_path
 from pytest_rageval.support.text import counted
-from pytest_rageval.values.dataclass import dataclass
 
 SD: Final = 0.35
 """Standard deviation of the difference of one case's recall between two versions of a system, as

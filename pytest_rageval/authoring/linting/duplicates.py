@@ -13,6 +13,7 @@ import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
@@ -20,7 +21,6 @@ from pytest_rageval.authoring.linting.findings import LintFinding, PlacedCase, R
 from pytest_rageval.metrics.matching import anchor_segments, norm_path, norm_text
 from pytest_rageval.metrics.quotes import Separators, spaced
 from pytest_rageval.values.case import Case
-from pytest_rageval.values.dataclass import dataclass
 
 NEAR: Final = 0.75
 """Jaccard similarity of near-duplicates."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Final, Literal
 
 from pytest_rageval.metrics.matching import norm_heading
 from pytest_rageval.support.text import nearest
 from pytest_rageval.values.case import Anchor, Case
-from pytest_rageval.values.dataclass import dataclass
 
 NEAR: Final = 0.6
 """Minimum similarity, 0 to 1, of a suggested text."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -13,7 +14,6 @@ from typing import Any, Final
 from pytest_rageval.project.discovery import DEFAULT_TESTPATHS, THRESHOLDS, iter_case_files
 from pytest_rageval.project.presets.preset import Preset, vars_line
 from pytest_rageval.support.files import write_new_file
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import RagEvalError
 from pytest_rageval.values.json_documents import part
 

@@ -8,11 +8,11 @@ in two (``multifield``). Sizes are those that ir-datasets 0.6 gives.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Final
 
 from pytest_rageval.analysis.suites import Published
 from pytest_rageval.support.text import did_you_mean
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import ConfigError
 
 _PAGES: Final = (

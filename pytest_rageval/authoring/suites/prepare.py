@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
@@ -21,7 +22,6 @@ from pytest_rageval.authoring.suites.catalogue import Suite
 from pytest_rageval.authoring.suites.packaged import PackagedDataset
 from pytest_rageval.project.case_reader import load_cases
 from pytest_rageval.support.files import write_new_file
-from pytest_rageval.values.dataclass import dataclass
 
 Names = Literal["paths", "keep"]
 """Names in golds: paths of notes, or ids of documents."""

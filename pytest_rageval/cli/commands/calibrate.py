@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import asdict, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -21,7 +21,6 @@ from pytest_rageval.cli.output import (
     print_result,
 )
 from pytest_rageval.support.text import clean, counted
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.json_documents import number, part
 
 if TYPE_CHECKING:

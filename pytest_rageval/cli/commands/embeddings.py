@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,6 @@ from pytest_rageval.cli.completion import complete_run
 from pytest_rageval.cli.judge_options import project_settings
 from pytest_rageval.cli.output import CommandError, json_option, print_result, warn, write_page
 from pytest_rageval.support.text import clean
-from pytest_rageval.values.dataclass import dataclass
 
 if TYPE_CHECKING:
     from pytest_rageval.analysis.embeddings import WantedTexts

@@ -6,7 +6,7 @@ import json
 import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,6 @@ import click
 from pytest_rageval.authoring.interchange.registry import FORMATS
 from pytest_rageval.cli.output import ExitCode, json_option, left_out_lines, print_result
 from pytest_rageval.support.text import clean, counted, first_few
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import DatasetError
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -27,7 +27,6 @@ from pytest_rageval.cli.target import opened_target, raised_text
 from pytest_rageval.metrics.scoring import score_settings
 from pytest_rageval.support.files import shown_below
 from pytest_rageval.support.text import clean, did_you_mean
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import DatasetError
 
 if TYPE_CHECKING:

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from functools import partial
 from math import isfinite
 from typing import TYPE_CHECKING, Any, Final
@@ -17,7 +18,6 @@ from pytest_rageval.cli.completion import complete_run
 from pytest_rageval.cli.judge_options import project_settings
 from pytest_rageval.cli.output import CommandError, json_option, print_result, terminal_width, warn
 from pytest_rageval.support.text import clean, shown
-from pytest_rageval.values.dataclass import dataclass
 
 if TYPE_CHECKING:
     from pytest_rageval.analysis.rerank import Candidates, Level, Reordered

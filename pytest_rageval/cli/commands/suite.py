@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from functools import wraps
 from itertools import count
 from pathlib import Path
@@ -25,7 +25,6 @@ from pytest_rageval.cli.output import (
 )
 from pytest_rageval.cli.progress import ProgressOnStderr
 from pytest_rageval.cli.target import opened_target
-from pytest_rageval.values.dataclass import dataclass
 
 if TYPE_CHECKING:
     from pytest_rageval.api.run import Run

@@ -9,13 +9,13 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from importlib import metadata
 from multiprocessing import resource_tracker
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from pytest_rageval.engine.distributed.job import Job
 from pytest_rageval.support.process import Termination
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import ConfigError, StorageError
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ import re
 from array import array
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -21,7 +22,6 @@ from pytest_rageval.metrics.registry import Registry
 from pytest_rageval.runs.list import PARTS
 from pytest_rageval.runs.tags import prepare_results_dir
 from pytest_rageval.support.files import Lock, named_errors, shown_below, write_file
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import ConfigError, StorageError
 from pytest_rageval.values.settings import Settings
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import closing
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from pytest_rageval.analysis.aggregate.columns import RecordColumns
 from pytest_rageval.engine.distributed.columns_file import write_columns
@@ -19,7 +19,6 @@ from pytest_rageval.metrics.scoring import score_settings
 from pytest_rageval.report.text.scores import SHOWN_FAILURES, Failures
 from pytest_rageval.runs.record_json import record_line
 from pytest_rageval.runs.store import record_of_line
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.record import Reported
 
 

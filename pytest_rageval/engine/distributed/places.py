@@ -9,6 +9,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import accumulate, chain
 from typing import Final
@@ -17,7 +18,6 @@ from pytest_rageval.engine.distributed.job import FILES, File, Job
 from pytest_rageval.engine.recorded_lines import line_id, may_name
 from pytest_rageval.support.files import named_errors
 from pytest_rageval.support.jsonl import Place
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import StorageError
 
 Ranged = tuple[File, int, int, bool]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from pytest_rageval.analysis.aggregate.run import with_summaries
@@ -13,7 +14,6 @@ from pytest_rageval.engine.distributed.reduce import aggregate_parts, summarise_
 from pytest_rageval.engine.recorded import Findings
 from pytest_rageval.metrics.deciding import ReportedParts
 from pytest_rageval.metrics.registry import Registry
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.numbers import Aggregate
 
 _T = TypeVar("_T")

@@ -9,7 +9,7 @@ import signal
 import subprocess
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, ExitStack, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,7 +21,6 @@ from pytest_rageval.support.files import named_errors
 from pytest_rageval.support.slots import Slots
 from pytest_rageval.support.text import clean
 from pytest_rageval.target.opening import embedded_config, serve_vault
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import ConfigError, RagEvalError, StorageError
 from pytest_rageval.values.settings import Settings
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from math import ceil
 
 from pytest_rageval.analysis.sweep.concluding import RungResult, Spent, close_rung, conclude
@@ -17,7 +17,6 @@ from pytest_rageval.engine.sweep.parameters import with_query
 from pytest_rageval.engine.sweep.proposals import BATCH, Proposals
 from pytest_rageval.engine.sweep.trials import SweepRuns, Trial, holds
 from pytest_rageval.support.text import counted
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import RagEvalError
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.run import StoredRun

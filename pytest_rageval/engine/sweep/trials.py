@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,7 +27,6 @@ from pytest_rageval.support.slots import Slots
 from pytest_rageval.support.text import counted
 from pytest_rageval.support.threads import in_order
 from pytest_rageval.target.opening import configured_target
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import RagEvalError
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import field
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from pathlib import Path
@@ -28,7 +28,6 @@ from pytest_rageval.support.http.address import (
 )
 from pytest_rageval.support.json_ascii import ascii_json
 from pytest_rageval.support.text import clean, counted
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import StorageError
 
 MAX_DOCUMENT_BYTES: Final = 1_000_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from pytest_rageval.judges.cost import count_prompt_tokens
@@ -19,7 +19,6 @@ from pytest_rageval.judges.model.wire import (
 )
 from pytest_rageval.support.closing import Closing
 from pytest_rageval.support.http.retry import Pacing, Sleep
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.settings import JudgeSettings
 from pytest_rageval.values.verdict import JudgeFailure
 

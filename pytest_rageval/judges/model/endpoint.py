@@ -14,6 +14,7 @@ import tempfile
 import threading
 from collections.abc import Mapping
 from contextlib import nullcontext
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -46,7 +47,6 @@ from pytest_rageval.support.http.room import Reading, drop_room, take_for_values
 from pytest_rageval.support.json_ascii import read_json
 from pytest_rageval.support.slots import waiting
 from pytest_rageval.support.text import clean, did_you_mean
-from pytest_rageval.values.dataclass import dataclass, maker
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.settings import JudgeSettings
 from pytest_rageval.values.verdict import JudgeFailure
@@ -105,9 +105,6 @@ class _Attempt:
     @property
     def is_success(self) -> bool:
         return self.status is not None and 200 <= self.status < 300
-
-
-_answer: Final = maker(Answer)
 
 
 class ChatEndpoint:
@@ -212,7 +209,7 @@ class ChatEndpoint:
 
         with Reading():
             last, calls = self.pacing.until_settled(in_line, retries=self.settings.retries)
-        return _answer(
+        return Answer(
             body=last.body,
             failure=None if last.is_success else self._failure(last, calls),
             instead=instead,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -31,14 +31,12 @@ from pytest_rageval.judges.model.wire import (
 )
 from pytest_rageval.support.closing import Closing
 from pytest_rageval.support.http.address import blot_out, blot_out_of_reply
-from pytest_rageval.values.dataclass import dataclass, maker, replace
 from pytest_rageval.values.errors import JudgeError
 from pytest_rageval.values.verdict import JudgeFailure, Judgement, JudgeRequest, Verdict
 
 if TYPE_CHECKING:
     from pytest_rageval.judges.rubrics.load import Message, Prompt, Rubric, Shape
 
-_judgement: Final = maker(Judgement)
 MOST_CHARS: Final = 1_000_000
 """Characters of a prompt that is sent: more fits into no model, and would be paid for."""
 _KEPT_CHARS: Final = 10_000
@@ -282,7 +280,7 @@ class OpenAIJudge(Closing):
         reply, terms = said.reply or ModelReply(), question.terms
         verdict = said.outcome if isinstance(said.outcome, Verdict) else None
         failure = said.outcome if isinstance(said.outcome, JudgeFailure) else None
-        judgement = _judgement(
+        judgement = Judgement(
             rubric=terms.rubric.name,
             rubric_version=terms.rubric.version,
             judge=self.identity,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
 from operator import attrgetter
 from typing import Any, Final
 
@@ -12,7 +13,6 @@ from pytest_rageval.judges.cost import Price
 from pytest_rageval.judges.model.endpoint import Answer
 from pytest_rageval.judges.model.wire import LADDER, Form, ModelReply
 from pytest_rageval.support.text import clean
-from pytest_rageval.values.dataclass import dataclass, field_values, maker, replace
 from pytest_rageval.values.numbers import sum_known
 from pytest_rageval.values.verdict import Claim, Judgement, JudgeUsage, Verdict
 
@@ -27,7 +27,6 @@ _KEPT: Final = (
     "repaired",
 )
 _read_kept: Final = attrgetter(*_KEPT)
-_usage_of: Final = maker(JudgeUsage)
 
 
 def document_of(judgement: Judgement) -> dict[str, Any]:
@@ -38,12 +37,10 @@ def document_of(judgement: Judgement) -> dict[str, Any]:
         **dict(zip(_KEPT, _read_kept(judgement), strict=True)),
         "parameters": dict(judgement.parameters),
         "dropped_parameters": list(judgement.dropped_parameters),
-        "usage": field_values(judgement.usage),
+        "usage": asdict(judgement.usage),
         "verdict": {
-            **field_values(verdict),
-            "scores": dict(verdict.scores),
-            "not_applicable": dict(verdict.not_applicable),
-            "claims": [field_values(claim) for claim in verdict.claims],
+            **asdict(verdict),
+            "claims": [asdict(claim) for claim in verdict.claims],
             "key_facts_found": None if facts is None else list(facts),
             "coerced": list(verdict.coerced),
         },
@@ -154,7 +151,7 @@ class Tally:
 
     def usage(self) -> JudgeUsage:
         """Return the sums."""
-        return _usage_of(
+        return JudgeUsage(
             prompt_tokens=self.prompt_tokens,
             completion_tokens=self.completion_tokens,
             calls=self.calls,

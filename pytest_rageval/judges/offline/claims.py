@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final
 
@@ -17,7 +18,6 @@ from pytest_rageval.metrics.courtesies import may_be_answered_by_yes, yes_or_no
 from pytest_rageval.metrics.prepared import CITATION, EVERYTHING, STATED, PreparedAnswer
 from pytest_rageval.support.sentences import sentences
 from pytest_rageval.support.text import QUESTION_MARKS
-from pytest_rageval.values.dataclass import dataclass, replace
 
 LIMIT: Final = 20_000
 """Characters of an answer that are read; longer ones are judged by their beginning."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final
 
@@ -29,7 +30,6 @@ from pytest_rageval.judges.offline.support import (
     question_keys,
     read_context,
 )
-from pytest_rageval.values.dataclass import dataclass, replace
 from pytest_rageval.values.verdict import Claim, JudgeRequest, Verdict
 
 PASS: Final = 4.0

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Final
 
 from pytest_rageval.judges.offline.abstention import read_abstention
 from pytest_rageval.judges.offline.correctness import judge_correctness
 from pytest_rageval.judges.offline.grounding import judge_grounding
 from pytest_rageval.judges.offline.parameters import Layer, Parameters, load_parameters
-from pytest_rageval.values.dataclass import replace
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.verdict import Judgement, JudgeRequest, Verdict
 

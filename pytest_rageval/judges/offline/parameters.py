@@ -8,12 +8,10 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from functools import cache
 from importlib.resources import files
 from typing import Any
-
-from pytest_rageval.values.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

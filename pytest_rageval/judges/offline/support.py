@@ -11,7 +11,7 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Container, Iterable, Mapping, Sequence, Set
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
@@ -38,7 +38,6 @@ from pytest_rageval.judges.offline.relations import (
 )
 from pytest_rageval.judges.offline.vocabulary import APPROXIMATE
 from pytest_rageval.support.sentences import sentences
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.verdict import Passage
 
 if TYPE_CHECKING:

@@ -12,6 +12,7 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -30,7 +31,6 @@ from pytest_rageval.metrics.built_in import BUILT_IN
 from pytest_rageval.metrics.registry import MetricInfo
 from pytest_rageval.support.files import read_plain
 from pytest_rageval.support.text import did_you_mean
-from pytest_rageval.values.dataclass import dataclass, maker
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.reply import Citation
 from pytest_rageval.values.verdict import RUBRICS, JudgeFailure, JudgeRequest, OutputLevel, Passage
@@ -342,10 +342,6 @@ def _has_reference(request: JudgeRequest) -> bool:
 # --- prompts -------------------------------------------------------------------------------
 
 
-_make_prompt: Final = maker(Prompt)
-_message: Final = maker(Message)
-
-
 def render_prompt(rubric: Rubric, request: JudgeRequest, *, level: OutputLevel) -> Prompt:
     """Render the prompt for a judge; the same input always gives the same bytes.
 
@@ -368,8 +364,8 @@ def render_prompt(rubric: Rubric, request: JudgeRequest, *, level: OutputLevel) 
     data = _render_data(rest, shown)
     digest = digest.copy()
     digest.update(data.encode())
-    return _make_prompt(
-        messages=(system, _message(role="user", text=data)),
+    return Prompt(
+        messages=(system, Message(role="user", text=data)),
         sha256=digest.hexdigest(),
         shape=shape,
         truncated_chunk_ids=tuple(passage.chunk_id for passage in passages[len(shown) :]),

@@ -23,14 +23,12 @@ from pytest_rageval.metrics.judged import claim_support
 from pytest_rageval.support.json_objects import json_objects
 from pytest_rageval.support.text import first_repeated
 from pytest_rageval.support.thoughts import without_thoughts
-from pytest_rageval.values.dataclass import maker
 from pytest_rageval.values.json_documents import number
 from pytest_rageval.values.verdict import Claim, JudgeErrorKind, JudgeFailure, JudgeRequest, Verdict
 
 if TYPE_CHECKING:
     from jsonschema import ValidationError
 
-_make_verdict: Final = maker(Verdict)
 RAW_CHARS: Final = 2_000
 _MAX_CHARS: Final = 1_000_000
 _MOST_OBJECTS: Final = 50
@@ -301,9 +299,7 @@ def _verdict(
     said = fields.get("reasoning")
     reasoning = clean_text(said if isinstance(said, str) else "")
     if rubric.own:
-        return _make_verdict(
-            scores=scores, not_applicable=absent, reasoning=reasoning, coerced=coerced
-        )
+        return Verdict(scores=scores, not_applicable=absent, reasoning=reasoning, coerced=coerced)
     claims = tuple(_claim(claim, len(request.context)) for claim in fields.get("claims", ()))
     if rubric.name in {"groundedness", "claims"}:
         supported = sum(claim.supported for claim in claims)
@@ -315,7 +311,7 @@ def _verdict(
     facts = tuple(fields["key_facts"]) if "key_facts" in fields else None
     if facts is not None:
         scores["key_fact_recall"] = sum(facts) / len(facts)
-    return _make_verdict(
+    return Verdict(
         scores=scores,
         not_applicable=absent,
         reasoning=reasoning,

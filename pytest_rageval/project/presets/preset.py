@@ -14,6 +14,7 @@ import json
 import re
 import tomllib
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any, Final
@@ -21,7 +22,6 @@ from typing import Any, Final
 import msgspec
 
 from pytest_rageval.support.text import did_you_mean, shown
-from pytest_rageval.values.dataclass import dataclass
 
 _FILES: Final = files("pytest_rageval.project.presets") / "files"
 _SUFFIX: Final = ".toml"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import takewhile
 from typing import Final, get_args
@@ -33,7 +33,6 @@ from pytest_rageval.metrics.matching import (
 from pytest_rageval.report.explain.values import ChunkReason, MatchingRule, Role, Rule, indices
 from pytest_rageval.support.text import counted
 from pytest_rageval.values.case import Anchor, Case
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.record import CaseRecord, ScoreSettings
 from pytest_rageval.values.reply import MatchRule, RetrievedChunk
 

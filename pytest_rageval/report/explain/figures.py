@@ -6,6 +6,7 @@ No value is computed here: the modules of ``metrics`` do that, and a sentence sh
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any, Final
 
@@ -24,7 +25,6 @@ from pytest_rageval.report.explain.values import (
 )
 from pytest_rageval.support.text import counted, format_value
 from pytest_rageval.values.case import Case
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.json_documents import part, value, whole, word
 from pytest_rageval.values.record import CaseRecord, ScoreSettings
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from typing import Final
 
 from pytest_rageval.metrics.deciding import cited_golds
 from pytest_rageval.metrics.matching import cited_ranks, document_key, in_scope, same_document
@@ -19,11 +18,8 @@ from pytest_rageval.report.explain.values import (
     ranks,
 )
 from pytest_rageval.values.case import Anchor, Case
-from pytest_rageval.values.dataclass import maker
 from pytest_rageval.values.record import CaseRecord, ScoreSettings
 from pytest_rageval.values.reply import Citation, FolderSelection, RetrievedChunk
-
-_citation_reason: Final = maker(CitationReason)
 
 
 def explain_golds(
@@ -187,7 +183,7 @@ def explain_citations(
             cited = cited_ranks(citation, record.retrieved_chunks, settings.path_case)
             places = tuple([rank for rank in cited if citation.chunk_rank in (None, rank)])
         found.append(
-            _citation_reason(
+            CitationReason(
                 number=number,
                 citation=citation,
                 golds=tuple(sorted(golds or ())),

@@ -35,7 +35,6 @@ from pytest_rageval.report.explain.values import (
 )
 from pytest_rageval.support.tracebacks import last_place
 from pytest_rageval.values.case import Case
-from pytest_rageval.values.dataclass import maker
 from pytest_rageval.values.json_documents import OBJECT, items, number, part, texts, word
 from pytest_rageval.values.record import Aspect, CaseRecord, FailureStage
 from pytest_rageval.values.reply import MatchRule, RetrievedChunk
@@ -375,9 +374,6 @@ def _without_ending(rel_path: str) -> str:
 
 # --- verdicts of the judge -------------------------------------------------------------------
 
-_judgement_reason: Final = maker(JudgementReason)
-_claim_reason: Final = maker(ClaimReason)
-_fact_reason: Final = maker(FactReason)
 _CLAIM_RUBRICS: Final = ("groundedness", "claims")
 """Rubrics whose claims a record keeps, in order of preference."""
 
@@ -387,7 +383,7 @@ def explain_judgements(record: CaseRecord, case: Case | None) -> tuple[Judgement
     verdicts = _verdicts(record)
     claimed = next((name for name in _CLAIM_RUBRICS if name in verdicts), None)
     first = (
-        _judgement_reason(
+        JudgementReason(
             rubric=rubric,
             judge=word(verdict, "judge") or "",
             scores=_scores(verdict.get("scores")),
@@ -478,7 +474,7 @@ def _claim(claim: Mapping[str, Any], passages: Sequence[tuple[int, RetrievedChun
     rank, chunk = None, None
     if type(number) is int and 1 <= number <= len(passages):
         rank, chunk = passages[number - 1]
-    return _claim_reason(
+    return ClaimReason(
         text=word(claim, "text") or "",
         supported=claim.get("supported") is True,
         rank=rank,
@@ -505,7 +501,7 @@ def _facts(record: CaseRecord, case: Case | None) -> tuple[FactReason, ...]:
     if len(expected) != len(found):
         return ()
     return tuple(
-        _fact_reason(text=text, found=there is True, in_context=held.get(text))
+        FactReason(text=text, found=there is True, in_context=held.get(text))
         for text, there in zip(expected, found, strict=True)
     )
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from pytest_rageval.report.html.markup import script_json, visible
 from pytest_rageval.report.text.summary import interval_text
 from pytest_rageval.support.text import counted, cut, format_value
-from pytest_rageval.values.dataclass import dataclass
 
 if TYPE_CHECKING:
     from pytest_rageval.analysis.embedding_map import EmbeddingMap, MapCase, MapPoint, Neighbour

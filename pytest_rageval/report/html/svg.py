@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Final
 
 from pytest_rageval.report.html.markup import Element, element, visible
 from pytest_rageval.support.text import cut
-from pytest_rageval.values.dataclass import dataclass
 
 _CHAR: Final = 7.83
 """Width of a character of `.chart text`: 13 px of a monospaced font, 0.602 of its height wide."""

@@ -6,6 +6,7 @@ Plain ASCII, except for names, paths and headings; words carry the meaning, colo
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from pytest_rageval.analysis.aggregate.case_groups import case_names
@@ -28,7 +29,6 @@ from pytest_rageval.support.text import (
     padded,
     wrapped_text,
 )
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.gate import CheckResult, paired_text
 from pytest_rageval.values.json_documents import part
 from pytest_rageval.values.run import StoredRun

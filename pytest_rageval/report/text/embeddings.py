@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from pytest_rageval.report.text.summary import interval_text
 from pytest_rageval.runs.metrics_document import statistics_document
 from pytest_rageval.support.text import clean, format_value
-from pytest_rageval.values.dataclass import dataclass
 
 if TYPE_CHECKING:
     from pytest_rageval.analysis.embeddings import (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from pytest_rageval.analysis.aggregate.case_groups import case_names, worst_misses
@@ -20,7 +21,6 @@ from pytest_rageval.support.text import (
     padded,
     wrapped_text,
 )
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.record import CaseRecord, Outcome
 
 

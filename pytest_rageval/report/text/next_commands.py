@@ -5,13 +5,13 @@ from __future__ import annotations
 import shlex
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from pytest_rageval.analysis.aggregate.case_groups import case_names, worst_misses
 from pytest_rageval.analysis.aggregate.target_faults import heading_faults
 from pytest_rageval.runs.tags import BASELINE_TAG
 from pytest_rageval.support.text import clean, counted
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.record import CaseRecord
 
 _MOST: Final = 2

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Final
 
 from pytest_rageval.report.text.lines import Line, Style
 from pytest_rageval.support.text import counted
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.record import Outcome
 
 _COUNTED: Final[tuple[tuple[Outcome, str, Style], ...]] = (

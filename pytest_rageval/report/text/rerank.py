@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING, Any, Final
 
 from pytest_rageval.analysis.stats.intervals import percentile
 from pytest_rageval.report.text.lines import Line, wrapped
 from pytest_rageval.support.text import clean, counted, cut_columns, format_value, padded
-from pytest_rageval.values.dataclass import dataclass
 
 if TYPE_CHECKING:
     from pytest_rageval.analysis.rerank import CaseTable, Metric, Moved, OrderStudy, Reordered

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from pytest_rageval.analysis.aggregate.case_groups import CASE_OUTCOMES
 from pytest_rageval.report.text.summary import PARTS, interval_text, parts_of, stage_counts
 from pytest_rageval.support.text import clean, counted, format_value
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.numbers import Aggregate, MetricSummary
 from pytest_rageval.values.record import CaseRecord
 

@@ -11,7 +11,7 @@ import shlex
 import textwrap
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 
 from pytest_rageval.analysis.aggregate.case_groups import (
     CASE_OUTCOMES,
@@ -54,7 +54,6 @@ from pytest_rageval.support.text import (
     format_value,
     padded,
 )
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.gate import CHANGE_WORDS, Check, CheckResult, GateResult
 from pytest_rageval.values.numbers import Aggregate, MetricSummary, group_size
 from pytest_rageval.values.record import CaseRecord

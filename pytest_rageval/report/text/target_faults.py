@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -13,7 +13,6 @@ from pytest_rageval.support.http.address import blot_out_known
 from pytest_rageval.support.text import clean, counted
 from pytest_rageval.support.tracebacks import Style as TracebackStyle
 from pytest_rageval.support.tracebacks import restyled
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.record import CaseRecord
 
 _GROUPS: Final = 5

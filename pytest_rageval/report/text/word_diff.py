@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import groupby
 from operator import itemgetter
 from typing import Final
-
-from pytest_rageval.values.dataclass import dataclass
 
 _SINGLE: Final = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
 """Scripts without spaces between words; each character counts as a word."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -12,7 +13,6 @@ from pytest_rageval.analysis.aggregate.case_groups import CASE_OUTCOMES
 from pytest_rageval.project.options import VERSIONS
 from pytest_rageval.support.closing import Closing
 from pytest_rageval.support.sql import NamedErrors, Place, need_sqlalchemy, parse_place
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import ConfigError, StorageError
 
 if TYPE_CHECKING:

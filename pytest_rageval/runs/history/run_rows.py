@@ -8,6 +8,7 @@ import platform
 import re
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,7 +23,6 @@ from pytest_rageval.runs.read import DOCUMENTS, read_documents, records_of_run
 from pytest_rageval.runs.store import RESULTS
 from pytest_rageval.support.files import open_plain
 from pytest_rageval.support.http.address import without_secrets
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import StorageError
 from pytest_rageval.values.json_documents import number, value, whole
 from pytest_rageval.values.record import CaseRecord

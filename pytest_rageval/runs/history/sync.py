@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -18,7 +18,6 @@ from pytest_rageval.runs.history.run_rows import (
 )
 from pytest_rageval.runs.store import RESULTS, is_run, list_runs
 from pytest_rageval.runs.tags import tags_by_run
-from pytest_rageval.values.dataclass import dataclass
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Row, Select

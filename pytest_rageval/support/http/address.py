@@ -9,13 +9,13 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from html.entities import codepoint2name
 from typing import Any, Final
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from pytest_rageval.support.text import NOT_SHOWN, UNSEEN
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import ConfigError
 from pytest_rageval.values.settings import TargetSettings
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 from urllib.parse import urljoin
@@ -18,7 +19,6 @@ from pytest_rageval.support.http.retry import is_retryable, long_pause_text, req
 from pytest_rageval.support.http.room import Growth, drop_room
 from pytest_rageval.support.http.route import basic_auth, find_route
 from pytest_rageval.support.text import clean
-from pytest_rageval.values.dataclass import dataclass, maker
 from pytest_rageval.values.errors import EndpointError, TargetErrorKind
 
 MAX_BODY_BYTES: Final = 16 * 1024 * 1024
@@ -113,10 +113,6 @@ class Attempt:
         return self.error is not None and is_retryable(self.error.kind, self.status)
 
 
-_reply: Final = maker(Reply)
-_make_attempt: Final = maker(Attempt)
-
-
 def open_client(
     address: Address,
     *,
@@ -191,7 +187,7 @@ def send(http: Client, request: Request) -> Reply:
     location = head.headers.get("location") if head.status in _REDIRECTS else None
     kept = bytes(memoryview(body)[:limit])
     body.clear()  # the frames that a fault refers to would keep it
-    return _reply(
+    return Reply(
         status=head.status,
         body=kept,
         too_large=too_large,
@@ -247,7 +243,7 @@ def _attempt(
     if reply.too_large:
         limit = (request.max_bytes or MAX_BODY_BYTES) >> 20
         return Attempt(error=failure("protocol", address, f"the reply is larger than {limit} MB"))
-    return _make_attempt(
+    return Attempt(
         body=reply.body,
         status=reply.status,
         content_type=reply.content_type,

@@ -15,13 +15,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import IO, Final
 
 import msgspec
 
 from pytest_rageval.support.files import Lock
-from pytest_rageval.values.dataclass import dataclass, field_values, replace
 from pytest_rageval.values.errors import ConfigError, StorageError
 
 _MINUTE_S: Final = 60.0
@@ -184,7 +184,7 @@ def _read(file: IO[str]) -> Line:
 
 def _write(file: IO[str], line: Line) -> None:
     file.seek(0)
-    json.dump(field_values(line), file)
+    json.dump(asdict(line), file)
     # After writing: a file that was cut to nothing is written to the disk when ext4 closes it,
     # which takes milliseconds.
     file.truncate()

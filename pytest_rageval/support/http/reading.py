@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Final
 
 from pytest_rageval.support.http.connection import Socket, TransportError, faults
-from pytest_rageval.values.dataclass import dataclass
 
 _PIECE_BYTES: Final = 64 * 1024
 MAX_HEAD_BYTES: Final = 64 * 1024

@@ -9,14 +9,13 @@ import re
 import time
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
-from dataclasses import field
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from random import Random
 from typing import Final, Protocol, TypeVar
 
 from pytest_rageval.support.slots import Slots, waiting
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import TargetErrorKind
 
 MIN_BACKOFF_S: Final = 0.5

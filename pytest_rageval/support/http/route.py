@@ -9,6 +9,7 @@ import socket
 import ssl
 import threading
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from queue import Empty, SimpleQueue
 from typing import Any, Final
@@ -19,7 +20,6 @@ from pytest_rageval.support.http.connection import Socket, TlsSocket, TransportE
 from pytest_rageval.support.http.deadline import waited
 from pytest_rageval.support.http.reading import Reader
 from pytest_rageval.support.text import clean
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import ConfigError
 
 _UNDER_WAY: Final = (errno.EINPROGRESS, errno.EWOULDBLOCK)

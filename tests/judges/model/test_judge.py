@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,6 @@ from pytest_rageval.support.http import exchange
 from pytest_rageval.support.http.pool import Pool
 from pytest_rageval.support.http.retry import Pacing
 from pytest_rageval.support.slots import Slots
-from pytest_rageval.values.dataclass import replace
 from pytest_rageval.values.errors import ConfigError, JudgeError
 from pytest_rageval.values.settings import JudgeSettings
 from pytest_rageval.values.verdict import Judge, JudgeRequest, Passage

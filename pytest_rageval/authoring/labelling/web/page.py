@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Final
 
 from pytest_rageval.authoring.labelling.session import TEXT_MODES, LabelSession
@@ -15,7 +16,6 @@ from pytest_rageval.authoring.labelling.view import (
 from pytest_rageval.report.html.assets import content_policy, page_asset
 from pytest_rageval.report.html.markup import visible
 from pytest_rageval.support.text import shortened
-from pytest_rageval.values.dataclass import dataclass
 
 _BROWSE: Final = {
     "space": "Mark or unmark",

@@ -16,11 +16,9 @@ from pytest_rageval.report.html.run.detail import brief_detail, view_detail
 from pytest_rageval.report.html.run.values import CaseRow, CasesView, ReportOptions
 from pytest_rageval.runs.read import CaseKey, case_key
 from pytest_rageval.support.text import free_name
-from pytest_rageval.values.dataclass import maker
 from pytest_rageval.values.record import CaseRecord
 from pytest_rageval.values.run import StoredRun
 
-_case_row: Final = maker(CaseRow)
 _COLUMNS: Final = ("recall_at_k", "mrr", "groundedness", "correctness")
 """Metrics that the list shows at first, if any case has them."""
 
@@ -61,7 +59,7 @@ def view_cases(
             if key in whole
             else partial(brief_detail, record, run, options)
         )
-        return _case_row(
+        return CaseRow(
             record=record,
             number=number,
             anchor=anchors[key],

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from pytest_rageval.metrics.registry import MetricInfo, Registry
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.json_documents import items, number, text, texts
 from pytest_rageval.values.record import CaseRecord
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from string import ascii_uppercase
 from typing import Any, Final
@@ -38,7 +39,6 @@ from pytest_rageval.report.html.run.values import (
 )
 from pytest_rageval.report.text.word_diff import diff_words
 from pytest_rageval.support.text import format_value, shortened
-from pytest_rageval.values.dataclass import maker, replace
 from pytest_rageval.values.json_documents import count
 from pytest_rageval.values.json_documents import text as text_at
 from pytest_rageval.values.record import CaseRecord
@@ -46,9 +46,6 @@ from pytest_rageval.values.reply import RetrievedChunk
 from pytest_rageval.values.run import StoredRun
 from pytest_rageval.values.trace import trace_link
 
-_case_detail: Final = maker(CaseDetail)
-_chunk_view: Final = maker(ChunkView)
-_fact_view: Final = maker(FactView)
 _ANSWER_CHARS: Final = 10_000
 _CHUNK_CHARS: Final = 2_000
 _TEXT_CHARS: Final = 4_000
@@ -147,7 +144,7 @@ def _with_evidence(
 
 
 def _plain(record: CaseRecord, run: StoredRun, *, brief: bool = False) -> CaseDetail:
-    return _case_detail(
+    return CaseDetail(
         question=shortened(record.question, _TEXT_CHARS),
         facts=tuple(_facts(record, ())) if brief else (),
         expected_answer=record.case.expected_answer,
@@ -187,7 +184,7 @@ def _facts(record: CaseRecord, judgements: Sequence[JudgementReason]) -> Iterato
     words = {True: "found", False: "not found", None: ""}
     for number, text in enumerate(record.case.expected_key_facts):
         found = known.get(text)
-        yield _fact_view(
+        yield FactView(
             letter=ascii_uppercase[number] if number < len(ascii_uppercase) else str(number + 1),
             text=text,
             finding=words[None if found is None else found.found],
@@ -335,7 +332,7 @@ def _chunk(
         known = [i for i in matched if i < len(golds)]
         quotes = [(quote, f"gold [{i}]") for i in known for quote in golds[i].snippets]
         marks += phrase_marks(text, quotes, "gold")
-    return _chunk_view(
+    return ChunkView(
         rank=rank,
         in_cut=rank <= record.k,
         golds=f"gold {', '.join([f'[{index}]' for index in matched])}" if matched else "",

@@ -9,12 +9,12 @@ import math
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
 from typing import Final
 
 from pytest_rageval.report.html.run.data import first_rank
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.record import CaseRecord
 
 _BINS: Final = 10

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from pytest_rageval.report.html.markup import visible
 from pytest_rageval.runs.read import CaseKey
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.run import CaseNote
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from pytest_rageval.report.html.markup import Element
-from pytest_rageval.values.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,6 +6,7 @@ Every bar is a link to its cases, and stands in a table behind the chart.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from pytest_rageval.analysis.aggregate.case_groups import group_repeats
@@ -27,7 +28,6 @@ from pytest_rageval.report.html.run.links import cases_link
 from pytest_rageval.report.html.run.overview_values import CountRow, LatencyView, Panel
 from pytest_rageval.report.html.svg import Area, circle, label, line, rect
 from pytest_rageval.support.text import counted, format_value
-from pytest_rageval.values.dataclass import replace
 from pytest_rageval.values.record import CaseRecord
 
 _FOR_P99: Final = 50

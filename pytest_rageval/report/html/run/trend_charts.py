@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from pytest_rageval.report.html.markup import Element, element
 from pytest_rageval.report.html.svg import Area, circle, label, line
 from pytest_rageval.support.text import format_value
-from pytest_rageval.values.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

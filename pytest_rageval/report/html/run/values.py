@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from pytest_rageval.report.explain.values import AnchorReason, CitationReason, JudgementReason
@@ -21,7 +22,6 @@ from pytest_rageval.report.html.run.overview_values import (
 )
 from pytest_rageval.report.text.word_diff import WordDiff
 from pytest_rageval.runs.read import CaseKey
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.record import CaseRecord
 
 # --- input -------------------------------------------------------------------------------------

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from urllib.parse import urlencode
-
-from pytest_rageval.values.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

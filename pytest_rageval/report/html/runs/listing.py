@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from pytest_rageval.analysis.aggregate.case_groups import CASE_OUTCOMES
@@ -14,7 +15,6 @@ from pytest_rageval.report.text.summary import HEADLINE, change_text, interval_t
 from pytest_rageval.runs.list import is_partial, run_entry
 from pytest_rageval.runs.store import RESULTS
 from pytest_rageval.support.text import format_value
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.json_documents import count, number, part, text
 from pytest_rageval.values.run import StoredRun
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain
 
 from pytest_rageval.analysis.two_runs import RunComparison
@@ -19,7 +20,6 @@ from pytest_rageval.report.text.comparison import (
 )
 from pytest_rageval.report.text.summary import change_text
 from pytest_rageval.support.text import format_value
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.json_documents import text
 from pytest_rageval.values.run import StoredRun
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
@@ -26,7 +26,6 @@ from pytest_rageval.runs.read import DOCUMENTS, read_compared, read_run
 from pytest_rageval.runs.record_json import encode_text
 from pytest_rageval.runs.store import RESULTS, SECTIONS, read_json
 from pytest_rageval.support.files import named_errors, open_plain, write_file
-from pytest_rageval.values.dataclass import dataclass
 from pytest_rageval.values.errors import RagEvalError, StorageError
 from pytest_rageval.values.json_documents import part
 from pytest_rageval.values.run import StoredRun
