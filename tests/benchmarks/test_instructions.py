@@ -13,8 +13,8 @@ from benchmarks.throughput_contenders import CONTENDERS
 MOST: Final = 9.4
 """Of one more case: instructions of ours / those of a script of the standard library.
 
-About 6 % above what was measured last (8.9), with texts that have accents and Japanese; with texts of
-ASCII alone it was 6.7. Lower it when a case costs less.
+About 6 % above what was measured last (8.9), with texts that have accents and Japanese; with
+texts of ASCII alone it was 6.7. Lower it when a case costs less.
 """
 SIZES: Final = (5, 45)
 
