@@ -514,7 +514,7 @@ def _bare(text: str) -> str:
 
 
 class _Marks(dict[int, int | None]):
-    """What ``str.translate`` needs to remove combining marks."""
+    """Table by which ``str.translate`` removes combining marks, filled as needed."""
 
     def __missing__(self, code: int) -> int | None:
         self[code] = None if unicodedata.combining(chr(code)) else code
