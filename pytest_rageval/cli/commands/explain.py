@@ -93,10 +93,11 @@ def command(
         shown = [explanation.document() for explanation in explanations]
         print_json({"run_id": run_id, "repeats": to_plain(shown)})
         return
+    from pytest_rageval.analysis.aggregate.case_groups import record_outcome
     from pytest_rageval.report.text.explanation import render_explanation
 
     if len(explanations) > 1:  # the first one need not be the one that the summary names
-        outcomes = ", ".join(one.record.outcome for one in explanations)
+        outcomes = ", ".join(record_outcome(one.record) for one in explanations)
         print_lines([((f"repeats   {outcomes}", "bold"),), ()], colour=colour)
     for number, explanation in enumerate(explanations):
         lines = render_explanation(explanation, run_id=run_id, width=width, verbose=verbose)

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, Final
 
+from pytest_rageval.analysis.aggregate.case_groups import record_outcome
 from pytest_rageval.metrics.scoring import is_unsure
 from pytest_rageval.report.explain.values import (
     AnchorReason,
@@ -40,6 +41,7 @@ _OUTCOMES: Final[dict[str, tuple[str, Style]]] = {
     "flawed": ("FLAWED", "yellow"),
     "missed": ("MISSED", "yellow"),
     "error": ("ERROR", "red"),
+    "unchecked": ("UNCHECKED", "yellow"),
 }
 _LEVELS: Final = {
     "anchor": "sections",
@@ -178,7 +180,7 @@ def _verdict(
     explanation: Explanation, run_id: str, width: int, places: Sequence[str], *, verbose: bool
 ) -> Iterator[Line]:
     record = explanation.record
-    word, style = _OUTCOMES[record.outcome]
+    word, style = _OUTCOMES[record_outcome(record)]
     link = "though" if record.outcome == "passed" else "at"
     stage = f"  {link} {record.failure_stage}" if record.failure_stage else ""
     name = clean(record.name, width - len(word) - len(stage) - 2)
@@ -195,8 +197,7 @@ def _verdict(
         yield from _labelled("error", f"{error.kind}: {error.message}", width, style="red")
         yield from (indented(place, _LABEL, width) for place in places)
     if record.unchecked:
-        note = "The judge is unsure of the answer." if is_unsure(record) else _UNCHECKED
-        yield from _labelled("note", note, width)
+        yield from _labelled("note", _why_unchecked(record), width)
     if explanation.stage_meaning:
         yield from _labelled("why", explanation.stage_meaning, width, style=style)
     for number, step in enumerate(explanation.next_steps):
@@ -209,6 +210,12 @@ def _verdict(
         yield (f"{'trace':<{_LABEL}}", "bold"), (trace, "")
     for note in explanation.notes:
         yield from _labelled("note", note, width, style="yellow")
+
+
+def _why_unchecked(record: CaseRecord) -> str:
+    if not is_unsure(record):
+        return _UNCHECKED
+    return f"The judge is unsure of the answer. {record.not_applicable['correctness']}"
 
 
 def _reported(response: AskResponse, width: int) -> Iterator[Line]:

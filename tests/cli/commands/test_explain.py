@@ -211,12 +211,16 @@ def test_the_results_folder_is_the_configured_one(project: Path, capsys: Output)
 
 
 def test_each_repeat_is_shown_unless_one_is_chosen(capsys: Output) -> None:
-    write_run([record("c", S), record("c", U, repeat=1)], config={})
-    assert explain("one", "c", capsys=capsys).count("c  PASSED") == 1
-    assert explain("one", "c", capsys=capsys).startswith("repeats   passed, missed\n\nc  PASSED\n")
+    unsure = record("c", S, repeat=2, correctness={"unsure": True}, unchecked=True)
+    unsure = changed(unsure, not_applicable={"correctness": "It lacks one."})
+    write_run([record("c", S), record("c", U, repeat=1), unsure], config={})
+    text = explain("one", "c", capsys=capsys)
+    assert text.count("c  PASSED") == text.count("c  UNCHECKED") == 1
+    assert text.startswith("repeats   passed, missed, unchecked\n\nc  PASSED\n")
     assert explain("one", "c", "--repeat", "1", capsys=capsys).startswith("c  MISSED")
     both = document("one", "c", capsys=capsys)["repeats"]
-    assert [(one["repeat"], one["outcome"]) for one in both] == [(0, "passed"), (1, "missed")]
+    outcomes = [(one["outcome"], one["unchecked"]) for one in both]
+    assert outcomes == [("passed", False), ("missed", False), ("passed", True)]
     (second,) = document("one", "c", "--repeat", "1", capsys=capsys)["repeats"]
     assert second["outcome"] == "missed"
 

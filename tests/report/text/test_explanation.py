@@ -84,6 +84,7 @@ def test_the_verdict_comes_first_and_then_why_and_what_to_try() -> None:
         (case(S), response(S), "green", "PASSED"),
         (case(S), response(U), "yellow", "MISSED"),
         (case(S), None, "red", "ERROR"),
+        (case(), response(S), "yellow", "UNCHECKED"),
     ],
 )
 def test_the_outcome_stands_in_words_that_colour_repeats(
@@ -209,6 +210,19 @@ def test_a_case_of_which_nothing_was_checked_says_so() -> None:
     answered = shown(explained(case(S), response(retrieved_chunks=None)))
     assert "Nothing of this case could be checked." in answered
     assert "to pass" not in answered  # not to have abstained shows nothing
+
+
+def test_a_case_of_which_the_judge_is_unsure_says_so_and_why() -> None:
+    record = changed(
+        recorded(case(S), response(S)),
+        unchecked=True,
+        correctness={"unsure": True},
+        not_applicable={"correctness": "The answer lacks hinge."},
+    )
+    text = shown(explain_record(record, ScoreSettings()))
+    assert "  UNCHECKED\n" in text
+    assert "PASSED" not in text
+    assert "unsure of the answer. The answer lacks hinge." in " ".join(text.split())
 
 
 def test_nothing_of_others_reaches_the_terminal_raw() -> None:
