@@ -18,7 +18,7 @@ import math
 import multiprocessing
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from itertools import repeat
@@ -28,11 +28,7 @@ from typing import Any, Final, Literal
 import numpy as np
 import numpy.typing as npt
 
-from pytest_rageval.analysis.gate.differences import (
-    Difference,
-    decide_difference_check,
-    decide_differences,
-)
+from pytest_rageval.analysis.gate.differences import Difference, decide_differences
 from pytest_rageval.analysis.stats.difference_test import difference_test
 from pytest_rageval.analysis.stats.intervals import Scale, wilson
 from pytest_rageval.analysis.stats.paired import POWER
@@ -328,10 +324,6 @@ def _family(base: Bools, cand: Bools, golds: Counts) -> dict[Check, Difference]:
     return held
 
 
-def _any_fails(results: Mapping[Check, CheckResult]) -> bool:
-    return any(result.status == "fail" for result in results.values())
-
-
 def simulate_family_cell(n: int, drop: float, runs: int) -> FamilyCell:
     """Decide a family of six checks in ``runs`` simulated runs."""
     setting = Setting(metric="recall_at_k", documents=False, n=n)
@@ -341,8 +333,9 @@ def simulate_family_cell(n: int, drop: float, runs: int) -> FamilyCell:
         for base, cand, golds in zip(*draw_golds(rng, setting, drop, batch), strict=True):
             held = _family(base, cand, golds)
             naive += any(decide(NAIVE, d).status == "fail" for d in held.values())
-            alone += _any_fails({c: decide_difference_check(c, d) for c, d in held.items()})
-            holm += _any_fails(decide_differences(held, confidence=CONFIDENCE))
+            alone += any(decide(c, d).status == "fail" for c, d in held.items())
+            family = decide_differences(held, confidence=CONFIDENCE)
+            holm += any(result.status == "fail" for result in family.values())
     return FamilyCell(
         naive=Rate.of(naive, runs), alone=Rate.of(alone, runs), holm=Rate.of(holm, runs)
     )

@@ -133,19 +133,6 @@ def decide_differences(
     return found
 
 
-def decide_difference_check(
-    check: Check, difference: Difference, *, confidence: float = 0.95
-) -> CheckResult:
-    """Decide one ``max_drop``, ``max_rise`` or ``newly_missed`` check that is alone in its run.
-
-    Args:
-        check: the limit; a drop and a rise are at least 0.
-        difference: candidate - baseline.
-        confidence: one-sided, of the proofs.
-    """
-    return _decide(check, difference, _evidence(check, difference.test, 1 - confidence))
-
-
 def _decide(check: Check, difference: Difference, evidence: _Evidence) -> CheckResult:
     if difference.problem:
         return CheckResult(check=check, status="skip", message=difference.problem)

@@ -4,14 +4,10 @@ from typing import Any
 
 import pytest
 
-from pytest_rageval.analysis.gate.differences import (
-    Difference,
-    decide_difference_check,
-    decide_differences,
-)
+from pytest_rageval.analysis.gate.differences import Difference, decide_differences
 from pytest_rageval.analysis.stats.difference_test import difference_test
 from pytest_rageval.analysis.stats.intervals import Scale
-from pytest_rageval.values.gate import Check, Decide, needs_baseline
+from pytest_rageval.values.gate import Check, CheckResult, Decide, needs_baseline
 
 
 def drop(limit: float = 0.05, metric: str = "recall_at_k", **fields: Any) -> Check:
@@ -24,6 +20,10 @@ def rise(limit: float = 0.1, **fields: Any) -> Check:
 
 def difference(estimate: float | None, **fields: Any) -> Difference:
     return Difference(estimate=estimate, **{"n": 50, **fields})
+
+
+def decided(check: Check, held: Difference) -> CheckResult:
+    return decide_differences({check: held})[check]
 
 
 def lost(n_lost: int, n: int = 50) -> Difference:
@@ -48,31 +48,31 @@ def lost(n_lost: int, n: int = 50) -> Difference:
 def test_an_estimate_against_its_limit(
     check: Check, held: Difference, status: str, message: str
 ) -> None:
-    found = decide_difference_check(check, held)
+    found = decided(check, held)
     assert (found.status, found.message) == (status, message)
 
 
 def test_the_count_of_newly_missed_cases_is_a_number_like_others() -> None:
     check = Check(metric="newly_missed", kind="max", limit=2)
     held = Difference(estimate=3, n=5, missed_cases=("a", "b", "c"))
-    found = decide_difference_check(check, held)
+    found = decided(check, held)
     assert (found.status, found.message) == ("fail", "3 is above max 2")
     assert (found.small_n, found.missed_cases) == (False, ("a", "b", "c"))
 
 
 def test_a_drop_that_is_not_proven_passes_prove_fail() -> None:
-    found = decide_difference_check(drop(decide="prove_fail"), lost(3))
+    found = decided(drop(decide="prove_fail"), lost(3))
     assert (found.status, found.proof) == ("pass", "unproven")
     assert found.message.startswith("drop 0.060 is above max_drop 0.050, not proven: p 0.")
 
 
 def test_a_run_that_is_not_proven_as_good_fails_prove_pass() -> None:
-    found = decide_difference_check(drop(decide="prove_pass"), lost(1))
+    found = decided(drop(decide="prove_pass"), lost(1))
     assert (found.status, found.proof) == ("fail", "unproven")
 
 
 def test_a_proof_without_an_interval_is_no_data() -> None:
-    found = decide_difference_check(drop(decide="prove_pass"), difference(-0.01))
+    found = decided(drop(decide="prove_pass"), difference(-0.01))
     assert (found.status, found.message) == (
         "fail",
         'no data: the difference -0.010 has no interval, which decide = "prove_pass" needs and '
@@ -83,7 +83,7 @@ def test_a_proof_without_an_interval_is_no_data() -> None:
 def test_the_detectable_effect_comes_from_the_interval() -> None:
     held = lost(3)
     assert held.test is not None
-    assert decide_difference_check(drop(), held).mde == held.test.detectable(0.05)
+    assert decided(drop(), held).mde == held.test.detectable(0.05)
 
 
 @pytest.mark.parametrize("decide", ["estimate", "prove_pass", "prove_fail"])
@@ -92,7 +92,7 @@ def test_few_pairs_can_skip_the_check_with_an_interval_and_without(
     n: int, pairs: str, decide: Decide
 ) -> None:
     check = drop(on_small_n="skip", decide=decide)
-    found = decide_difference_check(check, difference(-0.5, n=n))
+    found = decided(check, difference(-0.5, n=n))
     assert (found.status, found.small_n) == ("skip", True)
     assert found.message == f"only {pairs}, fewer than min_n 20"
 
