@@ -39,11 +39,11 @@ class ExitCode(IntEnum):
 
 EXIT_CODES: Final[Mapping[int, str]] = {
     ExitCode.YES: "done, or the answer is yes",
-    ExitCode.NO: "the answer is no: a gate failed, a difference was found",
+    ExitCode.NO: "the answer is no: a gate failed or its run is incomplete, a difference was found",
     ExitCode.USAGE: "usage, configuration or data error",
     ExitCode.NOT_COMPARABLE: "runs not comparable, or nothing to compare",
     ExitCode.UNREACHABLE: "target or judge unreachable",
-    ExitCode.CANNOT_TELL: "too little was scored for a verdict, as when the target was down",
+    ExitCode.CANNOT_TELL: "too little was scored to compare runs, as when a target was down",
     ExitCode.INTERRUPTED: "interrupted",
     ExitCode.BROKEN_PIPE: "the reader of the output has gone",
 }
