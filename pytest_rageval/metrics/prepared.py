@@ -52,17 +52,22 @@ class PreparedAnswer:
         answer: as delivered.
         markers: citations in forms of other systems, in order and apart from each other, with
             ``read``.
+        known: ``name_keys`` of what was retrieved, which a closing list of sources may name.
     """
 
-    def __init__(self, answer: str, markers: Iterable[Span] = ()) -> None:
+    def __init__(
+        self, answer: str, markers: Iterable[Span] = (), *, known: Collection[str] = ()
+    ) -> None:
         self.delivered: Final = answer
+        self._known: Final = known
         self._thoughts: Sequence[Span] = [Span("thought", *one) for one in thought_spans(answer)]
         self._cuts = merged(self._thoughts, markers)
 
     def with_markers(self, markers: Iterable[Span]) -> PreparedAnswer:
         """Return the same answer with other markers, its thoughts not searched again."""
         found = copy(self)
-        found.__dict__ = {"delivered": self.delivered, "_thoughts": self._thoughts}
+        kept = ("delivered", "_known", "_thoughts")
+        found.__dict__ = {name: self.__dict__[name] for name in kept}
         found._cuts = merged(self._thoughts, markers)
         return found
 
@@ -79,7 +84,7 @@ class PreparedAnswer:
     @cached_property
     def sources(self) -> tuple[int, int] | None:
         """The range of the closing list of sources in the answer as delivered; None: no list."""
-        return closing_sources(self._blanked)
+        return closing_sources(self._blanked, self._known)
 
     @cached_property
     def _blanked(self) -> str:

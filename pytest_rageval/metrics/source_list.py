@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Iterator
 from functools import cache
 from typing import Final
 
-from pytest_rageval.metrics.courtesies import courtesy
+from pytest_rageval.metrics.courtesies import courtesy, yes_or_no
 from pytest_rageval.support.sentences import sentences
 
 _LABELS: Final = r"""
@@ -31,19 +32,37 @@ _DOCUMENT_NAME: Final = re.compile(
     r"\b[\w-]{2,}://\S|\bwww\.\w|\bdoi[:.]|\]\([^()\s]+\)|\bFile\s*:"
     r"|[\w)\]-]\.(?:md|mdx|markdown|txt|text|rst|adoc|org|tex|pdf|docx?|odt|rtf|pptx?|odp"
     r"|xlsx?|ods"
-    r"|csv|tsv|html?|xml|jsonl?|ya?ml|toml|epub|eml|msg|ipynb|log)\b|\w/\w",
+    r"|csv|tsv|html?|xml|jsonl?|ya?ml|toml|epub|eml|msg|ipynb|log)\b",
     re.IGNORECASE,
 )
+_PATH: Final = re.compile(r"(?=\S*[^\W\dA-Z_])[\w.-]*(?:/[\w.-]+)+/?(?=$|[,;:)#]|\s[-–—(|])")
+"""``docs/fees``, but neither ``INV/2024/001`` nor ``on/off switch``."""
+_PLACE: Final = re.compile(
+    r"(?<=.)(?:\b(?:sec(?:tions?|\.)|ch(?:apters?|\.)|pages?|pp?\.|par(?:agraphs?|as?\.)"
+    r"|art(?:icles?|ikel|ículo|igo|\.)|abschnitt|kapitel|seiten?|s\.|absatz|chapitre|secci[oó]n"
+    r"|cap[ií]tulo|p[aá]g(?:ina|\.)|sezione|capitolo|seção|hoofdstuk|paragraaf|blz\.|rozdział"
+    r"|str(?:ona|\.))|§+)\s*\d|第\s*[\d一二三四五六七八九十]+\s*[页頁章节節条條項项]|\d\s?ページ",
+    re.IGNORECASE,
+)
+"""A place within a document, after its name."""
+_WORK: Final = re.compile(
+    r"^[^\W\d][^\n]{0,200}?(?:\((?:19|20)\d\d[a-z]?\)(?=[.,:;]|$)|\bet al\b)|《[^《》\n]{1,60}》"
+)
+"""A work with its authors and year, or between the marks that titles have in Chinese."""
 _MARKED: Final = re.compile(
     r"(?:\[\^?[^\[\]\n]{1,60}\][:.)]?|【[^【】\n]{1,60}】|\(\d{1,3}\)|<cite\b|\^\d)\s*"
 )
 _AFTER_SENTENCE: Final = re.compile(r"(?<=[.!?。！？)\]])[ \t]+(?=[\w*_(\[])|(?<=[。！？])")
+_KEY_WORD: Final = re.compile(r"[^\W_]+")
 _YEAR: Final = re.compile(r"\b(?:19|20)\d\d\b")
 _UNSPACED: Final = re.compile("[\u0e00-\u0eff\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff]")
 _ENDS: Final = (".", "。", "！", "!", "？", "?")
 _MOST_LINES: Final = 400
 """Lines of an answer, from its end, that are read."""
 _LONGEST_ENTRY: Final = 1_000
+_LONGEST_OPENING: Final = 1_000
+"""Characters before a list in which courtesies are looked for."""
+_NAME_TAIL: Final = re.compile(r"\s+[-–—(|]|[,;:]\s")
 
 
 @cache
@@ -60,44 +79,77 @@ def _label() -> re.Pattern[str]:
     )
 
 
-def closing_sources(text: str) -> tuple[int, int] | None:
+def closing_sources(text: str, known: Collection[str] = ()) -> tuple[int, int] | None:
     r"""Return the range of the list of sources that ends a text, its label included.
 
-    Courtesies may follow the list. There must be something before it: an answer that is but a list
+    Courtesies may follow the list. Something must be stated before it: an answer that is but a list
     answers with it. Without a label each entry is a number in brackets and the name of a document.
+
+    Args:
+        text: an answer.
+        known: ``name_keys`` of what was retrieved, which such a list may name.
 
     >>> answer = "It lasts two years.\n\nSources:\n- warranty.md\n\nHope this helps!"
     >>> start, end = closing_sources(answer)
     >>> answer[start:end]
     'Sources:\n- warranty.md'
+    >>> closing_sources("The booking is confirmed.\n\nReference: AB-123456")
     """
     start = end = numbered = None
-    is_numbered = True
+    is_numbered, named = True, False
     for at, last in _lines_from_end(text):
         line = text[at:last]
         if not line.strip(" \t\r*_-=#>|"):
             continue
         found = _label().match(line) if len(line) <= _LONGEST_ENTRY else None
-        if found is not None and (found["rest"] is None or is_entries(found["rest"])):
-            if found["rest"] is not None or end is not None:
+        if found is not None and (found["rest"] is None or is_entries(found["rest"], known)):
+            if found["rest"] is not None or named:
                 start, end = at, end or last
+                named = False
                 continue
             break  # a label without entries
         if end is None and _is_courtesy(line):
             continue
-        if end is None and (inline := _inline(line)) is not None:
+        if end is None and (inline := _inline(line, known)) is not None:
             start, end = at + inline, last
             break
-        if _is_entry(line) or line.startswith(("  ", "\t")):
+        is_entry = _is_entry(line, known)
+        if is_entry or line.startswith(("  ", "\t")):
             end = end or last
+            named = named or is_entry
             is_numbered = is_numbered and _is_numbered(line)
             numbered = at if is_numbered else numbered
             continue
         break
     start = numbered if start is None else start
-    if start is None or end is None or not re.search(r"\w", text[:start]):
+    if start is None or end is None or not _is_stated(text[:start]):
         return None
     return start, end
+
+
+def name_keys(rel_path: str | None, heading_path: str | None = None) -> Iterator[str]:
+    """Yield the names that a list may have for a document or a section of it, to be compared.
+
+    >>> [*name_keys("help/card_fees.md", "# Fees > ## Late return")]
+    ['help card fees md', 'card fees md', 'card fees', 'fees late return', 'fees', 'late return']
+    """
+    if rel_path:
+        name = rel_path.replace("\\", "/").rpartition("/")[2]
+        yield from filter(None, map(_key, (rel_path, name, re.sub(r"\.\w{1,8}$", "", name))))
+    if heading_path:
+        yield from filter(None, map(_key, (heading_path, *heading_path.split(" > "))))
+
+
+def _key(name: str) -> str:
+    return " ".join(_KEY_WORD.findall(name.casefold()))
+
+
+def _is_stated(text: str) -> bool:
+    """Whether a text has more than courtesies; ``Yes.`` may be all that an answer states."""
+    if len(text) > _LONGEST_OPENING:
+        return True
+    stated = (one for one in sentences(text) if courtesy(one) is None or yes_or_no(one))
+    return any(re.search(r"\w", one) for one in stated)
 
 
 def _lines_from_end(text: str) -> list[tuple[int, int]]:
@@ -114,30 +166,56 @@ def _is_courtesy(line: str) -> bool:
     return len(line) <= _LONGEST_ENTRY and all(map(courtesy, sentences(line)))
 
 
-def is_entries(text: str) -> bool:
+def is_entries(text: str, known: Collection[str] = ()) -> bool:
     """Return whether the rest of a line names sources, separated by commas or semicolons."""
     parts = [part for part in re.split(r"[,;、]\s*|\s+(?:and|und|et|y)\s+", text) if part.strip()]
-    return _is_entry(text) or (bool(parts) and all(map(_is_entry, parts)))
+    return _is_entry(text, known) or (bool(parts) and all(_is_entry(one, known) for one in parts))
 
 
-def _is_entry(line: str) -> bool:
+def _is_entry(line: str, known: Collection[str]) -> bool:
     """Return whether a line names a source rather than stating something."""
     if len(line) > _LONGEST_ENTRY:
         return False
-    body = re.sub(rf"^{_BULLET}", "", line).strip().strip("*_ ")
-    if _MARKED.match(body):
+    bare = re.sub(rf"^{_BULLET}", "", line)
+    body = bare.strip().strip("*_ ")
+    if _MARKED.match(body) or _names_document(body):
+        return True
+    if not known_names(body).isdisjoint(known):
         return True
     words = body.split()
-    if not words:
+    first = next((c for c in body if c.isalnum()), "a")
+    if not words or first.islower():
         return False
-    if _DOCUMENT_NAME.search(body):
-        return len(words) <= 25
+    short = len(words) <= (4 if body.endswith(_ENDS) else 16)
+    if _WORK.search(body):
+        return len(words) <= 60
+    if bare == line.lstrip():  # without a bullet it may as well be what was asked for
+        return short and _PLACE.search(body) is not None
     if _YEAR.search(body):
         return len(words) <= 60 and not (len(words) > 12 and "," not in body)
     if _UNSPACED.search(body):
         return len(body) <= 40 and not body.endswith(_ENDS)
-    first = next((c for c in body if c.isalnum()), "a")
-    return not first.islower() and len(words) <= (4 if body.endswith(_ENDS) else 16)
+    return short
+
+
+def known_names(entry: str) -> frozenset[str]:
+    """Return the names, of the kind of ``name_keys``, that an entry may give for its document."""
+    return frozenset(map(_key, (entry, _NAME_TAIL.split(entry, maxsplit=1)[0]))) - {""}
+
+
+def _names_document(body: str) -> bool:
+    """Whether an entry is a path, a file or an address, with its title and place at most."""
+    if _PATH.match(body):
+        return True
+    found = _DOCUMENT_NAME.search(body)
+    words = body.split()
+    if found is None or len(words) > 25:
+        return False
+    after = re.sub(r"^\S*", "", body[found.end() :]).lstrip()
+    if after[:1].islower() and not (_DOCUMENT_NAME.search(after) or _PLACE.match(f" {after}", 1)):
+        return False  # "manual.pdf says so"
+    begins = len(body[: found.start()].split()) <= 1
+    return begins or len(words) <= 4 or not body.endswith(_ENDS)
 
 
 def _is_numbered(line: str) -> bool:
@@ -146,11 +224,11 @@ def _is_numbered(line: str) -> bool:
     return found is not None and bool(_DOCUMENT_NAME.search(body, found.end()))
 
 
-def _inline(line: str) -> int | None:
+def _inline(line: str, known: Collection[str]) -> int | None:
     """Return where a label begins in the last line, after a sentence: ``Yes. Source: a.md``."""
     for stop in _AFTER_SENTENCE.finditer(line[-2_000:]):
         at = max(len(line) - 2_000, 0) + stop.end()
         found = _label().match(line, at)
-        if found is not None and found["rest"] is not None and is_entries(found["rest"]):
+        if found is not None and found["rest"] is not None and is_entries(found["rest"], known):
             return at
     return None

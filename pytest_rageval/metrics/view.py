@@ -31,6 +31,7 @@ from pytest_rageval.metrics.matching import (
     vaults_agree,
 )
 from pytest_rageval.metrics.prepared import STATED, PreparedAnswer, without_code
+from pytest_rageval.metrics.source_list import name_keys
 from pytest_rageval.values.case import Case
 from pytest_rageval.values.record import Evidence, ScoreSettings
 from pytest_rageval.values.reply import (
@@ -193,7 +194,9 @@ def prepare(
     """Return the answer of a response with its parts, and its citations in our own form."""
     if settings.strip_root:
         response = replace(response, answer=without_roots(response.answer, settings.strip_root))
-    plain = PreparedAnswer(response.answer)
+    named = [*(chunks or ()), *(response.references or ())]
+    keys = frozenset(key for one in named for key in name_keys(one.rel_path, one.heading_path))
+    plain = PreparedAnswer(response.answer, known=keys)
     markers = find_markers(
         response, chunks, settings.markers, settings.path_case, listed=plain.sources
     )

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from pytest_rageval.metrics.source_list import closing_sources
+from pytest_rageval.metrics.source_list import closing_sources, name_keys
 
 STATED = "The warranty lasts two years."
 
@@ -50,6 +50,10 @@ def test_a_closing_list_is_found_in_any_usual_form(listed: str, after: str) -> N
         "Applicants send:\n\nReferences:\nYou must give two of them before Friday, both current.",
         "The river is long.\nSources of the river are two lakes in the north.",
         "Use the file config.yaml.",
+        "The booking is confirmed.\n\nReference: AB-123456",
+        "Two lakes feed it.\n\nSources\nLake Toma is the source of the Rhine",
+        "Do this first.\n\nLinks:\nReset the drill",
+        "Hello!\n\nSources:\n- warranty.md",
         f"{STATED}\n\nSource: the manual says that it lasts two years and more.",
         "",
     ],
@@ -65,3 +69,12 @@ def test_the_time_grows_with_the_length_alone(run: str) -> None:
     started = time.process_time()
     closing_sources(f"x.\n{run * (1_000_000 // len(run))}")
     assert time.process_time() - started < 3
+
+
+def test_a_list_may_name_what_was_retrieved_without_a_bullet() -> None:
+    answer = f"{STATED}\n\nSources:\nWarranty terms\nCard fees, part two"
+    known = {*name_keys("help/warranty_terms.md"), *name_keys(None, "Fees > Card fees")}
+    found = closing_sources(answer, known)
+    assert found is not None
+    assert answer[: found[0]].rstrip() == STATED
+    assert closing_sources(answer) is None
