@@ -23,7 +23,8 @@ _SENTINELS: Final = frozenset(
     empty response|n/a|na|none|null|nil|nan|unknown|unanswerable|idk|no context|no result
     |no results|blank
     |k.a|keine|unbekannt|inconnu|néant|desconocido|desconocida|sconosciuto|desconhecido|onbekend
-    |nieznane|不明|なし|該当なし|未知|不详|暂无|알 수 없음|없음|무응답|sorry|i'm sorry
+    |nieznane|不明|なし|該当なし|未知|不详|暂无|暂无数据|暂无相关信息
+    |알 수 없음|없음|무응답|sorry|i'm sorry
     |i am sorry|my apologies
     |entschuldigung|tut mir leid|es tut mir leid|désolé|lo siento|mi dispiace|desculpe
     |het spijt me|przepraszam

@@ -39,17 +39,18 @@ _ORDERS: Final = tuple(
         """,
         # there is no information
         r"""
-        ^[^uG]*[hf][^uGr]{0,8}N[^G]{0,5}i[^G]*$ ^[^uGr]*N\w{0,3}[hf][^G]{0,7}i[^G]*$
+        ^[^uG]*[hf][^uGr]{0,8}N[^G]{0,5}i[^Gr]*$ ^[^uGr]*N\w{0,3}[hf][^G]{0,7}i[^G]*$
         ^[^u]*N\w{0,4}i[^Gr]{0,9}(?:[hfMV]|vp?|p\w{0,4}d)[^Gr]*$ d[^u]{0,9}N\w{0,5}i
         ^[yw]{0,2}N\w{0,3}i(?:$|[pgt][^G]*$) [hf]\w{0,3}nI(?:$|[fhp]) ^y?nI(?:$|f|p\w{0,3}$)
-        nI\w{0,9}d ^[yw]{0,2}N\w{0,2}[dD]\w{0,2}f ^[^uGr]*i[^TGr]{0,12}N\w{0,3}[vVMfhA][^Gr]*$
+        nI\w{0,9}d ^[yw]{0,2}N\w{0,2}[dD]\w{0,2}f ^[yw]{0,2}N\w{0,4}f\w?D$ ^jNP?h$
+        ^[^uGr]*i[^TGr]{0,12}N\w{0,3}[vVMfhA][^Gr]*$
         ^[^ur]*i[^TG]{0,6}N\w{0,3}p\w{0,3}d [se]\w{0,5}N\w{0,4}h\w{0,6}j
         [se]\w{0,3}h\w{0,2}N\w{0,4}j n[se]h\w{0,4}j ^y?E\w{0,2}i$
         """,
         # the same where the negation ends the sentence
         r"""
         ^#[^ur]*(?:i[^G]{0,2}n|i\w?v\w{0,2}n|M\w{0,4}n|x\w{0,2}v\w{0,4}i|n\w{0,8}f\w{0,14}i)
-        ^#[^ur]*np?[^ur]{0,16}i$
+        ^#[^ur]*np?[^ur]{0,16}i$ ^#\w?nk$
         """,
         # I cannot answer
         r"""
@@ -58,16 +59,17 @@ _ORDERS: Final = tuple(
         m[^u]{0,9}A\w{0,3}N ^[^u]*m[^u]*N[^u]*A
         (?:e[^u]{0,5}(?:x|m\w*N|N\w*m)|me\w{0,4}N|n\w?em)\w{0,5}(?:a|[vf]\w{0,6}[ijt])
         [se]\w{0,5}N\w{0,3}f [se]f\w{0,4}N f[se]\w{0,6}N ^y?x\w{0,2}[aAf]
+        ^[yw]?[se]m\w{0,3}l\w{0,7}gp ^[yw]?lsm\w{0,7}gp ^#slw?Ap
         """,
-        # it is not mentioned
-        r"N[^uT]{0,3}M Nz\w?V ^y?Nf ^w?N[vVM]a?$",
+        # it is not mentioned, it is unclear from the documents
+        r"^t\w?B\w?p\w{0,3}d N[^uT]{0,3}M Nz\w?V ^y?Nf ^w?N[vVM]a?$",
         # it is outside the scope of my knowledge
         r"""
         o\w{0,4}O\w{0,4}[sed] o\w?s\w{0,4}[Ok] g\w{0,4}o\w{0,3}O o\w{0,2}[sed]\w?[Ok]
-        ^[ty]?\w?o\w{0,2}O$ g\w{0,9}o k\w{0,3}o
+        ^[ty]?\w?o\w{0,2}O$ ^[^u]*g\w{0,9}o k\w{0,3}o ^[ty]T?\w?oqs
         """,
         # the documents lack information
-        r"d\w{0,5}[LB] L\w{0,4}i i\w{0,9}[LB](?:$|\w?p) ^\w?s\w?L Z",
+        r"d\w{0,5}[LB] L\w{0,4}i i\w{0,9}[LB](?:$|\w?p) ^\w?s\w?L ^[^u]*Z",
     )
 )
 """Orders of roles with which a clause declines, N being a negation of either kind."""
@@ -82,7 +84,7 @@ _STRONG: Final = re.compile(r"P\w{0,2}D|D\w?P|[se]\w?D")
 _PRONOUN: Final = re.compile("^(w?)[ut]")
 _MOST_WORDS: Final = 60
 """Words of a clause that are read, which bounds the time of the orders."""
-_CUES: Final = frozenset("nxZLBEo")
+_CUES: Final = frozenset("nxZLBEol")
 """Roles of which every order has one."""
 
 
@@ -119,7 +121,7 @@ class _Table:
         if not self._spaced:
             found = self._unspaced.findall(text[: 4 * _MOST_WORDS])
             return "#" + "".join([self._exact.get(w, "," if w in ",、，" else "w") for w in found])
-        return _STRONG.sub("d", "".join([self._role(word) for word in words]))
+        return _STRONG.sub("d", _COMPOUND.sub("w", "".join([self._role(word) for word in words])))
 
     def _find_role(self, word: str) -> str:
         if word == ",":
@@ -131,6 +133,8 @@ class _Table:
         return role or "w"
 
 
+_COMPOUND: Final = re.compile("[iVA]+X")
+"""Information that is none, as of an information desk."""
 _MODAL: Final = frozenset({"can't", "couldn't", "won't"})
 
 

@@ -10,6 +10,19 @@ from pytest_rageval.judges.offline.abstention import read_abstention
 from pytest_rageval.judges.offline.refusals import every_reading, readings, refuses
 
 REFUSALS = """
+Data not available.
+That is beyond what I can help with.
+I can only answer questions about the city library.
+It is unclear from the text who signed the contract.
+I have no record of an invoice with that number.
+Ich kann nur Fragen zur Stadtbibliothek beantworten.
+Keine Ergebnisse gefunden.
+Aucun résultat trouvé.
+No se han encontrado resultados.
+Solo puedo responder preguntas sobre la biblioteca.
+Geen resultaten gevonden.
+不清楚。
+我只能回答有关图书馆的问题。
 Das weiß ich leider nicht.
 Ich weiß es nicht.
 Dazu habe ich leider keine Informationen.
@@ -366,6 +379,14 @@ Nie znalazłem odpowiedzi w dokumentach.
 관련 정보를 찾지 못했습니다.
 """.strip().splitlines()
 STATEMENTS = """
+There is no information desk in the lobby.
+No answer key is printed in the student edition.
+The app cannot answer questions offline.
+L'application ne peut pas répondre aux questions hors ligne.
+La aplicación no puede responder preguntas sin conexión.
+Er wordt geen informatie gedeeld met derden.
+De app kan zonder verbinding geen vragen beantwoorden.
+该应用在离线时无法回答问题。
 Die Rückgabe ist nicht möglich, wenn die Ware benutzt wurde.
 Wir haben keine Filiale in Berlin.
 Sie müssen keine Versandkosten zahlen.
