@@ -194,8 +194,10 @@ def prepare(
     """Return the answer of a response with its parts, and its citations in our own form."""
     if settings.strip_root:
         response = replace(response, answer=without_roots(response.answer, settings.strip_root))
-    named = [*(chunks or ()), *(response.references or ())]
-    keys = frozenset(key for one in named for key in name_keys(one.rel_path, one.heading_path))
+    named: list[tuple[str | None, str | None]]
+    named = [(one.rel_path, one.heading_path) for one in chunks or ()]
+    named += [(one.rel_path, one.heading_path) for one in response.references or ()]
+    keys = frozenset(key for one in named for key in name_keys(*one))
     plain = PreparedAnswer(response.answer, known=keys)
     markers = find_markers(
         response, chunks, settings.markers, settings.path_case, listed=plain.sources

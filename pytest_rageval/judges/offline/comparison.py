@@ -17,6 +17,7 @@ from pytest_rageval.judges.offline.facts import (
     StatedText,
 )
 from pytest_rageval.judges.offline.grounding import FAULTY, PASS, scale
+from pytest_rageval.judges.offline.hedges import is_object, longer_name, unsettled
 from pytest_rageval.judges.offline.lexicon import (
     FULL,
     LIGHT,
@@ -24,13 +25,16 @@ from pytest_rageval.judges.offline.lexicon import (
     SOFT,
     Word,
     is_han,
+    read_words,
     rivals,
+    synonyms,
     unit_keys,
 )
 from pytest_rageval.judges.offline.parameters import Layer
 from pytest_rageval.judges.offline.relations import (
     REACH,
     alike,
+    bounds,
     exchanged,
     means,
     negated,
@@ -40,7 +44,15 @@ from pytest_rageval.judges.offline.relations import (
     target,
 )
 from pytest_rageval.judges.offline.support import WEIGHTS, ContextIndex, Support, find_support
-from pytest_rageval.judges.offline.vocabulary import IRREGULAR, SIZES
+from pytest_rageval.judges.offline.vocabulary import (
+    BOUNDS,
+    IRREGULAR,
+    OR,
+    SIZES,
+    TITLES,
+    WHICH,
+    WHO,
+)
 
 _UNSURE_SHARE: Final = 0.4
 """Weight of the words of a short fact that a text has, from which the others may be paraphrased."""
@@ -60,6 +72,12 @@ _FALLING: Final = frozenset(
     "fall drop declin decreas loss lose shrink below reduc lower down less sank sink".split()
 )
 _ABBREVIATION: Final = re.compile(r"\b([A-Za-z]{2,6})\.(?=\s*\S)")
+_FIGURES: Final = re.compile(r"(?<![\d./])(\d\d?)[./](\d\d?)(?:[./](\d{4})\b|\.(?!\d))")
+_RATIO: Final = re.compile(r"(?<![\d:.])(\d{1,3}) ?: ?(\d{1,3})(?![\d:])")
+_LETTERS: Final = 3
+_VOWELS: Final = "аеиоуыьэюя\u0306"
+_CASE_ENDING: Final = re.compile("(?:[аеиоуыьэюя]|[оеыи][мйх]|[ая][мх]|[ая]ми|ым?и|[ео]го|[ео]му)?")
+"""Endings of Russian nouns and adjectives that make no other name: not that of Ivanov for Ivan."""
 _ACRONYM: Final = re.compile(r"\b[A-Z]{2,6}\b")
 
 
@@ -165,14 +183,54 @@ class _Comparison:
         lost = [word for word in missing if word.key in new]
         hard = [word for word in lost if self._is_hard(word)]
         shown = "lacks " + ", ".join(dict.fromkeys(word.form for word in hard or lost or missing))
+        if hard and self._has_unclear_date(hard):
+            return "unsure", shown
         if hard or self._lacks_item():
             return "absent", shown
         if not lost:
-            replaced = self._replaced(missing) or self._other_subject(missing)
+            if self._asked_exchanged:
+                return "absent", "has the two sides the other way round"
+            replaced = self._replaced(missing) or self._other_subject(missing) or self._unsettled
             return ("unsure", replaced) if replaced else ("stated", "")
         if not self._new_words or self._share(self.expected.required, missing) < _UNSURE_SHARE:
             return "absent", shown
         return "unsure", shown
+
+    def _has_unclear_date(self, hard: Sequence[Word]) -> bool:
+        """Whether one text writes a missing date in figures, and so may mean the same."""
+        lost = {word.key for word in hard}
+        return any(lost <= date for date in _dates(self.text.text)) or any(
+            date <= self.known for date in _dates(self.expected.text)
+        )
+
+    @property
+    def _asked_exchanged(self) -> bool:
+        """Whether the answer to "who did it?" is the one to whom it was done."""
+        asked = self.question.words
+        if self.text.is_passage or not asked or asked[0].form not in WHO:
+            return False
+        rest = asked[1 + (asked[0].form in WHICH) :]
+        is_list = len(self.expected.parts) > 1
+        words = [*self.expected.words, *rest]
+        return exchanged(words, self.best, self.language, is_list=is_list)
+
+    @property
+    def _unsettled(self) -> str:
+        """Say how the answer leaves open whether it means the fact; empty: it does not."""
+        if self.text.is_passage:
+            return ""
+        asked = {word.form for word in self.question.words}
+        if longer := longer_name(self.expected.text, self.text.text, asked):
+            return f'has "{longer}" behind the name'
+        if not self._new_words or self._acronym_words:
+            return ""
+        whole = [word for words in self.near for word in words]
+        wanted = {word.key for word in self.expected.required}
+        if not {word.form for word in self.expected.words}.isdisjoint(OR[self.language]):
+            return ""
+        return unsettled(whole, wanted, self._new_words, self.language) or (
+            "names another one first" if is_object(self.best, wanted, self.question.words) else ""
+        )
 
     def _lacks_item(self) -> bool:
         """Whether all of an item of the fact's list is missing."""
@@ -229,7 +287,29 @@ class _Comparison:
             return True
         if word.exact:
             return word.key.startswith("letter") and self._has_letter(word.form)
+        if word.form in BOUNDS and self._bound > 0:
+            return True
+        if word.form[0] > "\u0370" and _has_ending(word.key, self.known):
+            return True
         return means(word, self.known, self.language) or self._is_abbreviated(word)
+
+    @cached_property
+    def _bound(self) -> int:
+        """Whether a number is bounded on the same side as in the fact (1), or on the other (-1)."""
+        if not (mine := self.expected.bounds):
+            return 0
+        theirs = [bounds(words) for words in self.near]
+        sides = [side * one[key] for key, side in mine.items() for one in theirs if key in one]
+        return max(sides, default=0)
+
+    @property
+    def _turns_ratio(self) -> bool:
+        """Whether the text has the two numbers of a ratio in the other order alone."""
+        if ":" not in self.expected.text or not (ratio := _RATIO.search(self.expected.text)):
+            return False
+        numbers = [[word.key for word in words if word.number] for words in self.near]
+        pairs = {pair for keys in numbers for pair in pairwise(keys)}
+        return ratio.groups() not in pairs and ratio.groups()[::-1] in pairs
 
     def _has_letter(self, letter: str) -> bool:
         """Whether an option is named in lower case: "the answer is b"."""
@@ -246,6 +326,8 @@ class _Comparison:
             return not hundredths.isdisjoint(known)
         if not PLAIN_NUMBER.fullmatch(key):
             return False
+        if not synonyms().get(key, frozenset()).isdisjoint(known):
+            return True  # 12:00, noon
         if same_quantity(word, self.expected.words, self.near):
             return True
         if word.form.endswith("s") and not {f"19{key}", f"20{key}"}.isdisjoint(known):
@@ -307,6 +389,7 @@ class _Comparison:
             for word in self.best
             if word.tier >= LIGHT
             and word.key not in known
+            and word.form not in TITLES
             and not any(_shortens(form, word.form) for form in short)
         ]
         return frozenset(word.key for word in new if not means(word, known, self.language))
@@ -319,6 +402,10 @@ class _Comparison:
             why = f"has {unit}"
         elif rival := self._rival():
             why = rival
+        elif self._bound < 0:
+            why = "has the other bound of a number"
+        elif self._turns_ratio:
+            why = "has a ratio the other way round"
         elif not missing and self.exchanged:
             why = "has the two sides the other way round"
         if why:
@@ -528,6 +615,26 @@ class _Comparison:
 def _is_verb_form(word: Word) -> bool:
     """Whether a word looks like a past form: questions and answers have other verbs."""
     return word.form.endswith("ed") or word.form in IRREGULAR
+
+
+def _dates(text: str) -> list[set[str]]:
+    """Return what dates may mean that have day and month in figures, in an order unknown."""
+    return [
+        {word.key for word in read_words(f"2000-{int(month):02}-{int(day):02} {year}")} - {"2000"}
+        for one, two, year in _FIGURES.findall(text[:_OPTION_CHARS])
+        for day, month in ((one, two), (two, one))
+    ]
+
+
+def _has_ending(key: str, known: Set[str]) -> bool:
+    """Whether a text has a word of Russian or Korean, of which the stems are not known."""
+    if "\u1100" <= key[0] <= "\u11ff":  # a syllable is two or three letters here
+        return len(key) > _LETTERS and any(one.startswith(key) for one in known)
+    if not "\u0400" <= key[0] <= "\u04ff":
+        return False
+    stem = key.rstrip(_VOWELS)
+    tails = (one[len(stem) :] for one in known if one.startswith(stem))
+    return len(stem) >= _LETTERS and any(_CASE_ENDING.fullmatch(tail) for tail in tails)
 
 
 def _shortens(short: str, form: str) -> bool:

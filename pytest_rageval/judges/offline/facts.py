@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from functools import cached_property, lru_cache
+from itertools import pairwise
 from typing import Final, Literal, NamedTuple
 
 from pytest_rageval.judges.offline.claims import answer_text, plain_text
@@ -23,7 +24,7 @@ from pytest_rageval.judges.offline.lexicon import (
     normal_text,
     read_words,
 )
-from pytest_rageval.judges.offline.relations import content_keys
+from pytest_rageval.judges.offline.relations import bounds, content_keys
 from pytest_rageval.judges.offline.support import LIMIT as PASSAGE_LIMIT
 from pytest_rageval.judges.offline.support import (
     ContextIndex,
@@ -33,7 +34,7 @@ from pytest_rageval.judges.offline.support import (
     read_context,
     read_passage,
 )
-from pytest_rageval.judges.offline.vocabulary import LANGUAGES
+from pytest_rageval.judges.offline.vocabulary import LANGUAGES, TITLES
 from pytest_rageval.values.verdict import Passage
 
 FEATURES: Final = (
@@ -114,7 +115,10 @@ class Expected:
     @cached_property
     def required(self) -> list[Word]:
         """Words that it is about: the rarest that it has; negations are compared apart."""
-        said = [w for w in self.words if w.form not in YES | NO and not w.negates]
+        titles = [a for a, b in pairwise(self.words) if a.form in TITLES and b.capital]
+        said = [
+            w for w in self.words if w.form not in YES | NO and not w.negates and w not in titles
+        ]
         for tier in (FULL, LIGHT, SOFT, CORE):
             if found := [w for w in said if w.tier >= tier or (w.tier and self.is_name(w))]:
                 return found
@@ -123,6 +127,11 @@ class Expected:
     def is_name(self, word: Word) -> bool:
         """Whether a word is written as a name, and not only as the first of a sentence."""
         return word.capital and (self.words[0] is not word or len(self.words) <= SHORT_RUN)
+
+    @cached_property
+    def bounds(self) -> dict[str, int]:
+        """Numbers that are the least (1) or the most (-1) that is meant."""
+        return bounds(self.words)
 
     @cached_property
     def compared(self) -> frozenset[str]:

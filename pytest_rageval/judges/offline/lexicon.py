@@ -26,6 +26,7 @@ from pytest_rageval.judges.offline.vocabulary import (
     ABSOLUTES,
     AFTERNOON,
     CORE_WORDS,
+    DAYTIMES,
     ENGLISH,
     EXCLUSIVE,
     HALVES,
@@ -33,6 +34,7 @@ from pytest_rageval.judges.offline.vocabulary import (
     LANGUAGES,
     LIGHT_WORDS,
     NEGATIONS,
+    NUMERALS,
     ROMAN,
     SCALES,
     SELF_TALK,
@@ -80,7 +82,14 @@ _EXACT: Final = re.compile(
 )
 """Token that must be there as it is: an address, path, file, version of three parts, or code."""
 _MAY_BE_EXACT: Final = re.compile(r"[@/#+.]\w|[#+]|\d[A-Za-z]|(?<=[A-Za-z])\d")
-_ORDINAL_OR_SO: Final = re.compile(r"\d+(?:st|nd|rd|th|s|e|er|o|a)", re.IGNORECASE)
+_ORDINAL_OR_SO: Final = {
+    code: re.compile(rf"\d+(?:st|nd|rd|th|s{ends})", re.IGNORECASE)
+    for code, ends in {
+        "en": "", "de": "", "fr": "|e|er|re", "es": "|o|a|er", "it": "|o|a", "pt": "|o|a",
+        "nl": "|e",
+    }.items()
+}  # fmt: skip
+"""A number of an order or of years, and no code: 4o is the fourth in Spanish, else a model."""
 
 _SPELLED: Final = {
     code: re.compile(rf"\b(?:{words})", re.IGNORECASE)
@@ -121,6 +130,12 @@ _ISO_DATE: Final = re.compile(
 _DOTTED_DATE: Final = re.compile(
     r"(?<![\d.])(?P<day>0?[1-9]|[12]\d|3[01])\.(?P<month>0?[1-9]|1[0-2])\.(?P<year>\d{4})(?!\d|\.\d)"
 )
+_SLASHED_DATE: Final = re.compile(
+    r"(?<![\d/.])(0?[1-9]|[12]\d|3[01])/(0?[1-9]|[12]\d|3[01])/(\d{4})(?![\d/])"
+)
+_GERMAN_DAY: Final = re.compile(
+    r"(?<![\d.])(?P<day>0?[1-9]|[12]\d|3[01])\.\s?(?P<month>0?[1-9]|1[0-2])\.(?!\d)"
+)
 _ORDINAL: Final = re.compile(r"\d(?:st|nd|rd|th)\b")
 _MONTH: Final = f"(?:{'|'.join(_MONTHS)}|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)"
 _DAY: Final = re.compile(
@@ -140,7 +155,10 @@ _HAN_CLOCK: Final = re.compile(
 )
 _DIGIT: Final = re.compile(r"\d")
 _MINUS: Final = re.compile(r"\bminus (?=\d|[a-z]+ty\b|ten\b)", re.IGNORECASE)
-_DIVIDED: Final = re.compile(r"(?<![\w/.,])([1-9])/([2-9]|10)(?![\w/.,]\d|\w|/)")
+_DIVIDED: Final = re.compile(
+    r"(?<![\w/.,])(?:(\d{1,4}) (?=1/2|[1-3]/4|[12]/3))?([1-9])/([2-9]|10)(?![\w/.,]\d|\w|/)"
+)
+_MIXED: Final = re.compile(r"(?<![\w.,])(\d{1,4}) ?([½⅓⅔¼¾⅕⅛])")
 _PER_CENT: Final = re.compile(r"\bper cent\b", re.IGNORECASE)
 _THOUSANDS: Final = re.compile(r"(?<![\d.,-])([1-9]\d{0,2})((?: \d{3})+)(?![\d]|[.,]\d{3})")
 _DOT_THOUSANDS: Final = re.compile(r"(?<![\d.,])([1-9]\d{0,2})((?:\.\d{3})+)(?![\d.]\d|\d)")
@@ -168,7 +186,7 @@ _FRACTION: Final = re.compile(
     re.IGNORECASE,
 )
 _FRACTIONS: Final = {"h": 2, "t": 3, "q": 4, "fo": 4, "fi": 5, "te": 10}
-_KILO: Final = re.compile(r"(?<![\w.,])(-?\d+(?:\.\d+)?)([kKM])(?![\w'])")
+_KILO: Final = re.compile(r"(?<![\w.,])(-?\d+(?:\.\d+)?)([kKM]|[eE][1-9]\d?)(?![\w'])")
 _VERSION: Final = re.compile(r"(?<!\w)[vV](?=\d)")
 _PREFIX: Final = re.compile(r"\b(e|wi)-(?=[a-z])", re.IGNORECASE)
 _ARTICLE: Final = re.compile(
@@ -190,6 +208,7 @@ _VERSION_WORDS: Final = frozenset({"version", "release", "v"})
 _HAN: Final = re.compile("[\u3040-\u9fff]")
 _KANJI_NUMBER: Final = re.compile(
     r"[一二三四五六七八九十百千万两]+(?=[年月日人時時间間個个歳岁週周階楼本枚回分秒円元点%倍])"
+    r"|[二三四五六七八九]?十[一二三四五六七八九]|[二三四五六七八九]十"
 )
 _KANJI_NEGATION: Final = re.compile(r"ません|ない|なかった|なく|ずに")
 _KANJI_DIGITS: Final = {c: n for n, c in enumerate("一二三四五六七八九", start=1)} | {"两": 2}
@@ -272,7 +291,7 @@ def read_words(text: str, language: str = "en") -> list[Word]:
     words: list[Word] = []
     pieces = _EXACT.split(text) if _MAY_BE_EXACT.search(text) else [text]
     for at, piece in enumerate(pieces):
-        if at % 2 and not _ORDINAL_OR_SO.fullmatch(piece):
+        if at % 2 and not _ORDINAL_OR_SO[language].fullmatch(piece):
             words.append(Word(form := piece.casefold().rstrip("/"), form, FULL, exact=True))
         elif piece:
             pattern = _ASCII if piece.isascii() else _any()
@@ -292,6 +311,7 @@ def normal_text(text: str, language: str = "en") -> str:
     text = text.translate(_TABLE)
     if not text.isascii():
         text = _INVISIBLE.sub("", text)
+        text = _MIXED.sub(_mixed, text)
         if _HAN.search(text):
             text = _HAN_CLOCK.sub(_han_clock, _KANJI_NUMBER.sub(_kanji_number, text))
             text = _KANJI_NEGATION.sub("不", text.replace("星期", "周").replace("礼拜", "周"))
@@ -306,8 +326,7 @@ def normal_text(text: str, language: str = "en") -> str:
 
 
 def _normal_numbers(text: str, language: str) -> str:
-    if "." in text:
-        text = _DOTTED_DATE.sub(_spell_date, text)
+    text = _spell_dates(text, language)
     if language != "en":
         text = _DECIMAL_COMMA.sub(r"\1.\2", _DOT_THOUSANDS.sub(_join_groups, text))
         text = _FRENCH_CLOCK.sub(r"\1:\2", text)
@@ -332,6 +351,14 @@ def _normal_numbers(text: str, language: str) -> str:
     return _HYPHENED.sub(" ", _PER_UNIT.sub(_per_unit, text))
 
 
+def _spell_dates(text: str, language: str) -> str:
+    if "." in text:
+        text = _DOTTED_DATE.sub(_spell_date, text)
+        if language == "de":
+            text = _GERMAN_DAY.sub(_spell_date, text)
+    return _SLASHED_DATE.sub(partial(_slashed_date, language), text) if "/" in text else text
+
+
 def _unit(match: re.Match[str]) -> str:
     return f"{match[1]} {UNITS[match[2].lower()]} "
 
@@ -345,7 +372,11 @@ def _currency(match: re.Match[str]) -> str:
 
 
 def _divided(match: re.Match[str]) -> str:
-    return f"{int(match[1]) / int(match[2]):.3g}"
+    return _plain_number(int(match[1] or 0) + float(f"{int(match[2]) / int(match[3]):.3g}"))
+
+
+def _mixed(match: re.Match[str]) -> str:
+    return f"{int(match[1]) + unicodedata.numeric(match[2]):g}"
 
 
 def _pieces(text: str) -> Iterator[str]:
@@ -395,7 +426,8 @@ def _scale(match: re.Match[str]) -> str:
 
 
 def _scale_letter(match: re.Match[str]) -> str:
-    return _plain_number(float(match[1]) * (1_000_000 if match[2] == "M" else 1_000))
+    scale = {"k": 1e3, "K": 1e3, "M": 1e6}.get(match[2]) or float(f"1{match[2]}")
+    return _plain_number(float(match[1]) * scale)
 
 
 def _plain_number(value: float) -> str:
@@ -404,7 +436,8 @@ def _plain_number(value: float) -> str:
 
 def _clock(match: re.Match[str]) -> str:
     """Return a time of day with 24 hours; a full hour as its number."""
-    hour, minute = int(match["hour"] or match["hour24"]), match["minute"] or match["minute24"]
+    hour = int(match["hour"] or match["hour24"]) % 24
+    minute = match["minute"] or match["minute24"]
     if match["half"] and hour <= 12:
         hour = hour % 12 + (12 if match["half"].lower() == "p" else 0)
     return f"{hour}:{minute}" if minute and minute != "00" else str(hour)
@@ -430,7 +463,18 @@ def _kanji_number(match: re.Match[str]) -> str:
 
 
 def _spell_date(match: re.Match[str]) -> str:
-    return f"{int(match['day'])} {_MONTHS[int(match['month']) - 1]} {match['year']}"
+    year = match.groupdict().get("year", "")
+    return f"{int(match['day'])} {_MONTHS[int(match['month']) - 1]} {year}"
+
+
+def _slashed_date(language: str, match: re.Match[str]) -> str:
+    """Return a date with its month by name; as it is, if day and month cannot be told apart."""
+    day, month = int(match[1]), int(match[2])
+    if month > 12:
+        day, month = month, day
+    elif language == "en" and day <= 12 and day != month:
+        return match[0]
+    return f"{day} {_MONTHS[month - 1]} {match[3]}" if month <= 12 else match[0]
 
 
 def _versions(words: list[Word]) -> Iterator[Word]:
@@ -474,8 +518,8 @@ def read_word(token: str, language: str = "en") -> Word:
     if unit := units().get(form):
         return Word(form, unit, LIGHT if unit in {"day", "year"} else FULL)
     base = form.removesuffix("'s")
-    if base in HALVES or base in {"dozen", "twice"}:
-        return Word(form, {"dozen": "12", "twice": "2"}.get(base, "0.5"), FULL, number=True)
+    if base in HALVES or base in NUMERALS:
+        return Word(form, NUMERALS.get(base, "0.5"), FULL, number=True)
     stem = _stem(base, language)
     contracted = form.endswith("n't")
     return Word(
@@ -495,6 +539,10 @@ def read_word(token: str, language: str = "en") -> Word:
 def _foreign(form: str, token: str, language: str) -> Word | None:
     """Return a small word, month or day of another language than English; None: another one."""
     table = LANGUAGES[language]
+    if daytime := DAYTIMES.get(form):
+        return read_word(daytime)._replace(form=form)
+    if language == "de" and form == "null":
+        return Word(form, "0", FULL, number=True)
     for names, english in ((table.months, _MONTHS), (table.days, _DAYS)):
         for name, meant in zip(names, english, strict=True):
             if form in {name, f"{name}s", f"{name[:-1]}i"}:

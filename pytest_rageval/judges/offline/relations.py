@@ -23,7 +23,7 @@ from pytest_rageval.judges.offline.lexicon import (
     synonyms,
     unit_keys,
 )
-from pytest_rageval.judges.offline.vocabulary import SIZES
+from pytest_rageval.judges.offline.vocabulary import BOUNDS, OR, OR_BOUNDS, SIZES
 
 REACH: Final = 4
 """Number of words after a negation, or before it, that it can negate."""
@@ -36,7 +36,7 @@ _LEAST_STEM: Final = 4
 _SAME_BEGINNING: Final = 6
 """Letters with which two forms of one word begin: transfer, transference."""
 _PREFIXES: Final = ("un", "im", "in", "ir", "il", "non", "dis")
-_ARTICLES: Final = frozenset(
+ARTICLES: Final = frozenset(
     """
     a an the its their his her our my your el la le les los las il lo der die das den dem des un
     una une o os as het de ein eine einen einem
@@ -51,13 +51,18 @@ _ROLES: Final = frozenset(
 """Words that say which part in a relation the next word has."""
 _PARTICLES: Final = frozenset("がをにはへとでか")
 """The same after a word of Japanese."""
-_BE: Final = frozenset(
+BE: Final = frozenset(
     """
     is are was were be been being gets got fue fueron es son est sont ete wurde wurden wird werden
     foi foram sido stato stata viene venne fu werd werden wordt
     """.split()
 )
-_BY: Final = frozenset("by von door par por da dal dalla".split())
+BY: Final = frozenset("by von door par por da dal dalla".split())
+_OR: Final = frozenset().union(*OR.values())
+_AT: Final = frozenset("al au".split())
+"""Before "menos" and "moins", these make it the least and not less."""
+_LINKS: Final = BE | frozenset("ist war that which whom que qui".split())
+"""Words that part a name from the verb that follows: "Bolt is the company that Acme bought"."""
 
 
 def content_keys(words: Sequence[Word]) -> list[str]:
@@ -187,6 +192,37 @@ def quantities(words: Sequence[Word]) -> list[Quantity]:
     return found
 
 
+def bounds(words: Sequence[Word]) -> dict[str, int]:
+    """Return by its key whether a number is the least (1) or the most (-1) that is meant."""
+    found: dict[str, int] = {}
+    for at, word in enumerate(words):
+        if word.number and (side := _bound_before(words, at) or _bound_after(words, at)):
+            found.setdefault(word.key, side)
+    return found
+
+
+def _bound_before(words: Sequence[Word], at: int) -> int:
+    for place in range(at - 1, max(-1, at - REACH), -1):
+        form = words[place].form
+        if words[place].number:
+            return 0
+        if side := BOUNDS.get(form, 0):
+            if form == "up" and words[place + 1].form != "to":
+                return 0
+            before = words[max(0, place - 2) : place]
+            if before and before[-1].form in _AT:
+                return 1
+            return -side if any(word.negates for word in before) else side
+    return 0
+
+
+def _bound_after(words: Sequence[Word], at: int) -> int:
+    for link, word in pairwise(words[at + 1 : at + REACH]):
+        if link.form in _OR:
+            return OR_BOUNDS.get(word.form, 0)
+    return 0
+
+
 # --- parts ---------------------------------------------------------------------------------
 
 
@@ -210,9 +246,29 @@ def exchanged(
             a, b = own[one], own[two]
             if a != b and other[one] == b and other[two] == a:
                 return True
-    if is_list or _is_passive(mine, mine) != _is_passive(here, mine):
+    if is_list:
         return False
+    passive = _is_passive(mine, mine)
+    if passive != _is_passive(here, mine):
+        return _agent_moved(mine, here) if passive else _agent_moved(here, mine)
     return _transposed(mine, here) or _turned_around(mine, here, language)
+
+
+def _agent_moved(passive: Sequence[Word], active: Sequence[Word]) -> bool:
+    """Whether who acts in a passive sentence is acted upon in an active one."""
+    at = next((at for at, word in enumerate(passive) if word.form in BY), None)
+    be = next((at for at, word in enumerate(passive) if word.form in BE), None)
+    if at is None or be is None or at < be:
+        return False
+    agent = next((word.key for word in passive[at + 1 :] if word.tier >= LIGHT), None)
+    patient = next((word.key for word in reversed(passive[:be]) if word.tier >= LIGHT), None)
+    keys = [word.key for word in active]
+    if agent not in keys or patient not in keys or agent == patient:
+        return False
+    between = active[keys.index(patient) + 1 : keys.index(agent)]
+    return any(w.tier >= LIGHT and not w.capital and not w.number for w in between) and not any(
+        word.form in _LINKS for word in between
+    )
 
 
 def _roles(words: Sequence[Word]) -> dict[str, str]:
@@ -226,7 +282,7 @@ def _roles(words: Sequence[Word]) -> dict[str, str]:
             found[word.key] = next((form for form in after if form in _PARTICLES), "")
         else:
             before = [w.form for w in words[max(0, at - 2) : at]]
-            while before and before[-1] in _ARTICLES - _ROLES:
+            while before and before[-1] in ARTICLES - _ROLES:
                 before.pop()
             found[word.key] = before[-1] if before and before[-1] in _ROLES else ""
     return found
@@ -256,7 +312,7 @@ def _turned_around(mine: Sequence[Word], here: Sequence[Word], language: str) ->
         verb, between = mine[content[i]], mine[content[i] + 1 : content[i + 1]]
         if verb.number or verb.exact or verb.capital or is_han(verb.form):
             continue
-        if any(w.form not in _ROLES | _ARTICLES for w in between if w.tier == CORE):
+        if any(w.form not in _ROLES | ARTICLES for w in between if w.tier == CORE):
             continue
         left, right = _side(mine, content[:i][::-1]), _side(mine, content[i + 1 :])
         before, after = left - right, right - left
@@ -274,7 +330,7 @@ def _side(words: Sequence[Word], places: Sequence[int]) -> set[str]:
     found: list[Word] = []
     for at, place in enumerate(places[:2]):
         gap = words[min(places[at - 1], place) + 1 : max(places[at - 1], place)] if at else ()
-        if any(word.form not in _ARTICLES for word in gap):
+        if any(word.form not in ARTICLES for word in gap):
             break
         if found and found[0].capital != words[place].capital:
             break
@@ -286,10 +342,10 @@ def _is_passive(words: Sequence[Word], about: Sequence[Word]) -> bool:
     """Whether a sentence has the passive of a word of another one, or says "by"."""
     shared = {word.key for word in about if word.tier}
     forms = [word.form.removesuffix("n't") for word in words]
-    if not _BY.isdisjoint(forms) and not _BE.isdisjoint(forms):
+    if not BY.isdisjoint(forms) and not BE.isdisjoint(forms):
         return True
     return any(
-        word.form[-1] in "dentoa" and not _BE.isdisjoint(forms[max(0, at - 2) : at])
+        word.form[-1] in "dentoa" and not BE.isdisjoint(forms[max(0, at - 2) : at])
         for at, word in enumerate(words)
         if word.key in shared and word.tier >= LIGHT and not word.capital and not word.exact
     )

@@ -57,7 +57,8 @@ LIGHT_WORDS: Final = frozenset(
 NEGATIONS: Final = frozenset(
     """
     not no never none neither nor without cannot nobody nothing nowhere hardly barely scarcely
-    lack unable refuse deny reject unlikely absent forbid forbidden prohibit prohibited ban banned
+    lack unable refuse deny reject unlikely absent
+    except forbid forbidden prohibit prohibited ban banned
     """.split()
 )
 
@@ -114,7 +115,8 @@ EXCLUSIVE: Final[tuple[str, ...]] = (
     "city village", "mountain river ocean desert", "planet star", "comedy tragedy drama horror",
     "democracy monarchy dictatorship", "president king emperor", "land sea", "fail succeed",
     "separate unite", "destroy build", "create destroy", "remember forget", "ban allow",
-    "outnumber outnumbered", "same different", "together apart", "present absent", "full empty",
+    "outnumber outnumbered", "mr mrs miss", "same different", "together apart",
+    "present absent", "full empty",
     "on off", "in out", "up down", "cool warm", "bright dark", "light dark", "light heavy",
     "all none few some",
     "morning evening afternoon night noon midnight", "mornings evenings afternoons nights",
@@ -147,6 +149,7 @@ IRREGULAR: Final[dict[str, str]] = dict(
     knives:knife wolves:wolf better:good best:best worse:bad worst:worst
     dying:die lying:lie died:die dies:die analyses:analysis crises:crisis criteria:criterion
     jan:january feb:february
+    mon:monday tue:tuesday tues:tuesday wed:wednesday thu:thursday thurs:thursday fri:friday
     mar:march apr:april jun:june jul:july aug:august sep:september sept:september oct:october
     nov:november dec:december dr:doctor mr:mister colour:color honour:honor favourite:favorite
     centre:center theatre:theater labour:labor defence:defense organisation:organization
@@ -262,6 +265,7 @@ SIZES: Final[Mapping[str, tuple[str, float]]] = {
         "length": "millimeter .001 centimeter .01 meter 1 kilometer 1e3",
         "volume": "milliliter .001 centiliter .01 deciliter .1 liter 1",
         "time": "milliseconds .001 seconds 1 minute 60 hour 3600 day 86400 week 604800",
+        "months": "month 1 year 12",
         "data": "byte 1 kilobyte 1e3 megabyte 1e6 gigabyte 1e9 terabyte 1e12",
         "power": "watt 1 kilowatt 1e3 megawatt 1e6",
         "money": "cent .01 euro 1",
@@ -269,6 +273,97 @@ SIZES: Final[Mapping[str, tuple[str, float]]] = {
     for unit, size in zip(sizes.split()[::2], map(float, sizes.split()[1::2]), strict=True)
 }
 """Dimension of a unit, and its size in that dimension's first one of size 1."""
+
+NUMERALS: Final[Mapping[str, str]] = {"dozen": "12", "twice": "2", "zero": "0", "cero": "0"}
+"""Words for numbers that are not read with the others, without accents."""
+
+DAYTIMES: Final[Mapping[str, str]] = {
+    **dict.fromkeys("mittag mittags midi mediodia mezzogiorno".split(), "noon"),
+    **dict.fromkeys("mitternacht minuit medianoche mezzanotte middernacht".split(), "midnight"),
+}
+"""English words for the times of day that have a name in other languages, without accents."""
+
+TITLES: Final = frozenset(
+    """
+    dr mr mrs ms miss prof professor sir herr herrn frau mme madame monsieur dra don dona senor
+    senora sr sra signor signora dott
+    """.split()
+)
+"""Titles before a name, which may be left out."""
+
+BOUNDS: Final[Mapping[str, int]] = {
+    **dict.fromkeys(
+        """
+        more over above exceed exceeds exceeding least minimum mehr uber mindestens minimal plus
+        mas minimo superieur superior piu almeno mais meer minstens minimaal
+        """.split(),
+        1,
+    ),
+    **dict.fromkeys(
+        """
+        fewer less under below up most maximum max until till weniger unter hochstens maximal bis
+        moins maximum menos maximo inferieur inferior hasta sumo meno massimo minder hoogstens
+        maximaal
+        """.split(),
+        -1,
+    ),
+}
+"""Words before a number that make it the least (1) or the most (-1) that is meant."""
+
+OR_BOUNDS: Final[Mapping[str, int]] = {
+    **dict.fromkeys(
+        """
+        more older later above over greater higher longer larger mehr alter spater hoher langer plus
+        mas mayor mayores piu mais meer ouder
+        """.split(),
+        1,
+    ),
+    **dict.fromkeys(
+        """
+        less fewer younger earlier below under lower shorter smaller weniger junger fruher moins
+        menos menor menores meno minder jonger
+        """.split(),
+        -1,
+    ),
+}
+"""The same after a number: "21 or older"."""
+
+OR: Final[Mapping[str, frozenset[str]]] = {
+    code: frozenset(words.split())
+    for code, words in {
+        "en": "or", "de": "oder", "fr": "ou", "es": "o u", "it": "o oppure", "pt": "ou", "nl": "of",
+    }.items()
+}  # fmt: skip
+"""Words between alternatives."""
+
+EDITIONS: Final = frozenset(
+    """
+    pro plus max mini ultra lite light air premium turbo xl se nano junior senior jr sr basic
+    advanced deluxe business enterprise north south east west
+    """.split()
+)
+"""Words behind a name that make it that of another product, person or place."""
+WHICH: Final = frozenset("which welcher welche welches quel quelle welk welke quale qual".split())
+"""Words before the kind of thing that is asked for."""
+WHO: Final = WHICH | frozenset("who wer qui quien chi quem".split())
+"""Words that begin a question for who did something, without accents."""
+MAYBE: Final = frozenset(
+    """
+    maybe perhaps possibly vielleicht moglicherweise eventuell quiza quizas talvez forse misschien
+    mogelijk peut-etre peut
+    """.split()
+)
+THEN: Final = frozenset(
+    """
+    formerly previously originally used was fruher ehemals ursprunglich damals war autrefois
+    jadis etait antes anteriormente era fue prima vroeger was
+    """.split()
+)
+"""Words for what no longer is, beside one of ``NOW``."""
+NOW: Final = frozenset(
+    "now today currently jetzt heute inzwischen maintenant desormais ahora hoy adesso ora agora"
+    " hoje nu tegenwoordig".split()
+)
 
 HALVES: Final = frozenset("half halfte moitie mitad meta metade helft".split())
 """Words for a half, without accents."""
@@ -304,7 +399,7 @@ SYNONYMS: Final[tuple[str, ...]] = (
     "fly flight", "die death", "bike bicycle", "math maths mathematics", "exam examination",
     "lab laboratory", "info information", "fridge refrigerator", "app application",
     "admin administrator", "advert advertisement", "gym gymnasium", "dad father", "mum mom mother",
-    "prove proof", "advise advice", "live life", "see sight",
+    "prove proof", "noon midday 12", "midnight 0", "advise advice", "live life", "see sight",
 )  # fmt: skip
 
 SPOKEN_TIMES: Final[Mapping[str, tuple[tuple[str, int], ...]]] = {

@@ -217,3 +217,69 @@ def test_few_wrong_short_answers_pass_and_few_right_ones_fail() -> None:
     assert passed[False] <= 0.08 * total[False]
     assert failed[True] <= 0.12 * total[True]
     assert unsure <= 0.2 * len(lines)
+
+
+@pytest.mark.parametrize(
+    ("question", "expected", "answer"),
+    [
+        ("Which model is used?", "GPT-4", "GPT-4o is used."),
+        ("Which model is used?", "GPT-4", "It uses GPT-4o."),
+        ("Which phone?", "iPhone 15", "The iPhone 15 Pro."),
+        ("Which phone do staff get?", "iPhone 15", "Staff get the iPhone 15 Pro."),
+        ("Who was king?", "Charles I", "Charles II was king."),
+        ("Who was king?", "Charles", "Charles II was king."),
+        ("Which plan includes SSO?", "Pro", "The Pro Plus plan includes SSO."),
+        ("Who wrote it?", "Ann", "Ben wrote it, Ann edited it."),
+        ("Who won?", "Red", "Blue beat Red."),
+        ("What happened?", "Acme acquired Bolt", "Acme was acquired by Bolt."),
+        ("How many?", "more than 5", "fewer than 5"),
+        ("How many days?", "at least 5 days", "up to 5 days"),
+        ("What ratio?", "1:3", "3:1"),
+        ("What's the port?", "8080", "8080 or 9090"),
+        ("Who beat Spain in the final?", "England", "Spain beat England in the final."),
+        ("Which plan includes SSO?", "Enterprise", "Every plan except Enterprise includes SSO."),
+        ("What colour is the light?", "red", "The light is either red or green."),
+        ("What is the capital of Australia?", "Canberra", "Possibly Canberra, possibly Sydney."),
+        ("What is the default port?", "8080", "The default was 8080 in version 1; it is now 9090."),
+        ("Welche Farbe hat das Dach?", "rot", "Früher war das Dach rot, heute ist es grün."),
+        ("Wie heißt die Hauptstadt von Österreich?", "Wien", "Graz oder Wien."),
+        ("¿Quién compró Bolt?", "Acme", "Acme fue comprada por Bolt."),
+        ("Quelle est la capitale de la France ?", "Paris", "Paris ou Lyon."),
+        ("Wer gewann?", "Bayern", "Dortmund schlug Bayern."),
+    ],
+)
+def test_another_name_bound_role_or_an_alternative_does_not_pass(
+    question: str, expected: str, answer: str
+) -> None:
+    assert state(expected, answer, question) != "stated"
+
+
+@pytest.mark.parametrize(
+    ("question", "expected", "answer"),
+    [
+        ("Which plan includes SSO?", "Pro", "The Pro plan includes SSO."),
+        ("Where is it?", "Paris", "It is in Paris, France."),
+        ("Who wrote it?", "Ann Lee", "Dr. Ann Lee wrote it."),
+        ("Who wrote it?", "Dr. Ann Lee", "Ann Lee wrote it."),
+        ("Who wrote it?", "Ann", "Ann wrote it and Ben edited it."),
+        ("Who won?", "Red", "Red beat Blue."),
+        ("Who acquired Bolt?", "Acme", "Bolt was acquired by Acme."),
+        ("How many?", "at least 5", "5 or more"),
+        ("How many?", "2.5", "2½"),
+        ("How many cups?", "1.5 cups", "1 1/2 cups"),
+        ("How many?", "0", "zero"),
+        ("When?", "12:00", "at noon"),
+        ("How long?", "1 year", "12 months"),
+        ("How long?", "18 months", "1.5 years"),
+        ("Which day?", "Tuesday", "Tue."),
+        ("何個?", "21", "二十一"),
+        ("When?", "31 March", "Mar 31"),
+        ("Welche Farbe hat das Dach?", "rot", "Das Dach ist rot."),
+        ("¿Quién compró Bolt?", "Acme", "Bolt fue comprada por Acme."),
+        ("Wer gewann?", "Bayern", "Bayern schlug Dortmund."),
+    ],
+)
+def test_the_same_name_bound_or_role_in_other_words_passes(
+    question: str, expected: str, answer: str
+) -> None:
+    assert state(expected, answer, question) == "stated"
