@@ -24,6 +24,7 @@ from pytest_rageval.analysis.gate.figures import (
     no_interval,
 )
 from pytest_rageval.metrics.registry import unit_of
+from pytest_rageval.metrics.scoring import is_unsure
 from pytest_rageval.support.text import counted, first_few, format_limit_pair, format_value
 from pytest_rageval.values.gate import (
     NOTHING_CHECKED,
@@ -214,10 +215,16 @@ def _incomplete(cases: Sequence[CaseGroup], n_expected: int, n_reported: int) ->
 
 
 def _nothing_checked(cases: Sequence[CaseGroup]) -> str:
-    """Say that no case could be checked on anything; empty: some were, or none counts."""
-    outcomes = [case.outcome for case in cases if case.first.counted]
+    """Say that no case could be checked on anything; empty: some were, or none counts.
+
+    An answer that the judge is unsure of was looked at; a warning counts those.
+    """
+    counted_cases = [case for case in cases if case.first.counted]
+    outcomes = [case.outcome for case in counted_cases]
     n = outcomes.count("unchecked")
     if not n or n + outcomes.count("error") < len(outcomes):
+        return ""
+    if any(is_unsure(record) for case in counted_cases for record in case.records):
         return ""
     return (
         f"{NOTHING_CHECKED}: {counted(n, 'case')} {'was' if n == 1 else 'were'} answered, and "

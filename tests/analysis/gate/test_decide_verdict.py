@@ -142,3 +142,9 @@ def test_a_run_that_could_check_nothing_fails(errors: int) -> None:
     assert found.sentence.startswith("NOTHING CHECKED: 2 cases were answered, and nothing of what")
     checked = gate([*records, *hits(1)], limit("error_rate", 0.5))
     assert checked.verdict == "pass"
+
+
+def test_an_answer_that_the_judge_is_unsure_of_was_looked_at() -> None:
+    unsure = {"score": None, "unsure": True}
+    records = [record(name, unchecked=True, outcome="passed", correctness=unsure) for name in "ab"]
+    assert gate(records, limit("error_rate", 0.5)).verdict == "pass"
