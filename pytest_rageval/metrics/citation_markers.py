@@ -17,7 +17,6 @@ from pytest_rageval.metrics.chunk_ids import ChunkIds
 from pytest_rageval.metrics.citation_numbers import cited_numbers, numbers_pattern
 from pytest_rageval.metrics.matching import PathCase, norm_path
 from pytest_rageval.metrics.prepared import Span, merged
-from pytest_rageval.support.pattern_cost import MOST_WAYS, pattern_cost
 from pytest_rageval.values.record import CitationMarkers, Counted
 from pytest_rageval.values.reply import AskResponse, Citation, RetrievedChunk
 
@@ -27,8 +26,8 @@ class Marker:
     """One form of a citation."""
 
     pattern: str
-    """Begins with a fixed character. Its groups: ``n``, all of whose numbers count; ``path`` and
-    ``section``; ``text``, which the marker surrounds and which is kept before it."""
+    """That of a preset begins with a fixed character. Its groups: ``n``, all of whose numbers
+    count; ``path`` and ``section``; ``text``, which the marker surrounds and which is kept."""
     first: int = 1
     """Number of the first passage."""
     counts: Counted = "chunks"
@@ -90,7 +89,9 @@ _WINDOW: Final = 1200
 """Length of the longest marker; what an own pattern repeats without a limit ends earlier."""
 _OWN_WINDOW: Final = 300
 _MOST_STARTS: Final = 2000
-"""Places of an answer at which a pattern is tried."""
+"""Places of an answer at which presets are tried."""
+_OWN_CHARS: Final = 20_000
+"""Characters of an answer at each of which an own pattern is tried."""
 _PATH_LIKE: Final = re.compile(r"/|\S\.[A-Za-z]\w{0,7}$")
 _PATHS: Final = re.compile(r"\s?[,;]\s+")
 _UNSAFE: Final = re.compile(r"[\[\]\n]|[,;]\s*(?:File|Section)\s*:", re.IGNORECASE)
@@ -109,17 +110,17 @@ _GROUPS: Final = frozenset({"n", "path", "section", "text"})
 @dataclass(frozen=True, slots=True)
 class _Reader:
     regex: re.Pattern[str]
-    starts: str
+    start: str
+    """First character of what it matches; empty: any."""
     window: int
     marker: Marker
 
 
 def check_pattern(pattern: str) -> None:
-    """Check a pattern of the user, which must not take long on any answer.
+    """Check a pattern of the user.
 
     Raises:
-        ValueError: it is not a regular expression, does not begin with a fixed character, has no
-            group ``n`` or ``path``, or may match one text in too many ways.
+        ValueError: it is not a regular expression, has no group ``n`` or ``path``, or has others.
     """
     try:
         compiled = re.compile(pattern)
@@ -132,14 +133,6 @@ def check_pattern(pattern: str) -> None:
             "expected a group (?P<n>...) for a number or (?P<path>...), and besides them only "
             f"section and text; its groups: {found}"
         )
-    ways, starts = pattern_cost(pattern, _OWN_WINDOW)
-    if ways > MOST_WAYS:
-        raise ValueError(
-            "it repeats without a limit more than twice, or within another repeat, or refers to a "
-            "group, which may take very long; write limits such as {1,20}"
-        )
-    if not starts:
-        raise ValueError(r"expected a pattern that begins with a fixed character such as \[ or <")
 
 
 def find_markers(
@@ -164,19 +157,15 @@ def find_markers(
         listed: range of the closing list of sources.
     """
     readers = () if markers is None else _readers(markers)
-    starts = "".join(sorted({char for reader in readers for char in reader.starts}))
     answer = response.answer
     sources = _Sources(chunks, response.references or (), path_case)
     found: list[Span] = []
     done = 0
-    for place in islice(
-        re.finditer(f"[{re.escape(starts)}]", answer) if starts else (), _MOST_STARTS
-    ):
-        at = place.start()
+    for at in _places(readers, answer):
         if at < done:
             continue
         for reader in readers:
-            match = answer[at] in reader.starts and reader.regex.match(
+            match = reader.start in ("", answer[at]) and reader.regex.match(
                 answer, at, min(len(answer), at + reader.window)
             )
             if match and (read := sources.rewritten(match, reader.marker)) is not None:
@@ -185,6 +174,18 @@ def find_markers(
                 break
     found = merged(found, ChunkIds(chunks or ()).markers(answer))
     return found if listed is None else merged(found, sources.named_in_list(answer, *listed))
+
+
+def _places(readers: Sequence[_Reader], answer: str) -> list[int]:
+    """Return the places of an answer at which a marker may begin, in their order."""
+    places: set[int] = set()
+    if fixed := "".join(sorted({reader.start for reader in readers})):
+        opening = re.compile(f"[{re.escape(fixed)}]")
+        places.update(one.start() for one in islice(opening.finditer(answer), _MOST_STARTS))
+    for reader in readers:
+        if not reader.start:
+            places.update(range(min(len(answer), _OWN_CHARS)))
+    return sorted(places)
 
 
 @cache
@@ -196,8 +197,8 @@ def _readers(markers: CitationMarkers) -> tuple[_Reader, ...]:
     for form, window in forms:
         first = form.first if markers.first is None else markers.first
         marker = replace(form, first=first, counts=markers.counts or form.counts)
-        _, starts = pattern_cost(form.pattern, window)
-        found.append(_Reader(re.compile(form.pattern), starts, window, marker))
+        start = "" if form.pattern == markers.pattern else form.pattern.lstrip("\\")[0]
+        found.append(_Reader(re.compile(form.pattern), start, window, marker))
     return tuple(found)
 
 

@@ -27,10 +27,12 @@ class RuleCheck:
     kept: bool
     found: str = ""
     """The text or line that was found, with what is around it; empty: nothing was."""
+    fault: str = ""
+    """Why it cannot be said whether the answer keeps the rule."""
 
 
 def score_rules(view: CaseView) -> Scores:
-    """Score 1 if the answer keeps every rule of the case, else 0."""
+    """Score 1 if the answer keeps every rule of the case, else 0; fail where one takes too long."""
     return {"answer_rules_pass_rate": _score(view)}
 
 
@@ -41,7 +43,10 @@ def _score(view: CaseView) -> Score:
         return FAILED
     prepared = view.prepared or PreparedAnswer(view.response.answer)
     answer = prepared.visible
-    return float(all(check_rule(rule, answer).kept for rule in view.case.answer_rules))
+    for rule in view.case.answer_rules:
+        if not (check := check_rule(rule, answer)).kept:
+            return FAILED if check.fault else 0.0
+    return 1.0
 
 
 def check_rule(rule: AnswerRule, answer: str) -> RuleCheck:
@@ -59,12 +64,13 @@ def check_rule(rule: AnswerRule, answer: str) -> RuleCheck:
 def _matches(rule: AnswerRule, text: str) -> RuleCheck:
     try:
         search = compile_pattern(rule.text, ignore_case=rule.ignores_case)
-    except PatternError:
-        # Case files refuse such a pattern; a record of another tool may hold one.
-        return RuleCheck(rule=rule, kept=False)
-    if not search(text):
-        return RuleCheck(rule=rule, kept=False)
-    line = next((line for line in text.splitlines() if search(line)), text)
+        if not search(text):
+            return RuleCheck(rule=rule, kept=False)
+        line = next((line for line in text.splitlines() if search(line)), text)
+    except PatternError as error:
+        # Case files refuse a faulty pattern, but not a slow one; a record of another tool may hold
+        # either.
+        return RuleCheck(rule=rule, kept=False, fault=str(error))
     return RuleCheck(rule=rule, kept=True, found=_around(line, 0, 2 * _AROUND))
 
 

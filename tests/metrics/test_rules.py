@@ -67,6 +67,13 @@ def test_an_answer_keeps_all_rules_or_is_flawed() -> None:
     assert (lenient.outcome, lenient.failure_stage) == ("passed", "incorrect")
 
 
+def test_a_rule_whose_pattern_is_too_slow_is_an_error_and_not_broken() -> None:
+    of = case("a.md", answer_rules=(AnswerRule(matches="(?:[ab]?){60000}!"),))
+    found = score(of, response("a.md", answer="ab" * 10_000))
+    assert (found.metrics[KEY], found.outcome) == (None, "errored")
+    assert check_rule(of.answer_rules[0], "ab" * 10_000).fault.startswith("takes over 1 s")
+
+
 def test_a_rule_alone_makes_a_case_checked() -> None:
     of = case(gold_supports=(), answer_rules=(AnswerRule(contains="30"),))
     found = score(of, response(answer="30", retrieved_chunks=None))

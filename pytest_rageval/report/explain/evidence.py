@@ -39,6 +39,8 @@ def rules_sentence(case: Case, record: CaseRecord) -> str:
 
 def _broken(number: int, check: RuleCheck) -> str:
     rule = check.rule
+    if check.fault:
+        return f"rule {number}: the pattern {cut(rule.text, _CHARS)} {cut(check.fault, _CHARS)}"
     if rule.kind == "not_contains":
         return f'rule {number}: {_quoted(rule.text)} is in "{check.found}"'
     what = f"the pattern {rule.text}" if rule.kind == "matches" else _quoted(rule.text)
