@@ -23,6 +23,7 @@ from pytest_rageval.support.threads import waited_for
 from pytest_rageval.support.tracebacks import error_text, source_place, user_traceback
 from pytest_rageval.target.contract import parse_ask_response, reply_keys
 from pytest_rageval.target.likely import likely_answer
+from pytest_rageval.target.size import MOST_CHARS, size_of
 from pytest_rageval.values.errors import ConfigError, EndpointError, TargetErrorKind
 from pytest_rageval.values.reply import (
     AskRequest,
@@ -181,7 +182,10 @@ def _response(reply: object, client: object) -> AskResponse:
     # Built by user code, a response may contain NaN, a wrong type or ranks out of order.
     payload: Any = _payload(reply) if isinstance(reply, AskResponse) else reply
     if isinstance(payload, Mapping):
-        payload = blot_out_of_reply(_plain(payload), reply_secrets(os.environ))
+        payload = _plain(payload)
+        if size_of(payload) > MOST_CHARS:
+            raise EndpointError("protocol", f"the reply has over {MOST_CHARS:,} characters")
+        payload = blot_out_of_reply(payload, reply_secrets(os.environ))
         try:
             response = parse_ask_response(payload, plain=False)
         except EndpointError as error:

@@ -14,9 +14,10 @@ from jmespath.functions import Functions, signature
 
 from pytest_rageval.support.text import clean
 from pytest_rageval.target.contract import parse_json_text
+from pytest_rageval.target.size import MOST_CHARS, size_of
 
-_MOST_FIELDS: Final = 1_000_000
-"""Fields that one evaluation may copy: those of a hostile reply would fill the memory."""
+_TEXT: Final[Any] = {"types": ["string"]}
+_TEXTS: Final[Any] = {"types": ["array-string"]}
 _LIST: Final[Any] = {"types": ["array", "null"]}
 _NAME: Final[Any] = {"types": ["string"]}
 _KEY: Final[Any] = {"types": ["string", "expref"]}
@@ -25,17 +26,26 @@ _ANYTHING: Final[Any] = {"types": []}
 
 
 class MappingFunctions(Functions):
-    """The functions of JMESPath, and those for mappings, for one evaluation of an expression."""
+    """The functions of JMESPath, and those for mappings, for one evaluation of an expression.
+
+    What stands more often in a result than in the reply counts as often, because all of it is
+    copied later, and a hostile reply would fill the memory.
+    """
 
     def __init__(self) -> None:
-        self._left = _MOST_FIELDS
+        self._left = MOST_CHARS
+
+    @signature(_TEXT, _TEXTS)
+    def _func_join(self, separator: str, texts: list[str]) -> str:
+        self._add(len(separator) * len(texts) + sum(map(len, texts)), "join")
+        return separator.join(texts)
 
     @signature(_LIST, _LIST)
     def _func_pick(self, items: list[Any] | None, indexes: list[Any] | None) -> list[Any] | None:
         """Return the items at indexes that count from 0; null for one that there is not."""
         if items is None or indexes is None:
             return None
-        return [_at(items, index) for index in indexes]
+        return self._repeated([_at(items, index) for index in indexes], "pick")
 
     @signature(_LIST, _KEY, _LIST)
     def _func_lookup(
@@ -53,7 +63,9 @@ class MappingFunctions(Functions):
             if (name := _scalar(value)) is not None:
                 found.setdefault(name, item)
         names = map(_scalar, values)
-        return [None if name is None else found.get(name) for name in names]
+        return self._repeated(
+            [None if name is None else found.get(name) for name in names], "lookup"
+        )
 
     @signature(_LIST, _NAME)
     def _func_unnest(self, items: list[Any] | None, key: str) -> list[Any] | None:
@@ -61,7 +73,9 @@ class MappingFunctions(Functions):
         if items is None:
             return None
         parents = [item for item in items if isinstance(item, dict) and item.get(key) is not None]
-        self._copy(sum(len(parent) * _length(parent[key]) for parent in parents), "unnest")
+        for parent in parents:
+            others = size_of({name: value for name, value in parent.items() if name != key})
+            self._add(others * _length(parent[key]) + size_of(parent[key]), "unnest")
         return [child for parent in parents for child in _children(parent, key)]
 
     @signature(_OBJECT)
@@ -75,8 +89,8 @@ class MappingFunctions(Functions):
             shown = ", ".join(f"{clean(name, 40)} {len(v)}" for name, v in [*lists.items()][:10])
             raise JMESPathError(f"rows(): the lists differ in length: {shown}")
         (count,) = lengths
-        self._copy(count * len(columns or {}), "rows")
         repeated = {name: v for name, v in (columns or {}).items() if name not in lists}
+        self._add(count * size_of(repeated) + size_of(lists), "rows")
         return [
             {**repeated, **dict(zip(lists, row, strict=True))}
             for row in zip(*lists.values(), strict=True)
@@ -102,10 +116,18 @@ class MappingFunctions(Functions):
         """Return null for an empty list, object or string, any other value as it is."""
         return None if value in ([], {}, "") else value
 
-    def _copy(self, fields: int, name: str) -> None:
-        self._left -= fields
+    def _repeated(self, items: list[Any], name: str) -> list[Any]:
+        sizes: dict[int, int] = {}
+        for item in items:
+            if (size := sizes.get(id(item))) is None:
+                size = sizes[id(item)] = size_of(item)
+            self._add(size, name)
+        return items
+
+    def _add(self, size: int, name: str) -> None:
+        self._left -= size
         if self._left < 0:
-            raise JMESPathError(f"{name}(): more than {_MOST_FIELDS} fields would be copied")
+            raise JMESPathError(f"{name}(): its results have over {MOST_CHARS:,} characters")
 
 
 def _at(items: list[Any], index: object) -> Any:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import permutations
 from typing import Any, Final, Literal
@@ -23,6 +23,7 @@ from pytest_rageval.target.contract import (
     shown_keys,
 )
 from pytest_rageval.target.likely import likely_answer, likely_chunks
+from pytest_rageval.target.size import MOST_CHARS, size_of
 from pytest_rageval.target.variables import whole_request
 from pytest_rageval.values.errors import ConfigError, EndpointError
 from pytest_rageval.values.json_documents import part
@@ -334,7 +335,7 @@ def compile_mapping(
         return lambda document: document
     if isinstance(spec, str):
         whole = compile_expression(spec, where)
-        return lambda document: _without_nulls(whole(document))
+        return lambda document: _without_nulls(_bounded(whole(document), where))
     paths = {name: _field_path(name, direction, where) for name in spec}
     for (name, path), (other_name, other) in permutations(paths.items(), 2):
         if other[: len(path)] == path:
@@ -349,9 +350,19 @@ def compile_mapping(
         # A reply that reports an error often lacks what the other expressions need.
         if error is not None and error_message(found := error(document)):
             return {"error": found}
-        return _assemble((path, search(document)) for path, search in compiled.items())
+        found = {path: search(document) for path, search in compiled.items()}
+        _bounded(list(found.values()), where)
+        return _assemble(found.items())
 
     return assemble
+
+
+def _bounded(mapped: object, where: str) -> object:
+    """Refuse what would fill the memory as soon as it is copied, such as one part many times."""
+    if size_of(mapped) > MOST_CHARS:
+        text = f"{where} makes over {MOST_CHARS:,} characters of the document"
+        raise EndpointError("protocol", text)
+    return mapped
 
 
 def compile_expression(expression: object, where: str) -> MapFunction:
@@ -460,7 +471,7 @@ def _field_path(name: str, direction: str, where: str) -> tuple[str, ...]:
     raise ConfigError(f"{where}: unknown field {name!r}; expected one of {expected}{hint}")
 
 
-def _assemble(values: Iterator[tuple[tuple[str, ...], object]]) -> dict[str, Any]:
+def _assemble(values: Iterable[tuple[tuple[str, ...], object]]) -> dict[str, Any]:
     document: dict[str, Any] = {}
     for path, value in values:
         if value is None:

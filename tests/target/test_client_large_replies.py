@@ -88,6 +88,78 @@ def test_replies_in_flight_take_a_bounded_part_of_memory_together(kind: str, cod
     assert float(asked.stdout) < LIMIT_MB
 
 
+MAPPED = """
+import json, sys, time
+from pytest_rageval.target.client import HttpRagClient
+from pytest_rageval.values.reply import AskRequest
+from pytest_rageval.values.settings import TargetSettings
+
+url, response = sys.argv[1], json.loads(sys.argv[2])
+
+def peak_mb():
+    line = next(one for one in open("/proc/self/status") if one.startswith("VmHWM"))
+    return int(line.split()[1]) / 1024
+
+before, began = peak_mb(), time.process_time()
+client = HttpRagClient(TargetSettings(url=url, response=response, timeout_s=60.0))
+result = client.ask_result(AskRequest(question="q"))
+print(json.dumps([result.error.message, time.process_time() - began, peak_mb() - before]))
+"""
+TITLE, TEXT = "x" * 100_000, "x" * 500_000
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="the peak of a process is read from /proc")
+@pytest.mark.parametrize(
+    ("reply", "references"),
+    [
+        pytest.param(
+            {"chunks": [{"title": TITLE}], "cited": [[0] * n]},
+            "pick(chunks, cited[])[].{rel_path: title}",
+            id=f"pick {n}",
+        )
+        for n in (2_000, 20_000, 40_000)
+    ]
+    + [
+        pytest.param(
+            {"chunks": [TEXT], "cited": [0] * 30_000},
+            "pick(chunks, cited)[].{rel_path: @}",
+            id="pick of texts",
+        ),
+        pytest.param(
+            {"name": TEXT, "texts": ["x"] * 30_000},
+            "rows({rel_path: name, section: texts})",
+            id="rows",
+        ),
+        pytest.param(
+            {"files": [{"rel_path": TEXT, "parts": ["x"] * 30_000}]},
+            "unnest(files, 'parts')",
+            id="unnest",
+        ),
+        pytest.param(
+            {"files": [{"id": 1, "rel_path": TEXT}], "cited": [1] * 30_000},
+            "lookup(files, 'id', cited)",
+            id="lookup",
+        ),
+    ],
+)
+def test_a_small_reply_that_a_mapping_makes_large_is_refused(
+    reply: dict[str, Any], references: str
+) -> None:
+    response = {"answer": "'a'", "references": references}
+    with fake_target(http_reply(json.dumps(reply).encode())) as target:
+        asked = subprocess.run(
+            [sys.executable, "-c", MAPPED, target.url, json.dumps(response)],
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=60,
+        )
+    message, took_s, more_mb = json.loads(asked.stdout)
+    assert "its results have over 30,000,000 characters" in message
+    assert (took_s < 5, more_mb < 60) == (True, True), (took_s, more_mb)
+
+
 # --- time ---------------------------------------------------------------------------------------
 
 LIMIT_S = 2.0
